@@ -7,6 +7,7 @@ cut down and becomes a row of ``FOUND``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
 from tests.agreement.sql_aggregates import average_texts, by_texts
@@ -71,6 +72,9 @@ def _matrix(kind: str, *args: str) -> Text:
     return matrix(kind, [Text.same(arg) for arg in args], f"{kind}_{len(args)}_")
 
 
+_FOUR = ("p.x", "q.x", "p.y", "COALESCE(q.x, 1)")
+"""Variables whose sums of products are one cofactor."""
+
 PAYLOADS: dict[str, tuple[str | Text, ...]] = {
     "counts": ("COUNT(*)", "COUNT(p.x)", Text("COUNT(p.x, q.w)", f"COUNT({_BOTH})")),
     "integers": ("SUM(p.x)", "SUM(p.x * q.x)", "AVG(q.x)", "SUM(p.x + q.x)", "SUM(q.x - p.x)"),
@@ -92,6 +96,13 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
         _matrix("cofactor", "q.y", "p.x", "p.y + p.x"),
         "SUM(p.x * q.x)",
         "MAX(q.x)",
+    ),
+    "sums that are shared": (
+        *(f"SUM({one})" for one in _FOUR),
+        *(f"SUM({one} * {other})" for one, other in combinations_with_replacement(_FOUR, 2)),
+        "COUNT(*)",
+        "AVG(p.x)",
+        "SUM(p.z)",
     ),
     "cofactors of doubles": (
         _matrix("cofactor", _MODEST.format("q.z"), "p.x", _MODEST.format("p.z")),
@@ -539,6 +550,7 @@ COMPILED: dict[str, Scenario] = {
         ("a join, doubles", 0),
         ("a join on a key, rows", 0),
         ("a path, cofactors", 0),
+        ("a star, sums that are shared", 1),
         ("a join, cofactors of doubles", 1),
         ("a join over Z, counts", 0),
         ("a join over Z, rows", 0),

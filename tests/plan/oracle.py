@@ -21,7 +21,7 @@ from typing import Any
 from freshviews.catalog.definitions import SetTerm, ViewDef, looked_up_blocks
 from freshviews.expr.nodes import Column
 from freshviews.program.reference.scalars import NAN, encode, evaluate, rank
-from freshviews.query.block import COFACTORS, SCANNED, Block, DistinctAggregate, Output, Result
+from freshviews.query.block import COFACTORS, SCANNED, Block, DistinctAggregate, Output, Result, part_of
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import Cofactor, Real
@@ -374,10 +374,10 @@ def _result(
     elif result.function in COFACTORS:
         return _of_cofactor(result, payload[name])
     else:
-        total = payload[name]
+        total = _part(payload, name)
         if result.function == "count":
             return int(total)
-        number = payload[result.components[1]]
+        number = _part(payload, result.components[1])
         if number == 0:
             return NULL
     if isinstance(total, Real):
@@ -393,6 +393,15 @@ def _result(
         ratio = Context(prec=100).divide(Decimal(total).scaleb(shift), Decimal(number))
         return int(ratio.quantize(Decimal(1), ROUND_HALF_UP))
     return encode(float(total) / float(number), DOUBLE)
+
+
+def _part(payload: Mapping[str, Any], component: str) -> Any:
+    """The component that a result reads, or a sum of a cofactor."""
+    name, entry = part_of(component)
+    if not entry:
+        return payload[name]
+    found = payload[name]
+    return dict(found.sums).get(entry[0], 0) if len(entry) == 1 else dict(found.products).get(entry, 0)
 
 
 def _of_cofactor(result: Result, total: Cofactor) -> int:

@@ -28,6 +28,19 @@ COFACTORS = ("entry", "covariance", "correlation")
 """What is read of a cofactor: a number of it, the covariance of a sample, a correlation."""
 
 
+def part(component: str, entry: tuple[int, ...]) -> str:
+    """The name by which a result reads a sum, or a sum of products, of a cofactor of integers. No component has it."""
+    return f"@{' '.join(map(str, entry))}:{component}"
+
+
+def part_of(name: str) -> tuple[str, tuple[int, ...]]:
+    """The component and the entry that a result reads; of a component that it reads whole, no entry."""
+    if not name.startswith("@"):
+        return name, ()
+    entry, _, component = name[1:].partition(":")
+    return component, tuple(map(int, entry.split()))
+
+
 @dataclass(frozen=True)
 class DistinctAggregate:
     """An aggregate over the distinct values of an argument: MIN, MAX, COUNT(DISTINCT), SUM(DISTINCT).

@@ -73,6 +73,13 @@ class CofactorRing:
         """The pairs i <= j of the range, in the order of an element's words."""
         return tuple((x, y) for place, x in enumerate(self.variables) for y in self.variables[place:])
 
+    def place(self, entry: tuple[int, ...]) -> int:
+        """The first word of the sum of a variable, or of the products of two."""
+        m, (size, square) = len(self.variables), _SIZES[self.number]
+        if len(entry) == 1:
+            return 1 + size * self.variables.index(entry[0])
+        return 1 + size * m + square * self.pairs.index((min(entry), max(entry)))
+
     def add(self, a: Cofactor, b: Cofactor) -> Cofactor:
         return _element(a.count + b.count, (*a.sums, *b.sums), (*a.products, *b.products))
 

@@ -18,6 +18,7 @@ expressions and HAVING are applied to raw rows by ``freshviews.codegen.reading.p
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 
 from freshviews.codegen.layout import (
@@ -35,7 +36,7 @@ from freshviews.kernel.output import buffer
 from freshviews.program.payload import COUNT
 from freshviews.program.program import Program
 from freshviews.program.views import View
-from freshviews.query.block import COFACTORS, SCANNED, Block, Result
+from freshviews.query.block import COFACTORS, SCANNED, Block, Result, part_of
 from freshviews.ring import CofactorRing, named
 
 _PRESENT = {"bag": "!= 0", "groups": "> 0"}
@@ -115,9 +116,11 @@ def write_finish(writer: Writer, view: View, block: Block) -> None:
         for i in range(layout.key):
             writer.line(f"store(target, {i}, load(key, {i}))")
         i = layout.key
-        for _, some in groupby(block.results, _kernel_of):
+        for kernel, some in groupby(block.results, partial(_kernel_of, view)):
             results = list(some)
-            if results[0].function in COFACTORS:
+            if kernel == "@sums" and len(results) >= _LONG:
+                _write_sums(writer, results, view, i)
+            elif results[0].function in COFACTORS:
                 _write_cofactor(writer, results, view, i)
             else:
                 for place, result in enumerate(results, i):
@@ -127,9 +130,39 @@ def write_finish(writer: Writer, view: View, block: Block) -> None:
         writer.line("return 0")
 
 
-def _kernel_of(result: Result) -> str:
-    """The component of which one kernel reads a run of results; empty for those that are read one by one."""
-    return result.components[0] if result.function in COFACTORS else ""
+_LONG = 8
+"""So many counts and sums, one after the other, are read in a loop."""
+
+
+def _place(view: View, layout: RowLayout, component: str) -> int:
+    """The word of a payload that a result reads."""
+    name, entry = part_of(component)
+    place = layout.offsets[name] - layout.key
+    if not entry:
+        return place
+    ring = named(view.component(name).ring)
+    assert isinstance(ring, CofactorRing)
+    return place + ring.place(entry)
+
+
+def _kernel_of(view: View, result: Result) -> str:
+    """What is equal of results that one kernel can read, one after the other; empty for those that are read alone."""
+    first = part_of(result.components[0])[0]
+    if result.function in COFACTORS:
+        return first
+    integer = result.function in ("count", "sum") and view.component(first).ring != "real"
+    return "@sums" if integer else ""
+
+
+def _write_sums(writer: Writer, results: Sequence[Result], view: View, first: int) -> None:
+    """Counts and sums of integers, in one loop over pairs of words: the total and the number of values."""
+    layout = row_layout(view)
+    words: list[int] = []
+    for result in results:
+        number = -1 if result.function == "count" else _place(view, layout, result.components[1])
+        words += (_place(view, layout, result.components[0]), number)
+    pairs = f"load(status, {STATUS_SHAPES}) + {8 * writer.module.shape(tuple(words))}"
+    writer.line(f"sum_results(target + {8 * first}, payload, {pairs}, {len(results)})")
 
 
 def _write_cofactor(writer: Writer, results: Sequence[Result], view: View, first: int) -> None:
@@ -153,13 +186,13 @@ def _result(writer: Writer, result: Result, view: View, layout: RowLayout) -> st
     """Source of the value of an aggregate."""
 
     def place(component: str) -> int:
-        return layout.offsets[component] - layout.key
+        return _place(view, layout, component)
 
     def word(component: str) -> str:
         return f"load(payload, {place(component)})"
 
     first = result.components[0]
-    real = view.component(first).ring == "real"
+    real = view.component(part_of(first)[0]).ring == "real"
     match result.function:
         case "count":
             return word(first)

@@ -17,11 +17,20 @@ common, so a product costs what the target's entries of the parts are: no entry 
 
 from __future__ import annotations
 
-from freshviews.kernel.memory.mem import inlined, load, store
+from freshviews.kernel.memory.mem import (
+    add_overflows,
+    add_wrapping,
+    inlined,
+    load,
+    mul_overflows,
+    mul_wrapping,
+    store,
+)
 from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.rings.wide import add_product, add_scaled, fixed_of, magnitude_of
 from freshviews.kernel.scalar.failure import fail
-from freshviews.kernel.scalar.payload import NO_FIXED_POINT, plus, times
+from freshviews.kernel.scalar.payload import NO_FIXED_POINT, SUM_OVERFLOW, plus, times
+from freshviews.types.sqltype import NULL
 
 PARTS = 0
 DEGREE = 1
@@ -43,17 +52,52 @@ def _counts(shape: int, one: int, other: int, k: int, status: int) -> int:
     return k
 
 
+@inlined
+def _add(target: int, at: int, x: int, k: int) -> int:
+    """Add ``k`` times ``x`` to a word; not zero if that overflows. The flags of a loop are checked once, behind it."""
+    product = mul_wrapping(x, k)
+    old = load(target, at)
+    total = add_wrapping(old, product)
+    store(target, at, total)
+    return mul_overflows(x, k) | add_overflows(old, product) | (1 if total == NULL else 0)
+
+
+@inlined
+def _add_run(target: int, source: int, words: int, k: int) -> int:
+    """``_add`` of words that lie one after the other."""
+    over = 0
+    for i in range(words):
+        over |= _add(target, i, load(source, i), k)
+    return over
+
+
+@inlined
+def _is_run(places: int, count: int) -> bool:
+    """Whether places are consecutive."""
+    return load(places, count - 1) - load(places, 0) == count - 1
+
+
+@inlined
+def _row(m: int, i: int) -> int:
+    """Where the products of variable i would begin if j = 0 had one."""
+    return i * m - i * (i + 1) // 2
+
+
 @outside
 def cofactor_lift(target: int, codes: int, m: int, status: int) -> None:
     """The element of one row: its count is 1. ``codes`` has the integers of the ``m`` variables."""
     store(target, 0, 1)
     at = 1 + m
+    over = 0
     for x in range(m):
         own = load(codes, x)
         store(target, 1 + x, own)
         for y in range(x, m):
-            store(target, at, times(own, load(codes, y), status))
+            over |= mul_overflows(own, load(codes, y))
+            store(target, at, mul_wrapping(own, load(codes, y)))
             at += 1
+    if over != 0:
+        fail(status, SUM_OVERFLOW)
 
 
 @outside
@@ -61,7 +105,7 @@ def cofactor_add(target: int, shape: int, k: int, status: int) -> None:
     """Add ``k`` times the product of the parts of a shape to an element of integers."""
     m = load(shape, DEGREE)
     products = target + 8 * (1 + m)
-    store(target, 0, plus(load(target, 0), _counts(shape, -1, -1, k, status), status))
+    over = _add(target, 0, 1, _counts(shape, -1, -1, k, status))
     for a in range(load(shape, PARTS)):
         part = shape + 8 * (FIRST_PART + PART_WORDS * a)
         element = load(part, 0)
@@ -69,28 +113,45 @@ def cofactor_add(target: int, shape: int, k: int, status: int) -> None:
         places = shape + 8 * load(part, 2)
         scale = _counts(shape, a, a, k, status)
         if scale != 0:
-            source = element + 8 * (1 + d)
-            for x in range(d):
-                place = load(places, x)
-                store(target, 1 + place, plus(load(target, 1 + place), times(scale, load(element, 1 + x), status), status))
-                row = place * m - place * (place + 1) // 2
-                for y in range(x, d):
-                    at = row + load(places, y)
-                    store(products, at, plus(load(products, at), times(scale, load(source, y - x), status), status))
-                source += 8 * (d - x)
+            over |= _add_part(target, products, m, element, places, d, scale)
         for b in range(a + 1, load(shape, PARTS)):
             part = shape + 8 * (FIRST_PART + PART_WORDS * b)
             other = load(part, 0) + 8
             others = shape + 8 * load(part, 2)
+            count = load(part, 1)
             scale = _counts(shape, a, b, k, status)
+            follows = _is_run(others, count) and load(places, d - 1) < load(others, 0)
             for x in range(d):
                 own = times(scale, load(element, 1 + x), status)
-                if own != 0:
-                    place = load(places, x)
-                    for y in range(load(part, 1)):
-                        low = min(place, load(others, y))
-                        at = low * m - low * (low + 1) // 2 + max(place, load(others, y))
-                        store(products, at, plus(load(products, at), times(own, load(other, y), status), status))
+                place = load(places, x)
+                if own == 0:
+                    continue
+                if follows:
+                    over |= _add_run(products + 8 * (_row(m, place) + load(others, 0)), other, count, own)
+                    continue
+                for y in range(count):
+                    low = min(place, load(others, y))
+                    over |= _add(products, _row(m, low) + max(place, load(others, y)), load(other, y), own)
+    if over != 0:
+        fail(status, SUM_OVERFLOW)
+
+
+@inlined
+def _add_part(target: int, products: int, m: int, element: int, places: int, d: int, scale: int) -> int:
+    """Add the sums and the products within one part."""
+    source = element + 8 * (1 + d)
+    run = _is_run(places, d)
+    over = 0
+    for x in range(d):
+        place = load(places, x)
+        over |= _add(target, 1 + place, load(element, 1 + x), scale)
+        if run:
+            over |= _add_run(products + 8 * (_row(m, place) + place), source, d - x, scale)
+        else:
+            for y in range(x, d):
+                over |= _add(products, _row(m, place) + load(places, y), load(source, y - x), scale)
+        source += 8 * (d - x)
+    return over
 
 
 @outside
@@ -131,7 +192,7 @@ def wide_cofactor_add(target: int, shape: int, k: int, status: int) -> None:
             for x in range(d):
                 place = load(places, x)
                 add_scaled(sums + 8 * SUM_SIZE * place, element + 8 * SUM_SIZE * x, SUM_SIZE, scale, status)
-                row = place * m - place * (place + 1) // 2
+                row = _row(m, place)
                 for y in range(x, d):
                     at = products + 8 * PRODUCT_SIZE * (row + load(places, y))
                     add_scaled(at, source, PRODUCT_SIZE, scale, status)
@@ -151,7 +212,7 @@ def wide_cofactor_add(target: int, shape: int, k: int, status: int) -> None:
                 place = load(places, x)
                 for y in range(load(part, 1)):
                     low = min(place, load(others, y))
-                    at = low * m - low * (low + 1) // 2 + max(place, load(others, y))
+                    at = _row(m, low) + max(place, load(others, y))
                     at = products + 8 * PRODUCT_SIZE * at
                     other = magnitude_of(room + 8 * SUM_SIZE, others_sums + 8 * SUM_SIZE * y, SUM_SIZE)
                     add_product(at, room, room + 8 * SUM_SIZE, negative != other, status)
@@ -172,5 +233,5 @@ def wide_cofactor_add_scaled(target: int, source: int, m: int, k: int, status: i
 @outside
 def words_add_scaled(target: int, source: int, words: int, k: int, status: int) -> None:
     """Add ``k`` times words to others, each by itself; an overflow is noted once."""
-    for i in range(words):
-        store(target, i, plus(load(target, i), times(load(source, i), k, status), status))
+    if _add_run(target, source, words, k) != 0:
+        fail(status, SUM_OVERFLOW)
