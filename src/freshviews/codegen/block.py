@@ -58,9 +58,10 @@ class CompiledTrigger:
 class CompiledBlock:
     """The functions of a block, None for those that its result does not need.
 
-    ``constants`` are the strings whose codes the state holds, in order, ``shapes`` the words that its status leads to. ``each`` runs updates of a relation one by one.
-    ``read_groups`` is there where rows are looked up, ``read_listed`` and ``close_listed`` where the result is listed.
-    Where groups are enumerated, ``read_change`` makes raw rows of what the triggers emitted.
+    ``constants`` are the strings whose codes the state holds, in order, ``shapes`` the words that its status leads to.
+    ``each`` runs updates of a relation one by one. ``read_groups`` is there where rows are looked up, ``read_listed``
+    and ``close_listed`` where the result is listed. Where groups are enumerated, ``read_change`` makes raw rows of what
+    the triggers emitted.
     """
 
     source: str

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from freshviews.kernel.rings import elements
 from freshviews.program.payload import COUNT, Component
 from freshviews.program.program import Program
 from freshviews.program.views import View
-from freshviews.kernel.rings import elements
 from freshviews.ring import CofactorRing, named
 from freshviews.types import NULL
 

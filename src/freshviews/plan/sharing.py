@@ -1,8 +1,8 @@
 """Sums of products that many aggregates share become one payload.
 
-SUM(x), SUM(y), SUM(x * x), SUM(x * y) and SUM(y * y) are the numbers of one cofactor. Where a block has the sums and the
-sums of all products of some variables, these aggregates become one: their results are parts of its component. A payload
-then has no sum twice, products cost what their own variables cost, and generated code has one call for all of them.
+SUM(x), SUM(y), SUM(x * x), SUM(x * y) and SUM(y * y) are the numbers of one cofactor. Where a block has the sums of
+some variables and of all their products, these aggregates become one: their results are parts of its component. A
+payload then has no sum twice, products cost what their own variables cost, and generated code has one call for all.
 The same holds for the numbers of rows that are not NULL, which are sums of products of flags.
 
 What is summed stays what it was, but for one check: that an INT product fits an INT, as for factors of several tables.
@@ -73,7 +73,8 @@ def shared(block: Block) -> Block:
         while name in taken:
             name += "_"
         taken.add(name)
-        made.append(Aggregate(name, "cofactor.integer", tuple(replace(lifts[v], place=i) for i, v in enumerate(chosen))))
+        placed = tuple(replace(lifts[v], place=i) for i, v in enumerate(chosen))
+        made.append(Aggregate(name, "cofactor.integer", placed))
         for i, one in enumerate(chosen):
             renamed[singles[one]] = part(name, (i,))
             for j in range(i, len(chosen)):

@@ -125,7 +125,8 @@ class CofactorRing:
         numbers: list[int] = []
         for length in (*[size] * m, *[square] * len(self.pairs)):
             part = words[start : start + length]
-            numbers.append(sum((w & (2**64 - 1)) << 64 * i for i, w in enumerate(part[:-1])) + (part[-1] << 64 * (length - 1)))
+            below = sum((w & (2**64 - 1)) << 64 * i for i, w in enumerate(part[:-1]))
+            numbers.append(below + (part[-1] << 64 * (length - 1)))
             start += length
         sums, products = zip(self.variables, numbers[:m], strict=True), zip(self.pairs, numbers[m:], strict=True)
         return _element(words[0], sums, products)
@@ -134,11 +135,11 @@ class CofactorRing:
 def fixed(code: int) -> int:
     """The double with a code in units of 2^-64, to the nearest one, ties away from zero. Raises RingError if it is not
     finite, or 2^63 or more in magnitude."""
-    (x,) = struct.unpack("<d", struct.pack("<q", code))
+    x: float = struct.unpack("<d", struct.pack("<q", code))[0]
     if not math.isfinite(x) or abs(x) >= 2.0**63:
         raise RingError(f"{x} has no fixed point: COFACTOR takes finite numbers below 2^63 in magnitude")
     numerator, denominator = abs(x).as_integer_ratio()
-    units = ((numerator << (FRACTION_BITS + 1)) + denominator) // (2 * denominator)
+    units: int = ((numerator << (FRACTION_BITS + 1)) + denominator) // (2 * denominator)
     return -units if x < 0 else units
 
 

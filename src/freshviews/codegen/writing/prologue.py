@@ -13,7 +13,7 @@ from freshviews.program.views import View
 
 
 def write_prologue(context: Context, body: Body, views: Iterable[str] = (), emits: bool = False) -> None:
-    """Status and constants, the tables of ``views`` and of those in the body, and scratch for its sums of several words.
+    """Status and constants, the tables of ``views`` and of those in the body, and room for its sums of several words.
 
     ``emits``: also the changes, and whether they are wanted.
     """

@@ -22,8 +22,10 @@ def sum_result(total: int, nonnull: int) -> int:
 
 @jit
 def sum_results(target: int, payload: int, pairs: int, n: int) -> None:
-    """The totals of ``n`` pairs of words of a payload, each NULL where the other word, the number of values, is 0. Counts
-    have -1 in the place of that word."""
+    """The totals of ``n`` pairs of words of a payload, each NULL where the other word, the number of values, is 0.
+
+    Counts have -1 in the place of that word.
+    """
     for i in range(n):
         number = load(pairs, 2 * i + 1)
         total = load(payload, load(pairs, 2 * i))

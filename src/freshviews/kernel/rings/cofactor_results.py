@@ -71,8 +71,8 @@ def _entry(element: int, m: int, i: int, j: int, wide: int, room: int) -> int:
 def cofactor_results(target: int, element: int, m: int, wide: int, functions: int, n: int) -> None:
     """Write the codes of ``n`` functions of an element of degree ``m``.
 
-    ``wide``: whether its numbers are doubles. All but counts are NULL where no row is counted, a covariance where one is, and a
-    correlation where all values of a variable are equal.
+    ``wide``: whether its numbers are doubles. All but counts are NULL where no row is counted, a covariance where one
+    is, and a correlation where all values of a variable are equal.
     """
     count = load(element, 0)
     room = allocate(_LONG + 2 * PRODUCT_SIZE + 1)

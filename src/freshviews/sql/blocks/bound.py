@@ -30,8 +30,8 @@ class AggregateCall:
     """An aggregate call over expressions.
 
     ``function``: ``count`` (without arguments all rows, else the rows where no argument is NULL), ``sum``, ``avg``, or
-    one of ``SCANNED``, or one of ``COFACTORS``, whose ``entry`` names a number of the cofactor of the arguments by their
-    positions.
+    one of ``SCANNED``, or one of ``COFACTORS``, whose ``entry`` names a number of the cofactor of the arguments by
+    their positions.
     """
 
     function: str

@@ -45,10 +45,11 @@ def columns_of_matrix(
         wanted += (("covar", "covariance", pair, DOUBLE) for pair in pairs)
     else:
         wanted += (("corr", "correlation", pair, DOUBLE) for pair in combinations(range(len(args)), 2))
-    return [
-        ("_".join((stem, *(names[i] for i in entry))), reference(AggregateCall(function, tuple(args), False, of, entry)))
-        for stem, function, entry, of in wanted
-    ]
+    found = []
+    for stem, function, entry, of in wanted:
+        call = AggregateCall(function, tuple(args), False, of, entry)
+        found.append(("_".join((stem, *(names[i] for i in entry))), reference(call)))
+    return found
 
 
 def product_of(args: Sequence[Expr], entry: tuple[int, ...]) -> SqlType:

@@ -13,7 +13,18 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.query.block import BY, COFACTORS, SCANNED, Block, DistinctAggregate, Limit, Neighbour, Output, Result, SortColumn
+from freshviews.query.block import (
+    BY,
+    COFACTORS,
+    SCANNED,
+    Block,
+    DistinctAggregate,
+    Limit,
+    Neighbour,
+    Output,
+    Result,
+    SortColumn,
+)
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.sql.blocks.bound import (
