@@ -37,7 +37,7 @@ class Module:
     literals, each with its position in the constants of the state; ``calls``: kernels that look up a key, to be called
     and not inlined, each with the number of words; ``parts``: the names of functions that triggers share, each by what
     it does, and ``part_sources`` their sources; ``deferred``: the views that some trigger appends rows to, None until
-    the first function begins.
+    the first function begins; ``shapes``: words that the status leads to, each with its position.
     """
 
     words: set[str] = field(default_factory=set)
@@ -46,6 +46,11 @@ class Module:
     parts: dict[Hashable, str] = field(default_factory=dict)
     part_sources: list[str] = field(default_factory=list)
     deferred: frozenset[str] | None = None
+    shapes: dict[tuple[int, ...], int] = field(default_factory=dict)
+
+    def shape(self, words: tuple[int, ...]) -> int:
+        """The position of words among the shapes that the state holds. Equal shapes share their room."""
+        return self.shapes.setdefault(words, sum(map(len, self.shapes)))
 
 
 def tuple_of(words: Iterable[str]) -> str:

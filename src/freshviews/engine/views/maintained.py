@@ -24,6 +24,7 @@ from freshviews.expr.texts import TextFunction
 from freshviews.plan.costs.comparison import Comparison, DegreesOf, compare
 from freshviews.plan.explain import explain, nothing_measured
 from freshviews.plan.planner import may_be_negative
+from freshviews.plan.sharing import with_shared_sums
 from freshviews.plan.strategy import Plan
 from freshviews.types import SqlType
 from freshviews.types.columns import decode_array
@@ -44,7 +45,7 @@ class MaintainedView:
     def __init__(
         self, view: ViewDef, inputs: Mapping[str, TableDef | ViewDef], dictionary: Dictionary
     ) -> None:
-        self.view = view
+        self.view = with_shared_sums(view)
         self.inputs: tuple[str, ...] = view.inputs
         self.planning_seconds = 0.0
         self._definitions = dict(inputs)

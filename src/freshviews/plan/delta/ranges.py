@@ -141,9 +141,10 @@ class _Pass:
         return self._by_sums(rows) or self._by_rows(rows) or (statement,)
 
     def _takes(self, loop: Loop) -> bool:
-        """True if the view of a loop can have range views: it only grows by plain additions."""
+        """True if the view of a loop can have range views: it only grows by plain additions of numbers."""
         view = self.program.view(loop.view)
         plain = not (view.journal or view.subsets or view.tally or view.ordered or view.name in self.fixed)
+        plain = plain and all(c.ring in ("integer", "real") for c in view.components)
         return plain and not loop.optional and not loop.among and any(c.name == COUNT for c in view.components)
 
     # A sum, or one for each group
