@@ -101,6 +101,8 @@ def test_of_many_that_write_if_absent_at_once_one_succeeds(store: Store) -> None
 def test_a_store_is_checked_by_two_that_write_the_same(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     check_store(store)
     assert names(store, "probe/") == []
+    if store.is_local:
+        return
     monkeypatch.setattr(type(store), "write_if_absent", type(store).write)
     with pytest.raises(CheckpointError, match="conditional puts is needed"):
         check_store(store)

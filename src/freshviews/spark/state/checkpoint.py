@@ -48,9 +48,16 @@ def cannot_write(store: Store, error: OSError) -> str:
 
 
 def check_store(store: Store) -> None:
-    """Check that a store can be written, and decides between two that write the same object. Raises CheckpointError."""
+    """Check that a store can be written, and decides between two that write the same object. Raises CheckpointError.
+
+    A folder decides: a link to an existing name is an error on every file system that has links.
+    """
     name = f"probe/{uuid.uuid4().hex}"
     try:
+        if store.is_local:
+            store.write(name, b"first")
+            store.delete([name])
+            return
         store.write_if_absent(name, b"first")
         try:
             store.write_if_absent(name, b"second")
