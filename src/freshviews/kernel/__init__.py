@@ -7,7 +7,6 @@ reference-counted. The same functions run as plain Python over the same memory (
 - ``hash``: tables with indexes, in which relations and views are stored; ``ordered``: MIN, MAX and first rows of them.
 - ``btree``: ordered trees with versions; ``trie``: tries over them and over sorted rows; ``trace``: the incremental
   leapfrog triejoin.
-- ``rings``: payloads of several words.
 - ``scalar``, ``codes``, ``output``: operations on codes, Arrow columns to codes, rows that a program returns.
 - ``direct`` makes a version of a small batch in one call.
 - ``image`` writes tables as arrays to files; ``cache`` stores compiled code; ``beside`` has another process make it.
@@ -24,7 +23,6 @@ __all__ = [
     "memory",
     "ordered",
     "output",
-    "rings",
     "scalar",
     "trace",
     "trie",
