@@ -31,8 +31,8 @@ class Ring(Protocol[E]):
 
     A ring of more than one word has kernels as well, which compute the same over memory: docs/rings.md says what to add
     for a new one. Elements of unbounded size, such as relations under union and join, would store their contents in
-    memory of their own, and its address in the row: 0 for the empty relation, which is zero. Their kernel would free the
-    memory when an element becomes zero.
+    memory of their own, and its address in the row: 0 for the empty relation, which is zero. Their kernel would free
+    the memory when an element becomes zero.
     """
 
     @property
