@@ -9,8 +9,8 @@ from pathlib import Path
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import FreshviewsError, PlanError, SqlError
 from freshviews.plan.planner import plan_block
-from freshviews.plan.sharing import with_shared_sums
 from freshviews.plan.strategy import Plan
+from freshviews.query.sharing import with_shared_sums
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.sql.statements.streaming import plain
 
@@ -108,7 +108,7 @@ def _planned(view: ViewDef, written: ViewDef, catalog: Catalog, text: str) -> Pl
     found = {name: catalog.relation(name) for name in view.inputs}
     inputs = {name: relation for name, relation in found.items() if relation is not None}
     try:
-        blocks = with_shared_sums(view).blocks
+        blocks = map(with_shared_sums, view.blocks)
         return PlannedView(view, tuple(plan_block(view, block, inputs) for block in blocks))
     except PlanError as error:
         offset = text.find(written.sql)

@@ -30,7 +30,7 @@ from freshviews.codegen.reading.member import emitting, write_member
 from freshviews.codegen.reading.readers import write_finish
 from freshviews.codegen.writer import RESERVED, Module, Writer
 from freshviews.codegen.writing.context import Context
-from freshviews.codegen.writing.elements import add_scaled
+from freshviews.codegen.writing.payloads.elements import add_scaled
 from freshviews.codegen.writing.prologue import write_prologue
 from freshviews.codegen.writing.statements import begin
 from freshviews.kernel.output import buffer

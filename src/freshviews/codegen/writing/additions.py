@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from freshviews.codegen.layout import row_layout, words_of
 from freshviews.codegen.writing.context import Context
-from freshviews.codegen.writing.elements import add_element
-from freshviews.codegen.writing.payloads import add_integer, integer, zero_test
+from freshviews.codegen.writing.payloads.elements import add_element
+from freshviews.codegen.writing.payloads.integers import add_integer, integer, zero_test
 from freshviews.program.payload import ZERO
 from freshviews.program.statements import Add, Body, is_always
 from freshviews.program.views import View

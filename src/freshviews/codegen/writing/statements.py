@@ -9,7 +9,6 @@ from freshviews.codegen.writer import RESERVED, Module, Writer
 from freshviews.codegen.writing.additions import write_add
 from freshviews.codegen.writing.appending import with_pending
 from freshviews.codegen.writing.context import Context
-from freshviews.codegen.writing.elements import write_emit, write_into
 from freshviews.codegen.writing.leapfrog import write_leap
 from freshviews.codegen.writing.loops import write_exists, write_lookup, write_loop, write_smaller
 from freshviews.codegen.writing.ordered import (
@@ -22,7 +21,8 @@ from freshviews.codegen.writing.ordered import (
     write_scan,
     write_top,
 )
-from freshviews.codegen.writing.payloads import with_products
+from freshviews.codegen.writing.payloads.elements import write_emit, write_into
+from freshviews.codegen.writing.payloads.integers import with_products
 from freshviews.codegen.writing.rebalancing import write_balance, write_perform
 from freshviews.codegen.writing.repeated import after_lets, write_call
 from freshviews.codegen.writing.subsets import write_enter, write_leave, write_tally

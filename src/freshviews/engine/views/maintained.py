@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,8 @@ from freshviews.expr.texts import TextFunction
 from freshviews.plan.costs.comparison import Comparison, DegreesOf, compare
 from freshviews.plan.explain import explain, nothing_measured
 from freshviews.plan.planner import may_be_negative
-from freshviews.plan.sharing import with_shared_sums
 from freshviews.plan.strategy import Plan
+from freshviews.query.sharing import with_shared_sums
 from freshviews.types import SqlType
 from freshviews.types.columns import decode_array
 from freshviews.types.dictionary import Dictionary
@@ -45,7 +46,7 @@ class MaintainedView:
     def __init__(
         self, view: ViewDef, inputs: Mapping[str, TableDef | ViewDef], dictionary: Dictionary
     ) -> None:
-        self.view = with_shared_sums(view)
+        self.view = replace(view, blocks=tuple(map(with_shared_sums, view.blocks)))
         self.inputs: tuple[str, ...] = view.inputs
         self.planning_seconds = 0.0
         self._definitions = dict(inputs)

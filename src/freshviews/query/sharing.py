@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.query.block import Block, part
 from freshviews.query.query import Aggregate, Lift
@@ -36,12 +35,7 @@ class _Variable:
 Pair = tuple[_Variable, _Variable]
 
 
-def with_shared_sums(view: ViewDef) -> ViewDef:
-    """The view with the shared sums of products of its blocks as cofactors."""
-    return replace(view, blocks=tuple(map(shared, view.blocks)))
-
-
-def shared(block: Block) -> Block:
+def with_shared_sums(block: Block) -> Block:
     """The block with its shared sums of products as cofactors; the block itself where there are none.
 
     Conditions across atoms stay with sums of numbers, of which there are range views.

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from freshviews.codegen.layout import STATUS_SHAPES, row_layout, words_of
 from freshviews.codegen.writing.context import Context
-from freshviews.codegen.writing.payloads import integer, product, ring_of
+from freshviews.codegen.writing.payloads.integers import integer, product, ring_of
 from freshviews.kernel.rings import cofactor
 from freshviews.program.payload import ZERO, ComponentOf, Monomial, Value
 from freshviews.program.statements import Emit, Into, Sum
