@@ -43,13 +43,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
-from freshviews.plan.delta.bounds import Ranges, Side, beyond
-from freshviews.plan.delta.linear import Linear, kept_by
-from freshviews.plan.delta.products import Products
-from freshviews.plan.delta.range_views import Grouping, RangeView, RangeViews, renamed, unused
-from freshviews.plan.delta.slices import Slice, Split, in_one_range, slice_of, split
-from freshviews.plan.delta.unneeded import with_own_ranges, without_unread
-from freshviews.plan.delta.visits import bounds_of, visited
+from freshviews.plan.delta.range_sums.bounds import Ranges, Side, beyond
+from freshviews.plan.delta.range_sums.linear import Linear, kept_by
+from freshviews.plan.delta.range_sums.products import Products
+from freshviews.plan.delta.range_sums.range_views import Grouping, RangeView, RangeViews, renamed, unused
+from freshviews.plan.delta.range_sums.slices import Slice, Split, in_one_range, slice_of, split
+from freshviews.plan.delta.range_sums.unneeded import with_own_ranges, without_unread
+from freshviews.plan.delta.range_sums.visits import bounds_of, visited
 from freshviews.plan.naming import names_in
 from freshviews.program.payload import COUNT, Component, ComponentOf, Value
 from freshviews.program.program import Program
