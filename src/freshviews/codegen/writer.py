@@ -65,6 +65,7 @@ class Names:
     def __init__(self, reserved: frozenset[str]) -> None:
         self._names: dict[tuple[str, str], str] = {}
         self._taken: set[str] = {*IMPORTABLE, *reserved}
+        self._numbers: dict[str, int] = {}
 
     def of(self, kind: str, name: str) -> str:
         """The Python name of a thing; asking again returns the same name."""
@@ -83,10 +84,10 @@ class Names:
             name += "_"
         before_number = f"{name}__" if FUNCTIONS.fullmatch(f"{name}_2") else f"{name}_"
         candidate = name
-        number = 2
         while candidate in self._taken:
-            candidate = f"{before_number}{number}"
-            number += 1
+            # Names are never given back, so no number below is free.
+            self._numbers[name] = self._numbers.get(name, 1) + 1
+            candidate = f"{before_number}{self._numbers[name]}"
         self._taken.add(candidate)
         return candidate
 
