@@ -59,6 +59,7 @@ def test_a_master_with_two_workers_of_which_one_loses_its_executor(tmp_path: Pat
     check(tmp_path, shop)
 
 
+@pytest.mark.long("a master and two workers start")
 def test_a_worker_with_a_private_disk_is_refused_before_anything_is_committed(tmp_path: Path) -> None:
     """One of two workers has a disk of its own at the path of the checkpoint."""
     private = tmp_path / "shop.checkpoint"

@@ -134,6 +134,7 @@ def test_executors_killed_at_random_with_their_scratch_lose_nothing(
     check(tmp_path, shop, checkpoint=address)
 
 
+@pytest.mark.long("a pipeline runs once, and two commands start")
 def test_a_query_and_a_status_read_the_server(tmp_path: Path, address: str) -> None:
     shop = Shop(tmp_path)
     shop.write()
