@@ -11,6 +11,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from freshviews.codegen.imports import IMPORTABLE
 
@@ -59,6 +60,15 @@ def tuple_of(words: Iterable[str]) -> str:
     return f"({given[0]},)" if len(given) == 1 else f"({', '.join(given)})"
 
 
+@lru_cache(maxsize=1 << 14)
+def _valid(wish: str) -> str:
+    """The wish as a name of Python, and none of generated functions."""
+    name = re.sub(r"\W", "_", wish) or "_"
+    if name[0].isdigit() or keyword.iskeyword(name):
+        name = "_" + name
+    return f"{name}_" if FUNCTIONS.fullmatch(name) else name
+
+
 class Names:
     """Python names for variables, aliases and views of one function: readable, and each used for one thing only."""
 
@@ -77,11 +87,7 @@ class Names:
 
     def fresh(self, wish: str) -> str:
         """A new name: the wish where that is free, else the wish with a number."""
-        name = re.sub(r"\W", "_", wish) or "_"
-        if name[0].isdigit() or keyword.iskeyword(name):
-            name = "_" + name
-        if FUNCTIONS.fullmatch(name):
-            name += "_"
+        name = _valid(wish)
         before_number = f"{name}__" if FUNCTIONS.fullmatch(f"{name}_2") else f"{name}_"
         candidate = name
         while candidate in self._taken:
