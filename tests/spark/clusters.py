@@ -103,7 +103,7 @@ def standalone(
 
 
 def wait_for_start(path: Path, number: int) -> None:
-    """Until a log says that the first process is a master that works, or that so many workers are with it."""
+    """Until a log says that the first process is a master that works, or that this number of workers is with it."""
     until = time.time() + 60
     while time.time() < until:
         said = path.read_text(errors="replace")

@@ -131,7 +131,7 @@ def write_finish(writer: Writer, view: View, block: Block) -> None:
 
 
 _LONG = 8
-"""So many counts and sums, one after the other, are read in a loop."""
+"""Fewest counts and sums, one after the other, that are read in a loop."""
 
 
 def _place(view: View, layout: RowLayout, component: str) -> int:

@@ -81,7 +81,7 @@ class Cached:
             _put(self.local / name, data)
 
     def _clean(self) -> None:
-        """Delete files that were not used for long; whoever has mapped one keeps it."""
+        """Delete files that were not used for long. A process that has mapped one keeps its contents."""
         with self._looking:
             if time.monotonic() < self._looked + _LOOK_EVERY:
                 return
