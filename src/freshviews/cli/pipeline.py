@@ -152,7 +152,7 @@ def explain_cells(name: str, cells: int) -> str:
         raise ReadError(_placed(source, error)) from error
     definition = definition_of(name)
     need_spark()
-    from freshviews.spark.explain import explain_cells as explained
+    from freshviews.spark.driver.explain import explain_cells as explained
     from freshviews.spark.session import start_session
 
     spark = start_session("local[*]", definition.settings, quiet=True)

@@ -332,7 +332,7 @@ class Run:
                 if rows.num_rows == 0 and view.output == "changes":
                     continue
                 try:
-                    deliver(self.spark, view, rows, manifest.version, receiver, again)
+                    deliver(self.spark, view, rows, manifest.version, receiver, again, manifest.time)
                 except SinkError:
                     note_failure(self.store, view.name)
                     raise
