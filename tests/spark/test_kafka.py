@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from decimal import Decimal
@@ -23,7 +28,8 @@ from freshviews.spark.io.sinks import SinkError, deliver
 from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.brokers import Topic, headers_of
-from tests.spark.jars import AVRO, has
+from tests.spark.faults import Fault, environment
+from tests.spark.jars import AVRO, KAFKA_CONNECTOR, has, spark_jars
 
 pytestmark = pytest.mark.spark
 
@@ -104,7 +110,7 @@ def test_a_bad_message_stops_with_its_place(spark: Any, kafka: str, tmp_path: Pa
         once(spark, tmp_path, script, name="tombstone")
 
 
-def test_csv_debezium_signed_and_plain_values(spark: Any, kafka: str, tmp_path: Path) -> None:
+def test_csv_debezium_signed_plain_values_and_files_of_messages(spark: Any, kafka: str, tmp_path: Path) -> None:
     csv, debezium, signed, plain = (Topic(kafka) for _ in range(4))
     script = f"""
     CREATE STREAMING TABLE a (id INT, name STRING)
@@ -113,6 +119,8 @@ def test_csv_debezium_signed_and_plain_values(spark: Any, kafka: str, tmp_path: 
     CREATE STREAMING TABLE c (id INT, qty INT) {source(kafka, signed, "values 'json', changes 'signed'")};
     CREATE STREAMING TABLE d (line STRING, topic STRING, "offset" BIGINT)
       {source(kafka, plain, "from.line 'value'")};
+    CREATE STREAMING TABLE e (b INT) USING text OPTIONS (path 'in', values 'json', from.b 'value.a.b', bad_rows 'bad');
+    CREATE MATERIALIZED VIEW ve AS SELECT b FROM e;
     CREATE MATERIALIZED VIEW va AS SELECT id, name FROM a;
     CREATE MATERIALIZED VIEW vb AS SELECT id, qty FROM b;
     CREATE MATERIALIZED VIEW vc AS SELECT id, qty FROM c;
@@ -128,11 +136,16 @@ def test_csv_debezium_signed_and_plain_values(spark: Any, kafka: str, tmp_path: 
     )
     signed.send(*({"value": text(id=1, qty=2, _multiplicity=n), "partition": 0} for n in (3, -1)))
     plain.send({"value": "a line", "partition": 1})
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "lines.txt").write_text('{"a": {"b": 1}}\n{"a": {"b": "x"}}\n')
     once(spark, tmp_path, script.replace('"', "`"))
     assert rows(tmp_path, "va") == Counter([(2, "y;z")])
     assert rows(tmp_path, "vb") == Counter([(1, 6)])
     assert rows(tmp_path, "vc") == Counter({(1, 2): 2})
     assert rows(tmp_path, "vd") == Counter([("a line", plain.name, 0)])
+    assert rows(tmp_path, "ve") == Counter([(1,)])
+    told = json.loads(next((tmp_path / "bad").iterdir()).read_text())
+    assert (Path(told["file"]).name, told["row"], told["column"], told["value"]) == ("lines.txt", 2, "b", "x")
 
 
 FIELDS = '[{"name": "id", "type": "long"}, {"name": "name", "type": "string"}]'
@@ -248,3 +261,56 @@ def test_a_sink_that_fails_says_why(spark: Any, kafka: str) -> None:
     deliver(spark, good, change, 3, None)
     (message,) = topic.messages()
     assert (message.key(), message.value()) == (b"x", b'{"a": "x"}')
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "kafka.md"
+
+
+@pytest.mark.full
+@pytest.mark.long("two pipelines in processes of their own, of which one asks Maven for its connector")
+def test_the_page_killed_between_its_sinks(kafka: str, tmp_path: Path) -> None:
+    """Script, commands and reader of the page. Killed when one sink has its version, the other has not."""
+    blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL))
+    orders, by_cust, dear = (Topic(kafka) for _ in range(3))
+    script = blocks["sql"]
+    for name, topic in (("subscribe 'orders'", orders), ("topic 'by_cust'", by_cust), ("topic 'dear'", dear)):
+        assert name in script
+        script = script.replace(name, f"{name.partition(' ')[0]} '{topic.name}'")
+    (tmp_path / "shop.sql").write_text(script)
+    run, query = blocks["sh"].splitlines()
+    assert run.endswith(KAFKA_CONNECTOR) and shlex.split(run)[0] == shlex.split(query)[0] == "freshviews"
+
+    def freshviews(line: str, fault: Fault | None = None) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, "-m", "freshviews.cli", *shlex.split(line)[1:]]
+        given = environment(fault) | {"KAFKA": kafka}
+        return subprocess.run(words, cwd=tmp_path, env=given, capture_output=True, text=True, timeout=300)
+
+    values = [text(customer={"id": f"c{n % 7}"}, total=f"{n}.50") for n in range(140)]
+    orders.send(*({"key": str(n), "value": value} for n, value in enumerate(values)))
+    orders.send({"key": "139", "value": None}, {"key": "140", "value": "nonsense"})
+    fault = Fault(tmp_path / "fault")
+    fault.plan("sink written", "kill", "driver")
+    killed = freshviews(run, fault)
+    assert (killed.returncode, fault.met) == (-signal.SIGKILL, True), killed.stderr
+    assert (len(by_cust.messages()), len(dear.messages())) == (7, 0)
+    # Without asking Maven a second time, which takes long.
+    done = freshviews(f"{run.partition(' --packages')[0]} --conf {shlex.quote('='.join(*spark_jars().items()))}")
+    assert done.returncode == 0, done.stderr
+    assert (len(by_cust.messages()), len(dear.messages())) == (7, 39)
+    assert {headers_of(message)["_rows"] for message in dear.messages()} == {"39"}
+
+    shown = freshviews(query)
+    assert [line.split() for line in shown.stdout.splitlines()[1:]] == [
+        [f"c{n}", str(len(range(n, 139, 7))), f"{sum(range(n, 139, 7)) + len(range(n, 139, 7)) * Decimal('0.5'):.2f}"]
+        for n in range(7)
+    ]
+    (bad,) = [json.loads(line) for file in (tmp_path / "bad").iterdir() for line in file.read_text().splitlines()]
+    assert (bad["topic"], bad["input"]["o_id"]) == (orders.name, "140")
+
+    reader = blocks["python"].replace("localhost:9092", kafka).replace("poll(10)", "poll(5)")
+    scope: dict[str, Any] = {}
+    # Messages of a version that come again, as where a task was repeated.
+    again = [message for message in dear.messages() if message.partition() == 1]
+    dear.send(*({"key": m.key(), "value": m.value(), "headers": m.headers(), "partition": 1} for m in again))
+    exec(reader.replace('"dear"', f'"{dear.name}"'), scope)
+    assert scope["contents"] == Counter({(n, f"c{n % 7}", f"{n}.50"): 1 for n in range(100, 139)})

@@ -58,6 +58,8 @@ def test_variables_of_the_environment_stand_in_options(folder: Path) -> None:
         ("header 'true'", "PATH 'in'", "PATH", "given twice"),
         ("changes 'upsert'", "chnges 'upsert'", "'upsert'", "unknown option chnges; did you mean changes?"),
         ("output 'complete'", "ouput 'complete'", "'complete'", "unknown option ouput; did you mean output?"),
+        ("header 'true'", "header 'true', mode 'DropMalformed'", "'DropMalformed'", "set them aside with bad_rows"),
+        ("header 'true'", "ignoreCorruptFiles 'true'", "'true'", "would be lost in silence; leave it out"),
         ("path 'in'", "path 'in/a.csv'", "'in/a.csv'", "a.csv is a file; a folder"),
     ],
 )

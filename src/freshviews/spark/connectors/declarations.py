@@ -40,12 +40,25 @@ class Connector:
     package: str | None = None
 
 
+_OF_FILES = {
+    ("ignoreCorruptFiles", "true"): (
+        "the rows of a file that cannot be read would be lost in silence; leave it out, and mend the file"
+    ),
+    ("ignoreMissingFiles", "true"): (
+        "the rows of a file that was deleted before it was read would be lost in silence; leave it out, and keep files "
+        "until a version has them"
+    ),
+    ("mode", "dropmalformed"): (
+        "bad rows would be lost in silence; leave it out, and set them aside with bad_rows 'folder'"
+    ),
+}
+
 CONNECTORS: Mapping[str, Connector] = {
-    "csv": Connector(path=True, files=True, text=True),
-    "json": Connector(path=True, files=True, text=True),
-    "parquet": Connector(path=True, files=True),
-    "orc": Connector(path=True, files=True),
-    "text": Connector(path=True, files=True),
+    "csv": Connector(path=True, files=True, text=True, refused=_OF_FILES),
+    "json": Connector(path=True, files=True, text=True, refused=_OF_FILES),
+    "parquet": Connector(path=True, files=True, refused=_OF_FILES),
+    "orc": Connector(path=True, files=True, refused=_OF_FILES),
+    "text": Connector(path=True, files=True, refused=_OF_FILES),
     "avro": Connector(path=True, package="org.apache.spark:spark-avro_2.13"),
     "delta": Connector(path=True, package="io.delta:delta-spark_2.13"),
     "kafka": Connector(

@@ -32,8 +32,8 @@ from freshviews.stream import (
 )
 from freshviews.types import SqlType
 
-_PLACED = ("_from", "_from_at")
-"""The place of a row that its source names, and its number there."""
+_PLACED = ("_from_time", "_from", "_from_at")
+"""The first of PLACE, where they have to be taken along because the columns that they are made of are not."""
 
 
 class SourceError(FreshviewsError):
@@ -71,14 +71,16 @@ def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source
             reader = reader.schema(schema)
         frame = reader.load()
         connector = connector_of(provider)
-        kept: tuple[str, ...] = ()
         if connector.at is not None:
-            kept = _PLACED
-            frame = frame.withColumns(dict(zip(kept, place_columns(connector.place, connector.at), strict=True)))
+            told = (F.lit(0).cast("bigint"), *place_columns(connector.place, connector.at))
+            frame = frame.withColumns(dict(zip(_PLACED, told, strict=True)))
+        elif spec.message is not None and connector.files:
+            frame = frame.withColumns(dict(zip(_PLACED, _file_places(), strict=True)))
         if spec.message is None:
             return source_of(frame, spec, table, connector.files)
         message = message_format(spec.message, table, form)
-        found = source_of(rows_of(frame, message, kept), spec, table, connector.files)
+        kept = [name for name in _PLACED if name in frame.columns]
+        found = source_of(rows_of(frame, message, kept), spec, table)
         return replace(found, readable=expected(message))
     except PySparkException as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
@@ -185,9 +187,13 @@ def reads_text(source: Source) -> bool:
 
 def _places(source: Source) -> list[Column]:
     if _PLACED[0] in source.frame.columns:
-        return [F.lit(0).cast("bigint"), *map(F.col, _PLACED)]
+        return [*map(F.col, _PLACED)]
     if not source.from_files:
         return [F.lit(0).cast("bigint"), F.lit(None).cast("string"), F.lit(0).cast("bigint")]
+    return _file_places()
+
+
+def _file_places() -> list[Column]:
     return [
         F.unix_micros(F.col("_metadata.file_modification_time")),
         F.col("_metadata.file_path"),
