@@ -46,7 +46,7 @@ def test_settings_that_cannot_be_taken_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="timeZone is Europe/Vienna; it has to be UTC"):
         together({"spark.sql.session.timeZone": "Europe/Vienna"}, {})
     ignored = "spark.sql.files.ignoreCorruptFiles"
-    with pytest.raises(SettingError, match="ignoreCorruptFiles is True; it has to be false: .* mend the file"):
+    with pytest.raises(SettingError, match=r"ignoreCorruptFiles is True; it has to be false: .* mend the file"):
         together({ignored: "True"}, {})
     assert together({ignored: "FALSE"}, {ignored: "true"})[ignored] == "false"
     (tmp_path / "spark-defaults.conf").mkdir()
