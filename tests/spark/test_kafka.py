@@ -23,9 +23,11 @@ from freshviews.spark import Pipeline
 from freshviews.spark.connectors.message_format import Written
 from freshviews.spark.definition import ViewSpec
 from freshviews.spark.driver.version import PipelineError
+from freshviews.spark.io import delivery
 from freshviews.spark.io.message_sink import messages
 from freshviews.spark.io.sinks import SinkError, deliver
-from freshviews.spark.reading.contents import contents, latest
+from freshviews.spark.reading.contents import contents, latest, status
+from freshviews.spark.script import read_script
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.brokers import Topic, headers_of
 from tests.spark.faults import Fault, environment
@@ -261,6 +263,26 @@ def test_a_sink_that_fails_says_why(spark: Any, kafka: str) -> None:
     deliver(spark, good, change, 3, None)
     (message,) = topic.messages()
     assert (message.key(), message.value()) == (b"x", b'{"a": "x"}')
+
+
+def test_a_sink_that_refuses_is_tried_again_and_keeps_nothing_from_others(
+    spark: Any, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, two = Topic(kafka), Topic(kafka)
+    monkeypatch.setattr(delivery, "WAITS", (0.1,))
+    script = SINKS.format(kafka=kafka, one="no topic', kafka.max.block.ms '2000", two=two.name)
+    put(tmp_path, 1, {"part": "p", "qty": 5}, {"part": "q", "qty": 6})
+    with pytest.raises(SinkError, match=r"view all_changes, version 2: no topic did not take it: .*[Ii]nvalid topic"):
+        once(spark, tmp_path, script)
+    assert len(two.messages()) == 2
+    assert [record.getMessage() for record in caplog.records if "trying again" in record.getMessage()]
+    found = status(store_of(tmp_path / "shop.checkpoint"), read_script(script, tmp_path))
+    assert found.sinks["all_changes"] == {"backlog": 1, "failures": 2}
+    assert found.sinks["by_part"] == {"backlog": 0, "failures": 0}
+    assert list(found.refused) == ["all_changes"] and "nvalid topic" in found.refused["all_changes"]
+    once(spark, tmp_path, SINKS.format(kafka=kafka, one=one.name, two=two.name))
+    assert (len(one.messages()), len(two.messages())) == (2, 2)
+    assert status(store_of(tmp_path / "shop.checkpoint")).refused == {}
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "kafka.md"

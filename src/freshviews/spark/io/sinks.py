@@ -33,7 +33,15 @@ the last version."""
 
 
 class SinkError(FreshviewsError):
-    """A sink refused a version. The version is committed and is delivered at the next start."""
+    """A sink refused a version. The version is committed and is delivered at the next start.
+
+    ``cause``: what the sink said. ``passes``: it may take the version a little later.
+    """
+
+    def __init__(self, text: str, cause: str | None = None, passes: bool = False) -> None:
+        super().__init__(text)
+        self.cause = text if cause is None else cause
+        self.passes = passes
 
 
 def deliver(
@@ -80,7 +88,9 @@ def _refused(view: ViewSpec, version: int, what: str, error: Exception) -> SinkE
     reason = cause(error)
     return SinkError(
         f"view {view.name}, version {version}: {what}: {reason}; the version is kept, and is delivered at the next "
-        "start: correct the cause, then start again"
+        "start: correct the cause, then start again",
+        f"{what}: {reason}",
+        not isinstance(error, BadKey),
     )
 
 
