@@ -54,6 +54,7 @@ def source(kafka: str, topic: Topic, options: str) -> str:
     return f"USING kafka OPTIONS ('kafka.bootstrap.servers' '{kafka}', subscribe '{topic.name}', {options})"
 
 
+@pytest.mark.long("its fixtures start Spark and a broker, and two runs follow")
 def test_json_with_keys_headers_paths_and_deletes(spark: Any, kafka: str, tmp_path: Path) -> None:
     topic = Topic(kafka)
     options = """values 'json', changes 'upsert', from.id 'key', from.cust 'value.customer.name',
