@@ -8,11 +8,12 @@ The interface follows scikit-learn's.
 
 from freshviews.learn.counts import Counts, CountsView
 from freshviews.learn.dependence import ChowLiuTree, Edge, MutualInformation
+from freshviews.learn.discriminant import LinearDiscriminant
 from freshviews.learn.linear import LinearRegression, Ridge
-from freshviews.learn.moments import LearnError, Moments, MomentsView
+from freshviews.learn.moments import GroupedMomentsView, LearnError, Moments, MomentsView
 from freshviews.learn.principal import PCA
 
 __all__ = [
-    "PCA", "ChowLiuTree", "Counts", "CountsView", "Edge", "LearnError", "LinearRegression", "Moments", "MomentsView",
-    "MutualInformation", "Ridge",
+    "PCA", "ChowLiuTree", "Counts", "CountsView", "Edge", "GroupedMomentsView", "LearnError", "LinearDiscriminant",
+    "LinearRegression", "Moments", "MomentsView", "MutualInformation", "Ridge",
 ]  # fmt: skip
