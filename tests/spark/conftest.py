@@ -15,7 +15,9 @@ import pytest
 
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.store import Store
+from tests.spark.brokers import broker
 from tests.spark.faults import KILLING, Fault
+from tests.spark.jars import KAFKA_CONNECTOR, jars, spark_jars
 from tests.spark.servers import BUCKET, s3_server
 
 
@@ -33,7 +35,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # Where workers, which are started once, look for the fault that a test plans.
     os.environ["FAULT"] = str(tmp_path_factory.mktemp("fault") / "planned")
-    session = start_session("local[2]", quiet=True)
+    session = start_session("local[2]", spark_jars(), quiet=True)
     # Spark has put its own handler of Ctrl-C in place, which tests after these do not expect.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield session
@@ -60,6 +62,15 @@ def s3() -> Iterator[dict[str, str]]:
     pytest.importorskip("boto3", reason="boto3 is not installed; pip install 'freshviews[s3]'")
     pytest.importorskip("moto", reason="the S3 server moto is not installed")
     with s3_server() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a broker of Kafka for the whole run; Spark has its connector."""
+    pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    jars(KAFKA_CONNECTOR)
+    with broker(tmp_path_factory.mktemp("kafka")) as found:
         yield found
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from freshviews.cli.script import plan_script
 from freshviews.errors import SqlError
-from freshviews.spark.definition import views_of
+from freshviews.spark.connectors.message_format import Written
+from freshviews.spark.definition import catalog_of, row_keys, views_of
 from freshviews.spark.script import read_script
 
 TEXT = """CREATE STREAMING TABLE t (a INT PRIMARY KEY, b STRING)
@@ -56,6 +58,8 @@ def test_variables_of_the_environment_stand_in_options(folder: Path) -> None:
         ("header 'true'", "PATH 'in'", "PATH", "given twice"),
         ("changes 'upsert'", "chnges 'upsert'", "'upsert'", "unknown option chnges; did you mean changes?"),
         ("output 'complete'", "ouput 'complete'", "'complete'", "unknown option ouput; did you mean output?"),
+        ("header 'true'", "header 'true', mode 'DropMalformed'", "'DropMalformed'", "set them aside with bad_rows"),
+        ("header 'true'", "ignoreCorruptFiles 'true'", "'true'", "would be lost in silence; leave it out"),
         ("path 'in'", "path 'in/a.csv'", "'in/a.csv'", "a.csv is a file; a folder"),
     ],
 )
@@ -139,3 +143,88 @@ def test_plain_views_go_with_the_views_that_expand_them(folder: Path) -> None:
         read_script(
             "CREATE STREAMING TABLE t (a INT) USING rate;\nCREATE VIEW p USING console AS SELECT a FROM t", folder
         )
+
+
+KAFKA = """CREATE STREAMING TABLE t (a INT PRIMARY KEY, b STRING) USING kafka
+  OPTIONS (kafka.bootstrap.servers 'x:1', subscribe 't', values 'json', changes 'upsert', from.a 'key');
+CREATE MATERIALIZED VIEW v USING kafka OPTIONS (kafka.bootstrap.servers 'x:1', topic 'v', output 'upsert')
+  AS SELECT a, b FROM t WHERE b > 'x';
+CREATE MATERIALIZED VIEW w USING kafka OPTIONS (kafka.bootstrap.servers 'x:1', topic 'w', output 'changes')
+  AS SELECT b FROM t
+"""
+
+
+def test_options_of_messages(tmp_path: Path) -> None:
+    definition = read_script(KAFKA, tmp_path, {})
+    (table,) = definition.tables
+    assert table.options == {"kafka.bootstrap.servers": "x:1", "subscribe": "t"}
+    assert table.message == {"values": "json", "from.a": "key"}
+    assert table.form_options == {"op": "_op"}
+    v, w = definition.views
+    assert v.options == {"kafka.bootstrap.servers": "x:1", "topic": "v"}
+    assert (v.output, v.written, w.output, w.written) == ("upsert", Written(("a",)), "changes", Written(()))
+
+
+@pytest.mark.parametrize(
+    "old, new, at, message",
+    [
+        ("subscribe 't', ", "", "USING kafka", "needs the option subscribe or subscribePattern or assign"),
+        ("topic 'v', ", "", "USING kafka OPTIONS (kafka.bootstrap.servers 'x:1', output", "needs the option topic"),
+        ("subscribe 't'", "subscribe 't', failOnDataLoss 'false'", "'false'", "would be lost in silence; leave it out"),
+        ("'json'", "'jsn'", "'jsn'", "values is json, csv, avro or text, not 'jsn'"),
+        ("'json'", "'avro'", "'avro'", "needs values.schema"),
+        ("'json'", "'avro', values.schema 'no.avsc'", "'no.avsc'", "cannot be read: No such file"),
+        ("from.a 'key'", "from.c 'key'", "'key'", "from.c names no column of table t; its columns are a, b, _op"),
+        ("from.a 'key'", "from.a 'key.id'", "'key.id'", "keys is not said; keys 'json' reads fields"),
+        ("from.a 'key'", "from.a 'value'", "'value'", "name a field, as in value.id"),
+        ("from.a 'key'", "from.a 'value.'", "'value.'", "a path such as value.customer.id"),
+        ("from.a 'key'", "from.a 'value.a[x]'", "'value.a[x]'", "a path such as value.customer.id"),
+        ("from.a 'key'", "from.a 'headers'", "'headers'", "headers.NAME is accepted"),
+        ("from.a 'key'", "from.a 'offset.x'", "'offset.x'", "only value, key and headers have fields"),
+        ("'json', changes 'upsert', from.a 'key'", "'csv', values.fields 'b'", "'b'", "values.fields has no field a"),
+        ("values 'json', ", "values 'csv', op 'what', ", "'csv'", "needs values.fields here"),
+        ("output 'upsert'", "output 'complete'", "'complete'", "output of kafka is 'changes' or 'upsert'"),
+        ("output 'upsert'", "output 'upsert', key 'b'", "'b'", "several rows of the view may have the same b"),
+        ("output 'upsert'", "output 'upsert', key 'z'", "'z'", "the view has no column 'z'"),
+        ("output 'changes'", "output 'upsert'", "'upsert')\n  AS SELECT b", "needs a view whose rows have a key"),
+        ("output 'changes'", "keys 'text'", "'text')\n  AS SELECT b", "keys 'text' is for a key of one column"),
+        ("output 'changes'", "values 'csv'", "'csv'", "values of a view are 'json'"),
+    ],
+)
+def test_options_of_messages_are_refused_at_their_place(
+    tmp_path: Path, old: str, new: str, at: str, message: str
+) -> None:
+    text = KAFKA.replace(old, new, 1)
+    with pytest.raises(SqlError, match=re.escape(message)) as found:
+        read_script(text, tmp_path, {})
+    start = text.index(at)
+    line = text.count("\n", 0, start) + 1
+    assert (found.value.line, found.value.column) == (line, start - (text.rfind("\n", 0, start) + 1) + 1)
+
+
+@pytest.mark.parametrize(
+    "select, keys",
+    [
+        ("a, b FROM t", [("a",)]),
+        ("b, a AS id FROM t WHERE b > 'x'", [("id",)]),
+        ("b FROM t", []),
+        ("b, COUNT(*) AS n FROM t GROUP BY b HAVING COUNT(*) > 1", [("b",)]),
+        ("COUNT(*) AS n FROM t GROUP BY b", []),
+        ("COUNT(*) AS n FROM t", [()]),
+        ("DISTINCT b FROM t", [("b",)]),
+        ("a, b FROM t UNION ALL SELECT a, b FROM t", []),
+        ("x.a, y.b FROM t x JOIN t y ON x.b = y.b", []),
+        ("a, c FROM u", []),
+        ("b, SUM(a) AS a FROM t GROUP BY ROLLUP (b)", []),
+        ("a, b FROM t ORDER BY b LIMIT 3", [("a",)]),
+    ],
+)
+def test_keys_of_views(select: str, keys: list[tuple[str, ...]]) -> None:
+    catalog = catalog_of(
+        "CREATE TABLE t (a INT PRIMARY KEY, b STRING); CREATE TABLE u (a INT UNIQUE, c INT);"
+        f"CREATE MATERIALIZED VIEW v AS SELECT {select}; CREATE MATERIALIZED VIEW over AS SELECT * FROM v"
+    )
+    view, over = catalog.view("v"), catalog.view("over")
+    assert view is not None and over is not None
+    assert row_keys(view, catalog) == keys
+    assert row_keys(over, catalog) == keys

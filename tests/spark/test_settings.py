@@ -45,6 +45,10 @@ def test_settings_of_the_user_come_first(tmp_path: Path) -> None:
 def test_settings_that_cannot_be_taken_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="timeZone is Europe/Vienna; it has to be UTC"):
         together({"spark.sql.session.timeZone": "Europe/Vienna"}, {})
+    ignored = "spark.sql.files.ignoreCorruptFiles"
+    with pytest.raises(SettingError, match=r"ignoreCorruptFiles is True; it has to be false: .* mend the file"):
+        together({ignored: "True"}, {})
+    assert together({ignored: "FALSE"}, {ignored: "true"})[ignored] == "false"
     (tmp_path / "spark-defaults.conf").mkdir()
     with pytest.raises(SettingError, match=r"spark-defaults\.conf cannot be read: Is a directory"):
         defaults_of({"SPARK_CONF_DIR": str(tmp_path)}, tmp_path)

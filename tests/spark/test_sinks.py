@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -20,6 +21,8 @@ from freshviews.spark import Pipeline
 from freshviews.spark import crash_points as steps
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.io.sinks import SinkError, check_new, deliver, publish_bad
+from freshviews.spark.state.runs import runs_of
+from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.shop import Shop, delivered
 
 ROWS = pa.table(
@@ -166,12 +169,19 @@ def test_what_a_sink_refused_is_delivered_once_when_it_takes_it(spark: Any, tmp_
         with pytest.raises(SinkError, match=r"view by_part, version 3: .*by_part did not take it"):
             Pipeline.from_script(spark, tmp_path / "shop.sql").start(once=True).awaitTermination()
         assert (root / "delivered").read_text() == "2"
+        # The sink after it has the version all the same.
+        total = json.loads((tmp_path / "out" / "all_of_it" / "contents.json").read_text())
+        assert total["qty"] == sum(row[1] for row in shop.by_part())
+        runs = runs_of(store_of(root))
+        assert (runs.part, runs.have) == (3, ["all_of_it"])
+        assert re.match(".*by_part did not take it: .*File exists|Not a directory", runs.refused["by_part"])
         assert "view by_part, version 3" in (root / "error").read_text()
     by_part.unlink()
     (tmp_path / "kept").rename(by_part)
     Pipeline.from_script(spark, tmp_path / "shop.sql").start(once=True).awaitTermination()
     assert delivered(by_part) == shop.by_part()
     assert (root / "delivered").read_text() == "3"
+    assert runs_of(store_of(root)).refused == {}
 
 
 @pytest.mark.spark

@@ -168,7 +168,8 @@ METRICS = (
     ),
     Described(
         "freshviews_sink_failures_total", "counter", "versions", ("view", "sink"),
-        "How often the sink of a view refused a version, since the checkpoint began. Each ends the run.",
+        "How often the sink of a view refused a version, since the checkpoint began. "
+        "Sinks of Spark are tried three times, then the run ends; others once.",
         of_status=lambda n, s: _sinks(n, s, "failures"),
     ),
 )  # fmt: skip

@@ -152,7 +152,7 @@ def explain_cells(name: str, cells: int) -> str:
         raise ReadError(_placed(source, error)) from error
     definition = definition_of(name)
     need_spark()
-    from freshviews.spark.explain import explain_cells as explained
+    from freshviews.spark.driver.explain import explain_cells as explained
     from freshviews.spark.session import start_session
 
     spark = start_session("local[*]", definition.settings, quiet=True)
@@ -283,7 +283,9 @@ def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
         print(f"view {view}: {'not there yet; run the script to have it filled' if absent else 'being filled'}")
     for view, numbers in found.sinks.items():
         if numbers["backlog"] or numbers["failures"]:
-            print(f"sink of {view}: refused {numbers['failures']:,} times, versions that wait: {numbers['backlog']}")
+            said = f"; {found.refused[view]}" if view in found.refused else ""
+            waits = f"versions that wait: {numbers['backlog']}"
+            print(f"sink of {view}: refused {numbers['failures']:,} times, {waits}{said}")
     if found.error:
         print(f"last error: {found.error}")
 

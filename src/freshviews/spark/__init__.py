@@ -27,7 +27,6 @@ __all__ = [
     "Query",
     "definition",
     "driver",
-    "explain",
     "java",
     "phases",
     "pipeline",

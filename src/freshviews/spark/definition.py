@@ -8,18 +8,23 @@ from dataclasses import dataclass, field, replace
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import SqlError
+from freshviews.expr.nodes import Column
+from freshviews.spark.connectors.declarations import UPSERT, connector_of
+from freshviews.spark.connectors.message_format import Written, split_options, written_as
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.stream import ChangeFormat, Upserts, format_for
 from freshviews.stream.formats import DebeziumJson, FormatError
 
-OUTPUTS = ("changes", "complete")
 ROWS = "freshviews.rows"
 """The property of a table that declares its expected rows."""
 
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table. ``sql`` creates it. ``changes`` names its change format; None: detected from the columns."""
+    """A table. ``sql`` creates it. ``changes`` names its change format; None: detected from the columns.
+
+    ``message``: options that say where its columns are in messages; None: the source has columns of these names.
+    """
 
     name: str
     sql: str
@@ -28,17 +33,20 @@ class TableSpec:
     changes: str | None = None
     form_options: dict[str, str] = field(default_factory=dict)
     bad_rows: str | None = None
+    message: dict[str, str] | None = None
 
 
 @dataclass(frozen=True)
 class ViewSpec:
-    """A view. ``sql`` creates it. Without a provider it is maintained and not delivered."""
+    """A view. ``sql`` creates it. Without a provider it is maintained and not delivered. ``written``: how its rows
+    become messages, where its sink takes messages."""
 
     name: str
     sql: str
     provider: str | None = None
     options: dict[str, str] = field(default_factory=dict)
     output: str = "changes"
+    written: Written | None = None
 
     @property
     def folder(self) -> str | None:
@@ -106,12 +114,48 @@ def views_of(script: str) -> dict[str, ViewDef]:
     return found
 
 
+def as_messages(spec: ViewSpec, catalog: Catalog) -> ViewSpec:
+    """The view with how its rows become messages, if its sink takes messages. Raises MessageError."""
+    view = catalog.view(spec.name)
+    if view is None or not connector_of(spec.provider).messages:
+        return spec
+    own, options = split_options(spec.options)
+    columns = [column.name for column in view.columns]
+    written = written_as(own, columns, row_keys(view, catalog), spec.output == UPSERT)
+    return replace(spec, options=options, written=written)
+
+
+def row_keys(view: ViewDef, catalog: Catalog) -> list[tuple[str, ...]]:
+    """Columns of a view that determine its rows: of its groups, or the key of the one relation that it selects from."""
+    found = list(view.checked_keys)
+    if not found and len(view.blocks) == 1 and view.combined is None and view.blocks[0].kind == "bag":
+        (block,) = view.blocks
+        atoms = block.query.atoms
+        if len(atoms) == 1 and block.query.is_inner:
+            outputs = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}
+            pairs = zip(atoms[0].variables, atoms[0].columns, strict=True)
+            shown = {c.name.lower(): outputs[v] for v, c in pairs if isinstance(c, Column) and v in outputs}
+            for key in _keys_of_relation(atoms[0].relation, catalog):
+                if all(column.lower() in shown for column in key):
+                    found.append(tuple(shown[column.lower()] for column in key))
+    return found
+
+
+def _keys_of_relation(name: str, catalog: Catalog) -> list[tuple[str, ...]]:
+    table = catalog.table(name)
+    if table is None:
+        below = catalog.view(name)
+        return [] if below is None else row_keys(below, catalog)
+    needed = {column.name.lower() for column in table.columns if not column.nullable}
+    return [key for key in table.checked_keys if all(column.lower() in needed for column in key)]
+
+
 def form_of(changes: str | None, options: dict[str, str], columns: tuple[str, ...]) -> ChangeFormat:
-    """The change format, with the options order, timestamps, decimals and column. Raises FormatError."""
+    """The change format, with the options op, order, timestamps, decimals and column. Raises FormatError."""
     form = format_for(changes, columns)
     if isinstance(form, Upserts):
-        known = {"order"}
-        form = replace(form, order=options.get("order"))
+        known = {"op", "order"}
+        form = replace(form, column=options.get("op"), order=options.get("order"))
     elif isinstance(form, DebeziumJson):
         known = {"column", "timestamps", "decimals"}
         form = replace(form, **{name: value for name, value in options.items() if name in known})  # type: ignore[arg-type]

@@ -12,10 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from freshviews.errors import SqlError
-from freshviews.spark.definition import OUTPUTS, Definition, TableSpec, ViewSpec, catalog_of, tables_of
+from freshviews.spark.connectors.declarations import connector_of
+from freshviews.spark.connectors.message_format import MessageError
+from freshviews.spark.definition import Definition, TableSpec, ViewSpec, as_messages, catalog_of, tables_of
 from freshviews.spark.driver.run import Listener, Run, note_error
 from freshviews.spark.io.sinks import Receiver
-from freshviews.spark.io.sources import Source, SourceError, one_frame, open_source, source_of, sql_type
+from freshviews.spark.io.sources import SourceError, one_frame, open_sources, sql_type
 from freshviews.spark.phases import Phases
 from freshviews.spark.reading.data_source import register
 from freshviews.spark.running_query import Query
@@ -139,15 +141,21 @@ class Pipeline:
         """Add a view of a SELECT.
 
         ``sink`` is called with a DataFrame and the version; or ``format`` and ``path`` name its output; without either
-        it is maintained and can be read. ``output``: changes or complete. Raises SqlError.
+        it is maintained and can be read. ``output``: changes or complete; for messages changes or upsert. Raises
+        SqlError.
         """
-        if output not in OUTPUTS:
-            raise SqlError(f"output is 'changes' or 'complete', not {output!r}")
+        outputs = connector_of(format).outputs
+        if output not in outputs:
+            raise SqlError(f"output is {' or '.join(map(repr, outputs))}, not {output!r}")
         body = re.sub(r";\s*$", "", sql)
         held = dict(options or {})
         if path is not None:
             held["path"] = str(Path(path).absolute()) if "://" not in str(path) else str(path)
         made = ViewSpec(name, f"CREATE MATERIALIZED VIEW {name} AS {body}", format, held, output)
+        try:
+            made = as_messages(made, catalog_of(self._definition.with_view(made).script))
+        except MessageError as error:
+            raise SqlError(f"view {name}: {error}") from None
         self._define(self._definition.with_view(made))
         if sink is not None:
             self._receivers[name] = sink
@@ -214,20 +222,6 @@ class Pipeline:
     def _define(self, definition: Definition) -> None:
         catalog_of(definition.script)
         self._definition = definition
-
-
-def open_sources(spark: SparkSession, definition: Definition, frames: Mapping[str, DataFrame]) -> list[Source]:
-    """Open all sources, sorted by name, so that Spark's checkpoint does not depend on the order of the script. Raises
-    SourceError."""
-    tables = catalog_of(definition.script).tables
-    found = []
-    for spec in sorted(definition.tables, key=lambda spec: spec.name.lower()):
-        table = tables[spec.name]
-        if spec.name in frames:
-            found.append(source_of(frames[spec.name], spec, table))
-        else:
-            found.append(open_source(spark, spec, table))
-    return found
 
 
 def default_checkpoint(file: Path) -> Path:

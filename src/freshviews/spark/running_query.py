@@ -11,7 +11,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
 from freshviews.spark.driver.run import Run
-from freshviews.spark.driver.version import PipelineError, cause
+from freshviews.spark.driver.version import PipelineError
+from freshviews.spark.io.java_errors import cause
 from freshviews.spark.state.runs import Held
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import SqlError
-from freshviews.spark.definition import OUTPUTS, Definition, TableSpec, ViewSpec, catalog_of, form_of
+from freshviews.spark.connectors.declarations import OUTPUTS, connector_of, lacking, refusal
+from freshviews.spark.connectors.message_format import OP, MessageError, message_format, split_options
+from freshviews.spark.definition import Definition, TableSpec, ViewSpec, as_messages, catalog_of, form_of
 from freshviews.sql import Catalog
 from freshviews.sql.statements.streaming import Option, Split, Using, split_streaming
 from freshviews.stream.formats import FormatError, check_format
@@ -21,7 +23,6 @@ _OWN_OPTIONS = (*_FORM_OPTIONS[1:3], "changes", "bad_rows", "output")
 """Options with names of our own: no source of Spark has one that differs from them by a letter."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _CREATE_VIEW = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?VIEW\s+(IF\s+NOT\s+EXISTS\s+)?", re.IGNORECASE)
-_FILES = ("csv", "json", "parquet", "orc", "text", "avro", "delta")
 
 
 def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.environ) -> Definition:
@@ -51,6 +52,11 @@ def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.env
             # CREATE OR REPLACE may define a view twice in a file.
             others = tuple(other for other in definition.views if other.name != view.name)
             made = _view(one, view.name, options, folder)
+            if one.using is not None:
+                try:
+                    made = as_messages(made, catalog)
+                except MessageError as error:
+                    raise SqlError(f"view {view.name}: {error}", *_place_of(one.using, error)) from None
             made = replace(made, sql=";\n".join((*_plain_views(view, catalog), made.sql)))
             definition = replace(definition, views=others).with_view(made)
     return definition
@@ -95,7 +101,20 @@ def _table(one: Split, name: str, using: Using, options: dict[str, str], folder:
     own = {key: options.pop(_spelled(options, key)) for key in _FORM_OPTIONS if _spelled(options, key) in options}
     changes = options.pop(_spelled(options, "changes"), None)
     bad_rows = options.pop(_spelled(options, "bad_rows"), None)
-    if using.provider in _FILES:
+    connector = connector_of(using.provider)
+    _check_options(f"table {name}", using, options, connector.reading)
+    form = (changes or "").strip().lower()
+    in_messages: dict[str, str] | None = None
+    if (connector.messages and form not in ("debezium", "debezium-upsert")) or _spelled(options, "values") in options:
+        in_messages, options = split_options(options)
+        for option in ("values.schema", "keys.schema"):
+            if option in in_messages:
+                in_messages[option] = _schema_text(using, option, in_messages[option], folder)
+        if form == "upsert":
+            own["op"] = OP
+    elif form == "upsert" and _spelled(options, "op") in options:
+        own["op"] = options.pop(_spelled(options, "op"))
+    if connector.path:
         key = _spelled(options, "path")
         if key not in options:
             raise SqlError(f"table {name}: {using.provider} needs OPTIONS (path '...')", using.line, using.column)
@@ -115,16 +134,50 @@ def _table(one: Split, name: str, using: Using, options: dict[str, str], folder:
         changes,
         own,
         None if bad_rows is None else _resolved(bad_rows, folder),
+        in_messages,
     )
+
+
+def _schema_text(using: Using, option: str, text: str, folder: Path) -> str:
+    """A schema of Avro: the text given, or that of the file named."""
+    if text.lstrip()[:1] in ("{", "[", '"'):
+        return text
+    try:
+        return Path(_resolved(text, folder)).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        found = using.options[_spelled(using.options, option)]
+        raise SqlError(f"{option} {text!r} cannot be read: {reason}", found.line, found.column) from None
+
+
+def _check_options(who: str, using: Using, options: Mapping[str, str], needed: tuple[tuple[str, ...], ...]) -> None:
+    """Raise SqlError if an option is missing, or has a value under which rows would be lost."""
+    missing = lacking(options, needed)
+    if missing is not None:
+        raise SqlError(f"{who}: {using.provider} needs the option {' or '.join(missing)}", using.line, using.column)
+    refused = refusal(connector_of(using.provider), options)
+    if refused is not None:
+        option = using.options[refused[0]]
+        raise SqlError(f"{who}: {refused[0]} {option.value!r}: {refused[1]}", option.line, option.column)
 
 
 def _check_form(using: Using, spec: TableSpec, table: TableDef) -> None:
     option = next((o for key, o in using.options.items() if key.lower() == "changes"), None)
     place = (option.line, option.column) if option is not None else (using.line, using.column)
     try:
-        check_format(form_of(spec.changes, spec.form_options, ()), table)
+        form = form_of(spec.changes, spec.form_options, ())
+        check_format(form, table)
+        if spec.message is not None:
+            message_format(spec.message, table, form)
     except FormatError as error:
         raise SqlError(str(error), *place) from None
+    except MessageError as error:
+        raise SqlError(f"table {table.name}: {error}", *_place_of(using, error)) from None
+
+
+def _place_of(using: Using, error: MessageError) -> tuple[int, int]:
+    option = using.options.get(_spelled(using.options, error.option))
+    return (using.line, using.column) if option is None else (option.line, option.column)
 
 
 def _view(one: Split, name: str, options: dict[str, str], folder: Path) -> ViewSpec:
@@ -132,20 +185,23 @@ def _view(one: Split, name: str, options: dict[str, str], folder: Path) -> ViewS
         return ViewSpec(name, one.sql)
     options = dict(options)
     key = _spelled(options, "output")
-    output = options.pop(key, "changes").lower()
-    if output not in OUTPUTS:
+    output = options.pop(key, OUTPUTS[0]).lower()
+    connector = connector_of(one.using.provider)
+    if output not in connector.outputs:
         option = one.using.options[key]
-        raise SqlError(f"output is 'changes' or 'complete', not {output!r}", option.line, option.column)
+        accepted = " or ".join(map(repr, connector.outputs))
+        raise SqlError(f"output of {one.using.provider} is {accepted}, not {output!r}", option.line, option.column)
+    _check_options(f"view {name}", one.using, options, connector.writing)
     path = _spelled(options, "path")
     if path in options:
         options[path] = _resolved(options[path], folder)
-    elif one.using.provider in _FILES:
+    elif connector.path:
         message = f"view {name}: {one.using.provider} needs OPTIONS (path '...')"
         raise SqlError(message, one.using.line, one.using.column)
     return ViewSpec(name, one.sql, one.using.provider, options, output)
 
 
-def _spelled(options: Mapping[str, str], key: str) -> str:
+def _spelled(options: Mapping[str, object], key: str) -> str:
     """The option's name as written, in any case."""
     return next((name for name in options if name.lower() == key), key)
 

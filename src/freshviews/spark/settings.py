@@ -1,8 +1,7 @@
 """Settings of Spark: ours, and those of the user, which come first.
 
 From the last to the first that counts: ours, ``spark-defaults.conf``, ``SET`` at the top of a script, ``--conf``, then
-``--master``, or what the caller gives. One is fixed: timestamps have no zone here, and Spark would shift zoned ones
-under any zone but UTC.
+``--master``, or what the caller gives. Some are fixed: under another value rows would be lost or changed.
 """
 
 from __future__ import annotations
@@ -14,7 +13,20 @@ from pathlib import Path
 
 from freshviews.errors import FreshviewsError
 
-FIXED = {"spark.sql.session.timeZone": "UTC"}
+FIXED = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+
+_REASONS = {
+    "spark.sql.session.timeZone": "timestamps have no zone in freshviews",
+    "spark.sql.files.ignoreCorruptFiles": "the rows of a file that cannot be read would be lost in silence; mend the "
+    "file, or put it where the source does not see it",
+    "spark.sql.files.ignoreMissingFiles": "the rows of a file that was deleted before it was read would be lost in "
+    "silence; keep files until a version has them",
+}
+"""Why each of FIXED is fixed, and what to do."""
 
 OURS = {
     # Partitions beyond the cores cost 5 ms each per micro-batch without benefit.
@@ -66,8 +78,8 @@ def together(given: Mapping[str, str], defaults: Mapping[str, str], master: str 
     Spark reads itself; ``master``: comes before a master among them. Raises SettingError where a fixed one is given
     another value."""
     for name, value in FIXED.items():
-        if given.get(name, value).upper() != value:
-            raise SettingError(f"{name} is {given[name]}; it has to be {value}: timestamps have no zone in freshviews")
+        if given.get(name, value).lower() != value.lower():
+            raise SettingError(f"{name} is {given[name]}; it has to be {value}: {_REASONS[name]}")
     named = {} if master is None else {"spark.master": master}
     return {name: value for name, value in OURS.items() if name not in defaults} | dict(given) | named | FIXED
 

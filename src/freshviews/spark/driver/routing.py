@@ -70,7 +70,10 @@ def _coordinate(dim: Dim, slots: Slots) -> str:
 
 def _value(column: str, kind: str, slots: Slots) -> str:
     slot = next(slot for name, slot in slots.items() if name.lower() == column.lower())
-    value = f"CAST(`{slot}` AS {_spark_kind(kind)})"
+    # A text that is not of the type goes anywhere: the worker refuses it. Texts with a zone are taken in UTC, as there.
+    value = f"try_cast(`{slot}` AS {kind})"
+    if kind == "timestamp":
+        value = f"CAST({value} AS {_spark_kind(kind)})"
     # The two zeros are one value in SQL.
     return f"IF({value} = 0D, 0D, {value})" if kind == "double" else value
 

@@ -13,7 +13,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from pathlib import Path
 from threading import Lock, Thread
 
 from py4j.protocol import Py4JError
@@ -27,18 +26,17 @@ from freshviews.spark.driver.stages import can_go_on
 from freshviews.spark.driver.stored_rows import backfill, stored_rows
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.driver.view_backfill import Filling
-from freshviews.spark.io.sinks import Delivered, Receiver, SinkError, check_new, deliver, publish_bad
+from freshviews.spark.io.delivery import Sinks, deliver_all
+from freshviews.spark.io.sinks import Delivered, Receiver, check_new
 from freshviews.spark.io.sources import Source, feed_of, needs_order, one_frame, reads_text
 from freshviews.spark.layout.cell_count import first_layout
 from freshviews.spark.layout.layout import MERGE, Layout, layout_of, next_layout
 from freshviews.spark.phases import Phases
 from freshviews.spark.reading.arrival import arrived
 from freshviews.spark.state import checkpoint
-from freshviews.spark.state.bundle import read_all, read_change
 from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.probe import NotSeen
-from freshviews.spark.state.runs import note_failure
 from freshviews.spark.state.spark_files import SparkFiles
 from freshviews.spark.state.stores.store import Store, requests
 from freshviews.spark.worker.rows import Slots
@@ -315,32 +313,11 @@ class Run:
 
     def _deliver(self, manifest: Manifest, again: bool = False) -> None:
         with self._phases.timed("sinks"):
-            self._to_sinks(manifest, again)
+            sinks = Sinks(self.spark, self.store, self._receivers)
+            deliver_all(sinks, self.definition, manifest, again, lambda: self.stopping)
+            self._delivered.note(manifest.version)
         if self._listener is not None:
             self._listener(manifest)
-
-    def _to_sinks(self, manifest: Manifest, again: bool) -> None:
-        for view in self.definition.views:
-            files = manifest.changes.get(view.name, [])
-            if view.output == "complete":
-                files = list(manifest.contents[view.name].values()) if view.name in manifest.anew else []
-            receiver = self._receivers.get(view.name)
-            if files and (receiver is not None or view.provider is not None):
-                read = read_all if view.output == "complete" else read_change
-                rows = read(self.store, files)
-                assert rows is not None
-                if rows.num_rows == 0 and view.output == "changes":
-                    continue
-                try:
-                    deliver(self.spark, view, rows, manifest.version, receiver, again)
-                except SinkError:
-                    note_failure(self.store, view.name)
-                    raise
-        for table in self.definition.tables:
-            for name in manifest.bad.get(table.name, []):
-                if table.bad_rows is not None:
-                    publish_bad(self.store.read(name), Path(table.bad_rows), table.name, manifest.version)
-        self._delivered.note(manifest.version)
 
 
 def note_error(store: Store, error: BaseException | None) -> None:

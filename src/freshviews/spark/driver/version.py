@@ -29,7 +29,8 @@ from freshviews.spark.driver.stages import (
     run_merge,
     through_cells,
 )
-from freshviews.spark.io.places import numbered, place_text
+from freshviews.spark.io.java_errors import cause
+from freshviews.spark.io.places import numbered, place_fields, place_text
 from freshviews.spark.layout.layout import MERGE, Layout
 from freshviews.spark.phases import Phases
 from freshviews.spark.state.cell import EMPTY
@@ -250,35 +251,18 @@ def _bad_files(store: Store, version: int, results: Results, given: Input | None
     for row in rows:
         row["place"] = tuple(row["place"]) if row["place"] else None
     numbers = numbered(_placed(given), [row["place"] for row in rows if row["place"]])
-    lines: dict[str, list[tuple[str, int, str]]] = {}
+    lines: dict[str, list[tuple[FilePlace, str]]] = {}
     for row in rows:
         place = row.pop("place")
         table = row.pop("table")
-        file = place[0] if place else None
-        number = numbers.get(place) if place else None
-        line = json.dumps({"table": table, "version": version, "file": file, "row": number, **row}, ensure_ascii=False)
-        lines.setdefault(table, []).append((file or "", number or 0, line))
+        said = {"table": table, "version": version, **place_fields(place, numbers), **row}
+        lines.setdefault(table, []).append((place or ("", 0, 0), json.dumps(said, ensure_ascii=False)))
     names = {}
     for table, found in lines.items():
         name = f"bad/{table}-{uuid.uuid4().hex}.json"
-        store.write(name, "".join(f"{line}\n" for *_, line in sorted(found)).encode())
+        store.write(name, "".join(f"{line}\n" for _, line in sorted(found)).encode())
         names[table] = [name]
     return names
-
-
-def cause(error: Exception) -> str:
-    """Spark's message without its stack traces."""
-    java = getattr(error, "java_exception", None)
-    if java is not None:
-        messages = []
-        while java is not None:
-            messages.append(" ".join(str(java.getMessage()).split()))
-            java = java.getCause()
-        return ": ".join(dict.fromkeys([messages[0], messages[-1]]))
-    text = str(error).partition("=== Streaming Query ===")[0]
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    kept = [line for line in lines if not line.startswith(("at ", "File ", "Driver stacktrace", "Traceback"))]
-    return (kept or [type(error).__name__])[0]
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

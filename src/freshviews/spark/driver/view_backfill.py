@@ -24,7 +24,8 @@ from pyspark.sql import DataFrame, SparkSession
 from freshviews.spark.crash_points import reach
 from freshviews.spark.driver.stages import Partitions, results_of, through_cells
 from freshviews.spark.driver.stored_rows import backfill, logged_rows, stored_rows
-from freshviews.spark.driver.version import Input, PipelineError, cause, on_the_way
+from freshviews.spark.driver.version import Input, PipelineError, on_the_way
+from freshviews.spark.io.java_errors import cause
 from freshviews.spark.layout.layout import Layout
 from freshviews.spark.state.cell import EMPTY, from_image
 from freshviews.spark.state.manifest import Manifest

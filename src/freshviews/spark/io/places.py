@@ -1,11 +1,13 @@
-"""Row numbers in files, computed only for rows that are reported."""
+"""Where rows came from, for messages and bad rows. Row numbers in files are computed only for reported rows."""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from freshviews.spark.worker.rows import PLACE, FilePlace
@@ -14,8 +16,8 @@ _TIME, _FILE, _AT, _ID = PLACE
 
 
 def numbered(frame: DataFrame, places: Iterable[FilePlace]) -> dict[FilePlace, int]:
-    """The number in its file, from 1, of each row that a place of ``frame`` names. Reads those files again."""
-    wanted = set(places)
+    """The number in its file, from 1, of each row of ``frame`` that a place names. Reads those files again."""
+    wanted = {place for place in places if not _tells_all(place)}
     if not wanted:
         return {}
     files = sorted({place[0] for place in wanted})
@@ -31,9 +33,29 @@ def numbered(frame: DataFrame, places: Iterable[FilePlace]) -> dict[FilePlace, i
     return found
 
 
-def place_text(place: FilePlace | None, numbers: dict[FilePlace, int]) -> str:
-    """``file, row n``; nothing for a row of no file."""
+def place_columns(names: Sequence[str], at: str) -> tuple[Column, Column]:
+    """The place of a row that other columns of its source name, such as topic and partition, and its number ``at``
+    there, such as its offset. The number is no part of the text, by which rows are ordered before it."""
+    told = [F.col(name) for name in names]
+    text = F.to_json(F.struct(*told, F.lit(None).cast("bigint").alias(at)), {"ignoreNullFields": "false"})
+    return text, F.col(at).cast("bigint")
+
+
+def place_fields(place: FilePlace | None, numbers: Mapping[FilePlace, int]) -> dict[str, Any]:
+    """``file`` and ``row``, or the columns that name the place; ``file`` and ``row`` are None for a row of no place."""
     if place is None:
-        return ""
-    number = numbers.get(place)
-    return place[0] if number is None else f"{place[0]}, row {number}"
+        return {"file": None, "row": None}
+    if _tells_all(place):
+        return {name: place[1] if value is None else value for name, value in json.loads(place[0]).items()}
+    return {"file": place[0], "row": numbers.get(place)}
+
+
+def place_text(place: FilePlace | None, numbers: Mapping[FilePlace, int]) -> str:
+    """``file, row n``, or ``topic t, partition p, offset n``; nothing for a row of no place."""
+    found = {name: value for name, value in place_fields(place, numbers).items() if value is not None}
+    return ", ".join(str(value) if name == "file" else f"{name} {value}" for name, value in found.items())
+
+
+def _tells_all(place: FilePlace) -> bool:
+    """True if a place is of ``place_columns``; a file's address never begins so."""
+    return place[0].startswith("{")

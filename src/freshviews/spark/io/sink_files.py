@@ -54,14 +54,21 @@ def encoded(provider: str, rows: pa.Table, options: Mapping[str, str]) -> bytes:
     return out.getvalue()
 
 
-def _json_lines(rows: pa.RecordBatch) -> bytes:
-    """A JSON object per row, built column by column."""
-    if rows.num_rows == 0:
-        return b""
+def json_objects(rows: pa.RecordBatch, end: str = "") -> pa.Array:
+    """A JSON object per row, as text, each with ``end`` behind it."""
     parts: list[pa.Array | str] = []
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
         parts += [f"{', ' if parts else '{'}{json.dumps(name, ensure_ascii=False)}: ", _json(column)]
-    lines = pc.binary_join_element_wise(*parts, "}\n", "").cast(pa.large_string())
+    if not parts:
+        return pa.array(["{}" + end] * rows.num_rows, pa.string())
+    return pc.binary_join_element_wise(*parts, "}" + end, "")
+
+
+def _json_lines(rows: pa.RecordBatch) -> bytes:
+    """A JSON object per row and line."""
+    if rows.num_rows == 0:
+        return b""
+    lines = json_objects(rows, "\n").cast(pa.large_string())
     # Lines are contiguous in the array's buffer, which is therefore the file.
     _, offsets, data = lines.buffers()
     ends = memoryview(offsets).cast("q")

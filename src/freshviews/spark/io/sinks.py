@@ -16,8 +16,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.errors import FreshviewsError
+from freshviews.spark.connectors.declarations import CHANGES, COMPLETE
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, ViewSpec
+from freshviews.spark.io.java_errors import cause
+from freshviews.spark.io.message_sink import BadKey, deliver_messages
 from freshviews.spark.io.sink_files import FORMATS, encoded, publish
 from freshviews.spark.state.stores.store import Store
 
@@ -30,19 +33,35 @@ the last version."""
 
 
 class SinkError(FreshviewsError):
-    """A sink refused a version. The version is committed and is delivered at the next start."""
+    """A sink refused a version. The version is committed and is delivered at the next start.
+
+    ``cause``: what the sink said. ``passes``: it may take the version a little later.
+    """
+
+    def __init__(self, text: str, cause: str | None = None, passes: bool = False) -> None:
+        super().__init__(text)
+        self.cause = text if cause is None else cause
+        self.passes = passes
 
 
 def deliver(
-    spark: SparkSession, view: ViewSpec, rows: pa.Table, version: int, receiver: Receiver | None, again: bool = False
+    spark: SparkSession,
+    view: ViewSpec,
+    rows: pa.Table,
+    version: int,
+    receiver: Receiver | None,
+    again: bool = False,
+    committed: float = 0.0,
 ) -> None:
-    """Deliver the rows of a version to the sink of a view; ``again``: it may have been delivered before.
+    """Deliver the rows of a version to the sink of a view; ``again``: it may have been delivered before, though not
+    before it was ``committed``, in seconds since 1970.
 
     Raises SinkError.
     """
-    if view.output == "changes":
+    if view.output == CHANGES and view.written is None:
         rows = rows.append_column(pa.field(VERSION, pa.int64()), pa.array([version] * rows.num_rows, pa.int64()))
-    where = view.options.get("path") or (view.provider if receiver is None else "its function")
+    named = view.options.get("path") or view.options.get("topic") or view.provider
+    where = named if receiver is None else "its function"
     try:
         if receiver is not None:
             receiver(spark.createDataFrame(rows), version)
@@ -50,11 +69,13 @@ def deliver(
             publish(_file(view, version), encoded(str(view.provider), rows, view.options))
         elif view.provider == "console":
             _print(view, rows, version, again)
+        elif view.written is not None:
+            deliver_messages(spark, view, rows, version, committed if again else None)
         elif view.provider is not None:
             frame = spark.createDataFrame(rows)
-            mode = "overwrite" if view.output == "complete" else "append"
+            mode = "overwrite" if view.output == COMPLETE else "append"
             frame.write.format(view.provider).options(**view.options).mode(mode).save()
-    except (OSError, PySparkException, Py4JJavaError) as error:
+    except (OSError, PySparkException, Py4JJavaError, BadKey) as error:
         raise _refused(view, version, f"{where} did not take it", error) from error
     except Exception as error:
         if receiver is None:
@@ -64,10 +85,12 @@ def deliver(
 
 
 def _refused(view: ViewSpec, version: int, what: str, error: Exception) -> SinkError:
-    reason = (str(error).strip().splitlines() or [""])[0]
+    reason = cause(error)
     return SinkError(
         f"view {view.name}, version {version}: {what}: {reason}; the version is kept, and is delivered at the next "
-        "start: correct the cause, then start again"
+        "start: correct the cause, then start again",
+        f"{what}: {reason}",
+        not isinstance(error, BadKey),
     )
 
 

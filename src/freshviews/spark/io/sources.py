@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -13,9 +13,13 @@ from pyspark.sql import types as T
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import FreshviewsError
-from freshviews.spark.definition import TableSpec, form_of
+from freshviews.spark.connectors.declarations import connector_of, with_given
+from freshviews.spark.connectors.message_format import expected, message_format, reads_headers
+from freshviews.spark.definition import Definition, TableSpec, catalog_of, form_of
+from freshviews.spark.io.messages import rows_of
+from freshviews.spark.io.places import place_columns
 from freshviews.spark.worker.intake import Feed
-from freshviews.spark.worker.rows import CORRUPT, PLACE, TABLE, Slots, slots_of
+from freshviews.spark.worker.rows import CORRUPT, PLACE, READABLE, TABLE, Slots, slots_of
 from freshviews.stream import (
     ChangeFormat,
     DebeziumJson,
@@ -28,9 +32,8 @@ from freshviews.stream import (
 )
 from freshviews.types import SqlType
 
-TEXT_FILES = ("csv", "json")
-FILES = (*TEXT_FILES, "parquet", "orc", "text")
-_INT64 = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+_PLACED = ("_from_time", "_from", "_from_at")
+"""The first of PLACE, where they have to be taken along because the columns that they are made of are not."""
 
 
 class SourceError(FreshviewsError):
@@ -39,7 +42,8 @@ class SourceError(FreshviewsError):
 
 @dataclass(frozen=True)
 class Source:
-    """A table's rows. ``columns``: those that the change format needs, by name with their Spark types."""
+    """A table's rows. ``columns``: those that the change format needs, by name with their Spark types. ``readable``:
+    the reason against a row that cannot be read."""
 
     table: TableDef
     spec: TableSpec
@@ -47,6 +51,7 @@ class Source:
     frame: DataFrame
     columns: dict[str, str]
     from_files: bool
+    readable: str = READABLE
 
     @property
     def is_streaming(self) -> bool:
@@ -64,10 +69,43 @@ def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source
         schema = _schema(spark, spec, table, form)
         if schema is not None:
             reader = reader.schema(schema)
-        return source_of(reader.load(), spec, table, provider in FILES)
+        frame = reader.load()
+        connector = connector_of(provider)
+        if connector.at is not None:
+            told = (F.lit(0).cast("bigint"), *place_columns(connector.place, connector.at))
+            frame = frame.withColumns(dict(zip(_PLACED, told, strict=True)))
+        elif spec.message is not None and connector.files:
+            frame = frame.withColumns(dict(zip(_PLACED, _file_places(), strict=True)))
+        if spec.message is None:
+            return source_of(frame, spec, table, connector.files)
+        message = message_format(spec.message, table, form)
+        kept = [name for name in _PLACED if name in frame.columns]
+        found = source_of(rows_of(frame, message, kept), spec, table)
+        return replace(found, readable=expected(message))
     except PySparkException as error:
-        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise SourceError(f"table {table.name}: {provider} cannot be read: {message}") from error
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        remedy = _remedy(provider) if error.getCondition() == "DATA_SOURCE_NOT_FOUND" else ""
+        raise SourceError(f"table {table.name}: {provider} cannot be read: {reason}{remedy}") from error
+
+
+def _remedy(provider: str) -> str:
+    """What to do where Spark lacks a source."""
+    package = connector_of(provider).package
+    return "" if package is None else f"; start with --packages {package}:VERSION (docs/connectors/README.md)"
+
+
+def open_sources(spark: SparkSession, definition: Definition, frames: Mapping[str, DataFrame]) -> list[Source]:
+    """Open all sources, sorted by name, so that Spark's checkpoint does not depend on the order of the script. Raises
+    SourceError."""
+    tables = catalog_of(definition.script).tables
+    found = []
+    for spec in sorted(definition.tables, key=lambda spec: spec.name.lower()):
+        table = tables[spec.name]
+        if spec.name in frames:
+            found.append(source_of(frames[spec.name], spec, table))
+        else:
+            found.append(open_source(spark, spec, table))
+    return found
 
 
 def batch_frame(spark: SparkSession, source: Source, files: Sequence[str] | None = None) -> DataFrame | None:
@@ -133,6 +171,7 @@ def feed_of(source: Source, slots: Slots, table: str, counted: frozenset[int]) -
         source.spec.bad_rows is not None,
         isinstance(source.form, Snapshots),
         counted,
+        source.readable,
     )
 
 
@@ -143,12 +182,18 @@ def needs_order(source: Source) -> bool:
 
 def reads_text(source: Source) -> bool:
     """True if rows are parsed from text files."""
-    return source.spec.provider in TEXT_FILES
+    return connector_of(source.spec.provider).text or source.spec.message is not None
 
 
 def _places(source: Source) -> list[Column]:
+    if _PLACED[0] in source.frame.columns:
+        return [*map(F.col, _PLACED)]
     if not source.from_files:
         return [F.lit(0).cast("bigint"), F.lit(None).cast("string"), F.lit(0).cast("bigint")]
+    return _file_places()
+
+
+def _file_places() -> list[Column]:
     return [
         F.unix_micros(F.col("_metadata.file_modification_time")),
         F.col("_metadata.file_path"),
@@ -157,9 +202,12 @@ def _places(source: Source) -> list[Column]:
 
 
 def _reader_options(spec: TableSpec) -> dict[str, str]:
-    options = dict(spec.options)
+    connector = connector_of(spec.provider)
+    options = with_given(connector, spec.options)
     given = {name.lower() for name in options}
-    if spec.provider in TEXT_FILES and "mode" not in given:
+    if spec.message is not None and reads_headers(spec.message):
+        options["includeHeaders"] = "true"
+    if connector.text and "mode" not in given:
         options["mode"] = "PERMISSIVE"
         options["columnNameOfCorruptRecord"] = CORRUPT
     if spec.provider == "csv" and "enforceschema" not in given and _has_header(spec):
@@ -174,9 +222,10 @@ def _has_header(spec: TableSpec) -> bool:
 
 def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeFormat) -> T.StructType | None:
     """The schema to read with; None if the source has its own."""
-    if spec.provider not in FILES or spec.provider == "text":
+    connector = connector_of(spec.provider)
+    if not connector.files or spec.provider == "text":
         return None
-    if spec.provider not in TEXT_FILES:
+    if not connector.text:
         found = _schema_of_files(spark, spec)
         if found is not None:
             return found
@@ -199,7 +248,7 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
         there = {name.lower() for name in files.names} if files is not None else set()
         declared = {n: kind for n, kind in declared.items() if not n.startswith("_commit_") or n.lower() in there}
     fields = ", ".join(f"`{name}` {kind}" for name, kind in declared.items())
-    if spec.provider in TEXT_FILES:
+    if connector.text:
         fields += f", `{CORRUPT}` string"
     return T.StructType.fromDDL(fields)
 

@@ -7,7 +7,7 @@ are kept while the version is one of the last few.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -55,6 +55,8 @@ class Status:
     sinks: dict[str, dict[str, int]]
     """Per view of the script with a sink: ``backlog``, committed versions that the sink does not have, and
     ``failures``, how often it refused one."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Per view whose sink refused the last version and does not have it yet: what it said."""
 
 
 def latest(store: Store) -> Manifest:
@@ -150,12 +152,14 @@ def status(store: Store, definition: Definition | None = None) -> Status:
         definition.parted(manifest.views)[1] if definition is not None else (),
         runs.starts,
         _sinks(manifest, delivered, definition, runs),
+        runs.refused,
     )
 
 
 def _sinks(manifest: Manifest, delivered: int, definition: Definition | None, runs: Runs) -> dict[str, dict[str, int]]:
     # A version is delivered before the next one begins, so only the last one can be missing.
     due = {*manifest.changes, *manifest.anew} if delivered < manifest.version else set()
+    due -= set(runs.have) if runs.part == manifest.version else set()
     return {
         view.name: {"backlog": int(view.name in due), "failures": runs.failures.get(view.name, 0)}
         for view in (definition.views if definition is not None else ())

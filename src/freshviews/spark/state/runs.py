@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import BinaryIO
@@ -21,10 +22,17 @@ LOCK = "lock"
 
 @dataclass(frozen=True)
 class Runs:
-    """``starts``: runs that began; ``failures``: versions that the sink of a view refused, by view."""
+    """``starts``: runs that began; ``failures``: how often the sink of a view refused a version, by view.
+
+    ``part``: the version that only some sinks have, those of the views ``have``; 0 if there is none. ``refused``: what
+    the others said, by view.
+    """
 
     starts: int = 0
     failures: dict[str, int] = field(default_factory=dict)
+    part: int = 0
+    have: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
 
 
 class Held:
@@ -62,7 +70,10 @@ def runs_of(store: Store) -> Runs:
     """The counts of a checkpoint; zeros if there are none that can be read."""
     try:
         found = json.loads(store.read("runs"))
-        return Runs(int(found["starts"]), {str(view): int(count) for view, count in found["failures"].items()})
+        failures = {str(view): int(count) for view, count in found["failures"].items()}
+        refused = {str(view): str(cause) for view, cause in found.get("refused", {}).items()}
+        have = [str(view) for view in found.get("have", [])]
+        return Runs(int(found["starts"]), failures, int(found.get("part", 0)), have, refused)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Runs()
 
@@ -74,9 +85,14 @@ def note_start(store: Store) -> None:
 
 
 def note_failure(store: Store, view: str) -> None:
-    """Count a version that the sink of a view refused. The caller holds the checkpoint's lock."""
+    """Count that the sink of a view refused a version. The caller holds the checkpoint's lock."""
     before = runs_of(store)
     _write(store, replace(before, failures={**before.failures, view: before.failures.get(view, 0) + 1}))
+
+
+def note_part(store: Store, version: int, have: Iterable[str], refused: Mapping[str, str]) -> None:
+    """Record which sinks have a version, and what the others said. The caller holds the checkpoint's lock."""
+    _write(store, replace(runs_of(store), part=version, have=sorted(have), refused=dict(refused)))
 
 
 def _write(store: Store, runs: Runs) -> None:

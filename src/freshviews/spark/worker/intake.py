@@ -17,7 +17,7 @@ from freshviews.spark.definition import form_of
 from freshviews.spark.state.cell import Cell, changes_schema
 from freshviews.spark.worker.rows import (
     PLACE,
-    UNREADABLE,
+    READABLE,
     FilePlace,
     Slots,
     place_of,
@@ -39,6 +39,7 @@ class Feed:
 
     ``table``: the name in the cells. ``source``: the name in the script. ``counted``: the cells that count its rows and
     report bad ones, so that each is counted once. ``snapshot``: the input is the whole contents, even if it is empty.
+    ``readable``: the reason against a row that the source could not read.
     """
 
     table: str
@@ -49,6 +50,7 @@ class Feed:
     set_aside: bool
     snapshot: bool
     counted: frozenset[int]
+    readable: str = READABLE
 
 
 @dataclass
@@ -120,8 +122,8 @@ def _signed(cell: Cell, table: Intake) -> _Signed:
         found = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
     for row in unreadable(found):
         if not feed.set_aside:
-            raise _refusal_of(unreadable_error(definition.name, found, row), feed, found, row)
-        table.dropped[row] = {"column": None, "value": None, "reason": UNREADABLE}
+            raise _refusal_of(unreadable_error(definition.name, found, row, feed.readable), feed, found, row)
+        table.dropped[row] = {"column": None, "value": None, "reason": feed.readable}
     mask = np.ones(found.num_rows, np.bool_)
     mask[list(table.dropped)] = False
     kept = np.flatnonzero(mask)

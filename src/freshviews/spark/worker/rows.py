@@ -111,9 +111,9 @@ def unreadable(rows: pa.RecordBatch) -> list[int]:
     return np.flatnonzero(rows.column(CORRUPT).is_valid().to_numpy(zero_copy_only=False)).tolist()
 
 
-def unreadable_error(table: str, rows: pa.RecordBatch, row: int) -> BadChange:
+def unreadable_error(table: str, rows: pa.RecordBatch, row: int, reason: str) -> BadChange:
     """The refusal of an unreadable row."""
-    return BadChange(table, row, None, rows.column(CORRUPT)[row].as_py(), UNREADABLE)
+    return BadChange(table, row, None, rows.column(CORRUPT)[row].as_py(), reason)
 
 
-UNREADABLE = "it is not of the declared columns and types"
+READABLE = "it is not of the declared columns and types"

@@ -8,9 +8,8 @@ from pyspark.sql import functions as F
 from freshviews.cells import describe, plan_cells
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.driver.routing import routed
-from freshviews.spark.io.sources import one_frame, source_of
+from freshviews.spark.io.sources import one_frame, open_sources, source_of
 from freshviews.spark.layout.measure import measure, sample_of
-from freshviews.spark.pipeline import open_sources
 from freshviews.spark.worker.rows import CELL, TABLE
 
 

@@ -1,0 +1,110 @@
+"""What a pipeline has to know of a source or sink of Spark: one declaration each. Any other passes through untouched.
+
+Spark is not needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+CHANGES, COMPLETE, UPSERT = "changes", "complete", "upsert"
+OUTPUTS = (CHANGES, COMPLETE, UPSERT)
+"""How a view is delivered: its changes, its contents, or each change as the new row of its key."""
+
+
+@dataclass(frozen=True)
+class Connector:
+    """A source and sink of Spark.
+
+    ``path``: it needs an option of this name. ``files``: its rows know the file that they are from. ``text``: rows are
+    parsed from text. ``messages``: its rows are messages with a key and a value. ``outputs``: what its sink takes.
+
+    ``reading``, ``writing``: options that are needed, of each group one. ``given``: options of reading that are passed
+    unless the user names them. ``refused``: values of options under which rows would be lost, with the reason and the
+    remedy. ``place`` and ``at``: the columns that say where a row came from; the last one is its number there.
+    ``package``: what has to be loaded from Maven, without its version.
+    """
+
+    path: bool = False
+    files: bool = False
+    text: bool = False
+    messages: bool = False
+    outputs: tuple[str, ...] = (CHANGES, COMPLETE)
+    reading: tuple[tuple[str, ...], ...] = ()
+    writing: tuple[tuple[str, ...], ...] = ()
+    given: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    place: tuple[str, ...] = ()
+    at: str | None = None
+    package: str | None = None
+
+
+_OF_FILES = {
+    ("ignoreCorruptFiles", "true"): (
+        "the rows of a file that cannot be read would be lost in silence; leave it out, and mend the file"
+    ),
+    ("ignoreMissingFiles", "true"): (
+        "the rows of a file that was deleted before it was read would be lost in silence; leave it out, and keep files "
+        "until a version has them"
+    ),
+    ("mode", "dropmalformed"): (
+        "bad rows would be lost in silence; leave it out, and set them aside with bad_rows 'folder'"
+    ),
+}
+
+CONNECTORS: Mapping[str, Connector] = {
+    "csv": Connector(path=True, files=True, text=True, refused=_OF_FILES),
+    "json": Connector(path=True, files=True, text=True, refused=_OF_FILES),
+    "parquet": Connector(path=True, files=True, refused=_OF_FILES),
+    "orc": Connector(path=True, files=True, refused=_OF_FILES),
+    "text": Connector(path=True, files=True, refused=_OF_FILES),
+    "avro": Connector(path=True, package="org.apache.spark:spark-avro_2.13"),
+    "delta": Connector(path=True, package="io.delta:delta-spark_2.13"),
+    "kafka": Connector(
+        messages=True,
+        outputs=(CHANGES, UPSERT),
+        reading=(("kafka.bootstrap.servers",), ("subscribe", "subscribePattern", "assign")),
+        writing=(("kafka.bootstrap.servers",), ("topic",)),
+        # Spark begins with the messages that come after the start, and takes those of aborted transactions, too.
+        given={"startingOffsets": "earliest", "kafka.isolation.level": "read_committed"},
+        refused={
+            ("failOnDataLoss", "false"): (
+                "messages that Kafka deleted before they were read would be lost in silence; leave it out, and keep "
+                "messages in the topic for longer than the pipeline may stand still"
+            )
+        },
+        place=("topic", "partition"),
+        at="offset",
+        package="org.apache.spark:spark-sql-kafka-0-10_2.13",
+    ),
+}
+
+_OTHER = Connector()
+
+
+def connector_of(provider: str | None) -> Connector:
+    """The declaration of a source or sink; an empty one if there is none."""
+    return CONNECTORS.get((provider or "").lower(), _OTHER)
+
+
+def lacking(options: Mapping[str, str], needed: tuple[tuple[str, ...], ...]) -> tuple[str, ...] | None:
+    """A group of options that are needed, of which none is given; None if there is none."""
+    given = {name.lower() for name in options}
+    return next((group for group in needed if given.isdisjoint(name.lower() for name in group)), None)
+
+
+def refusal(connector: Connector, options: Mapping[str, str]) -> tuple[str, str] | None:
+    """The name of an option whose value is refused, as written, and the reason; None if all are fine."""
+    refused = {(name.lower(), value): reason for (name, value), reason in connector.refused.items()}
+    for name, value in options.items():
+        reason = refused.get((name.lower(), value.strip().lower()))
+        if reason is not None:
+            return name, reason
+    return None
+
+
+def with_given(connector: Connector, options: Mapping[str, str]) -> dict[str, str]:
+    """The options of reading, with those that the connector gives where the user names none."""
+    named = {name.lower() for name in options}
+    return {**{name: value for name, value in connector.given.items() if name.lower() not in named}, **options}

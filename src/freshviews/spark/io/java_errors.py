@@ -1,0 +1,21 @@
+"""Messages of Spark and Java, without their stacks."""
+
+from __future__ import annotations
+
+
+def cause(error: Exception) -> str:
+    """Spark's message without its stack traces."""
+    java = getattr(error, "java_exception", None)
+    if java is not None:
+        messages = []
+        while java is not None:
+            messages.append(" ".join(str(java.getMessage()).split()))
+            java = java.getCause()
+        return ": ".join(dict.fromkeys([messages[0], messages[-1]]))
+    text = str(error).partition("=== Streaming Query ===")[0]
+    if "Traceback (most recent call last)" in text:
+        # Of a Python worker: the error is the last line.
+        return next(line.strip() for line in reversed(text.splitlines()) if line.strip())
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    kept = [line for line in lines if not line.startswith(("at ", "File ", "Driver stacktrace", "Traceback"))]
+    return (kept or [type(error).__name__])[0]

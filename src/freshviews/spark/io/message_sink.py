@@ -1,0 +1,137 @@
+"""Rows of a version as messages, each with its version and its number there in headers.
+
+A sink of messages has no transaction: a version may be cut off by a crash, and is then delivered again. Its messages
+are the same each time, in the same order, by one task; so their headers say which of them are there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from freshviews.engine.codes.encoding import MULTIPLICITY
+from freshviews.errors import FreshviewsError
+from freshviews.spark.connectors.declarations import UPSERT
+from freshviews.spark.connectors.message_format import Written
+from freshviews.spark.definition import ViewSpec
+from freshviews.spark.io.sink_files import json_objects
+
+VIEW, VERSION, ROW, ROWS = "_view", "_version", "_row", "_rows"
+"""Headers of a message: the view, the version, the message's number in the version from 0, and how many there are."""
+
+_CLOCKS = 600
+"""Seconds by which the clocks of driver, executors and brokers may differ."""
+
+
+class BadKey(FreshviewsError):
+    """The key of a row cannot be that of a message."""
+
+
+def deliver_messages(spark: SparkSession, view: ViewSpec, rows: pa.Table, version: int, since: float | None) -> None:
+    """Write the messages of a version. ``since``: the version may have been delivered in part after this time, in
+    seconds since 1970; what is there is not written again. Raises what Spark raises, and BadKey."""
+    found = messages(view, rows, version)
+    if since is not None:
+        found = without(found, _there(spark, view, version, since))
+    if found.num_rows:
+        # One task, so that a partition of the topic gets them in order.
+        frame = spark.createDataFrame(found).coalesce(1)
+        frame.write.format(str(view.provider)).options(**view.options).mode("append").save()
+
+
+def messages(view: ViewSpec, rows: pa.Table, version: int) -> pa.Table:
+    """Columns key, value and headers. Changes: a message per row, with its sign. Upsert: a message per key, the new row
+    or no value. ``rows`` have ``_multiplicity``. Raises BadKey."""
+    written = view.written
+    assert written is not None
+    whole = rows.combine_chunks()
+    if view.output == UPSERT:
+        values, keyed = _last_rows(view, whole, written)
+    else:
+        values = _texts(whole.append_column(VERSION, pa.array(np.full(whole.num_rows, version, np.int64))))
+        keyed = whole
+    names = written.key or tuple(name for name in keyed.schema.names if name != MULTIPLICITY)
+    keys = keyed.select(list(names))
+    texts = _key_text(keys) if written.text else _texts(keys)
+    return pa.table({"key": texts, "value": values, "headers": _headers(view.name, version, keyed.num_rows)})
+
+
+def without(found: pa.Table, numbers: Collection[int]) -> pa.Table:
+    """Messages but those with these numbers."""
+    kept = np.ones(found.num_rows, np.bool_)
+    kept[[number for number in numbers if number < found.num_rows]] = False
+    return found.filter(pa.array(kept))
+
+
+def _last_rows(view: ViewSpec, rows: pa.Table, written: Written) -> tuple[pa.Array, pa.Table]:
+    """The value of each key that changed, null where its row is gone, and a row with the key."""
+    key = list(written.key)
+    signs = rows.column(MULTIPLICITY)
+    come = rows.filter(pc.greater(signs, 0))
+    both = pa.concat_tables([come, rows.filter(pc.less(signs, 0))])
+    placed = both.append_column("_place", pa.array(np.arange(both.num_rows)))
+    added = placed.append_column("_come", pc.max_element_wise(both.column(MULTIPLICITY), 0))
+    found = added.group_by(key, use_threads=False).aggregate([("_place", "min"), ("_come", "sum")])
+    repeated = found.filter(pc.greater(found.column("_come_sum"), 1)).select(key).slice(0, 1).to_pylist()
+    if repeated:
+        raise BadKey(f"several rows have the key {repeated[0]}; take output 'changes'")
+    # The new row of a key stands before the row that it replaces.
+    chosen = np.sort(found.column("_place_min").to_numpy())
+    keyed = both.take(pa.array(chosen))
+    values = _texts(keyed.drop_columns([MULTIPLICITY]))
+    return pc.if_else(pa.array(chosen < come.num_rows), values, pa.scalar(None, values.type)), keyed
+
+
+def _texts(rows: pa.Table) -> pa.Array:
+    batches = rows.combine_chunks().to_batches()
+    return pa.concat_arrays([json_objects(batch) for batch in batches]) if batches else pa.array([], pa.string())
+
+
+def _key_text(keys: pa.Table) -> pa.Array:
+    (column,) = keys.columns
+    if column.null_count:
+        raise BadKey(f"a row has NULL in {keys.schema.names[0]}, which has no text; take keys 'json'")
+    return column.cast(pa.string())
+
+
+def _headers(view: str, version: int, rows: int) -> pa.Array:
+    """A list of the four headers for each row."""
+    names = pa.array([VIEW, VERSION, ROW, ROWS]).take(pa.array(np.tile(np.arange(4), rows)))
+    same = pa.array([view, str(version), str(rows)])
+    numbers = pa.array(np.arange(rows)).cast(pa.string())
+    places = np.tile([0, 1, 3, 2], rows)
+    places[2::4] = 3 + np.arange(rows)
+    values = pa.concat_arrays([same, numbers]).take(pa.array(places)).cast(pa.binary())
+    each = pa.StructArray.from_arrays([names, values], names=["key", "value"])
+    return pa.ListArray.from_arrays(pa.array(np.arange(rows + 1) * 4, pa.int32()), each)
+
+
+def _there(spark: SparkSession, view: ViewSpec, version: int, since: float) -> set[int]:
+    """The numbers of the messages of a version that the topic has since a time. Raises what Spark raises."""
+    options: dict[str, Any] = {name: value for name, value in view.options.items() if name.lower() != "topic"}
+    topic = next(value for name, value in view.options.items() if name.lower() == "topic")
+    options |= {
+        "subscribe": topic,
+        "includeHeaders": "true",
+        "startingTimestamp": str(int((since - _CLOCKS) * 1000)),
+        "startingOffsetsByTimestampStrategy": "latest",
+    }
+
+    def header(name: str) -> str:
+        return f"CAST(try_element_at(filter(headers, h -> h.key = '{name}'), 1).value AS STRING)"
+
+    try:
+        frame = spark.read.format(str(view.provider)).options(**options).load()
+        same = frame.where(F.expr(header(VIEW)) == F.lit(view.name)).where(F.expr(header(VERSION)) == str(version))
+        return {int(row["number"]) for row in same.selectExpr(f"{header(ROW)} AS number").distinct().collect()}
+    except PySparkException as error:
+        if "UnknownTopicOrPartition" in str(error):
+            return set()  # the topic is made with its first message
+        raise

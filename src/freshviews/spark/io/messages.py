@@ -1,0 +1,126 @@
+"""Messages to rows: the columns of a table out of keys, values, headers and the other columns of a source.
+
+Text stays text, which workers convert: they refuse what is not of a column's type with the column and the reason, and
+round nothing. A JSON value is taken apart as a VARIANT of Spark, which keeps the digits of decimals and refuses text
+behind the object and fields that are there twice. What cannot be taken apart is in the column CORRUPT, as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.avro.functions import from_avro
+
+from freshviews.spark.connectors.message_format import HEADERS, KEY, OP, VALUE, Encoding, MessageFormat, Path
+from freshviews.spark.worker.rows import CORRUPT
+
+_SPLIT = {VALUE: "_value", KEY: "_key"}
+"""Columns with the parts of messages taken apart."""
+_NO_VALUE = "(no value: it deletes its key, which only changes 'upsert' takes)"
+
+
+def rows_of(frame: DataFrame, message: MessageFormat, places: Sequence[str]) -> DataFrame:
+    """The columns that ``message`` names, CORRUPT, and the columns ``places`` of the source as they are. Raises what
+    Spark raises for a column that the source lacks."""
+    known = {name.lower(): field for name, field in zip(frame.columns, frame.schema, strict=True)}
+    parts = [part for part in _SPLIT if part in known]
+    for part in parts:
+        encoding = message.encodings[part]
+        if encoding.format is not None:
+            frame = frame.withColumn(_SPLIT[part], _taken_apart(part, encoding, message.fields[part]))
+    binary = {name for name, field in known.items() if isinstance(field.dataType, T.BinaryType)}
+    columns = [
+        f"{_at(path, message, binary)} AS {_quoted(column)}" for column, path in message.paths.items() if column != OP
+    ]
+    if message.by_key:
+        op = "'upsert'" if OP not in message.paths else _at(message.paths[OP], message, binary)
+        columns.append(f"IF({VALUE} IS NULL, 'delete', {op}) AS {_quoted(OP)}")
+    tests = [_wrong(part, message.encodings[part], part in binary) for part in parts]
+    for path in message.paths.values():
+        if path[0] == HEADERS:
+            value = f"CAST({_last_header(path)} AS STRING)"
+            tests.append(f"WHEN NOT is_valid_utf8({value}) THEN make_valid_utf8({value})")
+    if VALUE in known and not message.by_key and any(path[0] == VALUE for path in message.paths.values()):
+        tests.append(f"WHEN {VALUE} IS NULL THEN {_literal(_NO_VALUE)}")
+    corrupt = f"CASE {' '.join(tests)} END" if tests else "CAST(NULL AS STRING)"
+    return frame.selectExpr(*columns, f"{corrupt} AS {_quoted(CORRUPT)}", *map(_quoted, places))
+
+
+def _taken_apart(part: str, encoding: Encoding, fields: Sequence[str]) -> Column:
+    """A key or value taken apart: of JSON and Avro an array with it as its one element, because Spark reads no further
+    than the end of a value, and returns a row of NULLs for Avro that it cannot read."""
+    text = _text(part)
+    if encoding.format == "json":
+        return F.expr(f"try_parse_json(concat('[', {text}, ']'))")
+    if encoding.format == "csv":
+        schema = ", ".join(f"{_quoted(name)} STRING" for name in (*fields, CORRUPT))
+        options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **_options(encoding, "fields")}
+        pairs = ", ".join(f"{_literal(name)}, {_literal(value)}" for name, value in options.items())
+        return F.expr(f"from_csv({text}, {_literal(schema)}, map({pairs}))")
+    block = F.expr(f"concat(X'02', {part}, X'00')")  # one element, and no more
+    schema = f'{{"type": "array", "items": {encoding.options["schema"]}}}'
+    return from_avro(block, schema, {"mode": "PERMISSIVE", **_options(encoding, "schema")})
+
+
+def _options(encoding: Encoding, ours: str) -> dict[str, str]:
+    return {name: value for name, value in encoding.options.items() if name != ours}
+
+
+def _at(path: Path, message: MessageFormat, binary: set[str]) -> str:
+    """The expression of a path; text where its source is text or bytes."""
+    first, *steps = path
+    part = str(first)
+    if part == HEADERS:
+        return _text(_last_header(path))
+    if not steps:
+        return _text(_quoted(part)) if part in binary else _quoted(part)
+    if message.encodings[part].format == "json":
+        found = "".join(f"[{step}]" if isinstance(step, int) else f"[{_key(step)}]" for step in steps)
+        return f"try_variant_get({_SPLIT[part]}, {_literal('$[0]' + found)}, 'string')"
+    whole = _SPLIT[part] if message.encodings[part].format == "csv" else f"get({_SPLIT[part]}, 0)"
+    for step in steps:
+        whole = f"get({whole}, {step})" if isinstance(step, int) else f"{whole}.{_quoted(step)}"
+    return whole
+
+
+def _last_header(path: Path) -> str:
+    return f"try_element_at(filter({HEADERS}, h -> h.key = {_literal(str(path[1]))}), -1).value"
+
+
+def _wrong(part: str, encoding: Encoding, is_binary: bool) -> str:
+    """WHEN a part cannot be taken apart THEN its text."""
+    split = _SPLIT[part]
+    text = shown = _text(part)
+    bad = []
+    if is_binary and encoding.format != "avro":
+        bad.append(f"NOT is_valid_utf8(CAST({part} AS STRING))")
+    if encoding.format == "json":
+        bad += [f"{split} IS NULL", f"NOT {text} RLIKE {_literal(chr(92) + 's*' + chr(92) + '{')}"]
+        bad.append(f"try_variant_get({split}, '$[1]', 'variant') IS NOT NULL")
+    elif encoding.format == "csv":
+        bad.append(f"{split}.{_quoted(CORRUPT)} IS NOT NULL")
+    elif encoding.format == "avro":
+        bad.append(f"{split} IS NULL OR size({split}) <> 1")
+        shown = f"hex({part})"
+    return f"WHEN {part} IS NOT NULL AND ({' OR '.join(bad) or 'false'}) THEN {shown}"
+
+
+def _text(expression: str) -> str:
+    """Bytes or text as text that Arrow takes."""
+    return f"make_valid_utf8(CAST({expression} AS STRING))"
+
+
+def _key(name: str) -> str:
+    return f'"{name}"' if "'" in name else f"'{name}'"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
