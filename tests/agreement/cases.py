@@ -94,6 +94,8 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
         _matrix("cofactor", "p.x", "q.x"),
         _matrix("covar_matrix", "q.x", "p.x"),
         _matrix("cofactor", "q.y", "p.x", "p.y + p.x"),
+        # A variable across tables, and a table that has none but decides whether a row counts.
+        _matrix("cofactor", "NULLIF(p.x, q.x)", "p.y"),
         "SUM(p.x * q.x)",
         "MAX(q.x)",
     ),

@@ -15,6 +15,9 @@ QUERIES = [
     "SELECT a, COUNT(*) OVER () AS n, MAX(b) OVER (PARTITION BY b, a) AS m FROM r",
     "SELECT a, AVG(c) OVER w AS s, COUNT(c) FILTER (WHERE b > 1) OVER w AS n FROM s WINDOW w AS (PARTITION BY a)",
     "SELECT r.a, s.c, SUM(s.b) OVER (PARTITION BY r.a) AS s FROM r LEFT JOIN s ON r.a = s.a WHERE r.b > 0 OR s.c > 1",
+    # A column that a subquery alone reads.
+    "SELECT r.a, COUNT(r.b) OVER (PARTITION BY r.a) AS n FROM r JOIN s ON r.a = s.a "
+    "WHERE (SELECT SUM(u.b) FROM r AS u WHERE u.a <= s.c) < 9",
     "SELECT a, SUM(c) AS s, SUM(SUM(c)) OVER () AS t, AVG(SUM(c)) OVER (PARTITION BY b) AS u FROM s GROUP BY a, b",
     "SELECT a, SUM(c) * 2E0 / SUM(SUM(c)) OVER () AS t FROM s GROUP BY a HAVING COUNT(*) > 1",
     "SELECT a, b, SUM(b) OVER (PARTITION BY a ORDER BY b ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) "

@@ -146,11 +146,13 @@ def fixed(code: int) -> int:
 def ring_over(family: str, variables: Iterable[int]) -> str:
     """The name of the ring of a family over a range of variables; of a family that has one ring, its name.
 
-    The families of cofactor rings are ``cofactor.integer`` and ``cofactor.double``.
+    The families of cofactor rings are ``cofactor.integer`` and ``cofactor.double``. Over no variables they are the
+    integers: a count.
     """
     if not family.startswith(_PREFIX):
         return family
-    return CofactorRing(family.removeprefix(_PREFIX), tuple(sorted(set(variables)))).name
+    ordered = tuple(sorted(set(variables)))
+    return CofactorRing(family.removeprefix(_PREFIX), ordered).name if ordered else "integer"
 
 
 @lru_cache(maxsize=4096)

@@ -14,7 +14,7 @@ from itertools import combinations
 
 from freshviews.expr.nodes import Expr, columns_of, substitute
 from freshviews.expr.ops import may_fail
-from freshviews.query.query import Aggregate, Atom, Lift, Query
+from freshviews.query.query import Aggregate, Atom, Query
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ def settled(query: Query) -> Query:
         lifts = []
         for lift in aggregate.lifts:
             atom = home(lift.expr) if lift.atom is None else None
-            lifts.append(lift if atom is None else Lift(atom.name, at(atom, lift.expr)))
+            lifts.append(lift if atom is None else replace(lift, atom=atom.name, expr=at(atom, lift.expr)))
         return replace(aggregate, lifts=tuple(lifts))
 
     atoms = tuple(

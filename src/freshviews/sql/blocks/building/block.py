@@ -482,4 +482,4 @@ def _named_query(query: Query, name: Callable[[str], str]) -> Query:
 
 
 def _named_lift(lift: Lift, name: Callable[[str], str]) -> Lift:
-    return lift if lift.atom is not None else Lift(None, renamed(lift.expr, name))
+    return lift if lift.atom is not None else replace(lift, expr=renamed(lift.expr, name))

@@ -247,7 +247,10 @@ def as_source(joined: Joined, around: Names | None, views: Views, read: Read, ta
     those of the scope that are ``read``, so they are plain."""
     flat = lowered(joined if around is None else tied(joined, around, views), views, read)
     scope = flat.scope
-    entries = [entry for entry in dict.fromkeys((*scope.entries, *scope.visible)) if is_read(entry, read)]
+    # Where a subquery alone read a column, the source that stands for both does not have it any more.
+    there = {source.column(column).name for source in flat.sources for column in source.columns}
+    known = [entry for entry in dict.fromkeys((*scope.entries, *scope.visible)) if is_read(entry, read)]
+    entries = [entry for entry in known if there.issuperset(columns_of(entry.expr))]
     items = tuple(Item(entry.name, entry.expr) for entry in entries) or (ONE,)
     bag = Select("bag", flat.sources, flat.conjuncts, items, absent=flat.absent, optional=flat.optional)
     alias = free_alias("_".join(scope.tables[:2]) or "q", taken)
