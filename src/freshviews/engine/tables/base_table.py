@@ -17,10 +17,10 @@ from freshviews.codegen.module import compile_ahead
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.kernel.hash import base_reads
 from freshviews.kernel.hash import base_store as kernel
-from freshviews.kernel.hash.table import free_table, new_table
+from freshviews.kernel.hash.table import LOCATOR, free_table, new_table
 from freshviews.kernel.image import Mapping, array_count, take_image
 from freshviews.kernel.memory.mapping import unmap
-from freshviews.kernel.memory.mem import allocate, load, release
+from freshviews.kernel.memory.mem import allocate, load, release, store
 
 _MOST = 2**63 - 1
 
@@ -87,6 +87,9 @@ class BaseTable:
             spec[at + kernel.SIDE_POSITIONS : at + kernel.SIDE_POSITIONS + len(side.positions)] = side.positions
         self._spec_words = spec
         self._spec = address_of(spec)[0]
+        if self.primary_key is not None and self.primary_key.handle != self._rows:
+            # The side of the primary key is the first.
+            store(self._rows, LOCATOR, self._spec + 8 * kernel.FIRST_SIDE)
         self._places = np.zeros(2 * words, np.int64)
         self._places_address = address_of(self._places)[0]
         self.addresses = (self._spec, self._rows, self._places_address)

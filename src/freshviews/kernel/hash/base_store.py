@@ -24,13 +24,13 @@ last ``settle_base``. The columns of a batch come as a block of two words per co
 from __future__ import annotations
 
 from freshviews.kernel.hash.pending import NEVER, enter_oldest, enter_pending, look
+from freshviews.kernel.hash.shrink import shrink_tables
 from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.hash.table import (
     EAGER_BELOW,
     EPOCH,
     FAILED,
     JOURNAL,
-    JOURNAL_CAPACITY,
     JOURNALED,
     JOURNALING,
     KEY,
@@ -87,9 +87,6 @@ OVERFLOW = 2
 
 BLOCK = 256
 """Rows that are appended together, column by column, so that they stay in the processor's cache."""
-
-# Most words of a journal that are kept for the next batch.
-KEPT_JOURNAL = 1 << 16
 
 
 @inlined
@@ -295,16 +292,6 @@ def undo_table(t: int) -> None:
 
 
 @jit
-def settle_table(t: int) -> None:
-    """Empty the journal, leaving the counts; a large journal is released."""
-    clear_journal(t)
-    if load(t, JOURNAL_CAPACITY) > KEPT_JOURNAL:
-        release(load(t, JOURNAL))
-        store(t, JOURNAL, 0)
-        store(t, JOURNAL_CAPACITY, 0)
-
-
-@jit
 def undo_base(spec: int) -> None:
     """Undo everything since the last ``settle_base``."""
     store(spec, MIXED, 0)
@@ -318,17 +305,19 @@ def undo_base(spec: int) -> None:
 
 @jit
 def settle_base(spec: int) -> None:
-    """Make everything since the last call permanent."""
+    """Make everything since the last call permanent, and give memory back after deletes."""
     store(spec, MIXED, 0)
     store(spec, FRESH, 0)
     t = load(spec, ROW_TABLE)
-    settle_table(t)
+    clear_journal(t)
     if load(t, PENDING) != 0 and look(t, load(spec, SCRATCH_KEY)) < 0:
         # Rows that could not be flushed are still deferred; nothing is lost.
         store(t, FAILED, 0)
     width = SIDE_POSITIONS + load(spec, COLUMNS)
     for s in range(load(spec, SIDES)):
-        settle_table(load(spec, FIRST_SIDE + s * width + SIDE_TABLE))
+        clear_journal(load(spec, FIRST_SIDE + s * width + SIDE_TABLE))
+        shrink_tables(spec + 8 * (FIRST_SIDE + s * width + SIDE_TABLE), 1)
+    shrink_tables(spec + 8 * ROW_TABLE, 1)
 
 
 @jit

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from freshviews.kernel.hash import index, shrink
+from freshviews.kernel.hash.entries import CAPACITY, NEXT, NOT_PACKING, PACKED, REMOVED, TOUCHED, WIDTH
+from freshviews.kernel.hash.table import LIVE, table_bytes
+from freshviews.kernel.image import block_words
+from freshviews.kernel.memory.mem import PURE_PYTHON, load
+from tests.kernel.relation import Relation, relation
+
+SIZE = 300 if PURE_PYTHON else 1500
+INDEXES: list[tuple[tuple[int, ...], ...]] = [(), ((0,),), ((1,), (1, 0)), ((0,), ())]
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In plain Python, steps are small, so that batches come between them."""
+    if PURE_PYTHON:
+        monkeypatch.setattr(shrink, "LEAST", 8)
+        monkeypatch.setattr(shrink, "PIECE", 64)
+        monkeypatch.setattr(shrink, "SPARE", 8)
+
+
+def keys(order: random.Random, n: int) -> list[tuple[int, int]]:
+    found = {(order.randrange(n), order.randrange(n // 20 + 1)) for _ in range(n)}
+    made = sorted(found)
+    order.shuffle(made)
+    return made
+
+
+def remove(r: Relation, key: tuple[int, ...]) -> None:
+    r.add(key, tuple(-word for word in r.model[key]))
+
+
+def settle(r: Relation) -> None:
+    """Take steps until nothing is left to do."""
+    for _ in range(100_000):
+        if load(r.t, REMOVED) == 0:
+            return
+        shrink.shrink(r.t)
+    raise AssertionError("shrinking does not end")
+
+
+@pytest.mark.parametrize("digests", [False, True])
+@pytest.mark.parametrize("journal", [False, True])
+@pytest.mark.parametrize("indexes", INDEXES)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_that_shrinks_meanwhile_holds_what_a_dict_holds(
+    indexes: tuple[tuple[int, ...], ...], journal: bool, digests: bool, seed: int
+) -> None:
+    order = random.Random(seed)
+    with relation(2, 1, indexes, journal=journal, digests=digests) as r:
+        for _ in range(2):
+            for key in keys(order, SIZE):
+                if key not in r.model:
+                    r.add(key, (order.randrange(1, 4),))
+            r.end_batch()
+            there = list(r.model)
+            order.shuffle(there)
+            # Batches of removals with a few inserts between, until few rows are left.
+            while len(there) > SIZE // 50:
+                for _ in range(order.choice((1, 7, SIZE // 20))):
+                    if there:
+                        remove(r, there.pop())
+                    if order.random() < 0.2:
+                        key = (order.randrange(10 * SIZE), order.randrange(9))
+                        if key not in r.model:
+                            r.add(key, (1,))
+                            if order.random() < 0.5:
+                                remove(r, key)
+                r.end_batch()
+                shrink.shrink(r.t)
+                if order.random() < 0.1:
+                    r.agree()
+            r.agree()
+            r.end_batch()
+
+
+@pytest.mark.parametrize("last_first", [False, True])
+@pytest.mark.parametrize("left", [0, SIZE // 10, SIZE // 3])
+@pytest.mark.parametrize("indexes", INDEXES)
+def test_at_most_half_as_much_again_as_needed_stays(
+    indexes: tuple[tuple[int, ...], ...], left: int, last_first: bool
+) -> None:
+    order = random.Random(left)
+    with relation(2, 1, indexes) as r, relation(2, 1, indexes) as needed:
+        made = keys(order, SIZE)
+        for key in made:
+            r.add(key, (1,))
+        full = table_bytes(r.t)
+        gone, kept = (made[left:], made[:left]) if last_first else (made[: len(made) - left], made[len(made) - left :])
+        for number, key in enumerate(reversed(gone) if last_first else gone):
+            remove(r, key)
+            if number % 10 == 0:
+                shrink.shrink(r.t)
+        settle(r)
+        r.agree()
+        for key in kept:
+            needed.add(key, (1,))
+        extra = sum(16 * shrink.SPARE * load(e, WIDTH) for e in (r.t, *r.indexes))
+        assert table_bytes(r.t) <= 1.5 * table_bytes(needed.t) + extra < full
+        for e in (r.t, *r.indexes):
+            assert load(e, PACKED) == NOT_PACKING and load(e, NEXT) == 0
+            assert load(e, CAPACITY) <= 1.5 * load(e, LIVE) * 1.25 + 2 * shrink.SPARE
+            assert load(e, TOUCHED) <= load(e, CAPACITY)
+        for x in r.indexes:
+            assert load(x, index.BLOCK_WORDS) >= block_words(x)
+
+
+
+
