@@ -33,12 +33,13 @@ REMOVED = 13  # entries removed since the last step of shrinking; not 0 while st
 PACKED = 14  # while entries are packed: numbers below have no holes; else NOT_PACKING
 NEXT = 15  # address of the slots that will replace SLOTS, or that are being released, or 0
 NEXT_MASK = 16  # their number - 1
-NEXT_NUMBERS = 17  # entries with numbers below are in them; RELEASING if they are being released
+NEXT_NUMBERS = 17  # entries with numbers below are in them; or RELEASING; or, before, CLEARED less the words cleared
 FIRST_OWN = 18
 """The first word of a header that has another meaning in a table than in an index."""
 
 NOT_PACKING = 2**62
 RELEASING = -1
+CLEARED = -2
 FULL = 25
 """Of 32 slots, how many may be taken; then the slots double. More make misses slow, fewer cost memory."""
 
@@ -70,7 +71,7 @@ def free_number(e: int, number: int) -> None:
 @jit
 def drop_next(e: int) -> None:
     """Give up the slots that would have replaced the present ones."""
-    if load(e, NEXT_NUMBERS) >= 0:
+    if load(e, NEXT_NUMBERS) != RELEASING:
         release(load(e, NEXT))
         store(e, NEXT, 0)
         store(e, NEXT_NUMBERS, 0)

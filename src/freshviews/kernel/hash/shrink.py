@@ -5,12 +5,12 @@ empty and nothing holds a row number or an address: readers have taken their row
 any more. ``REMOVED`` says that there may be something to do. A step costs at most a constant and a part of what the
 removals since the last step have cost. Rows and groups are *entries*, and both are shrunk by the same steps:
 
-1. If more than a fifth of the numbers are free, entries are *packed*: the one with the highest number moves to the
+1. If more than a ninth of the numbers are free, entries are *packed*: the one with the highest number moves to the
    lowest free number, until there is no hole below it. Rows move to lower numbers only. A row that moves takes its slot
    along, its places in the blocks of indexes, and its place in the locator of a stored table; a group, the words of its
    rows. A group moves whole, so a step may take longer by the rows of one group.
-2. The array of entries is cut off a quarter above the used numbers, once it has more than half above them.
-3. If at most 5 of 16 slots are taken, fewer slots are written beside them, for some entries in each step. Meanwhile
+2. The array of entries is cut off an eighth above the used numbers, once more than a quarter above them was written.
+3. If at most 11 of 32 slots are taken, fewer slots are written beside them, for some entries in each step. Meanwhile
    inserts and removals change both (``entries.fill``); lookups read the old slots. At the end the new ones replace
    them, and the old ones are released piece by piece, as the system takes its time for each page.
 
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from freshviews.kernel.hash.entries import (
     CAPACITY,
+    CLEARED,
     ENTRIES,
     FREE,
     FULL,
@@ -73,7 +74,6 @@ from freshviews.kernel.hash.table import (
 from freshviews.kernel.memory.mapping import is_mapped, widen_block
 from freshviews.kernel.memory.mem import (
     add_wrapping,
-    allocate,
     copy_words,
     jit,
     load,
@@ -92,8 +92,8 @@ LEAST = 256
 PER_REMOVAL = 16
 MOVE = 4
 """Work to move an entry, or to write its slot."""
-PIECE = 1 << 19
-"""Words that are released at a time, if the work of the step is not worth more."""
+PIECE = 1 << 18
+"""Words that are cleared or released at a time, if the work of the step is not worth more."""
 SPARE = 64
 """Free numbers, and free places at the end of the array, that are left in any case."""
 
@@ -182,7 +182,7 @@ def pack(e: int, t: int, work: int) -> int:
     low = load(e, PACKED)
     live = load(e, LIVE)
     if low == NOT_PACKING:
-        if used <= live + (live >> 2) + SPARE or load(e, NEXT_NUMBERS) > 0 or (e == t and load(t, ORDERED) != 0):
+        if used <= live + (live >> 3) + SPARE or load(e, NEXT_NUMBERS) > 0 or (e == t and load(t, ORDERED) != 0):
             return work
         drop_next(e)
         low = 0
@@ -216,12 +216,12 @@ def pack(e: int, t: int, work: int) -> int:
 
 @jit
 def cut(e: int, t: int, work: int) -> bool:
-    """Shorten the array of entries if it is much too long; whether it still is."""
+    """Shorten the array of entries if memory above the used ones was written; whether there may be more to do."""
     used = load(e, USED)
     width = load(e, WIDTH)
     capacity = load(e, CAPACITY)
-    enough = used + (used >> 2) + FIRST_CAPACITY
-    if capacity <= used + (used >> 1) + SPARE:
+    enough = used + (used >> 3) + FIRST_CAPACITY
+    if min(load(e, TOUCHED), capacity) <= used + (used >> 2) + SPARE:
         return False
     entries = load(e, ENTRIES)
     if is_mapped(entries, load(e, LOW), load(e, HIGH)):
@@ -238,15 +238,15 @@ def cut(e: int, t: int, work: int) -> bool:
     else:
         put_groups(e, cut_off)
     store(e, CAPACITY, enough)
-    store(e, TOUCHED, min(max(load(e, TOUCHED), used), enough))
-    return enough > used + (used >> 1) + SPARE
+    store(e, TOUCHED, min(load(e, TOUCHED), enough))
+    return True
 
 
 @jit
 def slots_for(live: int) -> int:
-    """The least number of slots of which at most 5 of 8 are taken."""
+    """The least number of slots of which at most 11 of 16 are taken."""
     slots = 2 * FIRST_CAPACITY
-    while 8 * live > 5 * slots:
+    while 16 * live > 11 * slots:
         slots *= 2
     return slots
 
@@ -258,16 +258,20 @@ def fit_slots(e: int, t: int, work: int) -> bool:
         slots = slots_for(load(e, LIVE))
         if load(e, PACKED) != NOT_PACKING or 2 * slots > load(e, MASK) + 1:
             return False
-        store(e, NEXT, allocate(slots))
+        store(e, NEXT, reallocate(0, slots))
         if load(e, NEXT) == 0:
             return False
         store(e, NEXT_MASK, slots - 1)
+        store(e, NEXT_NUMBERS, CLEARED)
+    if load(e, NEXT_NUMBERS) <= CLEARED:
+        clear_slots(e, max(PIECE, work))
+        return True
     if load(e, NEXT_NUMBERS) != RELEASING and 32 * load(e, LIVE) > FULL * (load(e, NEXT_MASK) + 1):
         drop_next(e)
         return False
     if load(e, NEXT_NUMBERS) == RELEASING:
         release_slots(e, max(PIECE, work))
-        return load(e, NEXT) != 0
+        return True
     number = load(e, NEXT_NUMBERS)
     end = min(load(e, USED), number + max(work, LEAST) // MOVE)
     while number < end:
@@ -284,7 +288,17 @@ def fit_slots(e: int, t: int, work: int) -> bool:
         store(e, NEXT, 0 if is_mapped(old, load(e, LOW), load(e, HIGH)) else old)
         store(e, NEXT_MASK, mask)
         store(e, NEXT_NUMBERS, RELEASING if load(e, NEXT) != 0 else 0)
-    return load(e, NEXT) != 0
+    return True
+
+
+@jit
+def clear_slots(e: int, words: int) -> None:
+    """Set a piece of the new slots to zero: the system takes its time for each page that is touched first."""
+    cleared = CLEARED - load(e, NEXT_NUMBERS)
+    end = min(cleared + words, load(e, NEXT_MASK) + 1)
+    for i in range(cleared, end):
+        store(load(e, NEXT), i, 0)
+    store(e, NEXT_NUMBERS, 0 if end == load(e, NEXT_MASK) + 1 else CLEARED - end)
 
 
 @jit
