@@ -95,7 +95,7 @@ MOVE = 4
 PIECE = 1 << 18
 """Words that are cleared or released at a time, if the work of the step is not worth more."""
 SPARE = 64
-"""Free numbers, and free places at the end of the array, that are left in any case."""
+"""Free numbers, and free places at the end of the array, that are left in any case, as are twice as many slots."""
 
 # Words of a locator: see ``base_store``.
 _SIDE_TABLE = 0
@@ -256,7 +256,7 @@ def fit_slots(e: int, t: int, work: int) -> bool:
     """Write slots for fewer entries, or release old ones; whether there is more to do."""
     if load(e, NEXT) == 0:
         slots = slots_for(load(e, LIVE))
-        if load(e, PACKED) != NOT_PACKING or 2 * slots > load(e, MASK) + 1:
+        if load(e, PACKED) != NOT_PACKING or max(2 * slots, 4 * SPARE) > load(e, MASK) + 1:
             return False
         store(e, NEXT, reallocate(0, slots))
         if load(e, NEXT) == 0:
