@@ -87,7 +87,7 @@ without-spark: $(READY)
 	@cd / && $(CURDIR)/$(VENV)-bare/bin/python -I $(CURDIR)/tests/without_spark.py
 
 kills: $(READY)
-	KILLS=$(KILLS) $(RUN) -m pytest tests/spark/test_kills.py tests/spark/test_full_disk.py tests/spark/test_clusters.py
+	KILLS=$(KILLS) $(RUN) -m pytest tests/spark/test_kills.py tests/spark/test_full_disk.py tests/spark/test_clusters.py tests/spark/test_object_store.py
 
 lint: $(READY)
 	$(RUN) -m ruff check .

@@ -26,6 +26,7 @@ from freshviews.spark import Pipeline, Query, start_session
 from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.script import read_script
 from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.state.stores.addresses import store_of
 
 SCRIPT = Path(__file__).with_name("flights.sql")
 VARIABLE = "DEMO"
@@ -130,11 +131,11 @@ def check(folder: Path, tables: Tables, console: Console) -> int:
     os.environ[VARIABLE] = str(folder)
     definition = read_script(SCRIPT.read_text(), SCRIPT.parent)
     root = folder / CHECKPOINT
-    manifest = latest(root)
+    manifest = latest(store_of(root))
     shown = Table("view", "rows", "committed", "sum of its changes", title="against DuckDB over the same data")
     equal = True
     for name, theirs in answers({view.name: view.sql for view in definition.views}, tables).items():
-        committed = contents(root, manifest, name)
+        committed = contents(store_of(root), manifest, name)
         found = [first_difference(zip(*(column.to_pylist() for column in committed.columns), strict=True), theirs)]
         followed = Followed(folder / "out" / name)
         try:

@@ -164,14 +164,16 @@ def contents_of(script: Path, view: str) -> pa.Table:
     """Contents of a view at the last version, read from the checkpoint."""
     from freshviews.spark.pipeline import default_checkpoint
     from freshviews.spark.reading.contents import contents, latest
+    from freshviews.spark.state.stores.addresses import store_of
 
     root = default_checkpoint(script)
-    return contents(root, latest(root), view)
+    return contents(store_of(root), latest(store_of(root)), view)
 
 
 def change_of(script: Path, manifest: Any, view: str) -> pa.Table | None:
     """The change of a view at a version, with ``_multiplicity``; None if there is none."""
     from freshviews.spark.pipeline import default_checkpoint
-    from freshviews.spark.state.arrow_files import read_all
+    from freshviews.spark.state.bundle import read_all
+    from freshviews.spark.state.stores.addresses import store_of
 
-    return read_all(default_checkpoint(script), manifest.changes.get(view, []))
+    return read_all(store_of(default_checkpoint(script)), manifest.changes.get(view, []))

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
+from freshviews.query.sharing import with_shared_sums
 from tests.agreement.database_run import check_database
 from tests.agreement.duckdb_peer import PEER_FAILED, DuckDb, comparable, restart
 from tests.agreement.evaluators import Engine, Interpreter, Oracle, Rows, change_of, is_determined, updates_of
@@ -155,7 +156,7 @@ def _check_interpreter(engine: Engine, definitions: Definitions, steps: list[Ste
     running = [
         (view.name, Interpreter(block, plan.program, definitions))
         for view in definitions.views
-        for block, plan in zip(view.blocks, engine.views[view.name].plans, strict=True)
+        for block, plan in zip(map(with_shared_sums, view.blocks), engine.views[view.name].plans, strict=True)
     ]
     before: dict[str, Rows] = {name: Counter() for name in definitions.relations}
     if any(view.constants or any(block.kind == "global" for block in view.blocks) for view in definitions.views):

@@ -7,9 +7,11 @@ cut down and becomes a row of ``FOUND``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
 from tests.agreement.sql_aggregates import average_texts, by_texts
+from tests.agreement.sql_cofactors import matrix
 from tests.agreement.sql_grouping_sets import NOT_EMPTY
 
 _VALUES = (
@@ -62,6 +64,17 @@ def _by(end: str, value: str, by: str) -> Text:
     return Text(*(text.format(value, by, rows="") for text in by_texts(end)))
 
 
+_MODEST = "CASE WHEN {0} BETWEEN -1E9 AND 1E9 THEN {0} END"
+"""A double that is neither NaN nor infinite."""
+
+
+def _matrix(kind: str, *args: str) -> Text:
+    return matrix(kind, [Text.same(arg) for arg in args], f"{kind}_{len(args)}_")
+
+
+_FOUR = ("p.x", "q.x", "p.y", "COALESCE(q.x, 1)")
+"""Variables whose sums of products are one cofactor."""
+
 PAYLOADS: dict[str, tuple[str | Text, ...]] = {
     "counts": ("COUNT(*)", "COUNT(p.x)", Text("COUNT(p.x, q.w)", f"COUNT({_BOTH})")),
     "integers": ("SUM(p.x)", "SUM(p.x * q.x)", "AVG(q.x)", "SUM(p.x + q.x)", "SUM(q.x - p.x)"),
@@ -77,6 +90,25 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
         _by("MIN", "q.y", "q.w"),
     ),
     "moments": ("round(VAR_POP(p.x), 6)", "round(COVAR_SAMP(p.x, q.x), 6)", "round(STDDEV(q.x + p.x), 6)", "MAX(p.x)"),
+    "cofactors": (
+        _matrix("cofactor", "p.x", "q.x"),
+        _matrix("covar_matrix", "q.x", "p.x"),
+        _matrix("cofactor", "q.y", "p.x", "p.y + p.x"),
+        "SUM(p.x * q.x)",
+        "MAX(q.x)",
+    ),
+    "sums that are shared": (
+        *(f"SUM({one})" for one in _FOUR),
+        *(f"SUM({one} * {other})" for one, other in combinations_with_replacement(_FOUR, 2)),
+        "COUNT(*)",
+        "AVG(p.x)",
+        "SUM(p.z)",
+    ),
+    "cofactors of doubles": (
+        _matrix("cofactor", _MODEST.format("q.z"), "p.x", _MODEST.format("p.z")),
+        _matrix("corr_matrix", "q.x", "p.x"),
+        "SUM(p.z)",
+    ),
     "distinct values": (
         "COUNT(DISTINCT p.x)",
         "SUM(DISTINCT q.y)",
@@ -517,6 +549,9 @@ COMPILED: dict[str, Scenario] = {
     for name, position in (
         ("a join, doubles", 0),
         ("a join on a key, rows", 0),
+        ("a path, cofactors", 0),
+        ("a star, sums that are shared", 1),
+        ("a join, cofactors of doubles", 1),
         ("a join over Z, counts", 0),
         ("a join over Z, rows", 0),
         ("a path, rows", 0),

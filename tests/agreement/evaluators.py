@@ -14,7 +14,7 @@ from freshviews.program.reference.interpreter import State
 from freshviews.program.results import Held, Listed
 from freshviews.query.block import SCANNED, Block
 from freshviews.query.grouping_sets import each
-from freshviews.ring import RINGS
+from freshviews.ring import named
 from freshviews.types import NULL
 from tests.agreement.views_of_script import Definitions
 from tests.plan.oracle import Key, Relation, evaluate_query, evaluate_view, first_rows, selected_rows
@@ -149,7 +149,7 @@ class Interpreter:
         view = program.view(gathered)
         if _presence(program):
             found = {key: {"count": 1} for key, payload in found.items() if payload["count"] > 0}
-        zero = {c.name: RINGS[c.ring].zero for c in view.components}
+        zero = {c.name: named(c.ring).zero for c in view.components}
         for distinct in block.distinct:
             groups = len(block.query.free)
             for key in evaluate_query(distinct.query, relations, dictionary):
@@ -173,7 +173,7 @@ class Interpreter:
             return self.state.output()
         view = program.view(gathered)
         kept = [i for i, c in enumerate(view.components) if not _is_derived(self._block, c.name)]
-        zero = tuple(RINGS[view.components[i].ring].zero for i in kept)
+        zero = tuple(named(view.components[i].ring).zero for i in kept)
         found = {key: tuple(payload[i] for i in kept) for key, payload in self.state.output().items()}
         # Counts may say no more than that a row is there.
         seen = self._seen() | ({"count"} if _presence(program) else set())

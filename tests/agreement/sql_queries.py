@@ -11,6 +11,7 @@ from tests.agreement.choices import Choices, drawn
 from tests.agreement.random_tables import TYPES, table, versions
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, Text
 from tests.agreement.sql_aggregates import aggregate
+from tests.agreement.sql_cofactors import cofactor_item
 from tests.agreement.sql_expressions import KINDS, Expressions, Term, has_column, made
 from tests.agreement.sql_from import Readable, from_clause
 from tests.agreement.sql_grouping_sets import NOT_EMPTY, grouping_sets, told
@@ -97,6 +98,7 @@ def _select(
     where = made("bool", " WHERE " + " AND ".join(f"{{{i}}}" for i in range(len(conjuncts))), *conjuncts)
     tail = where.text if conjuncts else Text.same("")
     shape = choose.pick(("groups", "groups", "groups", "bag", "bag", "global"))
+    matrices: list[Term] = []
     if shape == "bag":
         items = _bag_items(choose, expressions, kinds)
         asked = subquery_value(choose, plain, visible) if plain and kinds is None and choose.chance(10) else None
@@ -111,11 +113,14 @@ def _select(
         if several:
             groups = list({group.text.spark: group for group in groups}.values())
         items = _aggregated_items(choose, expressions, groups, kinds)
+        matrices = [cofactor_item(choose, expressions)] if kinds is None and choose.chance(8) else []
         if several and kinds is None and choose.chance(40):
             items.append(told(choose, groups))
         head = "SELECT DISTINCT" if choose.chance(6) else "SELECT"
         after = _after(choose, expressions, groups, tuple(items[: len(groups)]) == tuple(groups), several)
     columns = tuple(replace(item, text=Text.same(f"c{i}"), column=True) for i, item in enumerate(items, 1))
+    # Nothing reads the columns of a matrix by name; they come last.
+    items += matrices
     texts = [
         f"{head} {', '.join(f'{one} AS c{i}' for i, one in enumerate(which, 1))} FROM {_from}{where_}{after_}"
         for which, _from, where_, after_ in (

@@ -25,6 +25,7 @@ from freshviews.spark.phases import PHASES, Phases
 from freshviews.spark.reading.contents import Status, status
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.runs import Runs, note_failure, note_start, runs_of
+from freshviews.spark.state.stores.addresses import store_of
 
 STATUS = Status(
     version=7,
@@ -98,28 +99,28 @@ def test_types_are_those_of_the_table_and_counters_end_in_total() -> None:
 def test_status_has_the_rows_of_views_the_backlog_of_sinks_and_the_starts(tmp_path: Path) -> None:
     views = {"v": "CREATE MATERIALIZED VIEW v AS SELECT 1", "w": "", "old": ""}
     made = Manifest(3, 2, "q", time.time(), {}, views, changes={"v": ["f"]}, stored={"v": 5, "w": 0})
-    Manifests(tmp_path).commit(made)
+    Manifests(store_of(tmp_path)).commit(made)
     definition = Definition(
         views=(ViewSpec("v", "", "parquet"), ViewSpec("w", "", "json"), ViewSpec("old", ""))
     )
     (tmp_path / "delivered").write_text("2")
-    note_start(tmp_path)
-    note_failure(tmp_path, "v")
-    found = status(tmp_path, definition)
+    note_start(store_of(tmp_path))
+    note_failure(store_of(tmp_path), "v")
+    found = status(store_of(tmp_path), definition)
     assert found.starts == 1
     assert found.sinks == {"v": {"backlog": 1, "failures": 1}, "w": {"backlog": 0, "failures": 0}}
     assert [found.views[name].get("rows") for name in ("v", "w", "old")] == [5, 0, None]
     (tmp_path / "delivered").write_text("3")
-    assert status(tmp_path, definition).sinks["v"]["backlog"] == 0
+    assert status(store_of(tmp_path), definition).sinks["v"]["backlog"] == 0
 
 
 def test_a_manifest_of_before_has_no_rows_of_views(tmp_path: Path) -> None:
-    Manifests(tmp_path).commit(Manifest(1, 0, "q", 1.0, {}, {}, stored={"v": 5}))
+    Manifests(store_of(tmp_path)).commit(Manifest(1, 0, "q", 1.0, {}, {}, stored={"v": 5}))
     file = next((tmp_path / "manifest").glob("*.json"))
     found = json.loads(file.read_text())
     del found["stored"]
     file.write_text(json.dumps(found))
-    assert Manifests(tmp_path).read(1).stored == {}
+    assert Manifests(store_of(tmp_path)).read(1).stored == {}
 
 
 @pytest.mark.parametrize(
@@ -127,15 +128,16 @@ def test_a_manifest_of_before_has_no_rows_of_views(tmp_path: Path) -> None:
 )
 def test_counts_that_cannot_be_read_begin_again(tmp_path: Path, text: str) -> None:
     (tmp_path / "runs").write_text(text)
-    assert runs_of(tmp_path) == Runs()
-    note_start(tmp_path)
-    assert runs_of(tmp_path) == Runs(1)
+    assert runs_of(store_of(tmp_path)) == Runs()
+    note_start(store_of(tmp_path))
+    assert runs_of(store_of(tmp_path)) == Runs(1)
 
 
 def test_a_count_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    note_start(tmp_path / "not there")
-    note_failure(tmp_path / "not there", "v")
-    assert runs_of(tmp_path / "not there") == Runs()
+    (tmp_path / "file").touch()
+    note_start(store_of(tmp_path / "file"))
+    note_failure(store_of(tmp_path / "file"), "v")
+    assert runs_of(store_of(tmp_path / "file")) == Runs()
 
 
 def test_of_a_job_the_slowest_cell_counts_and_the_rest_is_reading() -> None:
@@ -332,13 +334,13 @@ def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with (
         pytest.raises(ReadError, match=r"pip install 'freshviews\[spark\]'"),
-        pipeline._metrics(Definition(), tmp_path, Phases(), "127.0.0.1", 0),
+        pipeline._metrics(Definition(), store_of(tmp_path), Phases(), "127.0.0.1", 0),
     ):
         pass
 
 
 def test_an_unreadable_checkpoint_is_a_metric_and_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pipeline._metrics(Definition(), tmp_path, Phases(), "127.0.0.1", 0):
+    with pipeline._metrics(Definition(), store_of(tmp_path), Phases(), "127.0.0.1", 0):
         address = capsys.readouterr().err.removeprefix("metrics: ").strip()
         with urllib.request.urlopen(address, timeout=30) as answer:
             assert samples(answer.read())[("freshviews_status_readable", ())] == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,17 @@ for _ in range(5):
 print("parent")
 """
 
+ORPHAN = """
+import os, subprocess, sys
+compiling = "import sys; from freshviews.kernel import beside; beside._LONGER = 1; "
+compiling += "beside.pickle.loads = lambda order: sum(1 for _ in iter(int, 1)); beside.serve(int(sys.argv[1]))"
+command = [sys.executable, "-c", compiling, str(os.getpid())]
+child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+child.stdin.write(b"AAAA\\n")
+child.stdin.flush()
+print(child.pid)
+"""
+
 
 def _run(program: str, cache: Path, **settings: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}
@@ -160,3 +172,20 @@ def test_the_setting_ahead_compiles_first(tmp_path: Path) -> None:
 
 def test_a_forked_child_has_a_process_of_its_own(tmp_path: Path) -> None:
     assert _run(PREPARE + FORKED, tmp_path) == "child\nparent\n"
+
+
+def test_a_process_that_compiles_ends_after_the_one_that_asked(tmp_path: Path) -> None:
+    """It ends in the middle of a function that takes for ever to compile."""
+    compiling, ends = int(_run(ORPHAN, tmp_path)), time.monotonic() + 60
+    os.kill(compiling, 0)
+    while _lives(compiling):
+        assert time.monotonic() < ends, "it goes on"
+        time.sleep(0.1)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True

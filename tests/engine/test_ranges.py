@@ -14,7 +14,7 @@ from benchmarks.counting.steps import counted_state
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.errors import FreshviewsError
 from freshviews.plan import planner
-from freshviews.plan.delta.ranges import with_ranges
+from freshviews.plan.delta.range_sums.ranges import with_ranges
 from freshviews.program.printer import print_program
 from freshviews.program.program import Program
 from freshviews.program.statements import Loop, RangeLoop, RangeSum

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from freshviews.kernel.hash import index, shrink
-from freshviews.kernel.hash.entries import NEXT, NOT_PACKING, PACKED, REMOVED, TOUCHED, WIDTH
+from freshviews.kernel.hash.entries import MASK, NEXT, NOT_PACKING, PACKED, REMOVED, TOUCHED, USED
 from freshviews.kernel.hash.table import LIVE, table_bytes
 from freshviews.kernel.image import block_words
 from freshviews.kernel.memory.mem import PURE_PYTHON, load
@@ -82,7 +82,7 @@ def test_a_table_that_shrinks_meanwhile_holds_what_a_dict_holds(
 @pytest.mark.parametrize("last_first", [False, True])
 @pytest.mark.parametrize("left", [0, SIZE // 10, SIZE // 3])
 @pytest.mark.parametrize("indexes", INDEXES)
-def test_at_most_half_as_much_again_as_needed_stays(
+def test_at_most_half_as_many_rows_again_and_twice_the_slots_stay(
     indexes: tuple[tuple[int, ...], ...], left: int, last_first: bool
 ) -> None:
     order = random.Random(left)
@@ -100,14 +100,11 @@ def test_at_most_half_as_much_again_as_needed_stays(
         r.agree()
         for key in kept:
             needed.add(key, (1,))
-        extra = sum(16 * shrink.SPARE * (load(e, WIDTH) + 1) for e in (r.t, *r.indexes))
-        assert table_bytes(r.t) <= 1.5 * table_bytes(needed.t) + extra < full
-        for e in (r.t, *r.indexes):
+        assert table_bytes(r.t) < full
+        for e, other in zip((r.t, *r.indexes), (needed.t, *needed.indexes), strict=True):
+            assert load(e, MASK) < max(2 * (load(other, MASK) + 1), 4 * shrink.SPARE)
             assert load(e, PACKED) == NOT_PACKING and load(e, NEXT) == 0
-            assert load(e, TOUCHED) <= 1.25 * 1.125 * load(e, LIVE) + 3 * shrink.SPARE
+            assert load(e, USED) <= 4 / 3 * load(e, LIVE) + shrink.SPARE
+            assert load(e, TOUCHED) <= 17 / 16 * load(e, USED) + shrink.SPARE
         for x in r.indexes:
             assert load(x, index.BLOCK_WORDS) >= block_words(x)
-
-
-
-

@@ -16,7 +16,7 @@ SOURCE = ROOT / "src" / "freshviews"
 
 ORDER = (
     "errors", "types", "kernel", "expr", "ring", "query", "catalog", "program", "plan", "codegen", "sql", "rules",
-    "store", "engine", "stream", "cells", "advice", "spark", "cli",
+    "store", "engine", "learn", "stream", "cells", "advice", "spark", "cli",
 )  # fmt: skip
 """Each may import itself and what stands before it."""
 

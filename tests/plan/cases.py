@@ -21,6 +21,14 @@ def total(name: str, *lifts: tuple[str | None, Expr], ring: str = "integer") -> 
     return Aggregate(name, ring, tuple(Lift(atom, expr) for atom, expr in lifts))
 
 
+def cofactor(
+    name: str, *lifts: tuple[str | None, Expr], number: str = "integer", flags: tuple[tuple[str, Expr], ...] = ()
+) -> Aggregate:
+    """The cofactor of lifts, whose places are their order; ``flags`` are integer factors of each row."""
+    placed = [Lift(atom, expr, place) for place, (atom, expr) in enumerate(lifts)]
+    return Aggregate(name, f"cofactor.{number}", (*placed, *(Lift(atom, expr) for atom, expr in flags)))
+
+
 def call(op: str, *args: Expr, type: SqlType = BIGINT) -> Call:
     return Call(op, args, type, False)
 
@@ -192,6 +200,31 @@ CASES: dict[str, Query] = {
             (None, call("mul_float", tenth("b"), double("c"), type=DOUBLE)),
             ring="real",
         ),
+    ),
+    # cofactors: x of R and z of T are variables 1 and 0, so ranges are not in the order of the atoms
+    "a cofactor of one relation": sums("Q(a) = R(a, b)", cofactor("c", ("R", column("c1")), ("R", X1))),
+    "a cofactor over a join": sums(
+        "Q(a) = R(a, b), S(b, d), T(b, e)",
+        cofactor("c", ("T", column("c1")), ("R", X1), ("S", column("c1")), ("R", column("c0"))),
+    ),
+    "a cofactor of doubles over a join": sums(
+        "Q() = R(a, b), S(a, c), T(c)",
+        cofactor("c", ("R", tenth("c1")), ("S", tenth("c0")), ("T", double("c0")), number="double"),
+    ),
+    "a cofactor of doubles by group": sums(
+        "Q(a) = R(a, b), S(a, c)",
+        cofactor("c", ("S", tenth("c1")), ("R", tenth("c1")), number="double"),
+        total("x", ("R", tenth("c1")), ring="real"),
+        total("y", ("S", X1)),
+    ),
+    "a cofactor of rows that count": sums(
+        "Q(a) = E(a, b), E(b, c)", cofactor("c", ("E", column("c1")), ("E_2", X1), flags=(("E_2", column("c0")),))
+    ),
+    "a cofactor over variables": sums(
+        "Q(a) = R(a, b), S(a, c)", cofactor("c", (None, call("add_int", column("b"), column("c"))), ("R", X1))
+    ),
+    "a cofactor on a triangle": sums(
+        "Q() = R(a, b), S(b, c), T(c, a)", cofactor("c", ("R", X1), ("S", column("c0")), ("T", column("c1")))
     ),
     # names that could collide
     "variables named as rows": count("Q(r, s) = R(r, s), S(s, t), T(t, u), U(u)"),

@@ -21,10 +21,10 @@ from typing import Any
 from freshviews.catalog.definitions import SetTerm, ViewDef, looked_up_blocks
 from freshviews.expr.nodes import Column
 from freshviews.program.reference.scalars import NAN, encode, evaluate, rank
-from freshviews.query.block import SCANNED, Block, DistinctAggregate, Output, Result
+from freshviews.query.block import COFACTORS, SCANNED, Block, DistinctAggregate, Output, Result, part_of
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
-from freshviews.ring import Real
+from freshviews.ring import Cofactor, Real
 from freshviews.types import BIGINT, DOUBLE, NULL
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import literal_code
@@ -65,7 +65,7 @@ def evaluate_query(
     sums = {
         key: {a.name: _sum(a, terms[a.name]) for a in query.aggregates} for key, terms in groups.items()
     }
-    return {key: payload for key, payload in sums.items() if set(payload.values()) - {0, Real()}}
+    return {key: payload for key, payload in sums.items() if set(payload.values()) - {0, Real(), Cofactor()}}
 
 
 def _derivations(
@@ -141,6 +141,8 @@ def _sum(aggregate: Aggregate, terms: list[tuple[int, list[int]]]) -> Any:
                 multiplicity *= factor
             total += multiplicity
         return total
+    if aggregate.ring.startswith("cofactor."):
+        return _cofactor(aggregate, terms)
     finite, nans, positive, negative = Fraction(0), 0, 0, 0
     for multiplicity, (code,) in terms:
         value = _double(code)
@@ -153,6 +155,31 @@ def _sum(aggregate: Aggregate, terms: list[tuple[int, list[int]]]) -> Any:
         else:
             finite += Fraction(value) * multiplicity
     return Real(finite, nans, positive, negative)
+
+
+def _cofactor(aggregate: Aggregate, terms: list[tuple[int, list[int]]]) -> Cofactor:
+    """Count, sums and sums of products, by their definition."""
+    unit = 1 if aggregate.ring == "cofactor.integer" else 2**64
+    count, sums, products = 0, Counter[int](), Counter[tuple[int, int]]()
+    for multiplicity, factors in terms:
+        values = {}
+        for lift, code in zip(aggregate.lifts, factors, strict=True):
+            if lift.place is None:
+                multiplicity *= code
+            elif unit == 1:
+                values[lift.place] = code
+            else:
+                # The nearest multiple of 1 / unit, ties away from zero.
+                x = Fraction(_double(code)) * unit
+                values[lift.place] = math.floor(abs(x) + Fraction(1, 2)) * (-1 if x < 0 else 1)
+        count += multiplicity
+        for i, x in values.items():
+            sums[i] += multiplicity * x
+            for j, y in values.items():
+                if i <= j:
+                    products[i, j] += multiplicity * x * y
+    kept = [sorted((place, x) for place, x in found.items() if x) for found in (sums, products)]
+    return Cofactor(count, tuple(kept[0]), tuple(kept[1]))
 
 
 def _double(code: int) -> float:
@@ -172,7 +199,7 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
     else:
         groups = evaluate_query(block.query, database, dictionary)
     if block.kind == "global" and () not in groups:
-        groups[()] = {a.name: Real() if a.ring == "real" else 0 for a in block.query.aggregates}
+        groups[()] = {a.name: _sum(a, []) for a in block.query.aggregates}
     if block.kind == "groups":
         groups = {key: payload for key, payload in groups.items() if payload["count"] > 0}
     if block.limit is not None:
@@ -344,11 +371,13 @@ def _result(
             return _scanned(distinct, sets[name], dictionary)
         total = _sum(Aggregate(name, distinct.ring), [(1, [code]) for code in codes])
         number = len(codes)
+    elif result.function in COFACTORS:
+        return _of_cofactor(result, payload[name])
     else:
-        total = payload[name]
+        total = _part(payload, name)
         if result.function == "count":
             return int(total)
-        number = payload[result.components[1]]
+        number = _part(payload, result.components[1])
         if number == 0:
             return NULL
     if isinstance(total, Real):
@@ -364,6 +393,42 @@ def _result(
         ratio = Context(prec=100).divide(Decimal(total).scaleb(shift), Decimal(number))
         return int(ratio.quantize(Decimal(1), ROUND_HALF_UP))
     return encode(float(total) / float(number), DOUBLE)
+
+
+def _part(payload: Mapping[str, Any], component: str) -> Any:
+    """The component that a result reads, or a sum of a cofactor."""
+    name, entry = part_of(component)
+    if not entry:
+        return payload[name]
+    found = payload[name]
+    return dict(found.sums).get(entry[0], 0) if len(entry) == 1 else dict(found.products).get(entry, 0)
+
+
+def _of_cofactor(result: Result, total: Cofactor) -> int:
+    """A number of a cofactor, a covariance or a correlation, exact until the last steps."""
+    double = result.argument == DOUBLE
+    unit = Fraction(1, 2**64) if double else Fraction(1)
+    sums, products = dict(total.sums), dict(total.products)
+    if result.entry == ():
+        return total.count
+    if total.count == 0:
+        return NULL
+    if result.function == "entry":
+        found = sums.get(result.entry[0], 0) if len(result.entry) == 1 else products.get(result.entry, 0)
+        return encode(float(found * unit ** len(result.entry)), DOUBLE) if double else int(found)
+
+    def comoment(i: int, j: int) -> float:
+        exact = total.count * products.get((i, j), 0) - sums.get(i, 0) * sums.get(j, 0)
+        return float(exact * unit**2)
+
+    i, j = result.entry
+    if result.function == "correlation":
+        x, y = comoment(i, i), comoment(j, j)
+        return encode(comoment(i, j) / math.sqrt(x) / math.sqrt(y), DOUBLE) if x > 0 and y > 0 else NULL
+    if total.count < 2:
+        return NULL
+    scale = 10.0**result.argument.scale if result.argument.is_decimal else 1.0
+    return encode(comoment(i, j) / total.count / (total.count - 1) / scale, DOUBLE)
 
 
 def _scanned(distinct: DistinctAggregate, values: set[Key], dictionary: Dictionary | None) -> int:

@@ -37,6 +37,7 @@ from freshviews.program.statements import (
 )
 from freshviews.program.structure import visit
 from freshviews.query.block import BY
+from freshviews.ring import CofactorRing, named
 
 
 def check(program: Program) -> None:
@@ -315,4 +316,10 @@ class _Check:
                     assert name in variables, f"{name} is unbound"
                     rings.append(kind)
         others = [kind for kind in rings if kind != "integer"]
-        assert others in ([], [ring]), f"{ring} is the product of {rings}"
+        if not isinstance(named(ring), CofactorRing):
+            assert others in ([], [ring]), f"{ring} is the product of {rings}"
+            return
+        for kind in others:
+            part = named(kind)
+            assert isinstance(part, CofactorRing), f"{ring} is the product of {rings}"
+            assert set(part.variables) <= set(named(ring).variables), f"{ring} does not have the variables of {kind}"

@@ -1,4 +1,4 @@
-"""The laws of rings, as properties, for every ring; and the two kinds of ring that are to come."""
+"""The laws of rings, as properties, for every ring; and one whose elements have no fixed size."""
 
 from __future__ import annotations
 
@@ -13,66 +13,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.ring import INTEGER, REAL, RINGS, ProductRing, Real, Ring, RingError
+from freshviews.ring import (
+    INTEGER,
+    REAL,
+    RINGS,
+    Cofactor,
+    CofactorRing,
+    ProductRing,
+    Real,
+    Ring,
+    RingError,
+    named,
+    ring_over,
+)
 from freshviews.types import NULL
 
 
 def code(x: float) -> int:
     return int(struct.unpack("<q", struct.pack("<d", x or 0.0))[0])
-
-
-@dataclass(frozen=True)
-class MomentsRing:
-    """Count, sums and sums of products of k columns: matrix-valued payloads, as models will need them."""
-
-    k: int
-    name: str = "moments"
-
-    @property
-    def words(self) -> int:
-        return 1 + self.k + self.k * self.k
-
-    @property
-    def zero(self) -> tuple[int, ...]:
-        return (0,) * self.words
-
-    @property
-    def one(self) -> tuple[int, ...]:
-        return (1,) + (0,) * (self.words - 1)
-
-    def add(self, a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-        return tuple(x + y for x, y in zip(a, b, strict=True))
-
-    def negate(self, a: Sequence[int]) -> tuple[int, ...]:
-        return tuple(-x for x in a)
-
-    def scale(self, a: Sequence[int], n: int) -> tuple[int, ...]:
-        return tuple(x * n for x in a)
-
-    def multiply(self, a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-        k = self.k
-        sums = [a[0] * y + b[0] * x for x, y in zip(a[1 : 1 + k], b[1 : 1 + k], strict=True)]
-        products = [
-            a[0] * b[1 + k + k * i + j]
-            + b[0] * a[1 + k + k * i + j]
-            + a[1 + i] * b[1 + j]
-            + b[1 + i] * a[1 + j]
-            for i in range(k)
-            for j in range(k)
-        ]
-        return (a[0] * b[0], *sums, *products)
-
-    def is_zero(self, a: Sequence[int]) -> bool:
-        return not any(a)
-
-    def lift(self, code: int) -> tuple[int, ...]:
-        return (1, code, *[0] * (self.k - 1), code * code, *[0] * (self.k * self.k - 1))
-
-    def to_words(self, a: tuple[int, ...]) -> tuple[int, ...]:
-        return a
-
-    def from_words(self, words: tuple[int, ...]) -> tuple[int, ...]:
-        return words
 
 
 Rows = frozenset[tuple[frozenset[int], int]]
@@ -127,7 +85,7 @@ class RowsRing:
 
 CONTENTS: list[Rows] = []
 
-MOMENTS = MomentsRing(2)
+COFACTORS = [named(ring_over(f"cofactor.{number}", (0, 2, 5))) for number in ("integer", "double")]
 ROWS = RowsRing()
 PRODUCT = ProductRing(("count", "total", "weight"), (INTEGER, INTEGER, REAL))
 
@@ -146,11 +104,30 @@ def _total(ring: Ring[Any], elements: Sequence[Any]) -> Any:
     return total
 
 
+def cofactors(ring: Ring[Any]) -> st.SearchStrategy[Any]:
+    """Sums of rows with multiplicities, and elements that no rows have."""
+    assert isinstance(ring, CofactorRing)
+    units = 1 if ring.number == "integer" else 2**40
+    number = st.integers(-(2**20), 2**20).map(lambda x: x * units)
+    return st.builds(
+        lambda count, sums, products: ring.add(
+            Cofactor(count), Cofactor(0, _placed(ring.variables, sums), _placed(ring.pairs, products))
+        ),
+        st.integers(-9, 9),
+        st.lists(number, min_size=3, max_size=3),
+        st.lists(number, min_size=6, max_size=6),
+    )
+
+
+def _placed(places: Sequence[Any], numbers: Sequence[int]) -> Any:
+    return tuple((place, x) for place, x in zip(places, numbers, strict=True) if x)
+
+
 ELEMENTS: list[tuple[Ring[Any], st.SearchStrategy[Any]]] = [
     (INTEGER, numbers),
     (REAL, reals),
     (PRODUCT, st.tuples(numbers, numbers, reals)),
-    (MOMENTS, st.tuples(*[st.integers(-9, 9)] * MOMENTS.words)),
+    *((ring, cofactors(ring)) for ring in COFACTORS),
     (
         ROWS,
         st.lists(st.tuples(st.frozensets(st.integers(0, 2)), st.integers(-3, 3)), max_size=4).map(
@@ -169,11 +146,11 @@ FACTORS: list[tuple[Ring[Any], st.SearchStrategy[Any]]] = [
 integers = st.integers(-(2**40), 2**40)
 
 
-def named(cases: list[tuple[Ring[Any], st.SearchStrategy[Any]]]) -> list[Any]:
+def params(cases: list[tuple[Ring[Any], st.SearchStrategy[Any]]]) -> list[Any]:
     return [pytest.param(ring, elements, id=ring.name.partition("(")[0]) for ring, elements in cases]
 
 
-@pytest.mark.parametrize(("ring", "elements"), named(ELEMENTS))
+@pytest.mark.parametrize(("ring", "elements"), params(ELEMENTS))
 @given(st.data())
 def test_addition_is_a_commutative_group(
     ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject
@@ -188,7 +165,7 @@ def test_addition_is_a_commutative_group(
     assert ring.is_zero(add(a, ring.negate(a)))
 
 
-@pytest.mark.parametrize(("ring", "elements"), named(ELEMENTS))
+@pytest.mark.parametrize(("ring", "elements"), params(ELEMENTS))
 @given(st.data())
 def test_the_integers_act_on_every_ring(
     ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject
@@ -206,7 +183,7 @@ def test_the_integers_act_on_every_ring(
     assert scale(a, k) == ring.multiply(a, scale(ring.one, k))
 
 
-@pytest.mark.parametrize(("ring", "elements"), named(FACTORS))
+@pytest.mark.parametrize(("ring", "elements"), params(FACTORS))
 @given(st.data())
 def test_multiplication_is_commutative_and_distributes_over_addition(
     ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject
@@ -220,7 +197,7 @@ def test_multiplication_is_commutative_and_distributes_over_addition(
     assert multiply(a, add(b, c)) == add(multiply(a, b), multiply(a, c))
 
 
-@pytest.mark.parametrize(("ring", "elements"), named(ELEMENTS))
+@pytest.mark.parametrize(("ring", "elements"), params(ELEMENTS))
 @given(st.data())
 def test_an_element_is_its_words_and_zero_alone_has_no_bit_set(
     ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject
@@ -302,11 +279,30 @@ def test_components_of_a_product_have_names_of_their_own() -> None:
         ProductRing(("count",), (INTEGER, INTEGER))
 
 
-def test_the_moments_of_a_join_are_the_products_of_the_moments_of_its_parts() -> None:
-    # x in {1, 2} beside y in {3, 4}, y being column 1: all four pairs.
-    x = MOMENTS.add(MOMENTS.lift(1), MOMENTS.lift(2))
-    y = MOMENTS.add((1, 0, 3, 0, 0, 0, 9), (1, 0, 4, 0, 0, 0, 16))
-    assert MOMENTS.multiply(x, y) == (4, 6, 14, 10, 21, 21, 50)
+def test_the_cofactor_of_a_join_is_the_product_of_the_cofactors_of_its_parts() -> None:
+    # x in {1, 2} beside y in {3, 4}: all four pairs.
+    x, y = (named(ring_over("cofactor.integer", [i])) for i in (0, 1))
+    left, right = x.add(x.lift(1), x.lift(2)), y.add(y.lift(3), y.lift(4))
+    sums, products = ((0, 6), (1, 14)), (((0, 0), 10), ((0, 1), 21), ((1, 1), 50))
+    assert x.multiply(left, right) == Cofactor(4, sums, products)
+
+
+def test_a_double_is_lifted_to_the_nearest_fixed_point() -> None:
+    ring = named(ring_over("cofactor.double", [3]))
+    assert ring.lift(code(0.1)).sums == ((3, int(Fraction(0.1) * 2**64)),)
+    assert ring.lift(code(-(2.0**-65))).sums == ((3, -1),)
+    assert ring.lift(code(2.0**-66)) == Cofactor(1)
+    for x in (math.inf, math.nan, 2.0**63):
+        with pytest.raises(RingError, match="no fixed point"):
+            ring.lift(code(x))
+
+
+def test_a_cofactor_outside_its_range_or_words_is_refused() -> None:
+    ring = named(ring_over("cofactor.integer", [0]))
+    with pytest.raises(RingError, match="beyond"):
+        ring.to_words(Cofactor(1, ((1, 1),)))
+    with pytest.raises(RingError, match="64 bits"):
+        ring.to_words(Cofactor(1, ((0, 2**63),)))
 
 
 def test_the_table_of_rings_is_by_name() -> None:

@@ -1,4 +1,4 @@
-"""One Spark for all tests here, and the folders that a pipeline reads from."""
+"""One Spark and one S3 server for all tests here, and stores of checkpoints."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import importlib.util
 import os
 import signal
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from freshviews.spark.state.stores.addresses import store_of
+from freshviews.spark.state.stores.store import Store
 from tests.spark.faults import KILLING, Fault
+from tests.spark.servers import BUCKET, s3_server
 
 
 @pytest.fixture(scope="session")
@@ -48,3 +52,22 @@ def fault(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fault]:
     planned = Fault(Path(os.environ["FAULT"]))
     yield planned
     planned.forget()
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[dict[str, str]]:
+    """An S3 server for the whole run: the environment by which clients find it."""
+    pytest.importorskip("boto3", reason="boto3 is not installed; pip install 'freshviews[s3]'")
+    pytest.importorskip("moto", reason="the S3 server moto is not installed")
+    with s3_server() as found:
+        yield found
+
+
+@pytest.fixture(params=["folder", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """An empty store of each kind."""
+    if request.param == "folder":
+        return store_of(tmp_path / "store")
+    for name, value in request.getfixturevalue("s3").items():
+        monkeypatch.setenv(name, value)
+    return store_of(f"s3://{BUCKET}/{uuid.uuid4().hex}/below")

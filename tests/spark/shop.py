@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from freshviews.spark.reading.contents import contents, latest
+from freshviews.spark.state.stores.addresses import store_of
 
 SCRIPT = """
 CREATE STREAMING TABLE orders (o_id BIGINT, cust BIGINT, day DATE, total DECIMAL(12, 2), PRIMARY KEY (o_id))
@@ -148,12 +149,12 @@ def _contents(total: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
     return Counter({row: count for row, count in total.items() if count})
 
 
-def check(folder: Path, shop: Shop, printed: str | None = None) -> None:
+def check(folder: Path, shop: Shop, printed: str | None = None, checkpoint: str | None = None) -> None:
     """All views of EVERY_SINK, stored and delivered, are what the input comes to; ``printed`` is the console's text."""
-    root = folder / "shop.checkpoint"
-    manifest = latest(root)
+    store = store_of(checkpoint or folder / "shop.checkpoint")
+    manifest = latest(store)
     for view, expected in (("by_part", shop.by_part()), ("by_cust", shop.by_cust()), ("parts", shop.parts())):
-        assert Counter(tuple(row.values()) for row in contents(root, manifest, view).to_pylist()) == expected, view
+        assert Counter(tuple(row.values()) for row in contents(store, manifest, view).to_pylist()) == expected, view
         assert delivered(folder / "out" / view) == expected, view
     by_part = shop.by_part()
     total = json.loads((folder / "out" / "all_of_it" / "contents.json").read_text())

@@ -19,8 +19,10 @@ from freshviews.spark.definition import catalog_of
 from freshviews.spark.layout.layout import Layout
 from freshviews.spark.script import read_script
 from freshviews.spark.state import cell as state
-from freshviews.spark.state.arrow_files import read_arrow
+from freshviews.spark.state.bundle import read_all
 from freshviews.spark.state.cell import EMPTY, load_cell
+from freshviews.spark.state.probe import announce, run_of
+from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.worker import ahead
 from freshviews.spark.worker.advance import Wanted
 from freshviews.spark.worker.intake import Feed
@@ -60,6 +62,7 @@ class Worker:
             for name, own in zip(COLUMNS, slots, strict=True)
         )
         self.entry: Any = EMPTY
+        announce(store_of(root))
         self.version = 0
 
     def batch(self, table: str, *rows: tuple[object, ...]) -> pa.RecordBatch:
@@ -76,15 +79,16 @@ class Worker:
         self.version += 1
         views = self.layout.cell_views
         wanted = Wanted(self.version, views, frozenset(views) if self.version == 1 else frozenset())
-        task = Task(str(self.root), self.layout.statements, self.feeds, (self.entry,), wanted, self.version == 1)
+        run, first = run_of(store_of(self.root)), self.version == 1
+        task = Task(str(self.root), run, self.layout.statements, self.feeds, (self.entry,), wanted, first)
         (answer,) = run_partition(task, batches)
-        (found,) = [json.loads(text) for text in answer.column(0).to_pylist()]
+        _, found = [json.loads(text) for text in answer.column(0).to_pylist()]
         self.entry = found.get("entry", self.entry)
         return found
 
     def rows(self, name: str) -> Counter[Any]:
         """Rows of a file with how often each is there."""
-        return Counter(tuple(row.values()) for row in read_arrow(self.root, name).to_pylist())
+        return Counter(tuple(row.values()) for row in read_all(store_of(self.root), [name]).to_pylist())
 
 
 def random_batches(worker: Worker, rng: random.Random, new: range) -> list[pa.RecordBatch]:
@@ -119,7 +123,7 @@ def test_versions_in_pieces_are_those_at_once(tmp_path: Path, monkeypatch: pytes
     for name in ("sales", "totals", "best", "pairs"):
         contents = []
         for worker in (pieces, at_once):
-            with load_cell(worker.root, worker.entry, worker.layout.statements[0]).database as database:
+            with load_cell(store_of(worker.root), worker.entry, worker.layout.statements[0]).database as database:
                 relation = database.table(name) if name == "sales" else database.view(name)
                 contents.append(Counter(tuple(row.values()) for row in relation.to_arrow().to_pylist()))
         assert contents[0] == contents[1] and contents[0]
@@ -161,7 +165,8 @@ def test_a_cell_that_was_loaded_beforehand_is_the_one_that_rows_come_to(
     worker = Worker(tmp_path)
     worker.run([worker.batch("customers", (1, "north")), worker.batch("sales", (1, 5))])
     state._CELLS.clear()
-    task = Task(str(tmp_path), worker.layout.statements, (), (worker.entry,), Wanted(1, ()), False)
+    run = run_of(store_of(tmp_path))
+    task = Task(str(tmp_path), run, worker.layout.statements, (), (worker.entry,), Wanted(1, ()), False)
     list(load_partition(task, [pa.record_batch({TO: pa.array([0], pa.int32())})]))
     assert [cell.token for cell in state._CELLS.values()] == [worker.entry["token"]]
     monkeypatch.setattr(state, "load_cell", None)  # from files it cannot come

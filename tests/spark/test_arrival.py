@@ -19,12 +19,12 @@ def offsets(root: Path, batch: int, *sources: Any) -> None:
         json.dumps({"batchTimestampMs": 50_000 + batch}),
         *("-" if s is None else json.dumps(s) for s in sources),
     ]
-    (root / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
-    (root / "spark" / "offsets" / str(batch)).write_text("\n".join(lines))
+    (root / "offsets").mkdir(parents=True, exist_ok=True)
+    (root / "offsets" / str(batch)).write_text("\n".join(lines))
 
 
 def entry(root: Path, source: int, name: str, *files: tuple[str, int, int]) -> None:
-    folder = root / "spark" / "sources" / str(source)
+    folder = root / "sources" / str(source)
     folder.mkdir(parents=True, exist_ok=True)
     lines = [
         json.dumps({"path": f"file://{path}", "timestamp": time, "batchId": number}) for path, time, number in files

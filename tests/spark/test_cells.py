@@ -18,6 +18,7 @@ from freshviews.spark.layout.layout import layout_of
 from freshviews.spark.reading.contents import latest
 from freshviews.spark.state.checkpoint import CheckpointError
 from freshviews.spark.state.manifest import Manifests
+from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.world import VIEWS, World, check, write_script
 
 pytestmark = pytest.mark.spark
@@ -52,14 +53,15 @@ def test_views_are_those_of_one_engine_and_views_come_and_go(spark: Any, tmp_pat
     world.write()
     run(spark, tmp_path, kept, None)
     check(world, kept)
-    assert len([number for number in latest(tmp_path / "script.checkpoint").cells if number != "merge"]) == cells
+    begun = latest(store_of(tmp_path / "script.checkpoint")).cells
+    assert len([number for number in begun if number != "merge"]) == cells
 
 
 def test_rows_are_counted_once_however_often_they_are_copied(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write(50)
     run(spark, tmp_path, ["paths", "reached"], 8)
-    assert latest(tmp_path / "script.checkpoint").totals["rows"] == {"edges": 50, "sales": 50}
+    assert latest(store_of(tmp_path / "script.checkpoint")).totals["rows"] == {"edges": 50, "sales": 50}
 
 
 @pytest.mark.full
@@ -73,7 +75,7 @@ def test_heavy_values_are_measured_and_split(spark: Any, tmp_path: Path) -> None
     world.write(20)
     run(spark, tmp_path, ["hops"], 4)
     check(world, ["hops"])
-    layout = layout_of(latest(tmp_path / "script.checkpoint"))
+    layout = layout_of(latest(store_of(tmp_path / "script.checkpoint")))
     assert {(one.column.lower(), one.values) for one in layout.plan.heavy} == {("src", (3,)), ("dst", (3,))}
     assert any(role.heavy for role in layout.roles)
 
@@ -84,7 +86,7 @@ def test_the_number_of_cells_is_fixed(spark: Any, tmp_path: Path) -> None:
     run(spark, tmp_path, ["paths"], 2)
     with pytest.raises(CheckpointError, match="has 2 cells and cannot continue with 3"):
         run(spark, tmp_path, ["paths"], 3)
-    assert Manifests(tmp_path / "script.checkpoint").latest() is not None
+    assert Manifests(store_of(tmp_path / "script.checkpoint")).latest() is not None
 
 
 def test_what_cannot_be_split_is_refused_by_name(spark: Any, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 from freshviews.errors import SqlError
 from freshviews.spark.reading.contents import latest
 from freshviews.spark.reading.select import select as evaluated
+from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import Fault, descendants, environment, gone, kill
 from tests.spark.shop import Shop, delivered
 from tests.spark.test_java import fake
@@ -278,8 +279,8 @@ def test_what_is_wrong_around_it_is_said_in_a_line(tmp_path: Path) -> None:
     done = run(tmp_path, "run", "shop.sql", "--once", "--checkpoint", "file/ckpt")
     assert done.returncode == 1
     assert re.search(r"the checkpoint .*/file/ckpt cannot be written: Not a directory; .*--checkpoint", done.stderr)
-    done = run(tmp_path, "run", "shop.sql", "--once", "--checkpoint", "s3a://bucket/ckpt")
-    assert done.returncode == 1 and "not an object store" in done.stderr
+    done = run(tmp_path, "run", "shop.sql", "--once", "--checkpoint", "gopher://host/ckpt")
+    assert done.returncode == 1 and "nothing here serves gopher: addresses; accepted are a path" in done.stderr
     done = run(tmp_path, "run", "shop.sql", "--once", "--master", "lokal[2]")
     assert done.returncode == 1
     assert re.search(r"Spark does not start with the master lokal\[2\]: .*", done.stderr), done.stderr
@@ -289,4 +290,4 @@ def test_what_is_wrong_around_it_is_said_in_a_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith(f"the Java of JAVA_HOME ({home}) is version 8, but Spark 4 runs on 17 to 21")
     with pytest.raises(Exception, match="no version yet"):
-        latest(tmp_path / "shop.checkpoint")
+        latest(store_of(tmp_path / "shop.checkpoint"))

@@ -21,6 +21,7 @@ from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.running_query import Query
 from freshviews.spark.script import read_script
 from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import Fault, environment
 from tests.spark.world import VIEWS, World, check, held_by, write_script
 
@@ -77,13 +78,13 @@ def test_versions_go_on_while_views_that_are_added_are_filled(
     try:
         for _ in range(3):
             world.write()
-            batch = latest(root).batch
-            until(lambda before=batch: latest(root).batch > before, query)  # type: ignore[misc]
+            batch = latest(store_of(root)).batch
+            until(lambda before=batch: latest(store_of(root)).batch > before, query)  # type: ignore[misc]
         query._query.processAllAvailable()  # type: ignore[union-attr]
         check(world, FIRST)
-        assert list(latest(root).views) == FIRST
+        assert list(latest(store_of(root)).views) == FIRST
         assert query.lastProgress is not None and set(query.lastProgress["filling"]) == set(everything) - set(FIRST)
-        told = status(root, read_script((tmp_path / "script.sql").read_text(), tmp_path))
+        told = status(store_of(root), read_script((tmp_path / "script.sql").read_text(), tmp_path))
         assert told.running and set(told.filling) == set(everything) - set(FIRST)
         held.set()
         query.processAllAvailable()
@@ -109,12 +110,12 @@ def test_a_stop_while_views_are_filled_leaves_them_to_the_next_start(
     once(spark, world, FIRST)
     query = start(spark, world, [*FIRST, "reached"])
     world.write()
-    until(lambda: latest(tmp_path / "script.checkpoint").batch > 0, query)
+    until(lambda: latest(store_of(tmp_path / "script.checkpoint")).batch > 0, query)
     threading.Timer(1, held.set).start()
     query.stop()
     assert query.exception() is None
     check(world, FIRST)
-    assert list(latest(tmp_path / "script.checkpoint").views) == FIRST
+    assert list(latest(store_of(tmp_path / "script.checkpoint")).views) == FIRST
     once(spark, world, [*FIRST, "reached"])
     check(world, [*FIRST, "reached"])
 
@@ -124,14 +125,14 @@ def test_a_view_that_cannot_be_filled_ends_the_run_and_is_named(spark: Any, tmp_
     world = World(tmp_path)
     world.write()
     once(spark, world, FIRST)
-    before: Manifest = latest(tmp_path / "script.checkpoint")
+    before: Manifest = latest(store_of(tmp_path / "script.checkpoint"))
     script = write_script(tmp_path, FIRST)
     wrong = "CREATE MATERIALIZED VIEW wrong AS SELECT SUM(9223372036854775807 + src * src) AS x FROM edges;"
     script.write_text(script.read_text() + wrong)
     query = Pipeline.from_script(spark, script).start()
     with pytest.raises(PipelineError, match=r"^wrong cannot be filled: .*; remove it from the script"):
         query.awaitTermination(120)
-    assert latest(tmp_path / "script.checkpoint") == before
+    assert latest(store_of(tmp_path / "script.checkpoint")) == before
     world.write()
     once(spark, world, FIRST)
     check(world, FIRST)

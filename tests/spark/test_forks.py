@@ -18,6 +18,7 @@ from freshviews.spark import Pipeline
 from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.state.cell_image import SMALLEST_IMAGE
 from freshviews.spark.state.child_process import can_fork, in_child
+from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.shop import Shop, delivered
 
 pytestmark = [pytest.mark.spark, pytest.mark.skipif(not can_fork(), reason="nothing is forked here")]
@@ -69,14 +70,14 @@ def test_images_of_two_cells_become_their_state_and_views_stay_exact(spark: Any,
         query = Pipeline.from_script(spark, tmp_path / "shop.sql", cells=2).start(once=True)
         query.awaitTermination()
         assert query.exception() is None
-        entries = [latest(root).cells[number] for number in "01"]
+        entries = [latest(store_of(root)).cells[number] for number in "01"]
         images |= {entry["image"]["folder"] for entry in entries if entry["image"]}
         begun = {entry["pending"]["folder"] for entry in entries if entry.get("pending")}
         pending |= begun
         if turn != 2:  # else the next version goes on beside them, or sees them finished
             until(lambda: all((root / name).exists() for name in begun))  # noqa: B023
         expected = shop.by_part()
-        found = contents(root, latest(root), "by_part").to_pylist()
+        found = contents(store_of(root), latest(store_of(root)), "by_part").to_pylist()
         assert Counter(tuple(row.values()) for row in found) == expected == delivered(tmp_path / "out" / "by_part")
     assert len(pending) == 4 and len(images & pending) >= 2
     assert all(len(entry["log"]) < 5 for entry in entries)

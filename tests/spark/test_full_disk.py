@@ -14,6 +14,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 
 from freshviews.spark import Pipeline
 from freshviews.spark.reading.contents import last_error, latest
+from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import Fault
 from tests.spark.shop import EVERY_SINK, Shop, check
 
@@ -58,17 +59,17 @@ def test_a_full_disk(spark: Any, disk: Path, fault: Fault, cells: int) -> None:
     assert run() is None
     for step, who, message in STEPS:
         shop.write(6, 9)
-        before = latest(root).version
+        before = latest(store_of(root)).version
         fault.plan(step, "fill", who, folder=disk)
         error = run()
         assert fault.met and error is not None, step
         assert "No space left on device" in str(error) and "start again" in str(error), (step, error)
         assert any(one in str(error) for one in message.split("|")), (step, error)
-        committed = latest(root).version
+        committed = latest(store_of(root)).version
         assert committed == before + (step in ("manifest in place", "sink written"))
         # With no room at all it does not even start, and what is there stays as it is.
-        assert run() is not None and latest(root).version == committed
+        assert run() is not None and latest(store_of(root)).version == committed
         os.unlink(disk / "filler")
         assert run() is None
-        assert last_error(root) is None
+        assert last_error(store_of(root)) is None
         check(disk, shop)

@@ -23,6 +23,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 from freshviews.spark import Pipeline
 from freshviews.spark.crash_points import DRIVER, WORKER
 from freshviews.spark.reading.contents import latest
+from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import Fault, descendants, environment, gone, kill
 from tests.spark.shop import EVERY_SINK, Shop, check, delivered
 from tests.tiers import QUICK
@@ -67,10 +68,10 @@ def finish(folder: Path, shop: Shop, cells: int) -> None:
     assert code == 0, error
     printed = (folder / "printed").read_text()
     check(folder, shop, printed)
-    version = latest(folder / "shop.checkpoint").version
+    version = latest(store_of(folder / "shop.checkpoint")).version
     code, error = run(folder, cells=cells)
     assert code == 0, error
-    assert latest(folder / "shop.checkpoint").version == version
+    assert latest(store_of(folder / "shop.checkpoint")).version == version
     check(folder, shop, (folder / "printed").read_text())
 
 
@@ -155,10 +156,10 @@ def test_a_worker_killed_ended_or_failing_at_every_step(pipeline: InSession, fau
     for number, step in enumerate(WORKER[1:2] if QUICK else WORKER):
         for what in ("kill",) if QUICK else ("kill", "exit" if number % 2 else "raise"):
             pipeline.shop.write(6, 9)
-            before = latest(pipeline.folder / "shop.checkpoint").version
+            before = latest(store_of(pipeline.folder / "shop.checkpoint")).version
             fault.plan(step, what, "worker")
             assert pipeline.run() is not None and fault.met, (step, what)
-            assert latest(pipeline.folder / "shop.checkpoint").version == before
+            assert latest(store_of(pipeline.folder / "shop.checkpoint")).version == before
         pipeline.check()
 
 

@@ -27,6 +27,7 @@ from freshviews.spark.io.sinks import SinkError
 from freshviews.spark.phases import PHASES, Phases
 from freshviews.spark.reading.contents import contents, latest, status
 from freshviews.spark.script import read_script
+from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import environment
 from tests.spark.shop import SCRIPT, Shop, delivered
 from tests.spark.test_commands import COMMAND, run
@@ -155,11 +156,11 @@ def test_rows_of_views_and_refusals_of_sinks_are_counted_over_runs(spark: Any, t
         query = Pipeline.of(spark, definition, root, cells=2).start(once=True, phases=phases)
         query.awaitTermination()
         assert set(phases.seconds) == set(PHASES)
-        found = status(root, definition)
+        found = status(store_of(root), definition)
         assert found.starts == number
         for view in ("by_part", "all_of_it"):
-            assert found.views[view]["rows"] == contents(root, latest(root), view).num_rows, view
-        made = latest(root).seconds
+            assert found.views[view]["rows"] == contents(store_of(root), latest(store_of(root)), view).num_rows, view
+        made = latest(store_of(root)).seconds
         if number == 2:
             # The phases of making it are parts of its seconds.
             parts = [phases.seconds[name] for name in ("plan", "read", "load", "apply", "sync", "merge")]
@@ -170,12 +171,12 @@ def test_rows_of_views_and_refusals_of_sinks_are_counted_over_runs(spark: Any, t
     shop.write()
     with pytest.raises(SinkError):
         Pipeline.of(spark, definition, root).start(once=True).awaitTermination()
-    found = status(root, definition)
+    found = status(store_of(root), definition)
     assert found.sinks["by_part"] == {"backlog": 1, "failures": 1}
     assert found.sinks["all_of_it"]["failures"] == 0
     folder.unlink()
     (tmp_path / "aside").rename(folder)
     Pipeline.of(spark, definition, root).start(once=True).awaitTermination()
-    found = status(root, definition)
+    found = status(store_of(root), definition)
     assert found.sinks["by_part"] == {"backlog": 0, "failures": 1} and found.starts == 4
     assert delivered(folder) == shop.by_part()

@@ -19,6 +19,7 @@ from freshviews.spark.driver.version import PipelineError
 from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.state.checkpoint import CheckpointError
 from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.shop import SCRIPT, Shop, delivered
 
 pytestmark = pytest.mark.spark
@@ -31,7 +32,7 @@ def run_once(spark: Any, folder: Path) -> None:
 
 
 def rows_of(root: Path, view: str) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in contents(root, latest(root), view).to_pylist()]
+    return [tuple(row.values()) for row in contents(store_of(root), latest(store_of(root)), view).to_pylist()]
 
 
 def test_two_folders_joined_stay_fresh_over_several_runs(spark: Any, tmp_path: Path) -> None:
@@ -58,7 +59,7 @@ def test_a_view_that_is_added_is_filled_and_one_that_is_dropped_is_gone(spark: A
     root = tmp_path / "shop.checkpoint"
     customers = Counter(order[1] for order in shop.orders.values())
     assert Counter(dict(rows_of(root, "customers"))) == customers
-    assert list(latest(root).views) == ["by_part", "customers"]
+    assert list(latest(store_of(root)).views) == ["by_part", "customers"]
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 
@@ -101,12 +102,12 @@ def test_a_bad_row_stops_the_pipeline_with_its_place_and_applies_nothing(spark: 
     shop = Shop(tmp_path)
     shop.write(3, 3)
     run_once(spark, tmp_path)
-    before = latest(tmp_path / "shop.checkpoint")
+    before = latest(store_of(tmp_path / "shop.checkpoint"))
     bad = tmp_path / "in" / "items" / "bad.csv"
     bad.write_text("op,o_id,part,qty\n+,1,bolt,2\n+,1,bolt,many\n")
     with pytest.raises(PipelineError, match=r"table items.*bad\.csv, row 2"):
         run_once(spark, tmp_path)
-    assert latest(tmp_path / "shop.checkpoint") == before
+    assert latest(store_of(tmp_path / "shop.checkpoint")) == before
 
 
 def test_a_file_with_other_columns_stops_the_pipeline_with_its_name(spark: Any, tmp_path: Path) -> None:
@@ -134,7 +135,7 @@ def test_bad_rows_are_set_aside_with_the_reason_and_counted(spark: Any, tmp_path
     assert "declared columns and types" in found[0]["reason"]
     assert "not there" in found[1]["reason"]
     assert (found[2]["column"], found[2]["value"]) == ("op", "what") and "accepted are" in found[2]["reason"]
-    assert latest(tmp_path / "shop.checkpoint").totals["bad"] == {"items": 3}
+    assert latest(store_of(tmp_path / "shop.checkpoint")).totals["bad"] == {"items": 3}
 
 
 def test_tables_come_from_any_data_frame_and_changes_go_to_a_function(spark: Any, tmp_path: Path) -> None:
@@ -213,9 +214,9 @@ def test_a_micro_batch_that_is_committed_is_not_applied_again(spark: Any, tmp_pa
     shop.write()
     run_once(spark, tmp_path)
     root = tmp_path / "shop.checkpoint"
-    before: Manifest = latest(root)
+    before: Manifest = latest(store_of(root))
     for name in ("0", ".0.crc"):
         (root / "spark" / "commits" / name).unlink(missing_ok=True)
     run_once(spark, tmp_path)
-    assert Manifests(root).versions()[-1] == before.version
+    assert Manifests(store_of(root)).versions()[-1] == before.version
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()

@@ -25,6 +25,7 @@ from freshviews.spark.reading.select import select
 from freshviews.spark.settings import NoSpark
 from freshviews.spark.state.cell import EMPTY, changes_schema, load_cell, new_token, segment_of
 from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import environment
 from tests.spark.plain_selects import AT, OTHERS, QUERIES, VIEW
 
@@ -51,9 +52,11 @@ def test_whether_it_is_plain_is_seen_by_the_columns_alone(sql: str) -> None:
 
 def test_a_condition_of_great_depth_is_left_to_spark_or_answered(made: Path) -> None:
     deep = "(" * 20_000 + "k = 1" + ")" * 20_000
+    store = store_of(made)
+    manifest = reading.latest(store)
     with pytest.raises(NotPlain):
-        reading.plainly_selected(made, reading.latest(made), "SELECT k FROM counts WHERE " + "NOT " * 20_000 + "k = 1")
-    assert reading.plainly_selected(made, reading.latest(made), f"SELECT k FROM counts WHERE {deep}").num_rows == 1
+        reading.plainly_selected(store, manifest, "SELECT k FROM counts WHERE " + "NOT " * 20_000 + "k = 1")
+    assert reading.plainly_selected(store, manifest, f"SELECT k FROM counts WHERE {deep}").num_rows == 1
 
 
 @pytest.fixture(scope="module")
@@ -125,14 +128,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     schema = changes_schema(tables_of(TABLE)["t"])
     columns = [pa.array(c, f.type) for c, f in zip(zip(*rows, strict=True), schema, strict=True)]
     change = pa.table(columns, schema=schema)
-    cell = load_cell(root, EMPTY, layout.statements[0])
+    cell = load_cell(store_of(root), EMPTY, layout.statements[0])
     names = [name for name in cell.tables if name.lower().startswith("t")]
     cell.database.close()
     token = new_token()
-    files = segment_of(root, "0", dict.fromkeys(names, change)).finish()
+    files = segment_of(store_of(root), "0", dict.fromkeys(names, change)).finish()
     entry = {"token": token, "image": None, "log": [{"token": token, "level": 0, "rows": 3, "files": files}]}
     manifest = Manifest(1, 0, None, time.time(), tables, views, plan=layout.plan.to_json(), cells={"0": entry})
-    Manifests(root).commit(manifest)
+    Manifests(store_of(root)).commit(manifest)
     (folder / "shop.sql").write_text(";\n".join((TABLE, COUNTS, SALES)))
     return root
 
@@ -177,24 +180,24 @@ def test_without_pyspark_plain_queries_work_and_others_say_what_to_install(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    assert select(made, "SELECT n FROM Counts WHERE k = 2").to_pylist() == [{"n": 2}]
+    assert select(store_of(made), "SELECT n FROM Counts WHERE k = 2").to_pylist() == [{"n": 2}]
     with pytest.raises(NoSpark, match=r"pip install 'freshviews\[spark\]'"):
-        select(made, "SELECT SUM(n) FROM counts")
+        select(store_of(made), "SELECT SUM(n) FROM counts")
 
 
 def test_settings_of_spark_sql_leave_every_query_to_spark(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
-    manifest, sql = reading.latest(made), "SELECT K FROM counts WHERE k = 1"
+    manifest, sql = reading.latest(store_of(made)), "SELECT K FROM counts WHERE k = 1"
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     defaults = tmp_path / "spark-defaults.conf"
     defaults.write_text("spark.ui.enabled true\nspark.sql.shuffle.partitions 4\n")
-    assert reading.plainly_selected(made, manifest, sql).num_rows == 1
+    assert reading.plainly_selected(store_of(made), manifest, sql).num_rows == 1
     defaults.write_text("spark.sql.caseSensitive true\n")
     with pytest.raises(NotPlain):
-        reading.plainly_selected(made, manifest, sql)
+        reading.plainly_selected(store_of(made), manifest, sql)
     defaults.write_text("")
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.sql.caseSensitive=true pyspark-shell")
     with pytest.raises(NotPlain):
-        reading.plainly_selected(made, manifest, sql)
+        reading.plainly_selected(store_of(made), manifest, sql)

@@ -35,6 +35,8 @@ from freshviews.spark.state.cell import (
 from freshviews.spark.state.cell_image import Entry
 from freshviews.spark.state.checkpoint import collect
 from freshviews.spark.state.manifest import Manifest, Manifests, VersionExists
+from freshviews.spark.state.stores.addresses import store_of
+from freshviews.spark.state.stores.store import Store
 from freshviews.sql import Catalog, Statement, parse_script
 
 TABLES = "CREATE TABLE t (a BIGINT, b STRING)"
@@ -66,16 +68,17 @@ def rows(*given: tuple[int, str, int]) -> pa.Table:
 
 def step(root: Path, entry: Entry, change: pa.Table, log_only: bool = False) -> Entry:
     """Take a change through a cell, as a worker does."""
-    cell = loaded(root, "0", entry, statements())
+    store = store_of(root)
+    cell = loaded(store, "0", entry, statements())
     cell.database.apply("t", change)
-    after = appended(root, "0", entry, cell, segment_of(root, "0", {"t": change}), new_token(), log_only=log_only)
+    after = appended(store, "0", entry, cell, segment_of(store, "0", {"t": change}), new_token(), log_only=log_only)
     cell.token = after["token"]
-    keep(root, "0", cell)
+    keep(store, "0", cell)
     return after
 
 
 def view(root: Path, entry: Entry, script: str = SCRIPT) -> list[tuple[object, ...]]:
-    cell = load_cell(root, entry, statements(script))
+    cell = load_cell(store_of(root), entry, statements(script))
     try:
         return sorted(cell.database.view("v"))
     finally:
@@ -83,8 +86,8 @@ def view(root: Path, entry: Entry, script: str = SCRIPT) -> list[tuple[object, .
 
 
 def loaded_view(root: Path, entry: Entry) -> list[tuple[object, ...]]:
-    cell = loaded(root, "0", entry, statements())
-    keep(root, "0", cell)
+    cell = loaded(store_of(root), "0", entry, statements())
+    keep(store_of(root), "0", cell)
     return sorted(cell.database.view("v"))
 
 
@@ -192,9 +195,9 @@ def test_versions_go_on_while_an_image_is_written_and_the_log_beyond_it_stays(
 def only_of(segments: list[Entry], true_read: Callable[..., object]) -> Callable[..., object]:
     known = {name for segment in segments for name in segment["files"].values()}
 
-    def read(root: Path, names: list[str]) -> object:
+    def read(store: Store, names: list[str]) -> object:
         assert set(names) <= known
-        return true_read(root, names)
+        return true_read(store, names)
 
     return read
 
@@ -204,7 +207,7 @@ def test_a_log_that_only_grows_leads_from_an_image_written_aside(
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 4)
     entry = step(tmp_path, EMPTY, rows((1, "x", 1)))
-    cell = load_cell(tmp_path, entry, statements())
+    cell = load_cell(store_of(tmp_path), entry, statements())
     cell.database.write_image(tmp_path / "aside")
     cell.database.close()
     image = {"token": entry["token"], "folder": "aside", "rows": 1}
@@ -227,7 +230,9 @@ def test_an_image_whose_writer_is_killed_is_begun_again(
     true_write = Database.write_image
 
     def half(database: Database, folder: Path) -> None:
-        (folder.with_name(folder.name + ".tmp") / "strings").write_bytes(b"half")
+        aside = folder.with_name(folder.name + ".tmp")
+        aside.mkdir()
+        (aside / "strings").write_bytes(b"half")
         (tmp_path / "child").write_text(str(os.getpid()))
         time.sleep(60)
 
@@ -251,9 +256,11 @@ def test_an_image_whose_writer_is_killed_is_begun_again(
     entry = step(tmp_path, entry, some(3))
     assert entry["image"] == second and len(entry["log"]) == 1
     assert view(tmp_path, entry) == loaded_view(tmp_path, entry)
-    Manifests(tmp_path).commit(manifest(1, cells={"0": entry}))
-    collect(tmp_path, Manifests(tmp_path), orphan_seconds=-1)
-    assert [path.name for path in (tmp_path / "state" / "0").glob("image-*")] == [second["folder"].split("/")[-1]]
+    Manifests(store_of(tmp_path)).commit(manifest(1, cells={"0": entry}))
+    collect(store_of(tmp_path), Manifests(store_of(tmp_path)), orphan_seconds=-1)
+    assert [path.name for path in (tmp_path / "state" / "0").glob("image-*") if path.is_dir()] == [
+        second["folder"].split("/")[-1]
+    ]
     assert view(tmp_path, entry) == loaded_view(tmp_path, entry)
 
 
@@ -320,7 +327,7 @@ def test_views_that_come_go_or_change_are_filled_from_the_tables_of_an_image(
     other = SCRIPT.replace("FROM t", "FROM t WHERE b <> 'b1'")
     assert view(tmp_path, entry, other) == [row for row in counted if row[0] != "b1"]
     more = SCRIPT + "; CREATE MATERIALIZED VIEW w AS SELECT SUM(n) AS n FROM v"
-    cell = load_cell(tmp_path, entry, statements(more))
+    cell = load_cell(store_of(tmp_path), entry, statements(more))
     assert list(cell.database.view("w")) == [(sum(int(str(n)) for _, n in counted),)]
 
 
@@ -364,7 +371,8 @@ def test_a_disk_that_is_full_costs_an_image_and_no_version(
 
 def test_loading_a_cell_takes_little_memory_and_time(tmp_path: Path, in_line: None) -> None:
     """In a process of its own, whose memory is looked at: an image of 100 MB of numbers is mapped, not read."""
-    cell = loaded(tmp_path, "0", EMPTY, statements())
+    store = store_of(tmp_path)
+    cell = loaded(store, "0", EMPTY, statements())
     schema = rows((1, "x", 1)).schema
     numbers = pa.array(range(1_000_000), pa.int64())
     names = pa.array([f"b{i % 50}" for i in range(1_000_000)])
@@ -372,7 +380,7 @@ def test_loading_a_cell_takes_little_memory_and_time(tmp_path: Path, in_line: No
     cell.database.apply("t", change)
     # A delete has the rows entered into slots, which else the first one after loading would do.
     cell.database.apply("t", rows((0, "b0", -1), (0, "b0", 1)))
-    entry = appended(tmp_path, "0", EMPTY, cell, segment_of(tmp_path, "0", {"t": change}), new_token())
+    entry = appended(store, "0", EMPTY, cell, segment_of(store, "0", {"t": change}), new_token())
     size = sum(path.stat().st_size for path in (tmp_path / entry["pending"]["folder"]).iterdir())
     assert size > 4e7
     code = f"""
@@ -380,12 +388,12 @@ import resource
 from pathlib import Path
 from freshviews.spark.state import cell_image
 from tests.spark.test_state import *
-load_cell(Path({str(tmp_path)!r}), EMPTY, statements())
+load_cell(store_of({str(tmp_path)!r}), EMPTY, statements())
 change = rows((5, "b5", -1), (-1, "new", 1))
 def memory():
     return int(next(l for l in open("/proc/self/status") if l.startswith("VmRSS")).split()[1])
 before = memory()
-cell = load_cell(Path({str(tmp_path)!r}), {entry!r}, statements())
+cell = load_cell(store_of({str(tmp_path)!r}), {entry!r}, statements())
 cell.database.apply("t", change)
 print(memory() - before, sorted(cell.database.view("v"))[-1])
 """
@@ -401,10 +409,10 @@ def manifest(version: int, **given: object) -> Manifest:
 
 
 def test_of_two_that_commit_a_version_one_is_told(tmp_path: Path) -> None:
-    Manifests(tmp_path).commit(manifest(1))
+    Manifests(store_of(tmp_path)).commit(manifest(1))
     with pytest.raises(VersionExists):
-        Manifests(tmp_path).commit(manifest(1, rows={"t": 1}))
-    assert Manifests(tmp_path).latest() == manifest(1)
+        Manifests(store_of(tmp_path)).commit(manifest(1, rows={"t": 1}))
+    assert Manifests(store_of(tmp_path)).latest() == manifest(1)
     assert [path.name for path in (tmp_path / "manifest").iterdir()] == ["000000000001.json"]
 
 
@@ -413,35 +421,36 @@ def test_what_a_kept_version_needs_is_not_collected(
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 3)
     order = random.Random(1)
-    entry, kept, gone = EMPTY, Manifests(tmp_path), 0
+    entry, kept, gone = EMPTY, Manifests(store_of(tmp_path)), 0
     for version in range(1, 40):
         entry = step(tmp_path, entry, rows(*((version, order.choice("xyz"), 1) for _ in range(order.randrange(1, 3)))))
         contents = {str(row[0]): row[1] for row in view(tmp_path, entry)}
         kept.commit(manifest(version, cells={"0": entry}, totals={"rows": contents}))
-        gone += collect(tmp_path, kept, versions=6, states=2, orphan_seconds=3600)
+        gone += collect(store_of(tmp_path), kept, versions=6, states=2, orphan_seconds=3600)
         for last in kept.versions()[-2:]:
             found = kept.read(last)
             assert dict(view(tmp_path, found.cells["0"])) == found.totals["rows"]
     assert gone > 20 and kept.versions() == list(range(34, 40))
     orphan = tmp_path / "state" / "0" / "orphan.arrow"
     orphan.write_bytes(b"")
-    assert collect(tmp_path, kept, versions=6, states=2, orphan_seconds=3600) == 0
-    assert collect(tmp_path, kept, versions=6, states=2, orphan_seconds=-1) >= 1
+    assert collect(store_of(tmp_path), kept, versions=6, states=2, orphan_seconds=3600) == 0
+    assert collect(store_of(tmp_path), kept, versions=6, states=2, orphan_seconds=-1) >= 1
     assert not orphan.exists()
     named = {name.split("/")[2] for version in kept.versions()[-2:] for name in kept.read(version).state_files()}
-    assert {path.name for path in (tmp_path / "state" / "0").iterdir()} == named
+    found = {path.name for path in (tmp_path / "state" / "0").iterdir()}
+    assert {name.removesuffix(".begun") for name in found} == named
 
 
 def test_state_that_somebody_may_be_reading_is_not_collected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 1)
-    entry, kept = EMPTY, Manifests(tmp_path)
+    entry, kept = EMPTY, Manifests(store_of(tmp_path))
     now = time.time()
     for version, age in enumerate((200, 150, 100, 90, 30, 20, 10, 5), 1):
         entry = step(tmp_path, entry, rows((version, "x", 1), (version, "y", 1)))
         kept.commit(replace(manifest(version, cells={"0": entry}), time=now - age))
-    assert collect(tmp_path, kept, states=1) > 0
+    assert collect(store_of(tmp_path), kept, states=1) > 0
     assert [sum(n for _, n in view(tmp_path, kept.read(v).cells["0"])) for v in (5, 6, 7, 8)] == [10, 12, 14, 16]
     with pytest.raises((StoreError, OSError)):
         view(tmp_path, kept.read(1).cells["0"])

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from freshviews.spark.reading.contents import contents, latest
+from freshviews.spark.state.stores.addresses import store_of
 
 TABLES = """
 CREATE STREAMING TABLE edges (src BIGINT, dst BIGINT) USING parquet OPTIONS (path 'edges', changes 'signed');
@@ -104,8 +105,8 @@ def write_script(folder: Path, views: list[str]) -> Path:
 def held_by(world: World, views: list[str]) -> dict[str, Counter[tuple[Any, ...]]]:
     """The rows of each view in the latest version."""
     root = world.folder / "script.checkpoint"
-    version = latest(root)
-    rows = {name: contents(root, version, name).to_pylist() for name in views}
+    version = latest(store_of(root))
+    rows = {name: contents(store_of(root), version, name).to_pylist() for name in views}
     return {name: Counter(_plain(tuple(row.values())) for row in found) for name, found in rows.items()}
 
 

@@ -98,10 +98,10 @@ def plain_columns(block: Block, variable: str) -> dict[str, str]:
 def mergeable(block: Block, tables: Iterable[TableDef]) -> bool:
     """True if partial results of its groups, from these tables, add up exactly.
 
-    Rounded sums of doubles do not. Groups over trusted tables do not either: a cell does not show a group while its
-    count is below one.
+    Rounded sums of doubles do not, nor what is read of a cofactor. Groups over trusted tables do not either: a cell
+    does not show a group while its count is below one.
     """
-    real = any(one.ring == "real" for one in block.query.aggregates)
+    real = any(one.ring != "integer" for one in block.query.aggregates)
     return block.kind == "bag" or not (real or any(table.trusted for table in tables))
 
 

@@ -10,7 +10,6 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -34,8 +33,10 @@ from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.reading.select import select
 from freshviews.spark.script import read_script
 from freshviews.spark.settings import need_spark, packages_with, settings_of
-from freshviews.spark.state.checkpoint import checkpoint_path
+from freshviews.spark.state.checkpoint import check_store
 from freshviews.spark.state.manifest import Manifests
+from freshviews.spark.state.stores.addresses import store_of
+from freshviews.spark.state.stores.store import Store
 from freshviews.sql.statements.streaming import plain
 
 if TYPE_CHECKING:
@@ -60,9 +61,9 @@ def _placed(source: Source, error: SqlError) -> str:
     return error_text(source, ScriptError(message, error.line, error.column))
 
 
-def checkpoint_of(name: str, given: str | None) -> Path:
-    """The checkpoint's folder: as given, or beside the script."""
-    return checkpoint_path(given) if given is not None else Path(name).absolute().with_suffix(".checkpoint")
+def checkpoint_of(name: str, given: str | None) -> Store:
+    """The checkpoint's store: at the address given, or in a folder beside the script. Raises AddressError."""
+    return store_of(given if given is not None else Path(name).absolute().with_suffix(".checkpoint"))
 
 
 def run_script(
@@ -86,8 +87,8 @@ def run_script(
     settings = packages_with({**definition.settings, **settings_of(conf)}, packages)
     if not definition.tables:
         raise ReadError(f"{name}: there is no streaming table; CREATE STREAMING TABLE name (...) USING ... makes one")
-    root = checkpoint_of(name, checkpoint)
-    check_writable(root)
+    store = checkpoint_of(name, checkpoint)
+    check_store(store)
     need_spark()
     from freshviews.spark.pipeline import Pipeline
     from freshviews.spark.session import SPARK_ERRORS, reason, start_session
@@ -96,14 +97,14 @@ def run_script(
     resume = _resume(name, once, master, checkpoint, packages, conf, metrics_port, metrics_host)
     served: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if metrics_port is not None:
-        served = _metrics(definition, root, phases, metrics_host, metrics_port)
+        served = _metrics(definition, store, phases, metrics_host, metrics_port)
     progress = Progress(definition, as_json)
     spark = None
 
     def at_once() -> str:
         # The version in progress has no manifest yet, so nothing of it counts.
         progress.close()
-        made = Manifests(root).versions()[-1:]
+        made = Manifests(store).versions()[-1:]
         return f"stopped at once at version {made[0] if made else 0}; resume with: {resume}"
 
     with served, Stopping(at_once) as stopping, progress:
@@ -112,7 +113,7 @@ def run_script(
             stopping.install()
             if stopping.asked:
                 return 0
-            pipeline = Pipeline.of(spark, definition, root, cells=cells)
+            pipeline = Pipeline.of(spark, definition, store.address, cells=cells)
             query = pipeline.start(once=once, listener=progress.version, phases=phases)
             if query.filling:
                 names = ", ".join(query.filling)
@@ -125,11 +126,11 @@ def run_script(
                 raise
             progress.close()
             if gone:
-                message = _java_ended(root, resume)
+                message = _java_ended(store, resume)
             elif refused:
                 message = f"Spark cannot run {name}: {reason(error)}"
             else:
-                message = _message(error, root, resume)
+                message = _message(error, store, resume)
             print(message, file=sys.stderr)
             return 1
         finally:
@@ -162,7 +163,7 @@ def explain_cells(name: str, cells: int) -> str:
 
 
 @contextlib.contextmanager
-def _metrics(definition: Definition, root: Path, phases: Phases, host: str, port: int) -> Iterator[None]:
+def _metrics(definition: Definition, store: Store, phases: Phases, host: str, port: int) -> Iterator[None]:
     """Serve metrics within a block. Raises MetricsError if the port cannot be taken, ReadError without the library."""
     if importlib.util.find_spec("prometheus_client") is None:
         raise ReadError("--metrics-port needs prometheus_client: pip install 'freshviews[spark]'")
@@ -178,7 +179,7 @@ def _metrics(definition: Definition, root: Path, phases: Phases, host: str, port
 
     def numbers() -> Numbers:
         try:
-            found = status(root, definition)
+            found = status(store, definition)
         except (FreshviewsError, OSError):
             found = None
         return Numbers(release, started, phases.seconds, sinks, found)
@@ -190,19 +191,6 @@ def _metrics(definition: Definition, root: Path, phases: Phases, host: str, port
         yield
     finally:
         server.close()
-
-
-def check_writable(root: Path) -> None:
-    """Create the checkpoint's folder before Spark starts, which takes seconds. Raises ReadError if that fails."""
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=root):
-            pass
-    except OSError as error:
-        raise ReadError(
-            f"the checkpoint {root} cannot be written: {error.strerror}; free some space, give it the right owner, or "
-            "name another folder with --checkpoint"
-        ) from error
 
 
 def _wait(query: Query, progress: Progress, stopping: Stopping, resume: str) -> int:
@@ -231,11 +219,11 @@ def _java_is_gone(seconds: float) -> bool:
     return True
 
 
-def _java_ended(root: Path, resume: str) -> str:
+def _java_ended(store: Store, resume: str) -> str:
     from freshviews.spark.driver.run import note_error
 
     message = "Spark's Java process has ended, killed or out of memory; nothing is lost"
-    note_error(root, FreshviewsError(message))
+    note_error(store, FreshviewsError(message))
     return f"{message}; resume with: {resume}"
 
 
@@ -246,10 +234,11 @@ def _end_session(spark: Any) -> None:
             spark.stop()
 
 
-def _message(error: Exception, root: Path, resume: str) -> str:
+def _message(error: Exception, store: Store, resume: str) -> str:
     """The message of an error, with the remedy if a disk is full."""
     if os.strerror(errno.ENOSPC) in str(error) and "start again" not in str(error):
-        return f"{error}; every committed version is safe in {root}: free some space, then resume with: {resume}"
+        safe = f"every committed version is safe in {store.address}"
+        return f"{error}; {safe}: free some space, then resume with: {resume}"
     return str(error)
 
 
@@ -280,7 +269,7 @@ def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
     if as_json:
         print(json.dumps(asdict(found)))
         return
-    state = "running" if found.running else "not running"
+    state = {True: "running", False: "not running", None: "whether it runs is not known there"}[found.running]
     print(f"version {found.version} ({state}), made {duration(found.age)} ago, delivered up to {found.delivered}")
     print(f"lag {duration(found.lag)} from the newest input to its version; {_behind(found.waiting)}")
     for table, numbers in found.tables.items():
@@ -290,7 +279,8 @@ def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
         rows = f"{numbers['rows']:,} rows, " if "rows" in numbers else ""
         print(f"view {view}: {rows}{numbers['changed']:,} changes out, {size(numbers['bytes'])}")
     for view in found.filling:
-        print(f"view {view}: {'being filled' if found.running else 'not there yet; run the script to have it filled'}")
+        absent = found.running is False
+        print(f"view {view}: {'not there yet; run the script to have it filled' if absent else 'being filled'}")
     for view, numbers in found.sinks.items():
         if numbers["backlog"] or numbers["failures"]:
             print(f"sink of {view}: refused {numbers['failures']:,} times, versions that wait: {numbers['backlog']}")
@@ -315,9 +305,9 @@ def _definition_if_fine(name: str) -> Definition | None:
 
 def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> None:
     """Print the result of a SELECT over the views at the last committed version."""
-    root = checkpoint_of(name, checkpoint)
-    latest(root)
-    found = select(root, sql)
+    store = checkpoint_of(name, checkpoint)
+    latest(store)
+    found = select(store, sql)
     if as_json:
         for row in found.to_pylist():
             print(json.dumps(row, default=str, ensure_ascii=False))

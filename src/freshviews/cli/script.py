@@ -10,6 +10,7 @@ from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import FreshviewsError, PlanError, SqlError
 from freshviews.plan.planner import plan_block
 from freshviews.plan.strategy import Plan
+from freshviews.query.sharing import with_shared_sums
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.sql.statements.streaming import plain
 
@@ -107,7 +108,8 @@ def _planned(view: ViewDef, written: ViewDef, catalog: Catalog, text: str) -> Pl
     found = {name: catalog.relation(name) for name in view.inputs}
     inputs = {name: relation for name, relation in found.items() if relation is not None}
     try:
-        return PlannedView(view, tuple(plan_block(view, block, inputs) for block in view.blocks))
+        blocks = map(with_shared_sums, view.blocks)
+        return PlannedView(view, tuple(plan_block(view, block, inputs) for block in blocks))
     except PlanError as error:
         offset = text.find(written.sql)
         line = text.count("\n", 0, offset) + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import assert_never
 
 from freshviews.codegen.imports import import_lines
@@ -57,14 +58,16 @@ class CompiledTrigger:
 class CompiledBlock:
     """The functions of a block, None for those that its result does not need.
 
-    ``constants`` are the strings whose codes the state holds, in order. ``each`` runs updates of a relation one by one.
-    ``read_groups`` is there where rows are looked up, ``read_listed`` and ``close_listed`` where the result is listed.
-    Where groups are enumerated, ``read_change`` makes raw rows of what the triggers emitted.
+    ``constants`` are the strings whose codes the state holds, in order, ``shapes`` the words that its status leads to.
+    ``each`` runs updates of a relation one by one. ``read_groups`` is there where rows are looked up, ``read_listed``
+    and ``close_listed`` where the result is listed. Where groups are enumerated, ``read_change`` makes raw rows of what
+    the triggers emitted.
     """
 
     source: str
     triggers: tuple[CompiledTrigger, ...]
     constants: tuple[str, ...]
+    shapes: tuple[int, ...]
     each: Mapping[str, Function]
     enumerate: Function | None
     read_change: Function | None
@@ -87,8 +90,8 @@ def generate(
     having: Expr | None,
     counted: bool = False,
     looked_up: bool = False,
-) -> tuple[str, tuple[str, ...]]:
-    """Source of a block's module, and its string constants.
+) -> tuple[str, tuple[str, ...], tuple[int, ...]]:
+    """Source of a block's module, its string constants, and its shapes, one after the other.
 
     ``projected`` are output expressions to compute on raw rows, none where outputs are plain columns; ``counted``: the
     triggers count their steps; ``looked_up``: many rows at once are looked up.
@@ -127,7 +130,7 @@ def generate(
         "",
         "",
     ]
-    return "\n".join(head) + "\n\n".join(parts), tuple(module.constants)
+    return "\n".join(head) + "\n\n".join(parts), tuple(module.constants), tuple(chain.from_iterable(module.shapes))
 
 
 def _enumerated(program: Program, module: Module, result: Enumerated, block: Block) -> list[str]:
@@ -159,7 +162,7 @@ def compile_block(
     looked_up: bool = False,
 ) -> CompiledBlock:
     """Generate and load a block's module; triggers are compiled at once, readers when first called."""
-    source, constants = generate(program, block, raw_columns, projected, having, counted, looked_up)
+    source, constants, shapes = generate(program, block, raw_columns, projected, having, counted, looked_up)
     signatures = {f"on_{i}": _TRIGGER for i in range(len(program.triggers))}
     if isinstance(program.upkeep, Evaluated | Settled):
         signatures["evaluate" if isinstance(program.upkeep, Evaluated) else "end_version"] = _EVALUATE
@@ -172,6 +175,7 @@ def compile_block(
             for i, trigger in enumerate(program.triggers)
         ),
         constants,
+        shapes,
         each={relation: functions[name] for relation, name in numbered.items() if name in functions},
         enumerate=functions.get("enumerate_rows"),
         **{name: functions.get(name) for name in _OPTIONAL},

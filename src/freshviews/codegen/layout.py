@@ -1,20 +1,22 @@
 """Layouts in memory: the words of a program's state and of the rows of its views.
 
 State words: status, changes buffer, whether changes are wanted, constants, then a table per view, then a scratch block
-per real accumulator, then the balance of a program with partitions, then the default row of each view that is read as
-optional. Status words: error code, first row at fault,
-steps counted.
+per accumulator of several words, then the balance of a program with partitions, then the default row of each view that
+is read as optional. Status words: error code, first row at fault, steps counted, the address of the shapes: words that
+describe payloads of several words to the kernels of their rings, with room for what these compute.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from freshviews.kernel.rings import elements
 from freshviews.program.payload import COUNT, Component
 from freshviews.program.program import Program
 from freshviews.program.views import View
-from freshviews.ring import RINGS
+from freshviews.ring import CofactorRing, named
 from freshviews.types import NULL
 
 STATUS = 0
@@ -26,12 +28,13 @@ FIRST_TABLE = 4
 STATUS_ERROR = 0
 STATUS_ROW = 1
 STATUS_STEPS = 2
-STATUS_WORDS = 3
+STATUS_SHAPES = 3
+STATUS_WORDS = 4
 
 
 def words_of(component: Component) -> int:
     """Words of a component of a payload."""
-    return RINGS[component.ring].words
+    return named(component.ring).words
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,19 @@ def emitted_row(program: Program) -> View:
     return View("emitted", program.free, program.result.emitted)
 
 
-def emitted_integers(program: Program) -> int:
-    """Number of emitted components of one word; they come first, the others are reals."""
-    return sum(words_of(component) == 1 for component in program.result.emitted)
+def payload_layout(components: Sequence[Component]) -> tuple[int, ...]:
+    """The words by which ``kernel.rings.elements`` adds payloads."""
+    runs: list[tuple[int, int]] = []
+    for component in components:
+        ring = named(component.ring)
+        if isinstance(ring, CofactorRing) and ring.number == "double":
+            runs.append((elements.WIDE, len(ring.variables)))
+            continue
+        run = (elements.REALS, 1) if component.ring == "real" else (elements.INTEGERS, ring.words)
+        if runs and runs[-1][0] == run[0]:
+            run = (run[0], run[1] + runs.pop()[1])
+        runs.append(run)
+    return (0, len(runs), *(word for run in runs for word in run))
 
 
 def table_word(program: Program, view: str) -> int:
@@ -71,7 +84,7 @@ def table_word(program: Program, view: str) -> int:
 
 def balance_word(program: Program) -> int:
     """The state word that holds the address of the balance."""
-    return table_word(program, program.views[-1].name) + 1 + len(set(real_scratch(program).values()))
+    return table_word(program, program.views[-1].name) + 1 + len(program.long_sums)
 
 
 def default_word(program: Program, view: str) -> int:
@@ -92,7 +105,7 @@ def default_row(view: View) -> list[int]:
     return words
 
 
-def real_scratch(program: Program) -> dict[tuple[str, str], int]:
-    """State words of the scratch blocks: one per accumulator name and real component."""
+def scratch_words(program: Program) -> dict[tuple[str, str], int]:
+    """State words of the scratch blocks: one per accumulator name and component of several words."""
     first = table_word(program, program.views[-1].name) + 1
-    return {name: first + i for i, name in enumerate(program.real_sums)}
+    return {name: first + i for i, name in enumerate(program.long_sums)}

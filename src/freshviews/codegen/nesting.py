@@ -57,7 +57,7 @@ class _Line:
         """True for a later branch of an ``if``."""
         return self.text.startswith(("elif ", "else:"))
 
-    @property
+    @cached_property
     def names(self) -> _Names:
         """The names that the line itself reads, and those that it assigns."""
         return _names(self.text)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from freshviews.codegen.imports import IMPORTABLE
 
@@ -37,7 +38,7 @@ class Module:
     literals, each with its position in the constants of the state; ``calls``: kernels that look up a key, to be called
     and not inlined, each with the number of words; ``parts``: the names of functions that triggers share, each by what
     it does, and ``part_sources`` their sources; ``deferred``: the views that some trigger appends rows to, None until
-    the first function begins.
+    the first function begins; ``shapes``: words that the status leads to, each with its position.
     """
 
     words: set[str] = field(default_factory=set)
@@ -46,6 +47,11 @@ class Module:
     parts: dict[Hashable, str] = field(default_factory=dict)
     part_sources: list[str] = field(default_factory=list)
     deferred: frozenset[str] | None = None
+    shapes: dict[tuple[int, ...], int] = field(default_factory=dict)
+
+    def shape(self, words: tuple[int, ...]) -> int:
+        """The position of words among the shapes that the state holds. Equal shapes share their room."""
+        return self.shapes.setdefault(words, sum(map(len, self.shapes)))
 
 
 def tuple_of(words: Iterable[str]) -> str:
@@ -54,12 +60,22 @@ def tuple_of(words: Iterable[str]) -> str:
     return f"({given[0]},)" if len(given) == 1 else f"({', '.join(given)})"
 
 
+@lru_cache(maxsize=1 << 14)
+def _valid(wish: str) -> str:
+    """The wish as a name of Python, and none of generated functions."""
+    name = re.sub(r"\W", "_", wish) or "_"
+    if name[0].isdigit() or keyword.iskeyword(name):
+        name = "_" + name
+    return f"{name}_" if FUNCTIONS.fullmatch(name) else name
+
+
 class Names:
     """Python names for variables, aliases and views of one function: readable, and each used for one thing only."""
 
     def __init__(self, reserved: frozenset[str]) -> None:
         self._names: dict[tuple[str, str], str] = {}
         self._taken: set[str] = {*IMPORTABLE, *reserved}
+        self._numbers: dict[str, int] = {}
 
     def of(self, kind: str, name: str) -> str:
         """The Python name of a thing; asking again returns the same name."""
@@ -71,17 +87,13 @@ class Names:
 
     def fresh(self, wish: str) -> str:
         """A new name: the wish where that is free, else the wish with a number."""
-        name = re.sub(r"\W", "_", wish) or "_"
-        if name[0].isdigit() or keyword.iskeyword(name):
-            name = "_" + name
-        if FUNCTIONS.fullmatch(name):
-            name += "_"
+        name = _valid(wish)
         before_number = f"{name}__" if FUNCTIONS.fullmatch(f"{name}_2") else f"{name}_"
         candidate = name
-        number = 2
         while candidate in self._taken:
-            candidate = f"{before_number}{number}"
-            number += 1
+            # Names are never given back, so no number below is free.
+            self._numbers[name] = self._numbers.get(name, 1) + 1
+            candidate = f"{before_number}{self._numbers[name]}"
         self._taken.add(candidate)
         return candidate
 

@@ -8,6 +8,7 @@ reference-counted. The same functions run as plain Python over the same memory (
 - ``btree``: ordered trees with versions; ``trie``: tries over them and over sorted rows; ``trace``: the incremental
   leapfrog triejoin.
 - ``scalar``, ``codes``, ``output``: operations on codes, Arrow columns to codes, rows that a program returns.
+- ``rings``: payloads of several words.
 - ``direct`` makes a version of a small batch in one call.
 - ``image`` writes tables as arrays to files; ``cache`` stores compiled code; ``beside`` has another process make it.
 """
@@ -23,6 +24,7 @@ __all__ = [
     "memory",
     "ordered",
     "output",
+    "rings",
     "scalar",
     "trace",
     "trie",

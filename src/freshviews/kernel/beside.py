@@ -51,7 +51,12 @@ _SENT = 32
 _LONGER = 60
 """Seconds that the other process goes on after the one that asked it has ended."""
 
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from freshviews.kernel.beside import serve; serve()"
+_START = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from freshviews.kernel.beside import serve
+serve(int(sys.argv[2]))
+"""
 
 
 @dataclass
@@ -263,7 +268,7 @@ class _Compiler:
 def _started() -> subprocess.Popen[bytes]:
     """A process that compiles what is written to its input. It outlives a signal to this one."""
     return subprocess.Popen(
-        [sys.executable, "-c", _START, json.dumps(sys.path)],
+        [sys.executable, "-c", _START, json.dumps(sys.path), str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -283,19 +288,25 @@ def _stored(dispatcher: Any, signature: Any) -> Any:
         only_stored.now = False
 
 
-def serve() -> None:
-    """Compile what the input names, and write one byte for each, in order, whether it worked or not."""
-    asking, ends = os.getppid(), None
+def serve(asking: int) -> None:
+    """Compile what the input names, and write one byte for each, in order, whether it worked or not. ``asking``: the
+    number of the process that asks."""
+    threading.Thread(target=_end_after, args=(asking,), daemon=True).start()
     for line in sys.stdin.buffer:
-        if os.getppid() != asking:
-            ends = ends or time.monotonic() + _LONGER
-            if time.monotonic() > ends:
-                break
         module, name, signature = pickle.loads(base64.b64decode(line))
         with suppress(Exception):  # The process that asked compiles it then itself, and has the error.
             _found(module, name).compile(signature)
         with suppress(BrokenPipeError):
             os.write(1, b".")
+
+
+def _end_after(asking: int) -> None:
+    """End this process, whatever it compiles, a minute after the one that asked it. A large function takes longer than
+    that, and gigabytes of memory. The cache is whole at any moment: Numba renames what it has written."""
+    while os.getppid() == asking:
+        time.sleep(1)
+    time.sleep(_LONGER)
+    os._exit(0)
 
 
 def _found(module: str, name: str) -> Any:

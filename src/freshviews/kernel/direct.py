@@ -12,7 +12,7 @@ other, as many entries of each kind as the header counts:
 ========  =====================================================================================
 watched   address of a word; the batch is refused where it is not 0
 columns   address of a pair (address, stride in words) in a batch block, the number of a column
-keys      handle of a table that counts rows by a key: no count may pass 1
+keys      handle of a table that counts rows by a key, the words of the key: no count may pass 1
 calls     entry of a trigger, its state, its batch block, the number of its block
 blocks    state of a program, its number of tables, its two output buffers
 counters  address of a word that counts updates
@@ -21,7 +21,7 @@ counters  address of a word that counts updates
 
 from __future__ import annotations
 
-from freshviews.kernel.hash.base_reads import beyond
+from freshviews.kernel.hash.base_reads import duplicate, missing
 from freshviews.kernel.hash.base_store import add_rows, settle_base, undo_base
 from freshviews.kernel.hash.shrink import shrink_tables
 from freshviews.kernel.memory.mem import inlined, jit, load, store
@@ -31,26 +31,26 @@ from freshviews.kernel.output.drain import any_failed
 
 # Words of the header.
 BASE = 0  # spec of the stored table (see ``hash.base_store``), or 0
-ROW_TABLE = 1  # its table of rows
-PLACES = 2  # address of its batch block
-VERSION = 3  # address of the word that counts versions
-FIRST_TABLE = 4  # which word of a state has its first table
-ENTRIES = 5  # address of the entries
-WATCHED = 6  # the number of entries, by kind
-COLUMNS = 7
-KEYS = 8
-CALLS = 9
-BLOCKS = 10
-COUNTERS = 11
-RAN = 12  # the number of calls of the last batch
-DATA = 13  # column c of row r of the batch is the word at DATA + 8 * (c * COLUMN_STEP + r * ROW_STEP)
-COLUMN_STEP = 14
-ROW_STEP = 15
-SIGN = 16  # the multiplicity of each row
-N = 17  # the number of rows
-HEADER = 18
+PLACES = 1  # address of its batch block
+VERSION = 2  # address of the word that counts versions
+FIRST_TABLE = 3  # which word of a state has its first table
+ENTRIES = 4  # address of the entries
+WATCHED = 5  # the number of entries, by kind
+COLUMNS = 6
+KEYS = 7
+CALLS = 8
+BLOCKS = 9
+COUNTERS = 10
+RAN = 11  # the number of calls of the last batch
+DATA = 12  # column c of row r of the batch is the word at DATA + 8 * (c * COLUMN_STEP + r * ROW_STEP)
+COLUMN_STEP = 13
+ROW_STEP = 14
+SIGN = 15  # the multiplicity of each row
+N = 16  # the number of rows
+HEADER = 17
 
 COLUMN_WORDS = 2
+KEY_WORDS = 2
 CALL_WORDS = 4
 BLOCK_WORDS = 4
 
@@ -58,8 +58,6 @@ BLOCK_WORDS = 4
 DONE = 0
 REFUSED = 1  # the state is as before
 LOST = 2  # memory ran out in a view: its state is not to be trusted, the stored table is as before
-
-_MOST = 2**63 - 1
 
 
 @inlined
@@ -71,7 +69,7 @@ def _keys(plan: int) -> int:
 @inlined
 def _calls(plan: int) -> int:
     """Address of the entries of calls."""
-    return _keys(plan) + 8 * load(plan, KEYS)
+    return _keys(plan) + 8 * KEY_WORDS * load(plan, KEYS)
 
 
 @inlined
@@ -96,11 +94,13 @@ def _ran_out(plan: int, block: int) -> bool:
 @inlined
 def _broken(plan: int) -> bool:
     """Whether a row is stored less often than never, or a key more often than once."""
-    found = beyond(load(plan, ROW_TABLE), 0, _MOST)
-    keys = _keys(plan)
-    for i in range(load(plan, KEYS)):
+    spec = load(plan, BASE)
+    found = missing(spec)
+    key = _keys(plan)
+    for _ in range(load(plan, KEYS)):
         if found == 0:
-            found = beyond(load(keys, i), -_MOST, 1)
+            found = duplicate(spec, load(key, 0), load(key, 1))
+        key += 8 * KEY_WORDS
     return found != 0
 
 

@@ -16,7 +16,8 @@ from freshviews.program.payload import COUNT, MULTIPLICITY, ZERO, Component, Com
 from freshviews.program.program import Parameter, Trigger
 from freshviews.program.statements import Add, Let, Statement
 from freshviews.program.views import View
-from freshviews.query.query import Aggregate, Atom, Query
+from freshviews.query.query import Aggregate, Atom, Lift, Query
+from freshviews.ring import ring_over
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,31 @@ def components_over(query: Query, atoms: frozenset[str], spanning: frozenset[str
     ``spanning`` names aggregates whose lift across atoms has been applied below the view.
     """
     lifted = {a.name for a in lifted_in(query, atoms)} | spanning
-    rest = tuple(Component(a.name, a.ring) for a in query.aggregates if a.name in lifted and a.name != COUNT)
-    return (Component(COUNT, "integer"), *rest)
+    return (
+        Component(COUNT, "integer"),
+        *(
+            _component(a, tuple(x for x in a.lifts if x.atom in atoms or (x.atom is None and a.name in spanning)))
+            for a in query.aggregates
+            if a.name in lifted and a.name != COUNT
+        ),
+    )
 
 
 def all_components(query: Query) -> tuple[Component, ...]:
     """The payload of the result: every aggregate of the query, the count first."""
-    return tuple(Component(a.name, a.ring) for a in query.aggregates)
+    return tuple(_component(a, a.lifts) for a in query.aggregates)
+
+
+def _component(aggregate: Aggregate, lifts: tuple[Lift, ...]) -> Component:
+    """The component of an aggregate with these of its lifts."""
+    return Component(aggregate.name, ring_over(aggregate.ring, (x.place for x in lifts if x.place is not None)))
+
+
+def _ring_of(lift: Lift, aggregate: Aggregate) -> str:
+    """The ring that a lift is an element of."""
+    if lift.place is None:
+        return "integer" if aggregate.ring != "real" else "real"
+    return ring_over(aggregate.ring, (lift.place,))
 
 
 def product(components: tuple[Component, ...], carriers: tuple[Carrier, ...]) -> tuple[Monomial, ...]:
@@ -100,7 +119,7 @@ def _atom_lifts(query: Query, atom: Atom) -> list[tuple[str, str, str, Parameter
         for lift in aggregate.lifts:
             if lift.atom == atom.name:
                 variable = names[atom.name, lift.expr, aggregate.ring]
-                found.append((aggregate.name, variable, aggregate.ring, Parameter(variable, lift.expr)))
+                found.append((aggregate.name, variable, _ring_of(lift, aggregate), Parameter(variable, lift.expr)))
     return found
 
 
@@ -135,6 +154,6 @@ def spanning_lifts(query: Query) -> tuple[tuple[str, Let, Value], ...]:
     for aggregate in query.aggregates:
         for i, lift in enumerate(lift for lift in aggregate.lifts if lift.atom is None):
             variable = names[aggregate.name, i]
-            found.append((aggregate.name, Let(variable, lift.expr), Value(variable, aggregate.ring)))
+            found.append((aggregate.name, Let(variable, lift.expr), Value(variable, _ring_of(lift, aggregate))))
     return tuple(found)
 

@@ -111,7 +111,8 @@ def lift_names(query: Query) -> Mapping[LiftKey, str]:
                 across += 1
             else:
                 key = (lift.atom, lift.expr, aggregate.ring)
-                name = f"{aggregate.name}_of_{lift.atom}"
+                part = "" if lift.place is None else f"_{lift.place}"
+                name = f"{aggregate.name}{part}_of_{lift.atom}"
             if key in found:
                 continue
             while name in taken:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
-from freshviews.plan.delta.ranges import with_ranges
+from freshviews.plan.delta.range_sums.ranges import with_ranges
 from freshviews.plan.registry import NECESSITIES, PREFERENCES, STRATEGIES
 from freshviews.plan.strategy import Plan, Request, Strategy, TooLarge, checked_keys
 from freshviews.plan.trie.key_order import ROWS

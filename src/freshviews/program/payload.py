@@ -61,8 +61,8 @@ MULTIPLICITY = Value("@m")
 
 @dataclass(frozen=True)
 class Monomial:
-    """``coefficient`` times the product of the factors; at most one of them is of ring ``real``. A coefficient of 0 has
-    no factors."""
+    """``coefficient`` times the product of the factors. At most one of them is of ring ``real``, whose elements have no
+    product with each other. A coefficient of 0 has no factors."""
 
     factors: tuple[ComponentOf | Value, ...]
     coefficient: int = 1

@@ -14,6 +14,7 @@ from freshviews.program.statements import Add, Body, Lookup, Loop, Scan, Sum
 from freshviews.program.structure import views_in, visit
 from freshviews.program.upkeep import BY_TRIGGERS, Upkeep
 from freshviews.program.views import View
+from freshviews.ring import named
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,16 @@ class Program:
         return frozenset(view.name for view in self.views) - self.changed
 
     @cached_property
-    def real_sums(self) -> tuple[tuple[str, str], ...]:
-        """The components of sums that are reals: alias and name, each once."""
-        sums = (s for body in self._bodies for s in visit(body) if isinstance(s, Sum))
-        return tuple(dict.fromkeys((s.alias, c.name) for s in sums for c in s.components if c.ring == "real"))
+    def long_sums(self) -> Mapping[tuple[str, str], int]:
+        """The components of sums that have several words, by alias and name, with the most words that each has."""
+        found: dict[tuple[str, str], int] = {}
+        for statement in (s for body in self._bodies for s in visit(body) if isinstance(s, Sum)):
+            for component in statement.components:
+                words = named(component.ring).words
+                if words > 1:
+                    place = (statement.alias, component.name)
+                    found[place] = max(words, found.get(place, 0))
+        return found
 
     @cached_property
     def optional(self) -> tuple[str, ...]:

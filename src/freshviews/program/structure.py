@@ -78,7 +78,18 @@ class Uses(NamedTuple):
 
 
 def bodies(statement: Statement) -> tuple[Body, ...]:
-    """The bodies of a statement. Those of a Smaller are its two loops, each a body of one statement."""
+    """The bodies of a statement. Those of a Smaller are its two loops, each a body of one statement.
+
+    The statement keeps them: nested bodies are walked many times.
+    """
+    found: tuple[Body, ...] | None = statement.__dict__.get("_bodies")
+    if found is None:
+        found = _bodies(statement)
+        object.__setattr__(statement, "_bodies", found)
+    return found
+
+
+def _bodies(statement: Statement) -> tuple[Body, ...]:
     match statement:
         case If() | Loop() | RangeLoop() | Changed() | Exists() | Tally() | Leap() | Top() | Cross():
             return (statement.body,)
@@ -101,7 +112,7 @@ def bodies(statement: Statement) -> tuple[Body, ...]:
 
 
 def uses(statement: Statement) -> Uses:
-    """What a statement reads, binds and changes. The statement keeps it: nested bodies are walked many times."""
+    """What a statement reads, binds and changes. The statement keeps it, as it keeps its bodies."""
     found: Uses | None = statement.__dict__.get("_uses")
     if found is None:
         found = _uses(statement)

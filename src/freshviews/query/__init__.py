@@ -3,6 +3,7 @@
 ``query`` and ``block`` are what SQL becomes. The rest are pure functions over names: ``hypergraph``;
 the classes ``acyclic``, ``free_connex``, ``hierarchical``; ``dependencies`` (keys, closures, reducts);
 ``edge_cover`` and ``width``; ``variable_order`` and its ``order_search``; ``query_class`` sums up.
+``sharing`` makes one aggregate of sums of products.
 """
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "join_trees",
     "query",
     "query_class",
+    "sharing",
     "variable_order",
 ]

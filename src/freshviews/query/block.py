@@ -9,7 +9,7 @@ Three kinds:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from freshviews.expr.nodes import Column, Expr
 from freshviews.query.query import Query
@@ -22,6 +22,23 @@ BY = ("min_by", "max_by")
 FOLDED = ("bit_and", "bit_or")
 SCANNED = ("min", "max", *BY, *FOLDED)
 """Aggregates in a semigroup. A value cannot be subtracted again, so all values are stored, in order, and scanned."""
+
+
+COFACTORS = ("entry", "covariance", "correlation")
+"""What is read of a cofactor: a number of it, the covariance of a sample, a correlation."""
+
+
+def part(component: str, entry: tuple[int, ...]) -> str:
+    """The name by which a result reads a sum, or a sum of products, of a cofactor of integers. No component has it."""
+    return f"@{' '.join(map(str, entry))}:{component}"
+
+
+def part_of(name: str) -> tuple[str, tuple[int, ...]]:
+    """The component and the entry that a result reads; of a component that it reads whole, no entry."""
+    if not name.startswith("@"):
+        return name, ()
+    entry, _, component = name[1:].partition(":")
+    return component, tuple(map(int, entry.split()))
 
 
 @dataclass(frozen=True)
@@ -52,8 +69,10 @@ class Result:
     """The value of an aggregate for a group, computed from payload components.
 
     ``function``: ``count`` (component), ``sum`` (sum, non-null count: NULL if that is 0), ``avg`` (sum, non-null
-    count), one of SCANNED (the distinct aggregate's name). ``argument``: the type that was summed. ``type``: the type
-    of the value, as in Spark.
+    count), one of SCANNED (the distinct aggregate's name), or one of COFACTORS (cofactor): the number of the component
+    that ``entry`` names by its variables (the count, a sum or a sum of products), or the covariance or correlation of
+    two variables. ``argument``: the type that was summed, of two variables that of their product. ``type``: the type of
+    the value, as in Spark.
     """
 
     name: str
@@ -62,6 +81,8 @@ class Result:
     argument: SqlType
     type: SqlType
     nullable: bool = True
+    # A result's name is that of its entry; the representation stays that of images of older versions.
+    entry: tuple[int, ...] = field(default=(), repr=False)
 
     @property
     def may_fail(self) -> bool:

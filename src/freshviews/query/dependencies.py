@@ -30,13 +30,15 @@ class FD:
 
 def closure(variables: Iterable[str], dependencies: Iterable[FD]) -> frozenset[str]:
     """The variables and all variables that they determine."""
-    rules = tuple(dependencies)
-    known = frozenset(variables)
-    while True:
-        grown = known.union(*(fd.dependents for fd in rules if known.issuperset(fd.determinant)))
-        if grown == known:
-            return known
-        known = grown
+    known, rules, left = set(variables), list[FD](), list(dependencies)
+    while len(left) != len(rules):
+        rules, left = left, []
+        for fd in rules:
+            if known.issuperset(fd.determinant):
+                known.update(fd.dependents)
+            else:
+                left.append(fd)
+    return frozenset(known)
 
 
 def reduct(graph: Hypergraph, dependencies: Iterable[FD]) -> Hypergraph:

@@ -50,19 +50,23 @@ class Atom:
 @dataclass(frozen=True)
 class Lift:
     """A factor of an aggregate: an expression over the columns of one atom's relation, or over variables of the query
-    if ``atom`` is None."""
+    if ``atom`` is None. ``place``: in an aggregate of several variables, the number of the one whose value it is; a
+    lift without a place is an integer there."""
 
     atom: str | None
     expr: Expr
+    place: int | None = None
 
 
 @dataclass(frozen=True)
 class Aggregate:
     """A component of the payload: the sum, over derivations, of the product of its lifts.
 
-    ``ring``: a name in ``freshviews.ring.RINGS``; ``integer`` (counts, exact sums of integers and decimals) or ``real``
-    (exact sums of doubles; one lift only). A lift is never NULL: SUM(x) is given as coalesce(x, 0), COUNT(x) as a lift
-    of 0 or 1.
+    ``ring``: ``integer`` (counts, exact sums of integers and decimals), ``real`` (exact sums of doubles; one lift
+    only), or ``cofactor.integer`` or ``cofactor.double``: the count, sums and sums of products of the variables that
+    the lifts have places for. The ring of a view's component is then over the variables below it. A lift is never NULL:
+    SUM(x) is given as coalesce(x, 0), COUNT(x) as a lift of 0 or 1. Where an optional atom has lifts with a place, one
+    of its lifts is an integer, which is 0 for the default row.
     """
 
     name: str

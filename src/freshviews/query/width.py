@@ -76,4 +76,5 @@ def update_costs(
     names = {edge.name for edge in edges}
     rules = tuple(fd for fd in dependencies if fd.atom is None or fd.atom in names)
     closures = [closure(edge.variables, rules) for edge in edges]
-    return tuple(edge_cover_number(variables - fixed, closures) for fixed in closures)
+    within = {fixed & variables for fixed in closures}
+    return tuple(edge_cover_number(variables - fixed, within) for fixed in closures)

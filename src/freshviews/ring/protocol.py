@@ -29,10 +29,10 @@ class Ring(Protocol[E]):
     The ring defines what that means, possibly by its parameters (a matrix-valued ring lifts a code at the position of
     its column).
 
-    Other rings are possible. A ring of matrices of fixed size, such as the count, sums and sums of products of k
-    columns, has ``words`` = 1 + k + k * k and fits as it is. Elements of unbounded size, such as relations under union
-    and join, would store their contents in memory of their own, and its address in the row: 0 for the empty relation,
-    which is zero. Their kernel would free the memory when an element becomes zero.
+    A ring of more than one word has kernels as well, which compute the same over memory: docs/rings.md says what to add
+    for a new one. Elements of unbounded size, such as relations under union and join, would store their contents in
+    memory of their own, and its address in the row: 0 for the empty relation, which is zero. Their kernel would free
+    the memory when an element becomes zero.
     """
 
     @property

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -20,9 +20,10 @@ from freshviews.spark.phases import Phases
 from freshviews.spark.reading.data_source import register
 from freshviews.spark.running_query import Query
 from freshviews.spark.script import read_script
-from freshviews.spark.state.checkpoint import checkpoint_path
-from freshviews.spark.state.runs import note_start
-from freshviews.store.files import lock
+from freshviews.spark.state.checkpoint import check_store
+from freshviews.spark.state.probe import announce
+from freshviews.spark.state.runs import Held, note_start
+from freshviews.spark.state.stores.addresses import store_of
 from freshviews.stream import own_columns
 from freshviews.stream.formats import check_format, format_for
 
@@ -37,14 +38,14 @@ class Pipeline:
         p.view("by_part", "SELECT part, SUM(qty) AS qty FROM items GROUP BY part")
         query = p.start()
 
-    ``checkpoint`` is a folder that the driver and all workers see under the same path. ``cells``: into how many
-    engines the rows are split (docs/cells.md), fixed once the checkpoint has begun; one per core unless given.
+    ``checkpoint`` is the address of a store that the driver and all workers see (docs/checkpoints.md). ``cells``: into
+    how many engines the rows are split (docs/cells.md), fixed once the checkpoint has begun; one per core unless given.
     """
 
     def __init__(self, spark: SparkSession, checkpoint: str | os.PathLike[str], *, cells: int | None = None) -> None:
         self._spark = spark
         self._cells = cells
-        self._root = checkpoint_path(os.fspath(checkpoint))
+        self._store = store_of(checkpoint)
         self._definition = Definition()
         self._frames: dict[str, DataFrame] = {}
         self._receivers: dict[str, Receiver] = {}
@@ -164,29 +165,30 @@ class Pipeline:
 
         ``trigger``: as of a DataStreamWriter, such as ``{"processingTime": "10 seconds"}``. ``listener`` is called with
         the manifest of each version. ``phases`` gets the seconds of each phase. Raises SourceError; CheckpointError if
-        the checkpoint cannot be continued; PipelineError if the input at the start cannot be applied; StoreError if
-        another process runs the checkpoint.
+        the checkpoint cannot be written or continued; PipelineError if the input at the start cannot be applied;
+        StoreError if another process runs the checkpoint.
         """
-        self._root.mkdir(parents=True, exist_ok=True)
-        held = lock(self._root / "lock")
+        check_store(self._store)
+        held = Held(self._store)
         try:
-            note_error(self._root, None)
-            note_start(self._root)
+            announce(self._store)
+            note_error(self._store, None)
+            note_start(self._store)
             return self._start(held, once, trigger, listener, phases or Phases())
         except BaseException as error:
-            note_error(self._root, error)
+            note_error(self._store, error)
             held.close()
             raise
 
     def _start(
         self,
-        held: BinaryIO,
+        held: Held,
         once: bool,
         trigger: Mapping[str, Any] | None,
         listener: Listener | None,
         phases: Phases,
     ) -> Query:
-        run = Run(self._spark, self._root, self._definition, self._receivers, listener, self._cells, phases)
+        run = Run(self._spark, self._store, self._definition, self._receivers, listener, self._cells, phases)
         run.warm()
         sources = open_sources(self._spark, self._definition, self._frames)
         streaming = [source for source in sources if source.is_streaming]
@@ -201,7 +203,7 @@ class Pipeline:
         def each(rows: DataFrame, batch: int) -> None:
             run.micro_batch(rows, slots, batch, streaming)
 
-        writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", str(self._root / "spark"))
+        writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", f"file:{run.spark_files.folder}")
         if once:
             writer = writer.trigger(availableNow=True)
         elif trigger:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from threading import Thread
-from typing import Any, BinaryIO
+from typing import Any
 
 from pyspark import InheritableThread
 from pyspark.errors import StreamingQueryException
@@ -12,12 +12,13 @@ from pyspark.sql.streaming import StreamingQuery
 
 from freshviews.spark.driver.run import Run
 from freshviews.spark.driver.version import PipelineError, cause
+from freshviews.spark.state.runs import Held
 
 
 class Query:
     """A running pipeline. One without streaming tables has ended when ``start`` returns."""
 
-    def __init__(self, run: Run, query: StreamingQuery | None, held: BinaryIO) -> None:
+    def __init__(self, run: Run, query: StreamingQuery | None, held: Held) -> None:
         self._run = run
         self._query = query
         self._held = held

@@ -36,6 +36,12 @@ class SessionError(FreshviewsError):
     """Spark does not start; the message says why."""
 
 
+_PASSED = (
+    "FRESHVIEWS_CACHE_DIR",
+    *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"),
+)
+"""Variables that executors get; no secrets, as Spark shows its settings."""
+
 _QUIET = """rootLogger.level = off
 rootLogger.appenderRef.console.ref = console
 appender.console.type = Console
@@ -115,12 +121,13 @@ def reason(error: Exception) -> str:
 
 def executor_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment that Python workers of executors need, as executors of a cluster do not inherit it: the folder of
-    this package if it is not installed, and the folder of compiled code."""
+    this package if it is not installed, the folder of compiled code, and where an object store is."""
     found = {}
     package = Path(freshviews.__file__).parents[1]
     if package not in (Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("platlib"))):
         given = [place for place in environment.get("PYTHONPATH", "").split(os.pathsep) if place]
         found["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(package), *given]))
-    if "FRESHVIEWS_CACHE_DIR" in environment:
-        found["spark.executorEnv.FRESHVIEWS_CACHE_DIR"] = environment["FRESHVIEWS_CACHE_DIR"]
+    for name in _PASSED:
+        if name in environment:
+            found[f"spark.executorEnv.{name}"] = environment[name]
     return found

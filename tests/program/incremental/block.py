@@ -17,7 +17,7 @@ from freshviews.program.reference.incremental_trie_join.maintenance import Deriv
 from freshviews.program.reference.incremental_trie_join.versions import Row
 from freshviews.program.reference.scalars import evaluate
 from freshviews.query.query import Aggregate, Atom, Lift, Query
-from freshviews.ring import RINGS, ProductRing
+from freshviews.ring import ProductRing, Ring, named, ring_over
 from freshviews.types.dictionary import Dictionary
 from tests.program.incremental.heads import projected
 
@@ -37,7 +37,7 @@ class BlockState:
 
     def __post_init__(self) -> None:
         query = self.query
-        self.ring = ProductRing(tuple(a.name for a in query.aggregates), tuple(RINGS[a.ring] for a in query.aggregates))
+        self.ring = ProductRing(tuple(a.name for a in query.aggregates), tuple(map(_ring_of, query.aggregates)))
         atoms = tuple(rule.Atom(atom.name, atom.variables or (NOTHING,)) for atom in query.atoms)
         atoms += tuple(rule.Atom(atom.name, atom.variables, negated=True) for atom in query.negated)
         order = self.order or query.variables
@@ -78,7 +78,7 @@ class BlockState:
 
     def _lifted(self, aggregate: Aggregate, atom: str | None, codes: Mapping[str, int], times: int) -> Any:
         """The product of the lifts of an aggregate in an atom, or of those across atoms, so many times."""
-        ring = RINGS[aggregate.ring]
+        ring = _ring_of(aggregate)
         product = ring.one
         for lift in aggregate.lifts:
             if lift.atom == atom:
@@ -86,7 +86,11 @@ class BlockState:
         return ring.scale(product, times)
 
     def _lift(self, aggregate: Aggregate, lift: Lift, codes: Mapping[str, int]) -> Any:
-        return RINGS[aggregate.ring].lift(evaluate(lift.expr, codes, self.dictionary))
+        code = evaluate(lift.expr, codes, self.dictionary)
+        if lift.place is not None:
+            return named(ring_over(aggregate.ring, [lift.place])).lift(code)
+        ring = _ring_of(aggregate)
+        return ring.scale(ring.one, code) if aggregate.ring != "real" else ring.lift(code)
 
     def _add(self, derivation: Derivation, sign: int) -> None:
         binding, carried = derivation
@@ -103,3 +107,9 @@ class BlockState:
             self.result.pop(key, None)
         else:
             self.result[key] = after
+
+
+def _ring_of(aggregate: Aggregate) -> Ring[Any]:
+    """The ring of an aggregate over all of its variables."""
+    places = [lift.place for lift in aggregate.lifts if lift.place is not None]
+    return named(ring_over(aggregate.ring, places))

@@ -25,15 +25,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from freshviews.codegen.layout import CHANGES, row_layout
+from freshviews.codegen.layout import CHANGES, row_layout, words_of
 from freshviews.codegen.reading.member import emitting, write_member
 from freshviews.codegen.reading.readers import write_finish
 from freshviews.codegen.writer import RESERVED, Module, Writer
 from freshviews.codegen.writing.context import Context
+from freshviews.codegen.writing.payloads.elements import add_scaled
 from freshviews.codegen.writing.prologue import write_prologue
 from freshviews.codegen.writing.statements import begin
 from freshviews.kernel.output import buffer
-from freshviews.kernel.scalar.real import REAL_WORDS
 from freshviews.program.payload import COUNT, ComponentOf
 from freshviews.program.program import Program
 from freshviews.program.results import Listed, SliceSource, Source, UnionSource
@@ -384,8 +384,8 @@ class _Reader:
             context.line(f"store(row, {i}, {context.variable(variable)})")
         for component in self.view.components:
             place, local = layout.offsets[component.name], context.local(_total(statement), component.name)
-            if component.ring == "real":
-                context.line(f"copy_words(row + {8 * place}, {local}, {REAL_WORDS})")
+            if words_of(component) > 1:
+                context.line(f"copy_words(row + {8 * place}, {local}, {words_of(component)})")
             else:
                 context.line(f"store(row, {place}, {local})")
         context.line(f"finish(row, row + {8 * layout.key}, append(changes), {multiplicity}, status)")
@@ -445,8 +445,8 @@ def _add_change(context: Context, total: Sum, view: View, sign: int) -> None:
     layout = row_layout(view)
     for component in total.components:
         place, local = layout.offsets[component.name], context.local(total.alias, component.name)
-        if component.ring == "real":
-            context.line(f"real_add_scaled({local}, member + {8 * place}, {sign})")
+        if words_of(component) > 1:
+            context.line(add_scaled(component.ring, local, f"member + {8 * place}", str(sign)))
         else:
             context.line(f"{local} = plus({local}, times(load(member, {place}), {sign}, status), status)")
 

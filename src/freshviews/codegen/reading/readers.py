@@ -17,12 +17,17 @@ expressions and HAVING are applied to raw rows by ``freshviews.codegen.reading.p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
+
 from freshviews.codegen.layout import (
     CHANGES,
     STATUS,
+    STATUS_SHAPES,
     RowLayout,
-    emitted_integers,
     emitted_row,
+    payload_layout,
     row_layout,
     table_word,
 )
@@ -31,7 +36,8 @@ from freshviews.kernel.output import buffer
 from freshviews.program.payload import COUNT
 from freshviews.program.program import Program
 from freshviews.program.views import View
-from freshviews.query.block import SCANNED, Block, Result
+from freshviews.query.block import COFACTORS, SCANNED, Block, Result, part_of
+from freshviews.ring import CofactorRing, named
 
 _PRESENT = {"bag": "!= 0", "groups": "> 0"}
 """When a row is present, by its count: over Z a bag may count below zero, but a group is then absent."""
@@ -60,19 +66,21 @@ def write_group_readers(program: Program, module: Module) -> str:
     is that less the change.
     """
     layout = row_layout(emitted_row(program))
-    integers, count = emitted_integers(program), layout.offsets[COUNT] - layout.key
+    count = layout.offsets[COUNT] - layout.key
+    shape = 8 * module.shape(payload_layout(program.result.emitted))
     writer = Writer(module)
     with writer.function("read_change", "state, out"):
         writer.line(f"status = load(state, {STATUS})")
         writer.line(f"changes = load(state, {CHANGES})")
-        writer.line(f"consolidate_payloads(changes, {layout.key}, {integers})")
+        writer.line(f"shape = load(status, {STATUS_SHAPES}) + {shape}")
+        writer.line(f"consolidate_payloads(changes, {layout.key}, shape)")
         writer.line(f"rows = load(changes, {buffer.ROWS})")
         writer.line(f"before = changes + {8 * buffer.HEADER}")
         with writer.block(f"for i in range(load(changes, {buffer.COUNT})):"):
             writer.line(f"row = rows + i * {8 * (layout.key + layout.payload)}")
             writer.line(f"after = row + {8 * layout.key}")
             writer.line("read_payload(state, row, before)")
-            writer.line(f"take_apart(after, before, {integers}, {layout.payload})")
+            writer.line("take_apart(after, before, shape)")
             _write_difference(writer, f"load(before, {count}) > 0", f"load(after, {count}) > 0")
         writer.line(f"store(changes, {buffer.COUNT}, 0)")
         writer.line("return 0")
@@ -107,23 +115,84 @@ def write_finish(writer: Writer, view: View, block: Block) -> None:
     with writer.function("finish", "key, payload, target, multiplicity, status"):
         for i in range(layout.key):
             writer.line(f"store(target, {i}, load(key, {i}))")
-        for i, result in enumerate(block.results):
-            writer.line(f"store(target, {layout.key + i}, {_result(writer, result, view, layout)})")
+        i = layout.key
+        for kernel, some in groupby(block.results, partial(_kernel_of, view)):
+            results = list(some)
+            if kernel == "@sums" and len(results) >= _LONG:
+                _write_sums(writer, results, view, i)
+            elif results[0].function in COFACTORS:
+                _write_cofactor(writer, results, view, i)
+            else:
+                for place, result in enumerate(results, i):
+                    writer.line(f"store(target, {place}, {_result(writer, result, view, layout)})")
+            i += len(results)
         writer.line(f"store(target, {layout.key + len(block.results)}, multiplicity)")
         writer.line("return 0")
+
+
+_LONG = 8
+"""Fewest counts and sums, one after the other, that are read in a loop."""
+
+
+def _place(view: View, layout: RowLayout, component: str) -> int:
+    """The word of a payload that a result reads."""
+    name, entry = part_of(component)
+    place = layout.offsets[name] - layout.key
+    if not entry:
+        return place
+    ring = named(view.component(name).ring)
+    assert isinstance(ring, CofactorRing)
+    return place + ring.place(entry)
+
+
+def _kernel_of(view: View, result: Result) -> str:
+    """What is equal of results that one kernel can read, one after the other; empty for those that are read alone."""
+    first = part_of(result.components[0])[0]
+    if result.function in COFACTORS:
+        return first
+    integer = result.function in ("count", "sum") and view.component(first).ring != "real"
+    return "@sums" if integer else ""
+
+
+def _write_sums(writer: Writer, results: Sequence[Result], view: View, first: int) -> None:
+    """Counts and sums of integers, in one loop over pairs of words: the total and the number of values."""
+    layout = row_layout(view)
+    words: list[int] = []
+    for result in results:
+        number = -1 if result.function == "count" else _place(view, layout, result.components[1])
+        words += (_place(view, layout, result.components[0]), number)
+    pairs = f"load(status, {STATUS_SHAPES}) + {8 * writer.module.shape(tuple(words))}"
+    writer.line(f"sum_results(target + {8 * first}, payload, {pairs}, {len(results)})")
+
+
+def _write_cofactor(writer: Writer, results: Sequence[Result], view: View, first: int) -> None:
+    """The results of a cofactor, in one loop over words that say what they are."""
+    component = view.component(results[0].components[0])
+    ring = named(component.ring)
+    assert isinstance(ring, CofactorRing)
+    words: list[int] = []
+    for result in results:
+        i, j = (*result.entry, -1, -1)[:2]
+        scale = result.argument.scale if result.argument.is_decimal else 0
+        words += (COFACTORS.index(result.function), i, j, scale)
+    layout = row_layout(view)
+    element = f"payload + {8 * (layout.offsets[component.name] - layout.key)}"
+    functions = f"load(status, {STATUS_SHAPES}) + {8 * writer.module.shape(tuple(words))}"
+    arguments = f"{element}, {len(ring.variables)}, {int(ring.number == 'double')}, {functions}, {len(results)}"
+    writer.line(f"cofactor_results(target + {8 * first}, {arguments})")
 
 
 def _result(writer: Writer, result: Result, view: View, layout: RowLayout) -> str:
     """Source of the value of an aggregate."""
 
     def place(component: str) -> int:
-        return layout.offsets[component] - layout.key
+        return _place(view, layout, component)
 
     def word(component: str) -> str:
         return f"load(payload, {place(component)})"
 
     first = result.components[0]
-    real = view.component(first).ring == "real"
+    real = view.component(part_of(first)[0]).ring == "real"
     match result.function:
         case "count":
             return word(first)

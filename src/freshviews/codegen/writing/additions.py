@@ -7,13 +7,13 @@ Scratch views of an evaluation are tables of sums (``kernel.hash.sum_table``), w
 
 from __future__ import annotations
 
-from freshviews.codegen.layout import row_layout
+from freshviews.codegen.layout import row_layout, words_of
 from freshviews.codegen.writing.context import Context
-from freshviews.codegen.writing.payloads import add_integer, add_real, integer, zero_test
+from freshviews.codegen.writing.payloads.elements import add_element
+from freshviews.codegen.writing.payloads.integers import add_integer, integer, zero_test
 from freshviews.program.payload import ZERO
 from freshviews.program.statements import Add, Body, is_always
 from freshviews.program.views import View
-from freshviews.ring import RINGS
 
 
 def write_add(context: Context, statement: Add) -> None:
@@ -76,8 +76,9 @@ def _write_payload(context: Context, statement: Add, view: View, row: str) -> No
     for name, monomial in zip(statement.components, statement.payload, strict=True):
         if monomial == ZERO:
             continue
-        if RINGS[view.component(name).ring].words > 1:
-            add_real(context, f"{row} + {8 * offsets[name]}", monomial)
+        component = view.component(name)
+        if words_of(component) > 1:
+            add_element(context, component.ring, f"{row} + {8 * offsets[name]}", monomial)
         else:
             add_integer(context, row, offsets[name], integer(context, monomial))
 

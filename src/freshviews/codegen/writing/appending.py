@@ -14,12 +14,12 @@ or changes the view; otherwise every batch would flush the rows that it deferred
 
 from __future__ import annotations
 
+from freshviews.codegen.layout import words_of
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.statements import Add, Body
 from freshviews.program.structure import views_in, visit
 from freshviews.program.views import View
-from freshviews.ring import RINGS
 
 
 def touched(body: Body) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def with_pending(program: Program) -> frozenset[str]:
 
 
 def _may_wait(program: Program, view: View) -> bool:
-    integers = all(RINGS[component.ring].words == 1 for component in view.components)
+    integers = all(words_of(component) == 1 for component in view.components)
     held = isinstance(program.result, Held) and program.result.view == view.name
     plain = not (view.journal or view.subsets or view.tally) and not view.ordered and not held
     emptied = any(view.name == edit for join in program.upkeep.joins for _, edit in join.edits)

@@ -6,7 +6,7 @@ carries the function that writes a body of statements of any kind (``write``): m
 nested bodies through it and do not import each other.
 
 A row is an address; its words are read by ``load`` at offsets known here. An integer component of a Sum is a local
-variable; a real component is the address of a scratch block.
+variable; a component of several words is the address of a scratch block.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Context:
         return self.writer.names.of("target", view)
 
     def local(self, alias: str, component: str) -> str:
-        """The accumulator of a Sum: an integer, or the address of the words of a real."""
+        """The accumulator of a Sum: an integer, or the address of the words of another element."""
         return self.writer.names.of("sum", f"{alias}.{component}")
 
     @property

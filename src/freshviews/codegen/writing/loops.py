@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.codegen.writing.ahead import PAIRS, ROWS, place_of
 from freshviews.codegen.writing.context import Context
-from freshviews.codegen.writing.payloads import product, times, word
+from freshviews.codegen.writing.payloads.integers import product, times, word
 from freshviews.program.intersections import is_intersection, open_position
 from freshviews.program.payload import ComponentOf
 from freshviews.program.statements import Emit, Exists, Lookup, Loop, Smaller

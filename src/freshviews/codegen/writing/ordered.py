@@ -7,7 +7,7 @@ from __future__ import annotations
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.writing.additions import write_removal, write_target
 from freshviews.codegen.writing.context import Context
-from freshviews.codegen.writing.payloads import times
+from freshviews.codegen.writing.payloads.integers import times
 from freshviews.kernel.ordered.index import TOP
 from freshviews.kernel.ordered.ranges import HAS_HIGH, HAS_LOW, HIGH_STRICT, LOW_STRICT
 from freshviews.kernel.ordered.threshold import OVERFLOWN, SELECTED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from freshviews.codegen.layout import CHANGES, CONSTANTS, STATUS, STATUS_STEPS, WANTED, real_scratch
+from freshviews.codegen.layout import CHANGES, CONSTANTS, STATUS, STATUS_STEPS, WANTED, scratch_words, words_of
 from freshviews.codegen.writing.appending import touched
 from freshviews.codegen.writing.context import Context
 from freshviews.program.statements import Beside, Body, Enter, Leave, Sum, Top
@@ -13,7 +13,7 @@ from freshviews.program.views import View
 
 
 def write_prologue(context: Context, body: Body, views: Iterable[str] = (), emits: bool = False) -> None:
-    """Status and constants, the tables of ``views`` and of those in the body, and scratch for its sums of reals.
+    """Status and constants, the tables of ``views`` and of those in the body, and room for its sums of several words.
 
     ``emits``: also the changes, and whether they are wanted.
     """
@@ -23,11 +23,11 @@ def write_prologue(context: Context, body: Body, views: Iterable[str] = (), emit
         context.line(f"wanted = load(state, {WANTED})")
     context.line(f"constants = load(state, {CONSTANTS})")
     context.load_tables((*views, *touched(body), *_of_rows_from_outside(context, body)))
-    scratch = real_scratch(context.program)
+    scratch = scratch_words(context.program)
     for statement in visit(body):
         if isinstance(statement, Sum):
             for component in statement.components:
-                if component.ring == "real":
+                if words_of(component) > 1:
                     word = scratch[statement.alias, component.name]
                     context.line(f"{context.local(statement.alias, component.name)} = load(state, {word})")
 

@@ -6,7 +6,7 @@ These call the functions of ``codegen.writing.rebalancing_functions``.
 from __future__ import annotations
 
 from freshviews.codegen.writing.context import Context
-from freshviews.codegen.writing.payloads import zero_test
+from freshviews.codegen.writing.payloads.integers import zero_test
 from freshviews.kernel.hash.heavy_light import FIRST_PARTITION, PARTITION_WORDS, RISE, SINK
 from freshviews.program.heavy_light import Balancing, Partition
 from freshviews.program.program import Program

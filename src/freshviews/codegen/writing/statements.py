@@ -21,7 +21,8 @@ from freshviews.codegen.writing.ordered import (
     write_scan,
     write_top,
 )
-from freshviews.codegen.writing.payloads import with_products, write_emit, write_into
+from freshviews.codegen.writing.payloads.elements import write_emit, write_into
+from freshviews.codegen.writing.payloads.integers import with_products
 from freshviews.codegen.writing.rebalancing import write_balance, write_perform
 from freshviews.codegen.writing.repeated import after_lets, write_call
 from freshviews.codegen.writing.subsets import write_enter, write_leave, write_tally

@@ -26,8 +26,8 @@ def write_sum(context: Context, statement: Sum) -> None:
     tests = []
     for component in statement.components:
         local = context.local(statement.alias, component.name)
-        if component.ring == "real":
-            tests.append(f"not real_is_zero({local})")
+        if words_of(component) > 1:
+            tests.append(f"not words_are_zero({local}, {words_of(component)})")
         else:
             tests.append(f"{local} != 0")
     with context.block(f"if {' or '.join(tests)}:"):
@@ -38,8 +38,8 @@ def write_total(context: Context, statement: Sum) -> None:
     """The accumulators from zero, and the body. The Sum is bound in the context."""
     for component in statement.components:
         local = context.local(statement.alias, component.name)
-        if component.ring == "real":
-            context.line(f"clear_real({local})")
+        if words_of(component) > 1:
+            context.line(f"clear_words({local}, {words_of(component)})")
         else:
             context.line(f"{local} = 0")
     enough = context.local(statement.alias, statement.components[0].name) if statement.once else ""

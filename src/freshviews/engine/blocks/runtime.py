@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 from freshviews.codegen.block import CompiledBlock
 from freshviews.codegen.layout import (
     FIRST_TABLE,
+    STATUS_SHAPES,
     STATUS_WORDS,
     balance_word,
     default_row,
     default_views,
     default_word,
-    emitted_integers,
     emitted_row,
-    real_scratch,
+    payload_layout,
     row_layout,
+    scratch_words,
 )
 from freshviews.codegen.module import compile_ahead
 from freshviews.codegen.reading import enumeration, listing
@@ -40,7 +41,6 @@ from freshviews.kernel.memory.mapping import unmap
 from freshviews.kernel.ordered import index as ordered
 from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.output.drain import any_failed
-from freshviews.kernel.scalar.real import REAL_WORDS
 from freshviews.plan.explain import BalanceSize, PartSize
 from freshviews.program.heavy_light import Partition
 from freshviews.program.intersections import digested
@@ -67,12 +67,14 @@ class BlockState:
         self.compiled = compiled
         self.width = width
         self._dictionary = dictionary
-        scratch = len(set(real_scratch(program).values()))
+        scratch = scratch_words(program)
         self._defaults = [np.array(default_row(program.view(name)), np.int64) for name in default_views(program)]
-        self._state = np.zeros(FIRST_TABLE + len(program.views) + scratch + 1 + len(self._defaults), np.int64)
+        self._state = np.zeros(FIRST_TABLE + len(program.views) + len(scratch) + 1 + len(self._defaults), np.int64)
         self.status = np.zeros(STATUS_WORDS, np.int64)
         self._constants = np.array([dictionary.pin(text) for text in compiled.constants] or [0], np.int64)
-        self._scratch = np.zeros((max(scratch, 1), REAL_WORDS), np.int64)
+        self._scratch = {word: np.zeros(program.long_sums[place], np.int64) for place, word in scratch.items()}
+        self._shapes = np.array(compiled.shapes or [0], np.int64)
+        self._emitted_layout = np.array(payload_layout(program.result.emitted), np.int64)
         self._strings: tuple[Codes, NDArray[Any]] | None = None
         self.orders_strings = any(o.type.name == "STRING" for view in program.views for o in view.ordered)
         self.state = address(self._state)
@@ -85,8 +87,9 @@ class BlockState:
         self._headers = [words_in(buffer, 1, buffers.HEADER)[0] for buffer in (self.changes, self.raw)]
         self._state[1] = self.changes
         self._state[3] = address(self._constants)
-        for i in range(scratch):
-            self._state[FIRST_TABLE + len(program.views) + i] = address(self._scratch[i])
+        self.status[STATUS_SHAPES] = address(self._shapes)
+        for word, block in self._scratch.items():
+            self._state[word] = address(block)
         self._digested = digested(heir or program)
         self.tables = [new_table(view, self._digested.get(view.name, frozenset())) for view in program.views]
         self._state[FIRST_TABLE : FIRST_TABLE + len(self.tables)] = self.tables
@@ -224,7 +227,7 @@ class BlockState:
             if self.status[0] != 0 and not failed and self.status[1] >= 0:
                 self.status[1] += start
             if mem.load(self.changes, buffers.COUNT) > most:
-                buffers.consolidate_payloads(self.changes, len(self.program.free), emitted_integers(self.program))
+                buffers.consolidate_payloads(self.changes, len(self.program.free), self._emitted_layout.ctypes.data)
                 most = max(_MERGED, 2 * mem.load(self.changes, buffers.COUNT))
             call.block[0::2] += 8 * _SLICE * call.block[1::2]
 

@@ -82,11 +82,13 @@ class Direct:
         columns: list[tuple[int, int]] = []
         calls: list[tuple[int, int, int, int]] = []
         header = np.zeros(kernel.HEADER, np.int64)
-        keys: list[int] = []
+        keys: list[tuple[int, int]] = []
         if table.stored is not None:
-            header[kernel.BASE], header[kernel.ROW_TABLE], header[kernel.PLACES] = table.stored.addresses
-            columns += [(table.stored.addresses[2] + 16 * i, i) for i in range(width)]
-            keys = [key.handle for key in table.stored.keys]
+            header[kernel.BASE], header[kernel.PLACES] = table.stored.addresses
+            columns += [
+                (table.stored.addresses[1] + 16 * i, places[name]) for i, name in enumerate(table.stored.columns)
+            ]
+            keys = [(key.handle, len(key.positions)) for key in table.stored.keys]
         for number, state in enumerate(self._states):
             for call in state.calls_of(table.name):
                 calls.append((trigger_entry(call.run), state.state, call.place, number))
@@ -97,8 +99,8 @@ class Direct:
         header[kernel.WATCHED : kernel.COUNTERS + 1] = counts
         header[kernel.VERSION] = address(version)
         header[kernel.FIRST_TABLE] = FIRST_TABLE
-        entries = [*watched, *(word for entry in (*columns,) for word in entry), *keys]
-        entries += [word for entry in (*calls, *blocks) for word in entry] + counters
+        grouped: list[tuple[int, ...]] = [*columns, *keys, *calls, *blocks]
+        entries = [*watched, *(word for entry in grouped for word in entry), *counters]
         plan = np.concatenate([header, np.zeros(FEW * width, np.int64), np.array(entries, np.int64)])
         plan[kernel.ENTRIES] = address(plan) + 8 * (kernel.HEADER + FEW * width)
         return plan

@@ -17,12 +17,10 @@ from freshviews.codegen.module import compile_ahead
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.kernel.hash import base_reads
 from freshviews.kernel.hash import base_store as kernel
-from freshviews.kernel.hash.table import LOCATOR, free_table, new_table
+from freshviews.kernel.hash.table import free_table, new_table
 from freshviews.kernel.image import Mapping, array_count, take_image
 from freshviews.kernel.memory.mapping import unmap
-from freshviews.kernel.memory.mem import allocate, load, release, store
-
-_MOST = 2**63 - 1
+from freshviews.kernel.memory.mem import allocate, load, release
 
 
 @dataclass(frozen=True)
@@ -50,10 +48,16 @@ class BaseTable:
 
     def __init__(self, definition: TableDef) -> None:
         self.name = definition.name
-        self.columns = tuple(column.name for column in definition.columns)
+        primary = definition.keys[0] if definition.has_primary_key else ()
+        names = [column.name for column in definition.columns]
+        self.columns = tuple(sorted(names, key=lambda name: name not in primary))
+        """In their order in a stored row: those of the primary key first."""
+        self._order = [(name, self.columns.index(name)) for name in names]
         words = len(self.columns)
         self._words = words
-        compile_ahead(kernel.add_rows, kernel.settle_base, kernel.undo_base, base_reads.beyond)
+        compile_ahead(kernel.add_rows, kernel.settle_base, kernel.undo_base, base_reads.missing)
+        if definition.keys:
+            compile_ahead(base_reads.duplicate)
         if definition.foreign_keys:
             compile_ahead(base_reads.orphan, base_reads.deserted)
         self._rows = new_table(words, 1, 0, 0, 1)
@@ -61,25 +65,26 @@ class BaseTable:
         whole_rows = not any(column.nullable for column in definition.columns)
         counted: list[Side] = []
         keys: list[Side] = []
-        for number, key in enumerate(definition.keys):
-            # A key of all columns of a table without NULLs is what the row table counts already.
-            if whole_rows and set(key) == set(self.columns):
-                positions = np.arange(words, dtype=np.int64)
-                keys.append(Side(self.columns, self._rows, positions))
+        for key in definition.keys:
+            # The row table finds rows by a primary key, and counts what a key of all columns without NULLs counts.
+            if key is primary or (whole_rows and set(key) == set(self.columns)):
+                keys.append(Side(self.columns[: len(key)], self._rows, np.arange(len(key), dtype=np.int64)))
             else:
-                keys.append(self._side(key, counted, locates=number == 0 and definition.has_primary_key))
+                keys.append(self._side(key, counted))
         self.keys = tuple(keys)
-        self.primary_key = keys[0] if definition.has_primary_key else None
+        self.primary_key = keys[0] if primary else None
+        if primary:
+            kernel.hash_first(self._rows, len(primary))
         self.foreign = tuple(self._side(key.columns, counted) for key in definition.foreign_keys)
         if keys or counted:
             kernel.enter_at_once(self._rows)
-        self._scratch = allocate(2 * words)
+        self._scratch = allocate(words + kernel.AHEAD * (words + 2 + 2 * len(counted)))
         width = kernel.SIDE_POSITIONS + words
         spec = np.zeros(kernel.FIRST_SIDE + len(counted) * width, np.int64)
         spec[kernel.ROW_TABLE] = self._rows
         spec[kernel.COLUMNS] = words
         spec[kernel.SIDES] = len(counted)
-        spec[kernel.SCRATCH_KEY] = self._scratch
+        spec[kernel.SCRATCH] = self._scratch
         for i, side in enumerate(counted):
             at = kernel.FIRST_SIDE + i * width
             spec[at + kernel.SIDE_TABLE] = side.handle
@@ -87,20 +92,17 @@ class BaseTable:
             spec[at + kernel.SIDE_POSITIONS : at + kernel.SIDE_POSITIONS + len(side.positions)] = side.positions
         self._spec_words = spec
         self._spec = address_of(spec)[0]
-        if self.primary_key is not None and self.primary_key.handle != self._rows:
-            # The side of the primary key is the first.
-            store(self._rows, LOCATOR, self._spec + 8 * kernel.FIRST_SIDE)
         self._places = np.zeros(2 * words, np.int64)
         self._places_address = address_of(self._places)[0]
-        self.addresses = (self._spec, self._rows, self._places_address)
-        """Its spec, its table of rows, the block of a batch: see ``kernel.direct``."""
+        self.addresses = (self._spec, self._places_address)
+        """Its spec and the block of a batch: see ``kernel.direct``."""
         self.handles = (self._rows, *(side.handle for side in counted))
         """Its native tables; together they are all that an image of it needs."""
         self._mappings: list[Mapping] = []
         self._free = weakref.finalize(self, _free, self.handles, self._scratch, self._mappings)
 
-    def _side(self, columns: tuple[str, ...], counted: list[Side], locates: bool = False) -> Side:
-        handle = new_table(len(columns), 1 + locates, 0, 0, 1)
+    def _side(self, columns: tuple[str, ...], counted: list[Side]) -> Side:
+        handle = new_table(len(columns), 1, 0, 0, 1)
         kernel.start_journal(handle)
         positions = np.array([self.columns.index(name) for name in columns], np.int64)
         side = Side(columns, handle, positions)
@@ -121,13 +123,13 @@ class BaseTable:
 
     def missing(self) -> tuple[int, ...] | None:
         """Codes of a row that was deleted more often than it was there, or None."""
-        row = base_reads.beyond(self._rows, 0, _MOST)
+        row = base_reads.missing(self._spec)
         return _words_at(row, self._words) if row else None
 
     def duplicate(self) -> tuple[int, tuple[int, ...]] | None:
         """Number of a key and its values that more than one row has now, or None."""
         for number, key in enumerate(self.keys):
-            row = base_reads.beyond(key.handle, -_MOST, 1)
+            row = base_reads.duplicate(self._spec, key.handle, len(key.positions))
             if row:
                 return number, _words_at(row, len(key.positions))
         return None
@@ -151,14 +153,13 @@ class BaseTable:
 
         ``keys`` are codes of the columns of ``primary_key``, in its order. Costs by the keys, not by the table.
         """
-        side = self.primary_key
-        if side is None:
+        if self.primary_key is None:
             raise ValueError(f"table {self.name} has no primary key")
         count = len(keys[0])
         where = np.array([address_of(column) for column in keys], np.int64)
         places = np.empty(count, np.int64)
         found = base_reads.places_of_keys(
-            self._rows, side.handle, address_of(where.ravel())[0], count, self._scratch, address_of(places)[0]
+            self._rows, address_of(where.ravel())[0], count, self._scratch, address_of(places)[0]
         )
         places = np.unique(places[:found])
         rows = np.empty((len(places), self._words + 1), np.int64)
@@ -203,7 +204,7 @@ class BaseTable:
                 yield self._batch(buffer[:count])
 
     def _batch(self, rows: Codes) -> CodeBatch:
-        columns = {name: rows[:, i] for i, name in enumerate(self.columns)}
+        columns = {name: rows[:, place] for name, place in self._order}
         return CodeBatch(self.name, columns, rows[:, self._words])
 
     @property

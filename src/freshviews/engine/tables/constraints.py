@@ -73,7 +73,7 @@ def _not_added(table: TableState, encoded: Encoded, stopped: Stopped) -> Excepti
 def _missing(table: TableState, encoded: Encoded, codes: tuple[int, ...]) -> BatchError:
     assert table.stored is not None
     row = encoded.row_with(dict(zip(table.stored.columns, codes, strict=True)), -1)
-    value = table.decoder.row(codes)
+    value = _value_of(table, codes)
     rule = "a deleted row is there"
     return _refusal(table, row, None, value, rule, f"delete of a row that is not there: {shown(value)}")
 
@@ -88,7 +88,7 @@ def _duplicate(table: TableState, encoded: Encoded, number: int, values: tuple[i
     value = _values(table, side.columns, values)
     both = []
     for found in stored.rows_with(side, values):
-        both.append(shown(table.decoder.row(found)))
+        both.append(shown(_value_of(table, found)))
         if len(both) == 2:
             break
     rows = f"rows {both[0]} and {both[1]}" if len(both) == 2 else f"row {both[0]} twice"
@@ -115,6 +115,13 @@ def _check_link(link: Link, batches: Mapping[str, Encoded], tables: Mapping[str,
             row = batches[parent.name].row_with(dict(zip(referenced, values, strict=True)), -1)
         message = f"{rule} of {child.name}: rows of {child.name} still refer to {shown(value)}"
         raise _refusal(parent, row, ", ".join(referenced), value, rule, message)
+
+
+def _value_of(table: TableState, codes: Sequence[int]) -> Any:
+    """A stored row as a value, its columns in the order of the table."""
+    assert table.stored is not None
+    named = dict(zip(table.stored.columns, codes, strict=True))
+    return table.decoder.row(tuple(named[column.name] for column in table.definition.columns))
 
 
 def _values(table: TableState, columns: Sequence[str], codes: Sequence[int]) -> Any:

@@ -14,6 +14,9 @@ from freshviews.errors import CatalogError
 from freshviews.kernel.hash import base_reads
 from freshviews.kernel.memory.mem import load
 
+Check = Callable[[int, int, int, int, int], int]
+"""``base_reads.orphan`` or ``base_reads.deserted``."""
+
 
 @dataclass(frozen=True, eq=False)
 class Link:
@@ -40,10 +43,11 @@ class Link:
         values = dict(zip(self.positions.tolist(), found, strict=True))
         return tuple(values[i] for i in range(len(found)))
 
-    def _found(self, check: Callable[[int, int, int, int], int], touched: Side, other: Side) -> tuple[int, ...] | None:
-        scratch = np.empty(len(self.positions), np.int64)
-        row = check(touched.handle, other.handle, address_of(self.positions)[0], address_of(scratch)[0])
-        return tuple(load(row, i) for i in range(len(self.positions))) if row else None
+    def _found(self, check: Check, touched: Side, other: Side) -> tuple[int, ...] | None:
+        words = len(self.positions)
+        scratch = np.empty(words, np.int64)
+        row = check(touched.handle, other.handle, words, address_of(self.positions)[0], address_of(scratch)[0])
+        return tuple(load(row, i) for i in range(words)) if row else None
 
 
 def links_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from freshviews.plan.costs.comparison import Comparison, DegreesOf, compare
 from freshviews.plan.explain import explain, nothing_measured
 from freshviews.plan.planner import may_be_negative
 from freshviews.plan.strategy import Plan
+from freshviews.query.sharing import with_shared_sums
 from freshviews.types import SqlType
 from freshviews.types.columns import decode_array
 from freshviews.types.dictionary import Dictionary
@@ -44,7 +46,7 @@ class MaintainedView:
     def __init__(
         self, view: ViewDef, inputs: Mapping[str, TableDef | ViewDef], dictionary: Dictionary
     ) -> None:
-        self.view = view
+        self.view = replace(view, blocks=tuple(map(with_shared_sums, view.blocks)))
         self.inputs: tuple[str, ...] = view.inputs
         self.planning_seconds = 0.0
         self._definitions = dict(inputs)

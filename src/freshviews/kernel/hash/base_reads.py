@@ -6,44 +6,95 @@ except ``matching_row``, which scans.
 
 from __future__ import annotations
 
-from freshviews.kernel.hash.base_store import journaled_row, place_of, row_in
+from freshviews.kernel.hash.base_store import (
+    FLAGS,
+    NEGATIVE,
+    ROW_TABLE,
+    SHARES,
+    journaled_count,
+    journaled_row,
+    place_of,
+    row_in,
+)
 from freshviews.kernel.hash.slots import hash_words
-from freshviews.kernel.hash.table import JOURNAL, JOURNALED, KEY, LIVE, PAYLOAD, PENDING, USED, find_words, row_at
-from freshviews.kernel.memory.mem import copy_words, inlined, jit, load, store
+from freshviews.kernel.hash.table import (
+    HASHED,
+    JOURNALED,
+    KEY,
+    LIVE,
+    MASK,
+    PENDING,
+    SLOTS,
+    USED,
+    find_words,
+    row_at,
+    same_words,
+)
+from freshviews.kernel.memory.mem import copy_words, jit, load, shift_right, store
 
 
 @jit
 def count_of(t: int, key: int, words: int) -> int:
-    """The count of the key at an address; 0 if absent."""
-    row = find_words(t, key, words, hash_words(key, words))
-    return 0 if row == 0 else load(row, words)
+    """How many rows have the words at an address as the first ones of their key, with multiplicities.
 
-
-@inlined
-def journaled_count(t: int, entry: int) -> int:
-    """The count that the row of a journal entry had before the batch."""
-    return load(load(t, JOURNAL), (load(t, PAYLOAD) + 1) * entry + 1)
+    The hashed words of the table are among them.
+    """
+    h = hash_words(key, load(t, HASHED))
+    if words == load(t, KEY):
+        row = find_words(t, key, words, h)
+        return 0 if row == 0 else load(row, words)
+    slots = load(t, SLOTS)
+    mask = load(t, MASK)
+    i = h & mask
+    slot = load(slots, i)
+    count = 0
+    while slot != 0:
+        if shift_right(slot, 32) == h:
+            row = row_at(t, (slot & 0xFFFFFFFF) - 1)
+            if same_words(row, key, words):
+                count += load(row, load(t, KEY))
+        i = (i + 1) & mask
+        slot = load(slots, i)
+    return count
 
 
 @jit
-def beyond(t: int, least: int, most: int) -> int:
-    """Address of the first touched row whose count is not between two bounds, or 0."""
-    words = load(t, KEY)
+def missing(spec: int) -> int:
+    """Address of the first touched row that is stored less often than never, or 0."""
+    if load(spec, FLAGS) & NEGATIVE == 0:
+        return 0
+    t = load(spec, ROW_TABLE)
     for entry in range(load(t, JOURNALED)):
         row = journaled_row(t, entry)
-        count = load(row, words)
-        if count < least or count > most:
+        if load(row, load(t, KEY)) < 0:
             return row
     return 0
 
 
 @jit
-def orphan(child: int, parent: int, positions: int, scratch: int) -> int:
+def duplicate(spec: int, t: int, words: int) -> int:
+    """Address of the first touched row whose first ``words`` words belong to more than one row, or 0.
+
+    ``t`` is the row table or a side.
+    """
+    if t == load(spec, ROW_TABLE) and load(spec, FLAGS) & SHARES == 0:
+        return 0
+    key = load(t, KEY)
+    for entry in range(load(t, JOURNALED)):
+        row = journaled_row(t, entry)
+        count = load(row, key)
+        if count > 0 and (count > 1 or (words < key and count_of(t, row, words) > 1)):
+            return row
+    return 0
+
+
+@jit
+def orphan(child: int, parent: int, words: int, positions: int, scratch: int) -> int:
     """Address of the first touched foreign-key value that rows have and no parent has, or 0.
 
-    Word ``i`` of the parent's key is word ``positions[i]`` of the child's. ``scratch`` has room for a key.
+    A value has ``words`` words; word ``i`` of the parent's key is word ``positions[i]`` of the child's. ``scratch`` has
+    room for a key.
     """
-    words = load(child, KEY)
     for entry in range(load(child, JOURNALED)):
         row = journaled_row(child, entry)
         if load(row, words) > 0:
@@ -55,15 +106,14 @@ def orphan(child: int, parent: int, positions: int, scratch: int) -> int:
 
 
 @jit
-def deserted(parent: int, child: int, positions: int, scratch: int) -> int:
-    """Address of the first touched key that no parent has any more and child rows still have, or 0.
+def deserted(parent: int, child: int, words: int, positions: int, scratch: int) -> int:
+    """Address of the first touched row whose key no parent has any more and child rows still have, or 0.
 
     Arguments as of ``orphan``.
     """
-    words = load(parent, KEY)
     for entry in range(load(parent, JOURNALED)):
         row = journaled_row(parent, entry)
-        if load(row, words) <= 0:
+        if load(row, load(parent, KEY)) <= 0 and count_of(parent, row, words) <= 0:
             for i in range(words):
                 store(scratch, load(positions, i), load(row, i))
             if count_of(child, scratch, words) > 0:
@@ -138,20 +188,20 @@ def copy_rows(t: int, start: int, end: int, out: int) -> int:
 
 
 @jit
-def places_of_keys(t: int, locator: int, keys: int, n: int, scratch: int, out: int) -> int:
+def places_of_keys(t: int, keys: int, n: int, scratch: int, out: int) -> int:
     """Write the places of the rows of ``t`` that have one of ``n`` keys to ``out``; returns the number of places.
 
-    ``t`` is settled. ``locator`` is the side of the keys, or ``t`` if a key is a whole row. ``keys`` has the address
-    and the stride of each word of a key, in the locator's order. ``scratch`` has room for a key.
+    ``t`` is settled and hashed by its primary key. ``keys`` has the address and the stride of each word of a key.
+    ``scratch`` has room for a key.
     """
-    words = load(locator, KEY)
+    words = load(t, HASHED)
     found = 0
     for k in range(n):
         for i in range(words):
             store(scratch, i, load(load(keys, 2 * i), k * load(keys, 2 * i + 1)))
-        row = find_words(locator, scratch, words, hash_words(scratch, words))
+        row = find_words(t, scratch, words, hash_words(scratch, words))
         if row != 0:
-            store(out, found, place_of(t, row) if locator == t else load(row, words + 1))
+            store(out, found, place_of(t, row))
             found += 1
     return found
 

@@ -1,10 +1,9 @@
 """Stored base tables: rows counted by value, with counts by key and by foreign key.
 
-A base table is a row table (key: all columns, payload: the multiplicity) and *sides*, one per key and per foreign key.
-A side is a table that counts rows by some of their columns; rows with a NULL in one of these do not count. The side of
-a primary key is also its *locator*: it has a second payload word, the sum of the places of its rows, each place times
-the multiplicity. With one row left, that sum is its place. Sums change with the counts, in any order, and are undone
-with them.
+A base table is a row table (key: all columns, payload: the multiplicity) and *sides*, one per UNIQUE key and per
+foreign key. A side is a table that counts rows by some of their columns; rows with a NULL in one of these do not count.
+A primary key has no side: its columns come first in the row table, and they alone are hashed. So rows with one key are
+found together, and a row is looked up once for both.
 
 Widths are known at run time only, so keys are addressed in memory. Every table keeps its journal from one
 ``settle_base`` to the next: checks read only what the journals name, and ``undo_base`` restores exactly what they hold.
@@ -15,14 +14,18 @@ removes its rows from the end. The first batch with a delete flushes all rows; f
 
 The block ``spec`` of a base table::
 
-    row table | columns | sides | address of a scratch key | mixed | fresh | per side: table, count, positions ...
+    row table | columns | sides | address of a scratch block | mixed | fresh | flags
+        | per side: table, count, positions ...
 
 ``mixed`` is set if a batch changed one row twice and had both signs. ``fresh`` is the number of rows appended since the
-last ``settle_base``. The columns of a batch come as a block of two words per column: its address, its stride in words.
+last ``settle_base``, ``flags`` those of the rows that were added since then: see ``add_count``. The scratch block has
+room for a key and for AHEAD rows; then come, for the row table and for each side, their hashes and their likely rows.
+The columns of a batch come as a block of two words per column: its address, its stride in words.
 """
 
 from __future__ import annotations
 
+from freshviews.kernel.hash.entries import FULL, REMOVED, empty, fill_next, free_number, grow_slots
 from freshviews.kernel.hash.pending import NEVER, enter_oldest, enter_pending, look
 from freshviews.kernel.hash.shrink import shrink_tables
 from freshviews.kernel.hash.slots import hash_words
@@ -30,63 +33,77 @@ from freshviews.kernel.hash.table import (
     EAGER_BELOW,
     EPOCH,
     FAILED,
+    HASHED,
     JOURNAL,
+    JOURNAL_CAPACITY,
     JOURNALED,
     JOURNALING,
     KEY,
     LARGE,
     LIVE,
+    MASK,
     MOST,
-    PAYLOAD,
     PENDING,
     ROOM,
     ROWS,
+    SLOTS,
     USED,
     WIDTH,
-    clear_journal,
-    find_words,
-    insert_row,
     make_room,
-    remove_row,
+    release_journal,
     row_at,
+    same_words,
     table_bytes,
-    touch,
+    take_row,
 )
 from freshviews.kernel.memory.mem import (
     add_overflows,
-    add_wrapping,
     allocate,
     copy_words,
     inlined,
     jit,
     load,
-    mul_wrapping,
+    prefetch,
+    reallocate,
     release,
+    shift_right,
     store,
 )
-from freshviews.kernel.memory.outside import outside
 from freshviews.types import NULL
 
 # Words of a spec.
 ROW_TABLE = 0
 COLUMNS = 1
 SIDES = 2
-SCRATCH_KEY = 3
+SCRATCH = 3
 MIXED = 4
 FRESH = 5
-FIRST_SIDE = 6
+FLAGS = 6
+FIRST_SIDE = 7
 # Words of a side; the positions follow, with room for one per column.
 SIDE_TABLE = 0
 SIDE_COUNT = 1
 SIDE_POSITIONS = 2
 
-# Status in the low two bits of the result of ``add_rows``.
+# Status in the low two bits of the result of ``add_rows``, and of the flags of ``add_count``.
 DONE = 0
 OUT_OF_MEMORY = 1
 OVERFLOW = 2
+STATUS = 3
+# Further flags of ``add_count``.
+AGAIN = 4  # the row was touched before in this batch
+NEGATIVE = 8  # its count is negative
+SHARES = 16  # its count is above 1, or another row has the same hashed words
+GREAT = 32  # its count is LARGE
+
+AHEAD = 32
+"""Rows whose slots are prefetched together."""
 
 BLOCK = 256
 """Rows that are appended together, column by column, so that they stay in the processor's cache."""
+
+JOURNAL_ENTRY = 2
+"""Words of a journal entry: the number of a row and its count before."""
 
 
 @inlined
@@ -102,57 +119,189 @@ def row_in(t: int, place: int) -> int:
 
 
 @inlined
-def add_count(t: int, key: int, words: int, change: int, place: int) -> tuple[int, int]:
-    """Add ``change`` to the count of a key. Returns the status, and the address of the row if it is DONE.
+def first_with(t: int, h: int) -> int:
+    """Number of the first row with a hash, or -1."""
+    slots = load(t, SLOTS)
+    mask = load(t, MASK)
+    i = h & mask
+    slot = load(slots, i)
+    while slot != 0 and shift_right(slot, 32) != h:
+        i = (i + 1) & mask
+        slot = load(slots, i)
+    return (slot & 0xFFFFFFFF) - 1
 
-    The status is 4 more if the key was touched before in this batch. A locator adds ``change * place`` to its sum of
-    places.
+
+@jit
+def prepare(t: int, more: int) -> int:
+    """Make room in the slots and the journal for ``more`` rows; 0 without memory."""
+    while 32 * (load(t, LIVE) + more) > FULL * (load(t, MASK) + 1):
+        if grow_slots(t) == 0:
+            store(t, FAILED, 1)
+            return 0
+    needed = load(t, JOURNALED) + more
+    if needed > load(t, JOURNAL_CAPACITY):
+        capacity = 2 * needed
+        journal = reallocate(load(t, JOURNAL), capacity * JOURNAL_ENTRY)
+        if journal == 0:
+            store(t, FAILED, 1)
+            return 0
+        store(t, JOURNAL, journal)
+        store(t, JOURNAL_CAPACITY, capacity)
+    return 1
+
+
+@inlined
+def add_count(t: int, key: int, words: int, h: int, likely: int, change: int) -> int:
+    """Add ``change`` to the count of a key that hashes to ``h``, and journal it; returns flags.
+
+    ``likely`` is the number of a row that may have the key, or -1. ``prepare`` has made room for a row.
     """
-    h = hash_words(key, words)
-    row = find_words(t, key, words, h)
-    again = 0
-    if row == 0:
-        number = insert_row(t, h)
+    flags = 0
+    number = likely
+    if number < 0 or not same_words(row_at(t, number), key, words):
+        slots = load(t, SLOTS)
+        mask = load(t, MASK)
+        i = h & mask
+        slot = load(slots, i)
+        while slot != 0:
+            if shift_right(slot, 32) == h:
+                row = row_at(t, (slot & 0xFFFFFFFF) - 1)
+                if same_words(row, key, words):
+                    break
+                if same_words(row, key, load(t, HASHED)):
+                    flags = SHARES
+            i = (i + 1) & mask
+            slot = load(slots, i)
+        number = (slot & 0xFFFFFFFF) - 1
         if number < 0:
-            return OUT_OF_MEMORY, 0
-        row = row_at(t, number)
-        for i in range(words):
-            store(row, i, load(key, i))
-    elif load(row, load(t, WIDTH) - 1) == load(t, EPOCH):
-        again = 4
-    touch(t, row)
-    if load(t, FAILED) != 0:
-        # The row is not in the journal, so nothing would undo it.
-        if load(row, words) == 0:
-            remove_row(t, row)
-        return OUT_OF_MEMORY, 0
+            number = take_row(t)
+            if number < 0:
+                return OUT_OF_MEMORY
+            store(slots, i, h << 32 | (number + 1))
+            fill_next(t, h, number)
+            store(t, LIVE, load(t, LIVE) + 1)
+            row = row_at(t, number)
+            for k in range(words):
+                store(row, k, load(key, k))
+    row = row_at(t, number)
     count = load(row, words)
+    stamp = load(t, WIDTH) - 1
+    if load(row, stamp) == load(t, EPOCH):
+        flags |= AGAIN
+    else:
+        store(row, stamp, load(t, EPOCH))
+        entry = load(t, JOURNAL) + 8 * JOURNAL_ENTRY * load(t, JOURNALED)
+        store(entry, 0, number)
+        store(entry, 1, count)
+        store(t, JOURNALED, load(t, JOURNALED) + 1)
     if add_overflows(count, change) != 0:
-        return OVERFLOW, 0
-    store(row, words, count + change)
-    if load(t, PAYLOAD) == 2:
-        store(row, words + 1, add_wrapping(load(row, words + 1), mul_wrapping(change, place)))
-    return DONE | again, row
+        return OVERFLOW
+    count += change
+    store(row, words, count)
+    if count < 0:
+        flags |= NEGATIVE
+    if count > 1:
+        flags |= SHARES
+    if count >= LARGE:
+        flags |= GREAT
+    return flags
 
 
-@outside
-def add_sides(spec: int, key: int, change: int, place: int) -> int:
-    """Count a row, whose columns are at ``key``, in every side; ``place`` is the place of the row."""
-    scratch = load(spec, SCRATCH_KEY)
-    width = SIDE_POSITIONS + load(spec, COLUMNS)
+@inlined
+def side_at(spec: int, s: int) -> int:
+    """Address of the words of a side."""
+    return spec + 8 * (FIRST_SIDE + s * (SIDE_POSITIONS + load(spec, COLUMNS)))
+
+
+@inlined
+def side_key(side: int, row: int, key: int) -> bool:
+    """Write the words of a row that a side counts to ``key``; False if one is NULL, so that the row does not count."""
+    whole = True
+    for i in range(load(side, SIDE_COUNT)):
+        word = load(row, load(side, SIDE_POSITIONS + i))
+        store(key, i, word)
+        if word == NULL:
+            whole = False
+    return whole
+
+
+@jit
+def foresee_slots(t: int, hashes: int, n: int) -> None:
+    """Prefetch the slots of ``n`` hashes, without those that are negative."""
+    slots = load(t, SLOTS)
+    mask = load(t, MASK)
+    for r in range(n):
+        h = load(hashes, r)
+        if h >= 0:
+            prefetch(slots + 8 * (h & mask))
+
+
+@jit
+def foresee_rows(t: int, hashes: int, multiplicities: int, stride: int, n: int, likely: int) -> None:
+    """Write the numbers of the rows that deletes will likely find, -1 for others, and prefetch these rows."""
+    for r in range(n):
+        number = -1
+        h = load(hashes, r)
+        if h >= 0 and load(multiplicities, r * stride) < 0:
+            number = first_with(t, h)
+            if number >= 0:
+                prefetch(row_at(t, number))
+        store(likely, r, number)
+
+
+@jit
+def gather(spec: int, columns: int, multiplicities: int, stride: int, start: int, n: int) -> int:
+    """Copy ``n`` rows of a batch to the scratch block, prefetch what they will find, and make room; 0 without memory.
+
+    Each loop waits for memory once for all rows: for their slots, then for the rows that the slots name.
+    """
+    words = load(spec, COLUMNS)
+    t = load(spec, ROW_TABLE)
+    rows = load(spec, SCRATCH) + 8 * words
+    found = rows + 8 * AHEAD * words
+    for i in range(words):
+        column = load(columns, 2 * i)
+        step = load(columns, 2 * i + 1)
+        for r in range(n):
+            store(rows, r * words + i, load(column, (start + r) * step))
+    if prepare(t, n) == 0:
+        return 0
+    hashed = load(t, HASHED)
+    for r in range(n):
+        store(found, r, hash_words(rows + 8 * r * words, hashed))
+    foresee_slots(t, found, n)
+    hashes = found
     for s in range(load(spec, SIDES)):
-        side = spec + 8 * (FIRST_SIDE + s * width)
-        words = load(side, SIDE_COUNT)
-        whole = True
-        for i in range(words):
-            word = load(key, load(side, SIDE_POSITIONS + i))
-            store(scratch, i, word)
-            if word == NULL:
-                whole = False
-        if whole:
-            status = add_count(load(side, SIDE_TABLE), scratch, words, change, place)[0] & 3
+        side = side_at(spec, s)
+        hashes += 16 * AHEAD
+        for r in range(n):
+            whole = side_key(side, rows + 8 * r * words, load(spec, SCRATCH))
+            store(hashes, r, hash_words(load(spec, SCRATCH), load(side, SIDE_COUNT)) if whole else -1)
+        if prepare(load(side, SIDE_TABLE), n) == 0:
+            return 0
+        foresee_slots(load(side, SIDE_TABLE), hashes, n)
+    multiplicities += 8 * start * stride
+    foresee_rows(t, found, multiplicities, stride, n, found + 8 * AHEAD)
+    for s in range(load(spec, SIDES)):
+        found += 16 * AHEAD
+        foresee_rows(load(side_at(spec, s), SIDE_TABLE), found, multiplicities, stride, n, found + 8 * AHEAD)
+    return 1
+
+
+@jit
+def add_sides(spec: int, row: int, found: int, change: int) -> int:
+    """Count a row in every side: the status. ``found`` has what ``gather`` found of the row in the first side."""
+    scratch = load(spec, SCRATCH)
+    for s in range(load(spec, SIDES)):
+        h = load(found, 0)
+        if h >= 0:
+            side = side_at(spec, s)
+            side_key(side, row, scratch)
+            t = load(side, SIDE_TABLE)
+            status = add_count(t, scratch, load(side, SIDE_COUNT), h, load(found, AHEAD), change) & STATUS
             if status != DONE:
                 return status
+        found += 16 * AHEAD
     return DONE
 
 
@@ -173,7 +322,7 @@ def append_rows(spec: int, columns: int, multiplicities: int, stride: int, n: in
     """Append a batch: DONE or OUT_OF_MEMORY. ``room`` is the ROOM after it."""
     t = load(spec, ROW_TABLE)
     oldest = min(load(t, PENDING) - load(spec, FRESH), load(t, PENDING) + n - load(t, MOST))
-    if (oldest > 0 and enter_oldest(t, oldest, load(spec, SCRATCH_KEY)) < 0) or make_room(t, n) == 0:
+    if (oldest > 0 and enter_oldest(t, oldest, load(spec, SCRATCH)) < 0) or make_room(t, n) == 0:
         return OUT_OF_MEMORY
     store(t, ROOM, room)
     words = load(t, KEY)
@@ -226,7 +375,9 @@ def enter_base(spec: int) -> int:
     for r in range(fresh):
         if status == DONE:
             row = apart + 8 * r * width
-            status = add_count(t, row, words, load(row, words), 0)[0] & 3
+            status = OUT_OF_MEMORY
+            if prepare(t, 1) != 0:
+                status = add_count(t, row, words, hash_words(row, words), -1, load(row, words)) & STATUS
     release(apart)
     return status
 
@@ -242,81 +393,132 @@ def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) 
         if room >= 0:
             return append_rows(spec, columns, multiplicities, stride, n, room)
         store(t, EAGER_BELOW, NEVER)
-    # The scratch block has room for two keys, one for a side and one for the row.
-    key = load(spec, SCRATCH_KEY) + 8 * words
+    rows = load(spec, SCRATCH) + 8 * words
+    found = rows + 8 * AHEAD * words
     positive = 1 if load(spec, FRESH) != 0 else 0
     negative = 0
-    again = 0
+    flags = 0
     if load(t, PENDING) != 0:
         status = enter_base(spec)
         if status != DONE:
             return status
-    for r in range(n):
-        change = load(multiplicities, r * stride)
-        for i in range(words):
-            store(key, i, load(load(columns, 2 * i), r * load(columns, 2 * i + 1)))
-        status, row = add_count(t, key, words, change, 0)
-        again |= status >> 2
-        status &= 3
-        if status == DONE and sides != 0:
-            status = add_sides(spec, key, change, place_of(t, row))
-        if status != DONE:
-            return r << 2 | status
-        if load(row, words) >= LARGE:
-            store(t, EAGER_BELOW, NEVER)
-        if change > 0:
-            positive = 1
-        else:
-            negative = 1
-    if again & positive & negative != 0:
+    for start in range(0, n, AHEAD):
+        block = min(AHEAD, n - start)
+        if gather(spec, columns, multiplicities, stride, start, block) == 0:
+            return start << 2 | OUT_OF_MEMORY
+        for r in range(block):
+            change = load(multiplicities, (start + r) * stride)
+            key = rows + 8 * r * words
+            flags |= add_count(t, key, words, load(found, r), load(found, AHEAD + r), change)
+            status = flags & STATUS
+            if status == DONE and sides != 0:
+                status = add_sides(spec, key, found + 8 * (2 * AHEAD + r), change)
+            if status != DONE:
+                return (start + r) << 2 | status
+            if change > 0:
+                positive = 1
+            else:
+                negative = 1
+    if flags & GREAT != 0:
+        store(t, EAGER_BELOW, NEVER)
+    if flags & AGAIN != 0 and positive & negative != 0:
         store(spec, MIXED, 1)
+    store(spec, FLAGS, load(spec, FLAGS) | flags)
     return 0
+
+
+@inlined
+def journaled_number(t: int, entry: int) -> int:
+    """Number of the row that a journal entry names."""
+    return load(load(t, JOURNAL), JOURNAL_ENTRY * entry)
 
 
 @inlined
 def journaled_row(t: int, entry: int) -> int:
     """Address of the row that a journal entry names."""
-    return row_at(t, load(load(t, JOURNAL), (load(t, PAYLOAD) + 1) * entry))
+    return row_at(t, journaled_number(t, entry))
+
+
+@inlined
+def journaled_count(t: int, entry: int) -> int:
+    """The count that the row of a journal entry had before the batch."""
+    return load(load(t, JOURNAL), JOURNAL_ENTRY * entry + 1)
 
 
 @jit
-def undo_table(t: int) -> None:
-    """Restore the counts and sums in the journal, and empty it."""
+def remove_zeros(t: int, hashes: int) -> None:
+    """Empty the journal and remove the rows in it whose count is 0. ``hashes`` has room for AHEAD words."""
     words = load(t, KEY)
-    payload = load(t, PAYLOAD)
+    hashed = load(t, HASHED)
+    slots = load(t, SLOTS)
+    mask = load(t, MASK)
+    removed = 0
+    for start in range(0, load(t, JOURNALED), AHEAD):
+        n = min(AHEAD, load(t, JOURNALED) - start)
+        for entry in range(n):
+            row = journaled_row(t, start + entry)
+            if load(row, words) == 0:
+                h = hash_words(row, hashed)
+                store(hashes, entry, h)
+                prefetch(slots + 8 * (h & mask))
+        for entry in range(n):
+            number = journaled_number(t, start + entry)
+            row = row_at(t, number)
+            if load(row, words) == 0:
+                empty(t, load(hashes, entry), number)
+                for i in range(load(t, WIDTH)):
+                    store(row, i, 0)
+                free_number(t, number)
+                removed += 1
+    store(t, LIVE, load(t, LIVE) - removed)
+    store(t, REMOVED, load(t, REMOVED) + removed)
+    store(t, JOURNALED, 0)
+    store(t, EPOCH, load(t, EPOCH) + 1)
+
+
+@jit
+def undo_table(t: int, hashes: int) -> None:
+    """Restore the counts in the journal, and empty it."""
+    words = load(t, KEY)
     for entry in range(load(t, JOURNALED)):
-        before = load(t, JOURNAL) + 8 * ((payload + 1) * entry + 1)
-        copy_words(journaled_row(t, entry) + 8 * words, before, payload)
+        store(journaled_row(t, entry), words, journaled_count(t, entry))
     store(t, FAILED, 0)
-    clear_journal(t)
+    remove_zeros(t, hashes)
+
+
+@jit
+def settle_table(t: int, hashes: int) -> None:
+    """Empty the journal, leaving the counts; a large journal is released."""
+    remove_zeros(t, hashes)
+    release_journal(t)
 
 
 @jit
 def undo_base(spec: int) -> None:
     """Undo everything since the last ``settle_base``."""
     store(spec, MIXED, 0)
+    store(spec, FLAGS, 0)
     t = load(spec, ROW_TABLE)
     drop_fresh(spec)
-    undo_table(t)
-    width = SIDE_POSITIONS + load(spec, COLUMNS)
+    undo_table(t, load(spec, SCRATCH))
     for s in range(load(spec, SIDES)):
-        undo_table(load(spec, FIRST_SIDE + s * width + SIDE_TABLE))
+        undo_table(load(side_at(spec, s), SIDE_TABLE), load(spec, SCRATCH))
 
 
 @jit
 def settle_base(spec: int) -> None:
     """Make everything since the last call permanent, and give memory back after deletes."""
     store(spec, MIXED, 0)
+    store(spec, FLAGS, 0)
     store(spec, FRESH, 0)
     t = load(spec, ROW_TABLE)
-    clear_journal(t)
-    if load(t, PENDING) != 0 and look(t, load(spec, SCRATCH_KEY)) < 0:
+    settle_table(t, load(spec, SCRATCH))
+    if load(t, PENDING) != 0 and look(t, load(spec, SCRATCH)) < 0:
         # Rows that could not be flushed are still deferred; nothing is lost.
         store(t, FAILED, 0)
-    width = SIDE_POSITIONS + load(spec, COLUMNS)
     for s in range(load(spec, SIDES)):
-        clear_journal(load(spec, FIRST_SIDE + s * width + SIDE_TABLE))
-        shrink_tables(spec + 8 * (FIRST_SIDE + s * width + SIDE_TABLE), 1)
+        settle_table(load(side_at(spec, s), SIDE_TABLE), load(spec, SCRATCH))
+        shrink_tables(side_at(spec, s) + 8 * SIDE_TABLE, 1)
     shrink_tables(spec + 8 * ROW_TABLE, 1)
 
 
@@ -324,15 +526,19 @@ def settle_base(spec: int) -> None:
 def base_bytes(spec: int) -> int:
     """Bytes that the row table and the sides hold."""
     total = table_bytes(load(spec, ROW_TABLE))
-    width = SIDE_POSITIONS + load(spec, COLUMNS)
     for s in range(load(spec, SIDES)):
-        total += table_bytes(load(spec, FIRST_SIDE + s * width + SIDE_TABLE))
+        total += table_bytes(load(side_at(spec, s), SIDE_TABLE))
     return total
 
 
 def start_journal(t: int) -> None:
     """Keep a journal from now on."""
     store(t, JOURNALING, 1)
+
+
+def hash_first(t: int, words: int) -> None:
+    """Hash the first words of rows alone, of a table that is empty."""
+    store(t, HASHED, words)
 
 
 def enter_at_once(t: int) -> None:

@@ -7,13 +7,14 @@ number of its entry. A header of either begins with the words below. An entry wh
 Free numbers are chained through the first word of their entries. While ``shrink`` packs the entries, only numbers below
 PACKED are in the chain; an entry with a higher number that is removed is left as a *hole*, which packing will meet.
 
-While ``shrink`` writes fewer slots (NEXT), entries with numbers below NEXT_NUMBERS are in both arrays of slots.
+While ``shrink`` writes fewer slots (NEXT), entries whose home is below NEXT_HOMES are in both arrays of slots. The home
+of an entry is the slot where a search for its hash starts: here, among the fewer ones.
 """
 
 from __future__ import annotations
 
 from freshviews.kernel.hash.slots import double_slots, empty_slot, fill_slot
-from freshviews.kernel.memory.mem import inlined, jit, load, release, store
+from freshviews.kernel.memory.mem import inlined, jit, load, store
 
 # The first words of a header.
 ENTRIES = 0  # address of the entries
@@ -33,8 +34,9 @@ REMOVED = 13  # entries removed since the last step of shrinking; not 0 while st
 PACKED = 14  # while entries are packed: numbers below have no holes; else NOT_PACKING
 NEXT = 15  # address of the slots that will replace SLOTS, or that are being released, or 0
 NEXT_MASK = 16  # their number - 1
-NEXT_NUMBERS = 17  # entries with numbers below are in them; or RELEASING; or, before, CLEARED less the words cleared
-FIRST_OWN = 18
+NEXT_HOMES = 17  # entries with homes below are in them; or RELEASING; or, before, CLEARED less the words cleared
+HASHED = 18  # the first words of a key, this many, are hashed; entries that agree on them may differ in the others
+FIRST_OWN = 19
 """The first word of a header that has another meaning in a table than in an index."""
 
 NOT_PACKING = 2**62
@@ -70,18 +72,16 @@ def free_number(e: int, number: int) -> None:
 
 @jit
 def drop_next(e: int) -> None:
-    """Give up the slots that would have replaced the present ones."""
-    if load(e, NEXT_NUMBERS) != RELEASING:
-        release(load(e, NEXT))
-        store(e, NEXT, 0)
-        store(e, NEXT_NUMBERS, 0)
+    """Give up the slots that would have replaced the present ones; steps will release them."""
+    if load(e, NEXT) != 0:
+        store(e, NEXT_HOMES, RELEASING)
+        store(e, REMOVED, max(load(e, REMOVED), 1))
 
 
-@jit
-def fill(e: int, h: int, number: int) -> None:
-    """Lead from a hash to an entry. There is a slot for it."""
-    fill_slot(load(e, SLOTS), load(e, MASK), h, number)
-    if number < load(e, NEXT_NUMBERS):
+@inlined
+def fill_next(e: int, h: int, number: int) -> None:
+    """Lead from a hash to an entry also in the slots that will replace the present ones, if it belongs there by now."""
+    if h & load(e, NEXT_MASK) < load(e, NEXT_HOMES):
         if 32 * (load(e, LIVE) + 1) > FULL * (load(e, NEXT_MASK) + 1):
             drop_next(e)
         else:
@@ -89,10 +89,17 @@ def fill(e: int, h: int, number: int) -> None:
 
 
 @jit
+def fill(e: int, h: int, number: int) -> None:
+    """Lead from a hash to an entry. There is a slot for it."""
+    fill_slot(load(e, SLOTS), load(e, MASK), h, number)
+    fill_next(e, h, number)
+
+
+@jit
 def empty(e: int, h: int, number: int) -> None:
     """Lead from a hash to an entry no longer."""
     empty_slot(load(e, SLOTS), load(e, MASK), h, number)
-    if number < load(e, NEXT_NUMBERS):
+    if h & load(e, NEXT_MASK) < load(e, NEXT_HOMES):
         empty_slot(load(e, NEXT), load(e, NEXT_MASK), h, number)
 
 

@@ -84,6 +84,7 @@ def new_index(positions: int, count: int, row_word: int, digested: int) -> int:
     store(x, CAPACITY, FIRST_GROUPS)
     store(x, WIDTH, count + GROUP_EXTRA)
     store(x, COUNT, count)
+    store(x, entries.HASHED, count)
     store(x, entries.PAYLOAD, 1)
     store(x, entries.PACKED, entries.NOT_PACKING)
     store(x, ROW_WORD, row_word)

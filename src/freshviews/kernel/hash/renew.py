@@ -7,7 +7,6 @@ without an ordered index and without a journal.
 from __future__ import annotations
 
 from freshviews.kernel.hash import entries, index
-from freshviews.kernel.hash.entries import drop_next
 from freshviews.kernel.hash.index import BLOCK_CAPACITY, FIRST_GROUPS, GROUP_EXTRA, INLINE, slice_rows
 from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.hash.table import (
@@ -65,9 +64,9 @@ def renewed(block: int, words: int, fewer: int, low: int, high: int) -> int:
 @jit
 def forget_entries(e: int) -> None:
     """Count no entry, and end what ``shrink`` has begun."""
-    if load(e, entries.NEXT_NUMBERS) == entries.RELEASING:
-        store(e, entries.NEXT_NUMBERS, 0)
-    drop_next(e)
+    release(load(e, entries.NEXT))
+    store(e, entries.NEXT, 0)
+    store(e, entries.NEXT_HOMES, 0)
     store(e, entries.PACKED, entries.NOT_PACKING)
     store(e, entries.REMOVED, 0)
     store(e, entries.TOUCHED, 0)

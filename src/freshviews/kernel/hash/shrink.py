@@ -5,18 +5,22 @@ empty and nothing holds a row number or an address: readers have taken their row
 any more. ``REMOVED`` says that there may be something to do. A step costs at most a constant and a part of what the
 removals since the last step have cost. Rows and groups are *entries*, and both are shrunk by the same steps:
 
-1. If more than a ninth of the numbers are free, entries are *packed*: the one with the highest number moves to the
-   lowest free number, until there is no hole below it. Rows move to lower numbers only. A row that moves takes its slot
-   along, its places in the blocks of indexes, and its place in the locator of a stored table; a group, the words of its
-   rows. A group moves whole, so a step may take longer by the rows of one group.
-2. The array of entries is cut off an eighth above the used numbers, once more than a quarter above them was written.
-3. If at most 11 of 32 slots are taken, fewer slots are written beside them, for some entries in each step. Meanwhile
-   inserts and removals change both (``entries.fill``); lookups read the old slots. At the end the new ones replace
-   them, and the old ones are released piece by piece, as the system takes its time for each page.
+1. If more than a quarter of the numbers are free, entries are *packed*: the one with the highest number moves to the
+   lowest free number, until there is no hole below it. Rows move to lower numbers only. A row that moves takes along
+   its slot and its places in the blocks of indexes; a group, the words of its rows. A group moves whole, so a step may
+   take longer by the rows of one group. Several moves are looked up together, so that they wait for memory once.
+2. The array of entries is cut off above the used numbers, once more than a sixteenth above them was written.
+3. If at most 9 of 32 slots are taken, fewer slots are written beside them, for some homes in each step: an entry keeps
+   the low bits of its home, so a range of homes comes from a few ranges of the old slots, in order, and no entry is
+   read. Meanwhile inserts and removals change both (``entries.fill``); lookups read the old slots. At the end the new
+   ones replace them, and the old ones are released piece by piece, as the system takes its time for each page.
 
 Blocks of an index shrink when a row leaves them (``index.shrink_block``). An array that lies in a mapped image is left
 there until what remains of it is small. Rows of a table with an ordered index are not packed, as the order of its tree
 depends on row numbers. Deferred inserts are in no slot, so a table that has some waits until they are flushed.
+
+Every entry that is in the slots is present then: triggers and journals remove rows whose payload is zero, and a view in
+which memory ran out is emptied. So a number whose payload is zero is free.
 """
 
 from __future__ import annotations
@@ -27,12 +31,12 @@ from freshviews.kernel.hash.entries import (
     ENTRIES,
     FREE,
     FULL,
-    KEY,
+    HASHED,
     LIVE,
     MASK,
     NEXT,
+    NEXT_HOMES,
     NEXT_MASK,
-    NEXT_NUMBERS,
     NOT_PACKING,
     PACKED,
     RELEASING,
@@ -51,7 +55,6 @@ from freshviews.kernel.hash.index import (
     COUNT,
     INLINE,
     ROW_WORD,
-    drop_group,
     holds_row,
     put_groups,
     slice_rows,
@@ -63,22 +66,18 @@ from freshviews.kernel.hash.table import (
     INDEX_LIST,
     INDEXES,
     JOURNALED,
-    LOCATOR,
     LOW,
     ORDERED,
     PENDING,
-    SCRATCH,
-    find_words,
-    remove_row,
 )
 from freshviews.kernel.memory.mapping import is_mapped, widen_block
 from freshviews.kernel.memory.mem import (
-    add_wrapping,
+    allocate,
     copy_words,
     jit,
     load,
     load32,
-    mul_wrapping,
+    prefetch,
     reallocate,
     release,
     shift_right,
@@ -87,67 +86,37 @@ from freshviews.kernel.memory.mem import (
 )
 from freshviews.kernel.memory.outside import outside
 
-LEAST = 256
-"""Work of a step without removals: the unit is to look at an entry."""
-PER_REMOVAL = 16
+LEAST = 64
+"""Work of a step without removals: the unit is to look at an entry, or at a slot."""
+PER_REMOVAL = 32
 MOVE = 4
-"""Work to move an entry, or to write its slot."""
+"""Work to move an entry."""
 PIECE = 1 << 18
 """Words that are cleared or released at a time, if the work of the step is not worth more."""
 SPARE = 64
 """Free numbers, and free places at the end of the array, that are left in any case, as are twice as many slots."""
+AHEAD = 32
+"""Entries that are moved together."""
 
-# Words of a locator: see ``base_store``.
-_SIDE_TABLE = 0
-_SIDE_COUNT = 1
-_SIDE_POSITIONS = 2
+# Words of a move.
+FROM = 0
+TO = 1
+HASH = 2
+MOVE_WORDS = 3
 
 
 @jit
-def slot_of(slots: int, mask: int, h: int, number: int) -> int:
-    """The place of the slot that leads from a hash to a number; -1 if there is none."""
+def move_slot(slots: int, mask: int, h: int, number: int, to: int) -> None:
+    """Have the slot of a number lead to another one."""
     i = h & mask
-    while True:
-        slot = load(slots, i)
-        if slot == 0:
-            return -1
-        if slot & 0xFFFFFFFF == number + 1:
-            return i
+    while load(slots, i) & 0xFFFFFFFF != number + 1:
         i = (i + 1) & mask
-
-
-@jit
-def is_hole(e: int, t: int, number: int) -> bool:
-    """Whether a number is free. An absent entry that is still in the slots, as after an error, is removed."""
-    entry = entry_at(e, number)
-    if not is_absent(e, entry):
-        return False
-    if slot_of(load(e, SLOTS), load(e, MASK), hash_words(entry, load(e, KEY)), number) >= 0:
-        if e == t:
-            remove_row(t, entry)
-        else:
-            drop_group(e, number)
-    return True
-
-
-@jit
-def relocate(side: int, row: int, distance: int) -> None:
-    """Tell a locator that a row, which has a copy at an address, has moved by a distance in bytes."""
-    t = load(side, _SIDE_TABLE)
-    words = load(side, _SIDE_COUNT)
-    key = load(t, SCRATCH)
-    for i in range(words):
-        store(key, i, load(row, load(side, _SIDE_POSITIONS + i)))
-    found = find_words(t, key, words, hash_words(key, words))
-    if found != 0:
-        # Rows with NULL in the key have no place.
-        count = load(found, words)
-        store(found, words + 1, add_wrapping(load(found, words + 1), mul_wrapping(count, distance)))
+    store(slots, i, h << 32 | (to + 1))
 
 
 @jit
 def move_row(t: int, number: int, to: int) -> None:
-    """Move a row to the number of a hole, all but its slot."""
+    """Move a row to a free number, all but its slot."""
     row = entry_at(t, to)
     copy_words(row, entry_at(t, number), load(t, WIDTH))
     for i in range(load(t, INDEXES)):
@@ -156,13 +125,11 @@ def move_row(t: int, number: int, to: int) -> None:
         g = shift_right(place, 32)
         if holds_row(x, g, place & 0xFFFFFFFF, number):
             store32(slice_rows(entry_at(x, g) + 8 * load(x, COUNT)), place & 0xFFFFFFFF, to)
-    if load(t, LOCATOR) != 0:
-        relocate(load(t, LOCATOR), row, 8 * load(t, WIDTH) * (to - number))
 
 
 @jit
 def move_group(x: int, t: int, number: int, to: int) -> int:
-    """Move a group to the number of a hole, all but its slot; returns its number of rows."""
+    """Move a group to a free number, all but its slot; returns its number of rows."""
     old, new = entry_at(x, number), entry_at(x, to)
     copy_words(new, old, load(x, WIDTH))
     group = new + 8 * load(x, COUNT)
@@ -176,39 +143,87 @@ def move_group(x: int, t: int, number: int, to: int) -> int:
 
 
 @jit
+def foresee_moves(e: int, t: int, moves: int, n: int) -> None:
+    """Hash the entries that will move, and prefetch their slots and, of rows, their places in indexes."""
+    for k in range(n):
+        move = moves + 8 * MOVE_WORDS * k
+        entry = entry_at(e, load(move, FROM))
+        h = hash_words(entry, load(e, HASHED))
+        store(move, HASH, h)
+        prefetch(load(e, SLOTS) + 8 * (h & load(e, MASK)))
+        if e == t:
+            for i in range(load(t, INDEXES)):
+                x = load(load(t, INDEX_LIST), i)
+                prefetch(entry_at(x, shift_right(load(entry, load(x, ROW_WORD)), 32)) + 8 * load(x, COUNT))
+    if e == t:
+        for i in range(load(t, INDEXES)):
+            x = load(load(t, INDEX_LIST), i)
+            for k in range(n):
+                place = load(entry_at(t, load(moves, MOVE_WORDS * k + FROM)), load(x, ROW_WORD))
+                g = shift_right(place, 32)
+                if g < load(x, USED):
+                    prefetch(slice_rows(entry_at(x, g) + 8 * load(x, COUNT)) + 4 * (place & 0xFFFFFFFF))
+
+
+@jit
+def move_entries(e: int, t: int, moves: int, n: int) -> int:
+    """Move entries to free numbers; returns how many rows the groups among them have."""
+    foresee_moves(e, t, moves, n)
+    rows = 0
+    for k in range(n):
+        move = moves + 8 * MOVE_WORDS * k
+        number, to, h = load(move, FROM), load(move, TO), load(move, HASH)
+        if e == t:
+            move_row(t, number, to)
+        else:
+            rows += move_group(e, t, number, to)
+        move_slot(load(e, SLOTS), load(e, MASK), h, number, to)
+        if h & load(e, NEXT_MASK) < load(e, NEXT_HOMES):
+            move_slot(load(e, NEXT), load(e, NEXT_MASK), h, number, to)
+    return rows
+
+
+@jit
+def begins_packing(e: int, t: int) -> bool:
+    """Begin to pack entries if more than a quarter of the numbers are free."""
+    if 3 * load(e, USED) <= 4 * load(e, LIVE) + 3 * SPARE or (e == t and load(t, ORDERED) != 0):
+        return False
+    store(e, FREE, 0)
+    store(e, PACKED, 0)
+    store(e, TOUCHED, max(load(e, TOUCHED), load(e, USED)))
+    return True
+
+
+@jit
 def pack(e: int, t: int, work: int) -> int:
     """Pack entries; returns the work that is left."""
+    if load(e, PACKED) == NOT_PACKING and not begins_packing(e, t):
+        return work
+    moves = allocate(MOVE_WORDS * AHEAD)
+    if moves == 0:
+        return work
     used = load(e, USED)
     low = load(e, PACKED)
-    live = load(e, LIVE)
-    if low == NOT_PACKING:
-        if used <= live + (live >> 3) + SPARE or load(e, NEXT_NUMBERS) > 0 or (e == t and load(t, ORDERED) != 0):
-            return work
-        drop_next(e)
-        low = 0
-        store(e, FREE, 0)
-        store(e, PACKED, 0)
-        store(e, TOUCHED, max(load(e, TOUCHED), used))
-    if live == 0:
+    if load(e, LIVE) == 0:
         used = 0
         store(e, FREE, 0)
     while work > 0 and low < used:
-        work -= 1
-        if is_hole(e, t, used - 1):
-            used -= 1
-        elif not is_hole(e, t, low):
-            low += 1
-        else:
-            used -= 1
-            work -= MOVE
-            if e == t:
-                move_row(t, used, low)
+        n = 0
+        while n < AHEAD and work > 0 and low < used:
+            work -= 1
+            if is_absent(e, entry_at(e, used - 1)):
+                used -= 1
+            elif not is_absent(e, entry_at(e, low)):
+                low += 1
             else:
-                work -= move_group(e, t, used, low)
-            h = hash_words(entry_at(e, low), load(e, KEY))
-            i = slot_of(load(e, SLOTS), load(e, MASK), h, used)
-            store(load(e, SLOTS), i, h << 32 | (low + 1))
-            low += 1
+                used -= 1
+                store(moves, MOVE_WORDS * n + FROM, used)
+                store(moves, MOVE_WORDS * n + TO, low)
+                low += 1
+                n += 1
+                work -= MOVE
+        work -= move_entries(e, t, moves, n)
+    release(moves)
     store(e, USED, used)
     store(e, PACKED, low if low < used else NOT_PACKING)
     return work
@@ -220,8 +235,8 @@ def cut(e: int, t: int, work: int) -> bool:
     used = load(e, USED)
     width = load(e, WIDTH)
     capacity = load(e, CAPACITY)
-    enough = used + (used >> 3) + FIRST_CAPACITY
-    if min(load(e, TOUCHED), capacity) <= used + (used >> 2) + SPARE:
+    enough = used + FIRST_CAPACITY
+    if min(load(e, TOUCHED), capacity) <= used + (used >> 4) + SPARE:
         return False
     entries = load(e, ENTRIES)
     if is_mapped(entries, load(e, LOW), load(e, HIGH)):
@@ -244,61 +259,83 @@ def cut(e: int, t: int, work: int) -> bool:
 
 @jit
 def slots_for(live: int) -> int:
-    """The least number of slots of which at most 11 of 16 are taken."""
+    """The least number of slots of which at most 18 of 32 are taken."""
     slots = 2 * FIRST_CAPACITY
-    while 16 * live > 11 * slots:
+    while 32 * live > 18 * slots:
         slots *= 2
     return slots
 
 
 @jit
-def fit_slots(e: int, t: int, work: int) -> bool:
-    """Write slots for fewer entries, or release old ones; whether there is more to do."""
+def fit_slots(e: int, work: int) -> bool:
+    """Write fewer slots, or release old ones; whether there is more to do."""
     if load(e, NEXT) == 0:
-        slots = slots_for(load(e, LIVE))
-        if load(e, PACKED) != NOT_PACKING or max(2 * slots, 4 * SPARE) > load(e, MASK) + 1:
+        if load(e, PACKED) != NOT_PACKING or 32 * load(e, LIVE) > 9 * (load(e, MASK) + 1):
+            return False
+        slots = max(slots_for(load(e, LIVE)), 2 * SPARE)
+        if 2 * slots > load(e, MASK) + 1:
             return False
         store(e, NEXT, reallocate(0, slots))
         if load(e, NEXT) == 0:
             return False
         store(e, NEXT_MASK, slots - 1)
-        store(e, NEXT_NUMBERS, CLEARED)
-    if load(e, NEXT_NUMBERS) <= CLEARED:
-        clear_slots(e, max(PIECE, work))
-        return True
-    if load(e, NEXT_NUMBERS) != RELEASING and 32 * load(e, LIVE) > FULL * (load(e, NEXT_MASK) + 1):
+        store(e, NEXT_HOMES, CLEARED)
+    if 32 * load(e, LIVE) > FULL * (load(e, NEXT_MASK) + 1):
         drop_next(e)
-        return False
-    if load(e, NEXT_NUMBERS) == RELEASING:
+    if load(e, NEXT_HOMES) == RELEASING:
         release_slots(e, max(PIECE, work))
-        return True
-    number = load(e, NEXT_NUMBERS)
-    end = min(load(e, USED), number + max(work, LEAST) // MOVE)
-    while number < end:
-        # In the order of numbers: an entry below is in both arrays, and a removal empties both.
-        store(e, NEXT_NUMBERS, number)
-        if not is_hole(e, t, number):
-            fill_slot(load(e, NEXT), load(e, NEXT_MASK), hash_words(entry_at(e, number), load(e, KEY)), number)
-        number += 1
-    store(e, NEXT_NUMBERS, number)
-    if number == load(e, USED):
-        old, mask = load(e, SLOTS), load(e, MASK)
-        store(e, SLOTS, load(e, NEXT))
-        store(e, MASK, load(e, NEXT_MASK))
-        store(e, NEXT, 0 if is_mapped(old, load(e, LOW), load(e, HIGH)) else old)
-        store(e, NEXT_MASK, mask)
-        store(e, NEXT_NUMBERS, RELEASING if load(e, NEXT) != 0 else 0)
-    return True
+    elif load(e, NEXT_HOMES) < 0:
+        clear_slots(e, max(PIECE, work))
+    else:
+        homes = load(e, NEXT_MASK) + 1
+        first = load(e, NEXT_HOMES)
+        end = min(homes, first + 1 + max(work, LEAST) * homes // (load(e, MASK) + 1))
+        for old in range(0, load(e, MASK) + 1, homes):
+            copy_homes(e, old + first, old + end)
+        store(e, NEXT_HOMES, end)
+        if end == homes:
+            replace_slots(e)
+    return load(e, NEXT) != 0
+
+
+@jit
+def copy_homes(e: int, first: int, end: int) -> None:
+    """Write slots for the entries whose homes among the old slots are from ``first`` to ``end``."""
+    slots = load(e, SLOTS)
+    mask = load(e, MASK)
+    fewer = load(e, NEXT)
+    fewer_mask = load(e, NEXT_MASK)
+    i = first
+    slot = load(slots, i)
+    while i < end or slot != 0:
+        if slot != 0:
+            h = shift_right(slot, 32)
+            home = h & mask
+            if first <= home < end:
+                fill_slot(fewer, fewer_mask, h, (slot & 0xFFFFFFFF) - 1)
+        i += 1
+        slot = load(slots, i & mask)
+
+
+@jit
+def replace_slots(e: int) -> None:
+    """Have the fewer slots, which are complete, replace the old ones; steps will release these."""
+    old, mask = load(e, SLOTS), load(e, MASK)
+    store(e, SLOTS, load(e, NEXT))
+    store(e, MASK, load(e, NEXT_MASK))
+    store(e, NEXT, 0 if is_mapped(old, load(e, LOW), load(e, HIGH)) else old)
+    store(e, NEXT_MASK, mask)
+    store(e, NEXT_HOMES, RELEASING if load(e, NEXT) != 0 else 0)
 
 
 @jit
 def clear_slots(e: int, words: int) -> None:
     """Set a piece of the new slots to zero: the system takes its time for each page that is touched first."""
-    cleared = CLEARED - load(e, NEXT_NUMBERS)
+    cleared = CLEARED - load(e, NEXT_HOMES)
     end = min(cleared + words, load(e, NEXT_MASK) + 1)
     for i in range(cleared, end):
         store(load(e, NEXT), i, 0)
-    store(e, NEXT_NUMBERS, 0 if end == load(e, NEXT_MASK) + 1 else CLEARED - end)
+    store(e, NEXT_HOMES, 0 if end == load(e, NEXT_MASK) + 1 else CLEARED - end)
 
 
 @jit
@@ -308,7 +345,7 @@ def release_slots(e: int, words: int) -> None:
     cut_off = 0 if left <= 0 else reallocate(load(e, NEXT), left)
     if cut_off == 0:
         release(load(e, NEXT))
-        store(e, NEXT_NUMBERS, 0)
+        store(e, NEXT_HOMES, 0)
     store(e, NEXT, cut_off)
     store(e, NEXT_MASK, left - 1)
 
@@ -320,7 +357,7 @@ def shrink_entries(e: int, t: int) -> None:
     left = pack(e, t, work)
     unfinished = load(e, PACKED) != NOT_PACKING
     unfinished |= cut(e, t, work)
-    unfinished |= fit_slots(e, t, left)
+    unfinished |= fit_slots(e, left)
     store(e, REMOVED, 1 if unfinished else 0)
 
 

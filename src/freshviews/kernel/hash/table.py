@@ -68,6 +68,7 @@ KEY = entries.KEY
 PAYLOAD = entries.PAYLOAD
 LOW = entries.LOW
 HIGH = entries.HIGH
+HASHED = entries.HASHED
 INDEXES = entries.FIRST_OWN  # number of indexes
 INDEX_LIST = entries.FIRST_OWN + 1  # address of the list of index handles
 ORDERED = entries.FIRST_OWN + 2  # number of ordered indexes
@@ -87,8 +88,7 @@ APPEND_FROM = entries.FIRST_OWN + 15  # least updates of a batch whose inserts a
 ENTERED = entries.FIRST_OWN + 16  # deferred inserts ever flushed; counted as steps
 LINKED = entries.FIRST_OWN + 17  # the first indexes, this many, have every row; the others are of subsets
 MOST = entries.FIRST_OWN + 18  # most deferred inserts; beyond it, the oldest are flushed
-LOCATOR = entries.FIRST_OWN + 19  # address of the side that knows rows by their places, or 0; see base_store.py
-HEADER = entries.FIRST_OWN + 20
+HEADER = entries.FIRST_OWN + 19
 
 LARGE = 2**62
 """The sum of two numbers of smaller magnitude fits int64."""
@@ -114,6 +114,7 @@ def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) 
     width = key + payload + indexes + ordered + stamped
     store(t, WIDTH, width)
     store(t, KEY, key)
+    store(t, HASHED, key)
     store(t, PAYLOAD, payload)
     store(t, CAPACITY, FIRST_CAPACITY)
     store(t, ROWS, allocate(FIRST_CAPACITY * width))
@@ -349,7 +350,7 @@ def remove_row(t: int, row: int) -> None:
     number = row_number(t, row)
     for i in range(load(t, INDEXES)):
         index_remove(load(load(t, INDEX_LIST), i), t, number)
-    empty(t, hash_words(row, load(t, KEY)), number)
+    empty(t, hash_words(row, load(t, HASHED)), number)
     for i in range(load(t, WIDTH)):
         store(row, i, 0)
     free_number(t, number)
@@ -395,6 +396,15 @@ def settle(t: int, row: int) -> None:
 
 
 @jit
+def release_journal(t: int) -> None:
+    """Release an empty journal if it is large."""
+    if load(t, JOURNAL_CAPACITY) * (load(t, PAYLOAD) + 1) > KEPT_JOURNAL:
+        release(load(t, JOURNAL))
+        store(t, JOURNAL, 0)
+        store(t, JOURNAL_CAPACITY, 0)
+
+
+@jit
 def clear_journal(t: int) -> None:
     """Empty the journal and remove the rows that the batch left at zero; a large journal is released."""
     entry = load(t, PAYLOAD) + 1
@@ -404,10 +414,7 @@ def clear_journal(t: int) -> None:
             remove_row(t, row)
     store(t, JOURNALED, 0)
     store(t, EPOCH, load(t, EPOCH) + 1)
-    if load(t, JOURNAL_CAPACITY) * entry > KEPT_JOURNAL:
-        release(load(t, JOURNAL))
-        store(t, JOURNAL, 0)
-        store(t, JOURNAL_CAPACITY, 0)
+    release_journal(t)
 
 
 @jit

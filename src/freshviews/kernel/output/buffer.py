@@ -1,8 +1,8 @@
 """A growing array of rows of words: what triggers emit and enumeration returns.
 
 With ``consolidate`` the last word of a row is its multiplicity; otherwise it is a word like others. Rows may have a key
-and a payload instead (``consolidate_payloads``): integers, then exact sums of doubles (``scalar.real``). A buffer with
-FAILED set has run out of memory and lacks rows.
+and a payload instead (``consolidate_payloads``), of any rings (``kernel.rings.elements``). A buffer with FAILED set has
+run out of memory and lacks rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from freshviews.kernel.memory.mem import (
     store,
 )
 from freshviews.kernel.memory.outside import outside
-from freshviews.kernel.scalar.real import REAL_WORDS, real_add_scaled
+from freshviews.kernel.rings.elements import add_elements
 
 # Words of the header; the scratch row follows it.
 ROWS = 0  # address of the rows
@@ -134,12 +134,13 @@ def consolidate(buffer: int) -> None:
     In place; rows stay in the order of first occurrence. Multiplicities add modulo 2^64. Without memory for the hash
     table, FAILED is set and the rows stay as they were.
     """
-    consolidate_payloads(buffer, load(buffer, WIDTH) - 1, 1)
+    consolidate_payloads(buffer, load(buffer, WIDTH) - 1, 0)
 
 
 @jit
-def consolidate_payloads(buffer: int, key: int, integers: int) -> None:
-    """As ``consolidate``, for rows of ``key`` words and a payload of ``integers`` integers, then reals."""
+def consolidate_payloads(buffer: int, key: int, layout: int) -> None:
+    """As ``consolidate``, for rows of ``key`` words and a payload with a layout (``kernel.rings.elements``); 0 for one
+    integer."""
     count = load(buffer, COUNT)
     if count > 1:
         slots_count = 4
@@ -149,13 +150,13 @@ def consolidate_payloads(buffer: int, key: int, integers: int) -> None:
         if slots == 0:
             store(buffer, FAILED, 1)
             return
-        merge_rows(buffer, key, integers, slots, slots_count - 1)
+        merge_rows(buffer, key, layout, slots, slots_count - 1)
         release(slots)
     drop_zeros(buffer, key)
 
 
 @jit
-def merge_rows(buffer: int, key: int, integers: int, slots: int, mask: int) -> None:
+def merge_rows(buffer: int, key: int, layout: int, slots: int, mask: int) -> None:
     """Merge rows with equal keys, through zeroed slots ``hash << 32 | row + 1``, more of them than rows."""
     rows = load(buffer, ROWS)
     width = load(buffer, WIDTH)
@@ -169,10 +170,10 @@ def merge_rows(buffer: int, key: int, integers: int, slots: int, mask: int) -> N
             slot = load(slots, i)
             first = rows + 8 * ((slot & 0xFFFFFFFF) - 1) * width
             if shift_right(slot, 32) == h and same_words(first, row, key):
-                for word in range(key, key + integers):
-                    store(first, word, add_wrapping(load(first, word), load(row, word)))
-                for word in range(key + integers, width, REAL_WORDS):
-                    real_add_scaled(first + 8 * word, row + 8 * word, 1)
+                if layout == 0:
+                    store(first, key, add_wrapping(load(first, key), load(row, key)))
+                else:
+                    add_elements(first + 8 * key, row + 8 * key, layout, 1)
                 merged = True
             i = (i + 1) & mask
         if not merged:

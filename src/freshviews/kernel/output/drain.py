@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from freshviews.kernel.hash.table import FAILED
-from freshviews.kernel.memory.mem import add_wrapping, copy_words, inlined, jit, load, mul_wrapping, store
+from freshviews.kernel.memory.mem import copy_words, inlined, jit, load, store
 from freshviews.kernel.output.buffer import COUNT, ROWS, WIDTH, append
-from freshviews.kernel.scalar.real import REAL_WORDS, real_add_scaled
+from freshviews.kernel.rings.elements import add_elements
 
 
 @inlined
@@ -25,18 +25,14 @@ def drop_equal(buffer: int) -> None:
 
 
 @jit
-def take_apart(change: int, payload: int, integers: int, words: int) -> None:
+def take_apart(change: int, payload: int, layout: int) -> None:
     """From a payload and its change, compute the payload before and after.
 
     On entry ``payload`` holds the payload now and ``change`` how it changed; on return ``payload`` holds the old one
-    and ``change`` the new one. Payloads have ``integers`` integers, modulo 2^64, then reals, ``words`` words in all.
+    and ``change`` the new one. ``layout``: as in ``kernel.rings.elements``.
     """
-    for word in range(integers):
-        store(payload, word, add_wrapping(load(payload, word), mul_wrapping(load(change, word), -1)))
-        store(change, word, add_wrapping(load(change, word), load(payload, word)))
-    for word in range(integers, words, REAL_WORDS):
-        real_add_scaled(payload + 8 * word, change + 8 * word, -1)
-        real_add_scaled(change + 8 * word, payload + 8 * word, 1)
+    add_elements(payload, change, layout, -1)
+    add_elements(change, payload, layout, 1)
 
 
 @jit

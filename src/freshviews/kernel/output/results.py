@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from freshviews.kernel.memory.mem import f64, jit
+from freshviews.kernel.memory.mem import f64, jit, load, store
 from freshviews.kernel.scalar.checked import scaled_quotient
 from freshviews.kernel.scalar.failure import fail
 from freshviews.kernel.scalar.operations import code
@@ -18,6 +18,18 @@ from freshviews.types.sqltype import NULL
 def sum_result(total: int, nonnull: int) -> int:
     """SUM of integers or decimals: the total, or NULL."""
     return NULL if nonnull == 0 else total
+
+
+@jit
+def sum_results(target: int, payload: int, pairs: int, n: int) -> None:
+    """The totals of ``n`` pairs of words of a payload, each NULL where the other word, the number of values, is 0.
+
+    Counts have -1 in the place of that word.
+    """
+    for i in range(n):
+        number = load(pairs, 2 * i + 1)
+        total = load(payload, load(pairs, 2 * i))
+        store(target, i, NULL if number >= 0 and load(payload, number) == 0 else total)
 
 
 @jit

@@ -17,11 +17,16 @@ from freshviews.types.sqltype import NULL
 SUM_OVERFLOW = 100
 AVERAGE_OVERFLOW = 101
 BITS_OVERFLOW = 102
+NO_FIXED_POINT = 103
 
 PAYLOAD_ERRORS = MappingProxyType(
     {
         SUM_OVERFLOW: "overflow: a count, a sum or a product of multiplicities does not fit 64 bits",
         AVERAGE_OVERFLOW: "overflow: the unscaled average of decimals does not fit 64 bits",
+        NO_FIXED_POINT: (
+            "a number of COFACTOR, COVAR_MATRIX or CORR_MATRIX is NaN, infinite, or 2^63 or more in magnitude; "
+            "FILTER (WHERE ...) leaves its row out"
+        ),
         BITS_OVERFLOW: "overflow: BIT_AND of these values is the least BIGINT, which cannot be stored",
     }
 )

@@ -165,7 +165,7 @@ def _bagged(query: Query) -> tuple[Query, dict[str, BagQuery]]:
         home |= dict.fromkeys(bag.home, name)
     # A lift of an atom of a bag is a lift of the bag.
     moved = tuple(
-        replace(a, lifts=tuple(Lift(home.get(lift.atom or "", lift.atom), lift.expr) for lift in a.lifts))
+        replace(a, lifts=tuple(replace(lift, atom=home.get(lift.atom or "", lift.atom)) for lift in a.lifts))
         for a in query.aggregates
     )
     return replace(query, atoms=(*atoms, *beside), aggregates=moved, conditions=tuple(spanning)), bags

@@ -1,17 +1,12 @@
-"""Strategies that propagate deltas: first order, higher order, change propagation, view trees; and range sums in the
-place of their loops, with the conditions (``bounds``) and lifts (``products``, ``linear``) that allow it, and what
-EXPLAIN says of it (``visits``)."""
+"""Strategies that propagate deltas: first order, higher order, change propagation, view trees, with their loop nests
+(``nest``) and the time of an update (``exponents``); and range sums in the place of loops (``range_sums``)."""
 
 __all__ = [
-    "bounds",
     "change_propagation",
     "first_order",
     "higher_order",
-    "linear",
     "nest",
-    "products",
-    "ranges",
+    "range_sums",
     "recompute",
     "view_tree",
-    "visits",
 ]

@@ -26,15 +26,15 @@ The plan of Q() = R(a, b) S(b, c) T(c, a)::
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import combinations
-from math import inf
 
 from freshviews.expr.nodes import Call, Column, Expr, substitute
 from freshviews.plan.assemble import assemble, joined_queries
 from freshviews.plan.delta.exclusion import exclusion
+from freshviews.plan.delta.exponents import Keys, update_exponent
 from freshviews.plan.delta.nest import CHOICES, Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
@@ -62,19 +62,12 @@ from freshviews.query.query import Atom, Query
 from freshviews.query.variable_order import best_order
 from freshviews.types import BIGINT, BOOLEAN
 
-Keys = tuple[frozenset[int], ...]
-"""Sets of positions of a view's key: no two rows agree on all positions of a set."""
-
-
 MOST_TOGETHER = 6
 """Most atoms that share a store and take an update together, in a term for each set of them. More atoms take it one
 after the other, in a term each. For that the store is held twice: before and after the update."""
 
 MOST_STATEMENTS = 8_000
 """Most statements of all terms, beyond which the smaller of two slices is chosen in fewer places."""
-
-_ALL_LOOPS = 8
-"""Most nested loops of which the fewest that determine all rows are found exactly; of more, greedily."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +208,7 @@ def _update_exponents(query: Query, dependencies: tuple[FD, ...]) -> dict[str, i
     deltas = _deltas(query, dependencies)
     unique = {view.name: store.unique for store in deltas.stores for view in store.rows}
     return {
-        atom.name: _rows(trigger.body, unique, _Nest())
+        atom.name: update_exponent(trigger.body, unique)
         for store, trigger in zip(deltas.stores, deltas.triggers, strict=True)
         for atom in store.atoms
     }
@@ -365,24 +358,25 @@ def term(
         for name, let, value in spanning_lifts(query)
     )
     held = {atom.name: store for store in stores for atom in store.atoms}
+    rows = {a.name: tuple(mapping.get(v, v) for v in a.variables) for a in (*query.atoms, *query.negated)}
+    determined = _determined_by_keys(tuple((rows[a.name], held[a.name].unique) for a in query.atoms))
     steps = []
     for atom in (*query.atoms, *query.negated):
         if atom not in updated:
             store, alias = held[atom.name], namer.row(atom.name)
-            key = tuple(mapping.get(v, v) for v in atom.variables)
+            key = rows[atom.name]
             view = store.seen_by(atom, updated)
             carrier = None if store.negated else row_carrier(alias, view)
             given = None if atom.given is None else tuple(mapping.get(v, v) for v in atom.given)
-            steps.append(Step(view.name, key, alias, carrier, store.unique, given, store.negated))
+            others = 0 if store.negated else determined[key]
+            steps.append(Step(view.name, key, alias, carrier, store.unique, others, given, store.negated))
     free = tuple(mapping.get(v, v) for v in query.free)
     change = carriers or (update_carrier(query, updated[0]),)
     once_more = Carrier(None, frozenset(), tuple((a.name, MULTIPLICITY) for a in query.aggregates))
     again = (once_more,) * (len(updated) - 1)
     bound = frozenset(mapping.values())
-    keys = [(tuple(mapping.get(v, v) for v in a.variables), held[a.name].unique) for a in query.atoms]
-    rules = tuple(FD(tuple(key[i] for i in sorted(one)), key) for key, unique in keys for one in unique)
     ordered = tuple(sorted(steps, key=lambda s: (s.view, tuple(v if v in bound else "~" for v in s.key))))
-    join = Join(bound, (*change, *again), ordered, Pending(conditions, lifts), rules, terms.choices)
+    join = Join(bound, (*change, *again), ordered, Pending(conditions, lifts), terms.choices)
     components = all_components(query)
     component_names = tuple(c.name for c in components)
     loops = any(not bound.issuperset(step.key) for step in steps)
@@ -404,6 +398,13 @@ def term(
     return body
 
 
+@lru_cache(maxsize=256)
+def _determined_by_keys(rows: tuple[tuple[tuple[str, ...], Keys], ...]) -> dict[tuple[str, ...], int]:
+    """By row, the number of variables that it determines by keys of all rows, beside its own."""
+    rules = [FD(tuple(row[i] for i in sorted(positions)), row) for row, unique in rows for positions in unique]
+    return {row: len(closure(row, rules).difference(row)) for row, _ in rows}
+
+
 def canonical(body: tuple[Statement, ...], bound: frozenset[str], namer: Namer) -> tuple[Statement, ...]:
     """The body with loop variables and aliases renamed by order of appearance, so that equal terms are recognised."""
     names: dict[str, str] = {}
@@ -417,86 +418,6 @@ def canonical(body: tuple[Statement, ...], bound: frozenset[str], namer: Namer) 
             wanted = f"{statement.view.lower()}{len(aliases) + 1}"
             aliases.setdefault(statement.alias, namer.of(("row", statement.view, len(aliases)), wanted))
     return rename(body, names, aliases)
-
-
-@dataclass(frozen=True)
-class _Nest:
-    """Loops within each other, the outermost first: their keys, the variables of these, those that a loop binds, and
-    the dependencies that hold in the rows of each."""
-
-    keys: tuple[tuple[str, ...], ...] = ()
-    variables: frozenset[str] = frozenset()
-    free: frozenset[str] = frozenset()
-    rules: tuple[FD, ...] = ()
-
-    def within(self, loop: Loop, unique: Mapping[str, Keys]) -> _Nest:
-        """These loops with another inside."""
-        free = self.free.union(v for i, v in enumerate(loop.key) if i not in loop.bound)
-        rules = tuple(rule for rule in _dependencies(loop.key, unique[loop.view]) if rule not in self.rules)
-        return _Nest((*self.keys, loop.key), self.variables.union(loop.key), free, (*self.rules, *rules))
-
-    @cached_property
-    def cover(self) -> int:
-        """The number of loops whose rows, with the update, determine those of all loops: the least, or that of the
-        loops that determine most, one after the other."""
-        return _cover_number(self.keys, self.free, self.variables - self.free, self.rules)
-
-
-@lru_cache(maxsize=4096)
-def _dependencies(key: tuple[str, ...], unique: Keys) -> tuple[FD, ...]:
-    """What the variables at unique positions of a row determine."""
-    return tuple(dict.fromkeys(FD(tuple(key[i] for i in sorted(positions)), key) for positions in unique))
-
-
-def _rows(
-    body: tuple[Statement, ...], unique: Mapping[str, Keys], around: _Nest, least: int = 0, most: float = inf
-) -> int:
-    """The exponent of the number of times that the innermost statement runs at most: the worst over all nests of
-    loops. ``least`` where it is less than that, and a number from ``most`` on where it is more: the search ends there.
-    """
-    worst = least
-    for statement in body:
-        if worst >= most:
-            return worst
-        match statement:
-            case Loop(body=inner):
-                nested = around.within(statement, unique)
-                worst = _rows(inner, unique, nested, max(worst, nested.cover), most)
-            case Smaller(left=left, right=right):
-                # The smaller slice is at most as long as either slice.
-                one = _rows((left,), unique, around, worst, most)
-                worst = one if one == worst else min(one, _rows((right,), unique, around, worst, min(one, most)))
-            case If() | Sum() | Lookup() | Add():
-                for inner in bodies(statement):
-                    worst = _rows(inner, unique, around, worst, most)
-    return worst
-
-
-@lru_cache(maxsize=4096)
-def _cover_number(
-    keys: tuple[tuple[str, ...], ...], free: frozenset[str], given: frozenset[str], rules: tuple[FD, ...]
-) -> int:
-    if len(keys) > _ALL_LOOPS:
-        return _greedy_cover(keys, free, given, rules)
-    for count in range(len(keys)):
-        for chosen in combinations(keys, count):
-            if closure(given.union(*chosen), rules).issuperset(free):
-                return count
-    return len(keys)
-
-
-def _greedy_cover(
-    keys: tuple[tuple[str, ...], ...], free: frozenset[str], given: frozenset[str], rules: tuple[FD, ...]
-) -> int:
-    """Innermost variables first: each is covered by the row that determines most variables with it."""
-    known, count = closure(given, rules), 0
-    for key in reversed(keys):
-        for variable in key:
-            if variable in free and variable not in known:
-                having = [other for other in keys if variable in other]
-                known = max((closure(known.union(other), rules) for other in having), key=len)
-                count += 1
-    return count
 
 
 def _plan(request: Request) -> Program:

@@ -18,7 +18,6 @@ from freshviews.expr.nodes import Expr, columns_of
 from freshviews.plan.leaves import Carrier
 from freshviews.program.payload import Value
 from freshviews.program.statements import If, Let, Lookup, Loop, Smaller, Statement
-from freshviews.query.dependencies import FD, closure
 
 CHOICES = 4
 """Most nested choices between two slices: each doubles the statements below it."""
@@ -28,7 +27,8 @@ CHOICES = 4
 class Step:
     """A stored view to join with: its name, the variables of its key, the alias of its row, and the row as a factor of
     payloads. ``carrier`` is None if the payload is not multiplied in. ``unique``: sets of positions of the key; no two
-    rows agree on all positions of a set.
+    rows agree on all positions of a set. ``determined``: the number of variables that a row determines by keys of all
+    views of the join, beside its own.
 
     ``given``: the given variables of an optional view, whose default row is seen where they are bound and no row has
     their values. ``negated``: the join goes on where the view has no row.
@@ -39,6 +39,7 @@ class Step:
     alias: str
     carrier: Carrier | None
     unique: tuple[frozenset[int], ...] = ()
+    determined: int = 0
     given: tuple[str, ...] | None = None
     negated: bool = False
 
@@ -92,14 +93,13 @@ class Pending:
 
 @dataclass(frozen=True)
 class Join:
-    """The state of a nest: bound variables, carriers so far, views left to join, pending expressions. ``rules`` are the
-    keys of all joined views, as dependencies. ``choices``: the most nested choices between two slices from here on."""
+    """The state of a nest: bound variables, carriers so far, views left to join, pending expressions. ``choices``: the
+    most nested choices between two slices from here on."""
 
     bound: frozenset[str]
     carriers: tuple[Carrier, ...]
     steps: tuple[Step, ...]
     pending: Pending = field(default_factory=Pending)
-    rules: tuple[FD, ...] = ()
     choices: int = CHOICES
 
 
@@ -142,19 +142,17 @@ def _is_one_row(join: Join, step: Step) -> bool:
     return any(all(step.key[i] in join.bound for i in positions) for positions in step.unique)
 
 
-def _determined(join: Join, step: Step) -> int:
-    """The number of variables that a row determines by keys, beside its own. Few rows follow one of a view that
-    determines many. Two views that determine little of each other would make a product."""
-    return len(closure(step.key, join.rules).difference(step.key))
-
-
 def _choose(join: Join) -> tuple[Step, Step | None]:
-    """The view to loop over next, and one that binds the same variables, if there is one."""
+    """The view to loop over next, and one that binds the same variables, if there is one.
+
+    Few rows follow one of a view that determines many variables. Two views that determine little of each other would
+    make a product.
+    """
     steps = [s for s in join.steps if s.can_be_looped_over(join.bound)]
     if not steps:
         raise PlanError("the given variables of an optional view are bound by none of the views it is joined with")
     touching = [s for s in steps if join.bound.intersection(s.key)] or steps
-    step = min(touching, key=lambda s: (not _is_one_row(join, s), -_determined(join, s), len(_unbound(join, s))))
+    step = min(touching, key=lambda s: (not _is_one_row(join, s), -s.determined, len(_unbound(join, s))))
     if _is_one_row(join, step):
         return step, None
     if step.given is not None:

@@ -170,7 +170,7 @@ def _with_summed(query: Query) -> Query:
             name = names.lift(lift, aggregate)
             atom = replace(atom, variables=(*atom.variables, name), columns=(*atom.columns, lift.expr))
             atoms[atom.name] = atom
-        return Lift(None, Column(name, lift.expr.type, lift.expr.nullable))
+        return replace(lift, atom=None, expr=Column(name, lift.expr.type, lift.expr.nullable))
 
     aggregates = tuple(replace(a, lifts=tuple(variable_of(lift, a) for lift in a.lifts)) for a in query.aggregates)
     for name, atom in atoms.items():
@@ -200,7 +200,7 @@ def _head(query: Query, conditions: tuple[Expr, ...]) -> Query:
     across = tuple(c for c in conditions if c not in filters)
 
     def moved(lift: Lift) -> Lift:
-        return Lift(name, lift.expr) if lift.atom is None and own.issuperset(columns_of(lift.expr)) else lift
+        return replace(lift, atom=name) if lift.atom is None and own.issuperset(columns_of(lift.expr)) else lift
 
     aggregates = tuple(replace(a, lifts=tuple(map(moved, a.lifts))) for a in query.aggregates)
     spanning = (lift.expr for a in aggregates for lift in a.lifts if lift.atom is None)

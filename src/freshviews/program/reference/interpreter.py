@@ -61,7 +61,7 @@ from freshviews.program.statements import (
 )
 from freshviews.program.upkeep import Evaluated, Settled
 from freshviews.program.views import View
-from freshviews.ring import RINGS
+from freshviews.ring import named
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
 
@@ -559,7 +559,7 @@ def _absent(view: View, payload: Payload) -> bool:
 
 def _default(view: View) -> Payload:
     """The payload of the default row: a count of 1, and 0 in all other components."""
-    return tuple(1 if c.name == COUNT else RINGS[c.ring].zero for c in view.components)
+    return tuple(1 if c.name == COUNT else named(c.ring).zero for c in view.components)
 
 
 def _no_row(row: Key, payload: Payload) -> None:

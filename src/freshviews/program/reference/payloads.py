@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from freshviews.program.payload import Component, ComponentOf, Monomial
-from freshviews.ring import RINGS, ProductRing
+from freshviews.ring import ProductRing, named
 
 Key = tuple[int, ...]
 Payload = tuple[Any, ...]
@@ -36,13 +36,13 @@ class Scope:
 @cache
 def ring_of(components: tuple[Component, ...]) -> ProductRing:
     """The ring of a view's payloads."""
-    return ProductRing(tuple(c.name for c in components), tuple(RINGS[c.ring] for c in components))
+    return ProductRing(tuple(c.name for c in components), tuple(named(c.ring) for c in components))
 
 
 def value_of(monomial: Monomial, ring: str, scope: Scope) -> Any:
     """The ring element that a monomial denotes: the product of its integers, times its factor of another ring,
     if any."""
-    target, times = RINGS[ring], monomial.coefficient
+    target, times = named(ring), monomial.coefficient
     product = target.one
     for factor in monomial.factors:
         if isinstance(factor, ComponentOf):
@@ -51,7 +51,7 @@ def value_of(monomial: Monomial, ring: str, scope: Scope) -> Any:
             kind, element = components[position].ring, payload[position]
         else:
             kind = factor.ring
-            element = RINGS[kind].lift(scope.variables[factor.name])
+            element = named(kind).lift(scope.variables[factor.name])
         if kind == "integer":
             times *= element
         else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock, Thread
@@ -33,12 +34,14 @@ from freshviews.spark.layout.layout import MERGE, Layout, layout_of, next_layout
 from freshviews.spark.phases import Phases
 from freshviews.spark.reading.arrival import arrived
 from freshviews.spark.state import checkpoint
-from freshviews.spark.state.arrow_files import read_all, read_change
+from freshviews.spark.state.bundle import read_all, read_change
 from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.state.probe import NotSeen
 from freshviews.spark.state.runs import note_failure
+from freshviews.spark.state.spark_files import SparkFiles
+from freshviews.spark.state.stores.store import Store, requests
 from freshviews.spark.worker.rows import Slots
-from freshviews.store.files import write_whole
 from freshviews.stream import Snapshots
 
 _LOGGER = logging.getLogger("freshviews")
@@ -60,7 +63,7 @@ class Run:
     def __init__(
         self,
         spark: SparkSession,
-        root: Path,
+        store: Store,
         definition: Definition,
         receivers: Mapping[str, Receiver],
         listener: Listener | None,
@@ -68,22 +71,24 @@ class Run:
         phases: Phases,
     ) -> None:
         self.spark = spark
-        self.root = root
+        self.store = store
+        self.spark_files = SparkFiles(store)
         self.definition = definition
-        self.manifests = Manifests(root)
+        self.manifests = Manifests(store)
         self.latest = self.manifests.latest()
         self.error: BaseException | None = None
         self.stopping = False
         self.working = Lock()
         self._receivers = receivers
         self._listener = listener
-        self._delivered = Delivered(root)
+        self._delivered = Delivered(store)
         self._cells = cells
         self._phases = phases
         self._layout: Layout | None = None
         self._wanted: Definition | None = None
         self._filling: Filling | None = None
         self._warming: Thread | None = None
+        self._unseen: NotSeen | None = None
 
     @property
     def layout(self) -> Layout:
@@ -97,12 +102,13 @@ class Run:
         ``aside``: leave new views to ``fill``. Raises CheckpointError if the checkpoint cannot be continued.
         """
         before = self.latest
+        self.spark_files.restore(before.spark if before is not None else ())
         check_new(self.definition, before.views if before is not None else ())
         if before is None:
             self._layout = first_layout(self.spark, self.definition, [*streaming, *static], self._cells)
             self._load(Manifest(0, -1, None, 0.0, {}, {}), static)
             return
-        checkpoint.check_query(self.root, before)
+        checkpoint.check_query(self.spark_files.folder, before)
         checkpoint.check_definition(before, self.definition, [source.table.name for source in streaming])
         if self._delivered.version() < before.version:
             self._deliver(before, again=True)
@@ -115,7 +121,7 @@ class Run:
         """Load the cells of the last version into workers, in the background, while Spark prepares its first
         micro-batch.
 
-        Errors are ignored here; they are reported when the cells are needed.
+        Errors are ignored here, but that a worker writes elsewhere; they are reported when the cells are needed.
         """
         latest = self.latest
         if latest is None:
@@ -124,7 +130,10 @@ class Run:
 
         def load() -> None:
             with contextlib.suppress(PySparkException, Py4JError):
-                load_cells(self.spark, self.root, layout, latest)
+                try:
+                    load_cells(self.spark, self.store, layout, latest)
+                except NotSeen as error:
+                    self._unseen = error
 
         self._warming = InheritableThread(target=load, daemon=True)
         self._warming.start()
@@ -143,12 +152,12 @@ class Run:
         old = layout_of(before)
         if self._cells is not None and self._cells != old.cells:
             raise checkpoint.CheckpointError(
-                f"{self.root} has {old.cells} cells and cannot continue with {self._cells}; leave the number out, or "
-                "begin with a new checkpoint"
+                f"{self.store.address} has {old.cells} cells and cannot continue with {self._cells}; leave the number "
+                "out, or begin with a new checkpoint"
             )
         views = {view.name: view.sql for view in self.definition.views}
         tables = {table.name: table.sql for table in self.definition.tables}
-        readable = can_go_on(self.root, old, before.cells.get(MERGE, EMPTY))
+        readable = can_go_on(self.store, old, before.cells.get(MERGE, EMPTY))
         kept, added = self.definition.parted(before.views)
         if aside and added and kept.views and tables == before.tables and readable:
             self._wanted, self.definition = self.definition, kept
@@ -157,7 +166,7 @@ class Run:
             self._layout = old
             return before
         self._layout = next_layout(old, self.definition, before)
-        given = backfill(old, self._layout, lambda table: stored_rows(self.spark, self.root, old, before, table))
+        given = backfill(old, self._layout, lambda table: stored_rows(self.spark, self.store, old, before, table))
         rebuild = self._layout.merge_statements != old.merge_statements or not readable
         self._make(self._of(before, self._layout), given, whole=True, rebuild=rebuild)
         assert self.latest is not None
@@ -175,7 +184,7 @@ class Run:
         with self.working:
             at = self._at_work()
             new = next_layout(old, wanted, at)
-            filling = self._filling = Filling(self.spark, self.root, old, new, at, self.fills)
+            filling = self._filling = Filling(self.spark, self.store, old, new, at, self.fills)
             _LOGGER.info("%s: backfill as of version %d; the stream continues", ", ".join(self.fills), at.version)
         filling.run()
         with self.working:
@@ -203,7 +212,7 @@ class Run:
         """End with an error; the first error is kept."""
         if self.error is None:
             self.error = error
-            note_error(self.root, error)
+            note_error(self.store, error)
 
     def _of(self, before: Manifest, layout: Layout) -> Manifest:
         """A version without the views that were dropped."""
@@ -238,29 +247,48 @@ class Run:
     def _micro_batch(self, given: Input, batch: int, streaming: Sequence[Source]) -> None:
         before = self.latest
         assert before is not None
-        query = checkpoint.spark_query(self.root)
+        query = checkpoint.spark_query(self.spark_files.folder)
         if before.query is not None and query != before.query:
-            checkpoint.check_query(self.root, before)
+            checkpoint.check_query(self.spark_files.folder, before)
         if batch == before.batch:
             return
         if batch != before.batch + 1:
             raise checkpoint.CheckpointError(
                 f"micro-batch {batch} comes after {before.batch}, which is the last in version {before.version}: the "
-                f"folders in {self.root} are not of the same time; begin with a new checkpoint"
+                f"folders in {self.store.address} are not of the same time; begin with a new checkpoint"
             )
         names = [source.table.name for source in streaming]
-        base = replace(before, batch=batch, query=query, sources=names, arrived=arrived(self.root, batch))
-        self._make(base, given)
+        base = replace(
+            before,
+            batch=batch,
+            query=query,
+            sources=names,
+            arrived=arrived(self.spark_files.folder, batch),
+        )
+        self._make(base, given, saved=requests().submit(self.spark_files.save, before.spark))
 
-    def _make(self, base: Manifest, given: Input | None, *, whole: bool = False, rebuild: bool = False) -> None:
-        """Make and deliver the version after ``base``, which holds the fields of the version that are known already."""
+    def _make(
+        self,
+        base: Manifest,
+        given: Input | None,
+        *,
+        whole: bool = False,
+        rebuild: bool = False,
+        saved: Future[list[str]] | None = None,
+    ) -> None:
+        """Make and deliver the version after ``base``, which holds the fields of the version that are known already.
+
+        ``saved``: the objects with Spark's files, which are written meanwhile.
+        """
         if self._warming is not None:
             self._warming.join()
             self._warming = None
+            if self._unseen is not None:
+                raise PipelineError(f"version {base.version + 1} cannot be made: {self._unseen}")
         try:
             manifest = make(
                 self.spark,
-                self.root,
+                self.store,
                 self.layout,
                 self.definition,
                 base,
@@ -271,17 +299,19 @@ class Run:
                 log_only=self._filling is not None,
             )
             with self._phases.timed("manifest"):
+                if saved is not None:
+                    manifest = replace(manifest, spark=saved.result())
                 self.manifests.commit(manifest)
         except ConnectionError:
             raise  # Spark's Java process is gone; with the disk all is well
         except OSError as error:
-            reason = checkpoint.cannot_write(self.root, error)
+            reason = checkpoint.cannot_write(self.store, error)
             raise PipelineError(f"version {base.version + 1} cannot be made: {reason}") from error
         self.latest = manifest
         self._deliver(manifest)
         if manifest.version % COLLECT_EVERY == 0:
             with self._phases.timed("collect"):
-                checkpoint.collect(self.root, self.manifests)
+                checkpoint.collect(self.store, self.manifests)
 
     def _deliver(self, manifest: Manifest, again: bool = False) -> None:
         with self._phases.timed("sinks"):
@@ -297,24 +327,24 @@ class Run:
             receiver = self._receivers.get(view.name)
             if files and (receiver is not None or view.provider is not None):
                 read = read_all if view.output == "complete" else read_change
-                rows = read(self.root, files)
+                rows = read(self.store, files)
                 assert rows is not None
                 if rows.num_rows == 0 and view.output == "changes":
                     continue
                 try:
                     deliver(self.spark, view, rows, manifest.version, receiver, again)
                 except SinkError:
-                    note_failure(self.root, view.name)
+                    note_failure(self.store, view.name)
                     raise
         for table in self.definition.tables:
             for name in manifest.bad.get(table.name, []):
                 if table.bad_rows is not None:
-                    publish_bad(self.root / name, Path(table.bad_rows), table.name, manifest.version)
+                    publish_bad(self.store.read(name), Path(table.bad_rows), table.name, manifest.version)
         self._delivered.note(manifest.version)
 
 
-def note_error(root: Path, error: BaseException | None) -> None:
+def note_error(store: Store, error: BaseException | None) -> None:
     """Record the error that ended a run for ``status``; None clears it."""
     # On a full disk this fails too; the user must see the first error.
     with contextlib.suppress(OSError):
-        write_whole(root / "error", b"" if error is None else f"{error}".encode())
+        store.write("error", b"" if error is None else f"{error}".encode())

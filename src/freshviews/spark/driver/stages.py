@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,9 +15,11 @@ from pyspark.sql import functions as F
 from freshviews.catalog.nesting import room
 from freshviews.errors import OtherProgram
 from freshviews.spark.layout.layout import MERGE, Layout
-from freshviews.spark.state.arrow_files import read_all
+from freshviews.spark.state.bundle import object_of, read_all
 from freshviews.spark.state.cell import keep, loaded, segment_of
 from freshviews.spark.state.cell_image import Entry
+from freshviews.spark.state.probe import check_proofs
+from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.spark.worker.rows import CELL, TABLE, TO, to
 from freshviews.spark.worker.worker import Task
@@ -69,12 +70,14 @@ def through_cells(
         return sent.mapInArrow(work, "result string")
 
 
-def results_of(found: DataFrame) -> Results:
-    """The results of the cells, each once, when their rows are through."""
-    return [json.loads(row["result"]) for row in found.collect()]
+def results_of(store: Store, found: DataFrame) -> Results:
+    """The results of the cells, each once, when their rows are through. Raises NotSeen if a worker writes elsewhere."""
+    results = [json.loads(row["result"]) for row in found.collect()]
+    check_proofs(store, [result["proof"] for result in results if "proof" in result])
+    return [result for result in results if "proof" not in result]
 
 
-def run_merge(root: Path, layout: Layout, entry: Entry, results: Results, wanted: Wanted, whole: bool) -> Results:
+def run_merge(store: Store, layout: Layout, entry: Entry, results: Results, wanted: Wanted, whole: bool) -> Results:
     """Run the cells' changes of a version through the merge; no result if there are none.
 
     The files of these changes are not needed afterwards.
@@ -84,9 +87,9 @@ def run_merge(root: Path, layout: Layout, entry: Entry, results: Results, wanted
         files[table] = [r["changes"][view] for r in results for view in views if view in r.get("changes", {})]
     if not layout.merge_statements or (not whole and not any(files.values())):
         return []
-    signed = {table: read_all(root, names) for table, names in files.items() if names}
+    signed = {table: read_all(store, names) for table, names in files.items() if names}
     taken: Mapping[str, pa.Table] = {table: rows for table, rows in signed.items() if rows is not None}
-    cell = loaded(root, MERGE, entry, layout.merge_statements)
+    cell = loaded(store, MERGE, entry, layout.merge_statements)
     try:
         with listening(cell, wanted) as emitted, cell.database.batch() as batch:
             for table, rows in taken.items():
@@ -94,10 +97,10 @@ def run_merge(root: Path, layout: Layout, entry: Entry, results: Results, wanted
     except BaseException:
         cell.database.close()
         raise
-    return [advanced(root, MERGE, entry, cell, segment_of(root, MERGE, taken), emitted, wanted)]
+    return [advanced(store, MERGE, entry, cell, segment_of(store, MERGE, taken), emitted, wanted)]
 
 
-def can_go_on(root: Path, layout: Layout, entry: Entry) -> bool:
+def can_go_on(store: Store, layout: Layout, entry: Entry) -> bool:
     """True if the merge can continue from its files, and is now in memory.
 
     False if another release of freshviews wrote them in a form that cannot be read; the merge is then rebuilt from the
@@ -106,19 +109,21 @@ def can_go_on(root: Path, layout: Layout, entry: Entry) -> bool:
     if not layout.merge_statements:
         return True
     try:
-        keep(root, MERGE, loaded(root, MERGE, entry, layout.merge_statements))
+        keep(store, MERGE, loaded(store, MERGE, entry, layout.merge_statements))
     except OtherProgram:
         return False
     return True
 
 
-def forget_told(root: Path, layout: Layout, results: Results) -> None:
-    """Delete the files that only the merge needed."""
+def forget_told(store: Store, layout: Layout, results: Results) -> None:
+    """Delete the objects that only the merge needed."""
     kept = {name for output in layout.outputs.values() if output.stage == "cells" for name in output.views}
+    gone: list[str] = []
     for result in results:
-        for view, name in result.get("changes", {}).items():
-            if view not in kept:
-                (root / name).unlink(missing_ok=True)
+        changes = result.get("changes", {})
+        if changes and not result["contents"] and kept.isdisjoint(changes):
+            gone += {object_of(name) for name in changes.values()}
+    store.delete(gone)
 
 
 def files_of(layout: Layout, view: str, by_cell: Sequence[Mapping[str, Any]], what: str) -> list[str]:

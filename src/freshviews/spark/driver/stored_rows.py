@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +16,10 @@ from freshviews.spark.definition import TableSpec
 from freshviews.spark.driver.version import Input
 from freshviews.spark.io.sources import feed_of, one_frame, source_of
 from freshviews.spark.layout.layout import Layout
-from freshviews.spark.state.arrow_files import read_all
+from freshviews.spark.state.bundle import read_all
 from freshviews.spark.state.cell import EMPTY, changes_schema, load_cell, segments_after
 from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.state.stores.store import Store
 from freshviews.sql import Catalog
 
 Batches = Iterator[pa.RecordBatch]
@@ -53,13 +53,13 @@ def defined(catalog: Catalog, table: str) -> TableDef:
     return found
 
 
-def stored_rows(spark: SparkSession, root: Path, layout: Layout, manifest: Manifest, table: str) -> DataFrame:
+def stored_rows(spark: SparkSession, store: Store, layout: Layout, manifest: Manifest, table: str) -> DataFrame:
     """The rows of a base table at a version, each once: its columns and ``_multiplicity``."""
     schema = changes_schema(defined(layout.catalog, table))
     statements, entries = layout.statements, dict(manifest.cells)
 
     def read(number: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        cell = load_cell(root, entries[str(number)], statements[number])
+        cell = load_cell(store, entries[str(number)], statements[number])
         try:
             for name in names:
                 for rows in cell.database.table(name).to_batches():
@@ -72,7 +72,7 @@ def stored_rows(spark: SparkSession, root: Path, layout: Layout, manifest: Manif
 
 
 def logged_rows(
-    spark: SparkSession, root: Path, layout: Layout, manifest: Manifest, table: str, since: Manifest
+    spark: SparkSession, store: Store, layout: Layout, manifest: Manifest, table: str, since: Manifest
 ) -> DataFrame:
     """The signed rows that changed a base table between two versions; both must be in the logs."""
     schema = changes_schema(defined(layout.catalog, table))
@@ -84,7 +84,7 @@ def logged_rows(
 
     def read(number: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for name in names:
-            rows = read_all(root, [part["files"][name] for part in logs[str(number)] if name in part["files"]])
+            rows = read_all(store, [part["files"][name] for part in logs[str(number)] if name in part["files"]])
             if rows is not None:
                 yield from rows.cast(schema).to_batches()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -32,9 +32,10 @@ from freshviews.spark.driver.stages import (
 from freshviews.spark.io.places import numbered, place_text
 from freshviews.spark.layout.layout import MERGE, Layout
 from freshviews.spark.phases import Phases
-from freshviews.spark.state.arrow_files import write_bytes
 from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.state.probe import NotSeen, run_of
+from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted
 from freshviews.spark.worker.intake import Feed
 from freshviews.spark.worker.rows import PLACE, FilePlace
@@ -66,7 +67,7 @@ class Input:
 
 def make(
     spark: SparkSession,
-    root: Path,
+    store: Store,
     layout: Layout,
     definition: Definition,
     base: Manifest,
@@ -95,8 +96,8 @@ def make(
     )
     feeds = tuple(feed for own in given.feeds for feed in own) if given is not None else ()
     entries = tuple(base.cells.get(str(n), EMPTY) for n in range(layout.cells))
-    task = Task(str(root), layout.statements, feeds, entries, cells, whole)
-    results = _through_cells(spark, given, task, layout.cells, phases)
+    task = Task(store.address, run_of(store), layout.statements, feeds, entries, cells, whole)
+    results = _through_cells(spark, store, given, task, layout.cells, phases)
     merge = Wanted(
         version,
         layout.merge_views,
@@ -105,7 +106,7 @@ def make(
     )
     try:
         with phases.timed("merge"):
-            merged = run_merge(root, layout, EMPTY if rebuild else base.cells.get(MERGE, EMPTY), results, merge, whole)
+            merged = run_merge(store, layout, EMPTY if rebuild else base.cells.get(MERGE, EMPTY), results, merge, whole)
     except FreshviewsError as error:
         raise PipelineError(f"version {version} cannot be made: {error}") from error
     reach("cells done")
@@ -114,8 +115,8 @@ def make(
     reported_before = frozenset(base.views) if rebuild else frozenset()
     made = _gather(layout, base, both, complete, reported_before)
     aside = Counter(row["table"] for result in results for row in result.get("bad", []))
-    bad = _bad_files(root, version, results, given)
-    forget_told(root, layout, results)
+    bad = _bad_files(store, version, results, given)
+    forget_told(store, layout, results)
     rows = _summed(result.get("rows", {}) for result in results)
     return replace(
         made,
@@ -131,12 +132,12 @@ def make(
     )
 
 
-def load_cells(spark: SparkSession, root: Path, layout: Layout, manifest: Manifest) -> None:
-    """Load the cells of a version in the workers that will run them. Raises what Spark raises."""
+def load_cells(spark: SparkSession, store: Store, layout: Layout, manifest: Manifest) -> None:
+    """Load the cells of a version in the workers that will run them. Raises what Spark raises, and NotSeen."""
     entries = tuple(manifest.cells.get(str(number), EMPTY) for number in range(layout.cells))
-    task = Task(str(root), layout.statements, (), entries, Wanted(manifest.version, ()), False)
+    task = Task(store.address, run_of(store), layout.statements, (), entries, Wanted(manifest.version, ()), False)
     at = partitions_of(spark, layout.cells, False)
-    results_of(through_cells(spark, None, task, layout.cells, at, load_partition))
+    results_of(store, through_cells(spark, None, task, layout.cells, at, load_partition))
 
 
 def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str]:
@@ -144,13 +145,15 @@ def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str
     return frozenset(name for cell, views in sizes.items() if (cell == MERGE) == merge for name in views)
 
 
-def _through_cells(spark: SparkSession, given: Input | None, task: Task, cells: int, phases: Phases) -> Results:
+def _through_cells(
+    spark: SparkSession, store: Store, given: Input | None, task: Task, cells: int, phases: Phases
+) -> Results:
     placed = given is not None and (given.ordered or given.set_aside)
-    results = _tried(spark, given, task, cells, placed, phases)
+    results = _tried(spark, store, given, task, cells, placed, phases)
     refused = [result for result in results if "refused" in result]
     if refused and given is not None and not placed:
         # Run again with the place of each row, for the message; nothing was applied.
-        refused = [r for r in _tried(spark, given, task, cells, True, phases) if "refused" in r] or refused
+        refused = [r for r in _tried(spark, store, given, task, cells, True, phases) if "refused" in r] or refused
     if refused:
         first = next((result for result in refused if result["place"]), refused[0])
         place: FilePlace | None = tuple(first["place"]) if first["place"] else None
@@ -161,7 +164,7 @@ def _through_cells(spark: SparkSession, given: Input | None, task: Task, cells: 
 
 
 def _tried(
-    spark: SparkSession, given: Input | None, task: Task, cells: int, placed: bool, phases: Phases
+    spark: SparkSession, store: Store, given: Input | None, task: Task, cells: int, placed: bool, phases: Phases
 ) -> Results:
     try:
         with phases.timed("plan"):
@@ -171,11 +174,13 @@ def _tried(
             at = partitions_of(spark, cells, given is not None and given.text)
             job = through_cells(spark, frame, task, cells, at, run_partition)
         start = time.perf_counter()
-        results = results_of(job)
+        results = results_of(store, job)
         phases.add_job(time.perf_counter() - start, [result.get("seconds", {}) for result in results])
         return results
     except (PySparkException, Py4JJavaError) as error:
         raise PipelineError(f"version {task.wanted.version} cannot be made: {cause(error)}") from error
+    except NotSeen as error:
+        raise PipelineError(f"version {task.wanted.version} cannot be made: {error}") from error
 
 
 def on_the_way(given: Input, rows: DataFrame, cells: int) -> DataFrame:
@@ -237,8 +242,8 @@ def _bytes(layout: Layout, sizes: Mapping[str, Mapping[str, int]]) -> dict[str, 
     return {**tables, **views}
 
 
-def _bad_files(root: Path, version: int, results: Results, given: Input | None) -> dict[str, list[str]]:
-    """Write the rows set aside, by table, with their row numbers in their files."""
+def _bad_files(store: Store, version: int, results: Results, given: Input | None) -> dict[str, list[str]]:
+    """Write the rows set aside, an object per table, with their row numbers in their files."""
     rows = [row for result in results for row in result.get("bad", [])]
     if not rows or given is None:
         return {}
@@ -253,10 +258,12 @@ def _bad_files(root: Path, version: int, results: Results, given: Input | None) 
         number = numbers.get(place) if place else None
         line = json.dumps({"table": table, "version": version, "file": file, "row": number, **row}, ensure_ascii=False)
         lines.setdefault(table, []).append((file or "", number or 0, line))
-    return {
-        table: [write_bytes(root, "bad", table, ".json", "".join(f"{line}\n" for *_, line in sorted(found)).encode())]
-        for table, found in lines.items()
-    }
+    names = {}
+    for table, found in lines.items():
+        name = f"bad/{table}-{uuid.uuid4().hex}.json"
+        store.write(name, "".join(f"{line}\n" for *_, line in sorted(found)).encode())
+        names[table] = [name]
+    return names
 
 
 def cause(error: Exception) -> str:

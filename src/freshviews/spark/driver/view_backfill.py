@@ -15,7 +15,6 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -29,6 +28,8 @@ from freshviews.spark.driver.version import Input, PipelineError, cause, on_the_
 from freshviews.spark.layout.layout import Layout
 from freshviews.spark.state.cell import EMPTY, from_image
 from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.state.probe import NotSeen, run_of
+from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted
 from freshviews.spark.worker.rows import PLACE
 from freshviews.spark.worker.worker import Task, fill_partition
@@ -43,23 +44,23 @@ class Filling:
     """
 
     def __init__(
-        self, spark: SparkSession, root: Path, old: Layout, new: Layout, at: Manifest, names: tuple[str, ...]
+        self, spark: SparkSession, store: Store, old: Layout, new: Layout, at: Manifest, names: tuple[str, ...]
     ) -> None:
         self.new = new
         self.names = names
-        self._spark, self._root, self._old, self._at = spark, root, old, at
+        self._spark, self._store, self._old, self._at = spark, store, old, at
         self._group = f"freshviews-filling-{uuid.uuid4().hex}"
         self._job = self._made()
         self._images: Mapping[str, Any] = {}
 
     def _made(self) -> DataFrame:
-        spark, root, old, at = self._spark, self._root, self._old, self._at
+        spark, store, old, at = self._spark, self._store, self._old, self._at
         with _workers_apart(spark):
-            given = backfill(old, self.new, lambda table: stored_rows(spark, root, old, at, table))
+            given = backfill(old, self.new, lambda table: stored_rows(spark, store, old, at, table))
             rows = None if given is None else on_the_way(given, given.frame.drop(*PLACE), old.cells)
             feeds = () if given is None else tuple(feed for own in given.feeds for feed in own)
             entries = tuple(at.cells.get(str(number), EMPTY) for number in range(old.cells))
-            task = Task(str(root), self.new.statements, feeds, entries, Wanted(at.version, ()), True)
+            task = Task(store.address, run_of(store), self.new.statements, feeds, entries, Wanted(at.version, ()), True)
             count = max(1, min(old.cells, spark.sparkContext.defaultParallelism // 2))
             return through_cells(spark, rows, task, old.cells, Partitions(count, False), fill_partition)
 
@@ -68,8 +69,8 @@ class Filling:
         context = self._spark.sparkContext
         context.setJobGroup(self._group, f"freshviews fills {', '.join(self.names)}", interruptOnCancel=True)
         try:
-            results = results_of(self._job)
-        except (PySparkException, Py4JJavaError) as error:
+            results = results_of(self._store, self._job)
+        except (PySparkException, Py4JJavaError, NotSeen) as error:
             raise PipelineError(f"{self._failure()}: {cause(error)}; start again to try once more") from error
         refused = next((result["refused"] for result in results if "refused" in result), None)
         if refused is not None:
@@ -95,9 +96,9 @@ class Filling:
 
     def missed(self, latest: Manifest) -> Input | None:
         """The rows since then that only the new views need."""
-        spark, root, old, at = self._spark, self._root, self._old, self._at
+        spark, store, old, at = self._spark, self._store, self._old, self._at
         with _workers_apart(spark):
-            return backfill(old, self.new, lambda table: logged_rows(spark, root, old, latest, table, at))
+            return backfill(old, self.new, lambda table: logged_rows(spark, store, old, latest, table, at))
 
 
 @contextmanager

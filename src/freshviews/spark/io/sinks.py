@@ -19,9 +19,10 @@ from freshviews.errors import FreshviewsError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.io.sink_files import FORMATS, encoded, publish
-from freshviews.store.files import write_whole
+from freshviews.spark.state.stores.store import Store
 
 VERSION = "_version"
+_DELIVERED = "delivered"
 
 Receiver = Callable[[DataFrame, int], object]
 """A user's function, called as by foreachBatch with the rows and the version. After a crash it may be called again with
@@ -93,10 +94,10 @@ def check_new(definition: Definition, known: Collection[str]) -> None:
             )
 
 
-def publish_bad(source: Path, folder: Path, table: str, version: int) -> None:
+def publish_bad(lines: bytes, folder: Path, table: str, version: int) -> None:
     """Write the rows that a version set aside to the user's folder. Raises SinkError."""
     try:
-        publish(folder / f"{table}-{version:012d}.json", source.read_bytes())
+        publish(folder / f"{table}-{version:012d}.json", lines)
     except OSError as error:
         raise SinkError(
             f"table {table}, version {version}: {folder} did not take the rows set aside: {error}; the version is "
@@ -120,23 +121,23 @@ def _print(view: ViewSpec, rows: pa.Table, version: int, again: bool) -> None:
 class Delivered:
     """The record of the last version that was delivered."""
 
-    def __init__(self, root: Path) -> None:
-        self._path = root / "delivered"
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def version(self) -> int:
         """The last delivered version; 0 before the first."""
         try:
-            return int(self._path.read_text())
+            return int(self._store.read(_DELIVERED))
         except FileNotFoundError:
             return 0
 
     def note(self, version: int) -> None:
         """Record a version as delivered. Raises SinkError."""
         try:
-            write_whole(self._path, str(version).encode())
+            self._store.write(_DELIVERED, str(version).encode())
         except OSError as error:
             raise SinkError(
-                f"version {version} is delivered, but {self._path} cannot be written to say so: {error}; free some "
-                "space there, then start again, which delivers the version once more"
+                f"version {version} is delivered, but {self._store.address}/{_DELIVERED} cannot be written to say so: "
+                f"{error}; free some space there, then start again, which delivers the version once more"
             ) from error
         reach("delivery noted")

@@ -1,9 +1,9 @@
-"""When input arrived and which files wait, from Spark's own records in a checkpoint.
+"""When input arrived and which files wait, from Spark's own files of a pipeline (``state.spark_files``).
 
 ::
 
-    <checkpoint>/spark/offsets/7      the time of planning; the last entry of each source's log
-    <checkpoint>/spark/sources/0/7    the files of an entry with their times; ``9.compact`` holds all up to entry 9
+    <folder>/offsets/7      the time of planning; the last entry of each source's log
+    <folder>/sources/0/7    the files of an entry with their times; ``9.compact`` holds all up to entry 9
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ _TAIL = 1 << 20
 """Bytes read from the end of a compact log, which grows with all input; the last micro-batch's entries are there."""
 
 
-def arrived(root: Path, batch: int) -> float | None:
+def arrived(folder: Path, batch: int) -> float | None:
     """When the newest input of a micro-batch arrived, in seconds since 1970.
 
     That is the time of its newest file, or else the time when Spark planned it. None if Spark has no record.
     """
-    lines = _offsets(root, batch)
+    lines = _offsets(folder, batch)
     if not lines:
         return None
-    before = _offsets(root, batch - 1)
+    before = _offsets(folder, batch - 1)
     newest = [
         entry["timestamp"] / 1000
         for source, line in enumerate(lines[1:])
-        for entry in _files(root, source, _entry(before, source) + 1, _entry(lines, source))
+        for entry in _files(folder, source, _entry(before, source) + 1, _entry(lines, source))
         if "timestamp" in entry and line
     ]
     return max(newest, default=lines[0].get("batchTimestampMs", 0) / 1000 or None)
 
 
-def waiting(root: Path, source: int, table: TableSpec) -> int | None:
+def waiting(spark: Path, source: int, table: TableSpec) -> int | None:
     """Files in the source's folder that are in no planned micro-batch; None if listing the folder does not tell."""
     options = {name.lower(): value for name, value in table.options.items()}
     path = options.get("path", "")
     special = {"cleansource", "pathglobfilter", "recursivefilelookup", "modifiedafter", "modifiedbefore"}
     if not path or "://" in path or any(char in path for char in "*?[{") or special & set(options):
         return None
-    folder = root / "spark" / "sources" / str(source)
-    known = {_local(entry["path"]) for entry in _files(root, source, 0, _last(folder)) if "path" in entry}
+    last = _last(spark / "sources" / str(source))
+    known = {_local(entry["path"]) for entry in _files(spark, source, 0, last) if "path" in entry}
     try:
         return sum(
             one.is_file() and one.name[0] not in "._" and str(one) not in known for one in Path(path).iterdir()
@@ -55,10 +55,10 @@ def waiting(root: Path, source: int, table: TableSpec) -> int | None:
         return None
 
 
-def _offsets(root: Path, batch: int) -> list[Any]:
+def _offsets(folder: Path, batch: int) -> list[Any]:
     """The offsets of a micro-batch: its own numbers, then a position per source."""
     try:
-        lines = (root / "spark" / "offsets" / str(batch)).read_text().splitlines()[1:]
+        lines = (folder / "offsets" / str(batch)).read_text().splitlines()[1:]
         return [None if line in ("", "-") else json.loads(line) for line in lines]
     except (OSError, ValueError):
         return []
@@ -75,9 +75,9 @@ def _last(folder: Path) -> int:
     return max((int(one.name.partition(".")[0]) for one in folder.glob("[0-9]*")), default=-1)
 
 
-def _files(root: Path, source: int, first: int, last: int) -> Iterator[dict[str, Any]]:
+def _files(spark: Path, source: int, first: int, last: int) -> Iterator[dict[str, Any]]:
     """The files of the entries of a source's log from ``first`` to ``last``."""
-    folder = root / "spark" / "sources" / str(source)
+    folder = spark / "sources" / str(source)
     for number in range(last, first - 1, -1):
         compact = folder / f"{number}.compact"
         if compact.exists():

@@ -6,10 +6,8 @@ are kept while the version is one of the last few.
 
 from __future__ import annotations
 
-import fcntl
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -18,10 +16,12 @@ from freshviews.errors import CatalogError, StoreError
 from freshviews.spark.definition import Definition, views_of
 from freshviews.spark.layout.layout import MERGE, layout_of
 from freshviews.spark.reading.arrival import waiting
-from freshviews.spark.state.arrow_files import read_change
+from freshviews.spark.state.bundle import read_change
 from freshviews.spark.state.cell import EMPTY, load_cell
 from freshviews.spark.state.manifest import Manifest, Manifests
-from freshviews.spark.state.runs import Runs, runs_of
+from freshviews.spark.state.runs import Runs, is_running, runs_of
+from freshviews.spark.state.spark_files import files_at
+from freshviews.spark.state.stores.store import Store
 from freshviews.types.columns import arrow_type
 from freshviews.types.sorting import sorted_rows
 
@@ -42,7 +42,8 @@ class Status:
     """Per view: ``changed`` rows in total, ``bytes`` stored, and its ``rows``, which are absent if an older release
     began the view."""
     delivered: int
-    running: bool
+    running: bool | None
+    """None where the store has no locks, so it is not known."""
     error: str | None
     """The error that ended the last run; None if it was stopped or still runs."""
     waiting: dict[str, int]
@@ -56,13 +57,13 @@ class Status:
     ``failures``, how often it refused one."""
 
 
-def latest(root: Path) -> Manifest:
+def latest(store: Store) -> Manifest:
     """The last committed version of a checkpoint. Raises StoreError if there is none."""
-    manifests = Manifests(root)
+    manifests = Manifests(store)
     while True:
         versions = manifests.versions()
         if not versions:
-            raise StoreError(f"{root} has no version yet; run the pipeline first")
+            raise StoreError(f"{store.address} has no version yet; run the pipeline first")
         try:
             return manifests.read(versions[-1])
         except StoreError:
@@ -80,7 +81,7 @@ def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
     raise CatalogError(unknown("view", view, found))
 
 
-def contents(root: Path, manifest: Manifest, view: str) -> pa.Table:
+def contents(store: Store, manifest: Manifest, view: str) -> pa.Table:
     """The contents of a view at a version. Loads its cells, so the cost grows with the state.
 
     They are in the order of the view's ORDER BY if it shows the columns of the order, or one database holds the view.
@@ -91,7 +92,7 @@ def contents(root: Path, manifest: Manifest, view: str) -> pa.Table:
     stages = {MERGE: layout.merge_statements} if output.stage == "merge" else dict(enumerate(layout.statements))
     parts = []
     for number, statements in stages.items():
-        cell = load_cell(root, manifest.cells.get(str(number), EMPTY), statements)
+        cell = load_cell(store, manifest.cells.get(str(number), EMPTY), statements)
         try:
             parts += [cell.database.view(part).to_arrow() for part in output.views if part in cell.database.views]
         finally:
@@ -104,22 +105,22 @@ def contents(root: Path, manifest: Manifest, view: str) -> pa.Table:
     return rows.take(sorted_rows([*keys, *((column, False, False) for column in rows.columns)]))
 
 
-def changes(root: Path, manifest: Manifest, view: str) -> pa.Table | None:
+def changes(store: Store, manifest: Manifest, view: str) -> pa.Table | None:
     """The change of a view at a version: its columns and ``_multiplicity``; None if nothing changed."""
-    return read_change(root, manifest.changes.get(view, []))
+    return read_change(store, manifest.changes.get(view, []))
 
 
-def status(root: Path, definition: Definition | None = None) -> Status:
+def status(store: Store, definition: Definition | None = None) -> Status:
     """The status of a checkpoint's pipeline; ``definition`` says where its files come from.
 
     Raises StoreError if it has no version yet.
     """
     # Read in this order: a version committed meanwhile makes the counts older than the state, which is safe.
-    delivered = _delivered(root)
-    running = is_running(root)
-    error = last_error(root)
-    runs = runs_of(root)
-    manifest = latest(root)
+    delivered = _delivered(store)
+    running = is_running(store)
+    error = last_error(store)
+    runs = runs_of(store)
+    manifest = latest(store)
     totals = manifest.totals
     return Status(
         manifest.version,
@@ -145,7 +146,7 @@ def status(root: Path, definition: Definition | None = None) -> Status:
         delivered,
         running,
         error,
-        _waiting(root, manifest, definition),
+        _waiting(store, manifest, definition),
         definition.parted(manifest.views)[1] if definition is not None else (),
         runs.starts,
         _sinks(manifest, delivered, definition, runs),
@@ -162,40 +163,27 @@ def _sinks(manifest: Manifest, delivered: int, definition: Definition | None, ru
     }
 
 
-def _waiting(root: Path, manifest: Manifest, definition: Definition | None) -> dict[str, int]:
-    found = {}
-    for table in definition.tables if definition is not None else ():
-        if manifest.sources is not None and table.name in manifest.sources:
-            count = waiting(root, manifest.sources.index(table.name), table)
-            if count is not None:
-                found[table.name] = count
-    return found
+def _waiting(store: Store, manifest: Manifest, definition: Definition | None) -> dict[str, int]:
+    streaming = manifest.sources or []
+    tables = [table for table in definition.tables if table.name in streaming] if definition is not None else []
+    if not tables:
+        return {}
+    with files_at(store, manifest.spark) as folder:
+        found = {table.name: waiting(folder, streaming.index(table.name), table) for table in tables}
+    return {name: count for name, count in found.items() if count is not None}
 
 
-def is_running(root: Path) -> bool:
-    """True if a process holds the checkpoint's lock. Takes the lock for an instant, which ``lock`` tolerates."""
-    path = root / "lock"
-    if not path.exists():
-        return False
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False
-
-
-def last_error(root: Path) -> str | None:
+def last_error(store: Store) -> str | None:
     """The error that ended the last run."""
     try:
-        return (root / "error").read_text() or None
+        return store.read("error").decode() or None
     except FileNotFoundError:
         return None
 
 
-def _delivered(root: Path) -> int:
+def _delivered(store: Store) -> int:
     try:
-        return int((root / "delivered").read_text())
+        return int(store.read("delivered"))
     except FileNotFoundError:
         return 0
 

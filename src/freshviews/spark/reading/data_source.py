@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -25,8 +24,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.errors import FreshviewsError
 from freshviews.spark.reading import contents as reading
-from freshviews.spark.state.checkpoint import checkpoint_path
 from freshviews.spark.state.manifest import Manifests
+from freshviews.spark.state.stores.addresses import store_of
 
 VERSION = "_version"
 
@@ -47,31 +46,31 @@ class ViewSource(DataSource):
         return from_arrow_schema(self._columns())
 
     def reader(self, schema: T.StructType) -> DataSourceReader:
-        root, view = self._place()
+        address, view = self._place()
         version = self.options.get("version")
-        return _Contents(root, view, int(version) if version else reading.latest(root).version)
+        return _Contents(address, view, int(version) if version else reading.latest(store_of(address)).version)
 
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:
-        root, view = self._place()
+        address, view = self._place()
         if VERSION not in schema.fieldNames():
             raise FreshviewsError(
                 "a stream is one of changes, which have two more columns; add option('changes', 'true')"
             )
-        return _Changes(root, view)
+        return _Changes(address, view)
 
     def _columns(self) -> pa.Schema:
         """Spark asks for the schema without saying whether it reads a stream, so an option says so."""
-        root, view = self._place()
-        schema = reading.view_schema(reading.latest(root), view)[1]
+        address, view = self._place()
+        schema = reading.view_schema(reading.latest(store_of(address)), view)[1]
         if self.options.get("changes", "false").lower() == "true":
             return _with_changes(schema)
         return schema
 
-    def _place(self) -> tuple[Path, str]:
+    def _place(self) -> tuple[str, str]:
         for name in ("checkpoint", "view"):
             if name not in self.options:
                 raise FreshviewsError(f"the format freshviews needs option('{name}', ...)")
-        return checkpoint_path(self.options["checkpoint"]), self.options["view"]
+        return store_of(self.options["checkpoint"]).address, self.options["view"]
 
 
 def _with_changes(schema: pa.Schema) -> pa.Schema:
@@ -88,8 +87,8 @@ class _Range(InputPartition):
 
 
 class _Contents(DataSourceReader):
-    def __init__(self, root: Path, view: str, version: int) -> None:
-        self._root = root
+    def __init__(self, address: str, view: str, version: int) -> None:
+        self._address = address
         self._view = view
         self._version = version
 
@@ -98,23 +97,23 @@ class _Contents(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Range)
-        manifest = Manifests(self._root).read(partition.end)
-        yield from reading.contents(self._root, manifest, self._view).to_batches()
+        manifest = Manifests(store_of(self._address)).read(partition.end)
+        yield from reading.contents(store_of(self._address), manifest, self._view).to_batches()
 
 
 class _Changes(DataSourceStreamReader):
-    def __init__(self, root: Path, view: str) -> None:
-        self._root = root
+    def __init__(self, address: str, view: str) -> None:
+        self._address = address
         self._view = view
 
     def initialOffset(self) -> dict[str, int]:
         return {"version": 0}
 
     def latestOffset(self) -> dict[str, int]:
-        return {"version": reading.latest(self._root).version}
+        return {"version": reading.latest(store_of(self._address)).version}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        manifests = Manifests(self._root)
+        manifests = Manifests(store_of(self._address))
         kept = manifests.versions()
         first, last = start["version"], end["version"]
         if first == last:
@@ -128,9 +127,9 @@ class _Changes(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Range)
-        manifests = Manifests(self._root)
+        manifests = Manifests(store_of(self._address))
         if partition.whole:
-            found = reading.contents(self._root, manifests.read(partition.end), self._view)
+            found = reading.contents(store_of(self._address), manifests.read(partition.end), self._view)
             yield from _versioned(found, [1] * found.num_rows, partition.end)
             return
         for version in range(partition.start + 1, partition.end + 1):
@@ -138,7 +137,7 @@ class _Changes(DataSourceStreamReader):
             if self._view.lower() not in (name.lower() for name in manifest.views):
                 continue
             name, _ = reading.view_schema(manifest, self._view)
-            change = reading.changes(self._root, manifest, name)
+            change = reading.changes(store_of(self._address), manifest, name)
             if change is not None:
                 yield from _versioned(change.drop_columns([MULTIPLICITY]), change.column(MULTIPLICITY), version)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -18,12 +17,13 @@ from freshviews.spark.reading.plain_rows import selected
 from freshviews.spark.reading.plain_select import NotPlain, parsed
 from freshviews.spark.settings import need_spark, spark_home, sql_settings_of
 from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.state.stores.store import Store
 
 _FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(\w+)", re.DOTALL)
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 
 
-def select(root: Path, sql: str) -> pa.Table:
+def select(store: Store, sql: str) -> pa.Table:
     """Return the result of a SELECT. Only the views that it names are loaded.
 
     Raises StoreError if there is no version yet, SqlError if the SELECT is refused, NoSpark if it is not plain
@@ -33,18 +33,18 @@ def select(root: Path, sql: str) -> pa.Table:
     word = found.group(1).upper() if found is not None else ""
     if word not in _QUERIES:
         raise SqlError(f"a SELECT over the views is accepted, not {word or 'an empty text'}")
-    manifest = latest(root)
+    manifest = latest(store)
     try:
-        return plainly_selected(root, manifest, sql)
+        return plainly_selected(store, manifest, sql)
     except NotPlain:
         pass
     need_spark()
     from freshviews.spark.reading.spark_select import select_on_spark
 
-    return select_on_spark(root, manifest, sql)
+    return select_on_spark(store, manifest, sql)
 
 
-def plainly_selected(root: Path, manifest: Manifest, sql: str) -> pa.Table:
+def plainly_selected(store: Store, manifest: Manifest, sql: str) -> pa.Table:
     """The result of a plain SELECT at a version, without Spark. Raises NotPlain for others."""
     query = parsed(sql)
     view = next((name for name in manifest.views if name.lower() == query.view.lower()), None)
@@ -55,6 +55,6 @@ def plainly_selected(root: Path, manifest: Manifest, sql: str) -> pa.Table:
     try:
         # Whether it is plain is seen without the rows, which are loaded after that.
         selected(query, view, pa.Table.from_batches([], view_schema(manifest, view)[1]))
-        return selected(query, view, contents(root, manifest, view))
+        return selected(query, view, contents(store, manifest, view))
     except RecursionError as error:
         raise NotPlain from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -12,9 +11,10 @@ from freshviews.errors import SqlError
 from freshviews.spark.reading.contents import contents
 from freshviews.spark.session import start_session
 from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.state.stores.store import Store
 
 
-def select_on_spark(root: Path, manifest: Manifest, sql: str) -> pa.Table:
+def select_on_spark(store: Store, manifest: Manifest, sql: str) -> pa.Table:
     """The result of a SELECT at a version. Only the views that it names are loaded. Starts Spark, and ends it.
 
     Raises SqlError if Spark refuses the SELECT.
@@ -24,7 +24,7 @@ def select_on_spark(root: Path, manifest: Manifest, sql: str) -> pa.Table:
     try:
         for view in manifest.views:
             if view.lower() in words:
-                spark.createDataFrame(contents(root, manifest, view)).createOrReplaceTempView(view)
+                spark.createDataFrame(contents(store, manifest, view)).createOrReplaceTempView(view)
         return spark.sql(sql).toArrow()
     except PySparkException as error:
         message = (str(error).strip().splitlines() or ["the query failed"])[0]

@@ -8,8 +8,8 @@
 
 The image holds strings, tables and views in their memory layout and is mapped, so loading a cell costs the length of
 its log. Every version appends one segment to the log. When ``FAN_IN`` segments of a level have gathered, beyond those
-that a lagging worker may need, the oldest are merged into one of the next level. So a version writes its change and,
-amortised, a logarithm of it.
+that a lagging worker may need, the oldest are merged into one of the next level, which is in the object of the new
+segment. So a version writes one object: its change and, amortised, a logarithm of it.
 
 When the log has as many rows as the image, a child of the worker writes a new image from the memory it inherits, while
 versions continue. The image is ``pending`` until it is whole, which its name shows (see
@@ -26,7 +26,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -35,8 +34,10 @@ from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.engine.database import Database
 from freshviews.kernel.beside import wait_always
-from freshviews.spark.state.arrow_files import ArrowWriter, read_all
+from freshviews.spark.state.bundle import Bundle, object_of, read_all
 from freshviews.spark.state.cell_image import Entry, begun, is_given_up, settled
+from freshviews.spark.state.image_files import image_folder
+from freshviews.spark.state.stores.store import Store
 from freshviews.sql import Statement
 from freshviews.types.columns import arrow_type
 
@@ -72,41 +73,41 @@ def changes_schema(table: TableDef) -> pa.Schema:
     return pa.schema([*fields, pa.field(MULTIPLICITY, pa.int64())])
 
 
-def loaded(root: Path, number: str, entry: Entry, statements: tuple[Statement, ...]) -> Cell:
+def loaded(store: Store, number: str, entry: Entry, statements: tuple[Statement, ...]) -> Cell:
     """The cell at the version that an entry names, from memory or from its files.
 
     It is removed from memory; ``keep`` puts it back when its state is known to be good.
     """
-    cell = _CELLS.pop((str(root), number), None)
+    cell = _CELLS.pop((store.address, number), None)
     if cell is not None and cell.statements == statements:
         missing = segments_after(entry, cell.token)
         if missing is not None:
-            _apply(root, cell, missing)
+            _apply(store, cell, missing)
             cell.token = entry["token"]
             return cell
     if cell is not None:
         cell.database.close()
-    return load_cell(root, entry, statements)
+    return load_cell(store, entry, statements)
 
 
-def load_cell(root: Path, entry: Entry, statements: tuple[Statement, ...]) -> Cell:
+def load_cell(store: Store, entry: Entry, statements: tuple[Statement, ...]) -> Cell:
     """Load the cell at the version that an entry names. Costs the length of its log if the statements are unchanged."""
     wait_always()
-    entry = settled(root, entry)
+    entry = settled(store, entry)
     if entry["image"] is None:
         # The other cores have other cells.
         database = Database(threads=1)
         database.define(statements)
     else:
-        database = Database.from_image(root / entry["image"]["folder"], statements, threads=1)
+        database = Database.from_image(image_folder(store, entry["image"]["folder"]), statements, threads=1)
     cell = Cell(database, entry["token"], statements)
-    _apply(root, cell, entry["log"])
+    _apply(store, cell, entry["log"])
     return cell
 
 
-def keep(root: Path, number: str, cell: Cell) -> None:
+def keep(store: Store, number: str, cell: Cell) -> None:
     """Keep a loaded cell for the next version."""
-    _CELLS[(str(root), number)] = cell
+    _CELLS[(store.address, number)] = cell
 
 
 def segments_after(entry: Entry, token: str) -> list[Any] | None:
@@ -121,49 +122,53 @@ def segments_after(entry: Entry, token: str) -> list[Any] | None:
     return None
 
 
-def _apply(root: Path, cell: Cell, segments: list[Any]) -> None:
+def _apply(store: Store, cell: Cell, segments: list[Any]) -> None:
     """Apply segments as one batch: their sum counts, and it was valid at the version they lead to."""
     if not segments:
         return
     with cell.database.batch() as batch:
         for name in cell.tables:
             files = [segment["files"][name] for segment in segments if name in segment["files"]]
-            rows = read_all(root, files)
+            rows = read_all(store, files)
             if rows is not None and rows.num_rows:
                 batch.apply(name, rows)
 
 
 class Segment:
-    """Signed rows for the log of a cell, in files by table, written as they arrive; ``rows`` counts them."""
+    """Signed rows for the log of a cell, written to one object as they arrive; ``rows`` counts those of the version."""
 
-    def __init__(self, root: Path, number: str) -> None:
+    def __init__(self, store: Store, number: str) -> None:
         self.rows = 0
-        self._root = root
-        self._folder = f"state/{number}"
-        self._files: dict[str, ArrowWriter] = {}
+        self._bundle = Bundle(store, f"state/{number}")
 
     def add(self, table: str, rows: pa.RecordBatch) -> None:
         """Add rows of a table."""
-        if not rows.num_rows:
-            return
-        if table not in self._files:
-            self._files[table] = ArrowWriter(self._root, self._folder, table, rows.schema)
-        self._files[table].write(rows)
-        self.rows += rows.num_rows
+        if rows.num_rows:
+            self._bundle.add(table, rows.schema, [rows])
+            self.rows += rows.num_rows
+
+    def add_merged(self, table: str, level: int, rows: pa.Table) -> str:
+        """Add the rows of a table in older segments that become one of a level; return the name of the section."""
+        section = f"{table} {level}"
+        self._bundle.add(section, rows.schema, rows.combine_chunks().to_batches())
+        return section
 
     def finish(self) -> dict[str, str]:
-        """The finished and synced files, by table."""
-        return {table: writer.finish() for table, writer in self._files.items()}
+        """Begin to make the object durable; return what its sections are named in a manifest."""
+        return self._bundle.finish()
+
+    def wait(self) -> None:
+        """Wait until it is durable. Raises OSError."""
+        self._bundle.wait()
 
     def discard(self) -> None:
-        """Delete the files."""
-        for writer in self._files.values():
-            writer.discard()
+        """Forget it."""
+        self._bundle.discard()
 
 
-def segment_of(root: Path, number: str, changes: Mapping[str, pa.Table]) -> Segment:
+def segment_of(store: Store, number: str, changes: Mapping[str, pa.Table]) -> Segment:
     """A segment of the given changes."""
-    segment = Segment(root, number)
+    segment = Segment(store, number)
     for table, rows in changes.items():
         for batch in rows.to_batches():
             segment.add(table, batch)
@@ -171,25 +176,36 @@ def segment_of(root: Path, number: str, changes: Mapping[str, pa.Table]) -> Segm
 
 
 def appended(
-    root: Path, number: str, entry: Entry, cell: Cell, segment: Segment, token: str, *, log_only: bool = False
+    store: Store, number: str, entry: Entry, cell: Cell, segment: Segment, token: str, *, log_only: bool = False
 ) -> Entry:
-    """The entry after a change whose files are finished. The cell must have applied the change.
+    """The entry after a change, whose rows are in ``segment``; it counts after ``segment.wait``. The cell must have
+    applied the change.
 
     ``log_only``: append to the log and change nothing else.
     """
-    files = segment.finish()
-    if not files:
+    if not segment.rows:
         return entry
-    log = [*entry["log"], {"token": token, "level": 0, "rows": segment.rows, "files": files}]
+    after = entry if log_only else settled(store, entry)
+    new = {"token": token, "level": 0, "rows": segment.rows, "sections": {name: name for name in cell.tables}}
+    log = [*after["log"], new]
+    if not log_only:
+        log = _merged(store, segment, after, log)
+    names = segment.finish()
+    after = {**after, "token": token, "log": [_named(part, names) for part in log]}
     if log_only:
-        return {**entry, "token": token, "log": log}
-    after = settled(root, {**entry, "token": token, "log": log})
+        return after
     pending = after.get("pending")
-    # The file system's clock may differ from this machine's.
-    now = (root / next(iter(files.values()))).stat().st_mtime
-    if pending is None or is_given_up(root, pending, now):
-        after = {**after, "pending": begun(root, number, after, cell.database)}
-    return {**after, "log": _merged(root, number, after)}
+    if pending is None or is_given_up(store, pending, object_of(next(iter(names.values())))):
+        after = {**after, "pending": begun(store, number, after, cell.database)}
+    return after
+
+
+def _named(part: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """A segment of the log; of one in the new object, sections have names now."""
+    if "sections" not in part:
+        return dict(part)
+    files = {table: names[section] for table, section in part["sections"].items() if section in names}
+    return {"token": part["token"], "level": part["level"], "rows": part["rows"], "files": files}
 
 
 def from_image(entry: Entry, image: Mapping[str, Any]) -> Entry:
@@ -199,36 +215,37 @@ def from_image(entry: Entry, image: Mapping[str, Any]) -> Entry:
     return {"token": entry["token"], "image": dict(image), "log": log}
 
 
-def _merged(root: Path, number: str, entry: Entry) -> list[Any]:
-    """Merge the oldest ``FAN_IN`` segments of a level where twice as many have gathered.
+def _merged(store: Store, segment: Segment, entry: Entry, log: list[Any]) -> list[Any]:
+    """Merge the oldest ``FAN_IN`` segments of a level where twice as many have gathered, into the object of a segment.
 
-    Segments up to a pending image are not merged: they are dropped soon, and no segment may reach beyond the image.
+    So none of the new object is read here. Segments up to a pending image are not merged: they are dropped soon, and no
+    segment may reach beyond the image.
     """
-    tokens = [segment["token"] for segment in entry["log"]]
+    tokens = [part["token"] for part in log]
     pending = entry.get("pending")
     first = tokens.index(pending["token"]) + 1 if pending is not None else 0
-    before, log = entry["log"][:first], entry["log"][first:]
+    before, log = log[:first], log[first:]
     level = 0
-    while any(segment["level"] >= level for segment in log):
-        here = [segment for segment in log if segment["level"] == level]
+    while any(part["level"] >= level for part in log):
+        here = [part for part in log if part["level"] == level]
         if len(here) >= 2 * FAN_IN:
             at = log.index(here[0])
-            log = [*log[:at], _one_of(root, number, here[:FAN_IN]), *log[at + FAN_IN :]]
+            log = [*log[:at], _one_of(store, segment, here[:FAN_IN]), *log[at + FAN_IN :]]
         level += 1
     return [*before, *log]
 
 
-def _one_of(root: Path, number: str, segments: Sequence[Any]) -> dict[str, Any]:
+def _one_of(store: Store, segment: Segment, parts: Sequence[Any]) -> dict[str, Any]:
     """Merge segments of a level into one of the next."""
-    names = dict.fromkeys(name for segment in segments for name in segment["files"])
-    changes: dict[str, pa.Table] = {}
-    for name in names:
-        rows = read_all(root, [segment["files"][name] for segment in segments if name in segment["files"]])
+    level = parts[0]["level"] + 1
+    sections: dict[str, str] = {}
+    for table in dict.fromkeys(table for part in parts for table in part["files"]):
+        rows = read_all(store, [part["files"][table] for part in parts if table in part["files"]])
         assert rows is not None
-        changes[name] = rows.combine_chunks()
+        sections[table] = segment.add_merged(table, level, rows)
     return {
-        "token": segments[-1]["token"],
-        "level": segments[0]["level"] + 1,
-        "rows": sum(segment["rows"] for segment in segments),
-        "files": segment_of(root, number, changes).finish(),
+        "token": parts[-1]["token"],
+        "level": level,
+        "rows": sum(part["rows"] for part in parts),
+        "sections": sections,
     }

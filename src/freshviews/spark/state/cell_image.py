@@ -6,14 +6,14 @@ import logging
 import os
 import uuid
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from freshviews.engine.database import Database
 from freshviews.errors import StoreError
 from freshviews.kernel.image import compile_writer
 from freshviews.spark.state.child_process import can_fork, in_child
-from freshviews.store.files import TEMPORARY
+from freshviews.spark.state.image_files import Writing, is_whole
+from freshviews.spark.state.stores.store import Store
 
 _LOGGER = logging.getLogger("freshviews")
 
@@ -33,38 +33,45 @@ def new_image(number: str) -> str:
     return f"state/{number}/{IMAGE}{uuid.uuid4().hex}"
 
 
-def begun(root: Path, number: str, entry: Entry, database: Database) -> dict[str, Any] | None:
+def begun(store: Store, number: str, entry: Entry, database: Database) -> dict[str, Any] | None:
     """Begin an image of a cell in its current state, if one is due."""
     image = entry["image"]
     if sum(part["rows"] for part in entry["log"]) <= max(SMALLEST_IMAGE, image["rows"] if image else 0):
         return None
     name = new_image(number)
-    folder = root / name
-    # The folder exists before the child starts, as its first sign of life.
-    folder.with_name(folder.name + TEMPORARY).mkdir(parents=True)
+    writing = Writing(store, name)
     if can_fork():
         compile_writer()
 
     def write() -> None:
-        database.write_image(folder)
+        database.write_image(writing.folder)
 
     def ended(code: int) -> None:
-        if code != 0:
-            _LOGGER.warning("%s was not finished (exit code %d); the log grows until another one is", folder, code)
+        try:
+            if code != 0:
+                raise StoreError(f"{writing.folder} was not finished (exit code {code})")
+            writing.finish()
+        except (StoreError, OSError) as error:
+            _LOGGER.warning("%s; the log grows until another image is written", error)
+        finally:
+            writing.end()
 
     if not in_child(write, ended):
         try:
             write()
-        except StoreError as error:
+            writing.finish()
+        except (StoreError, OSError) as error:
             _LOGGER.warning("%s; the log grows until an image is written", error)
             return None
+        finally:
+            writing.end()
     return {"token": entry["token"], "folder": name, "rows": database.stored_rows}
 
 
-def settled(root: Path, entry: Entry) -> Entry:
+def settled(store: Store, entry: Entry) -> Entry:
     """The entry with the pending image as its image, if that is whole now."""
     pending = entry.get("pending")
-    if pending is None or not (root / pending["folder"]).exists():
+    if pending is None or not is_whole(store, pending["folder"]):
         return entry
     log = entry["log"]
     known = next((i for i, segment in enumerate(log, 1) if segment["token"] == pending["token"]), None)
@@ -73,13 +80,12 @@ def settled(root: Path, entry: Entry) -> Entry:
     return {**entry, "image": pending, "pending": None, "log": log[known:]}
 
 
-def is_given_up(root: Path, pending: Mapping[str, Any], now: float) -> bool:
-    """True if an unfinished image has not been written to for ``STALLED`` seconds."""
-    folder = root / pending["folder"]
-    aside = folder.with_name(folder.name + TEMPORARY)
-    try:
-        latest = max(path.stat().st_mtime for path in (aside, *aside.iterdir()))
-    except FileNotFoundError:
-        # Renamed between two checks, or deleted.
-        return not folder.exists()
-    return bool(latest < now - STALLED)
+def is_given_up(store: Store, pending: Mapping[str, Any], written: str) -> bool:
+    """True if an unfinished image has not been written to in the ``STALLED`` seconds before the object ``written``.
+
+    Both times are of the store, whose clock may differ from this machine's.
+    """
+    name = pending["folder"]
+    latest = max((one.modified for one in store.list(name)), default=0.0)
+    now = max((one.modified for one in store.list(written)), default=0.0)
+    return latest < now - STALLED and not is_whole(store, name)

@@ -1,10 +1,10 @@
-"""The folder of a checkpoint: its lock, which pipelines may continue it, and the collection of unneeded files.
+"""A checkpoint in a store: its lock, which pipelines may continue it, and the collection of unneeded objects.
 
 ::
 
     <checkpoint>/spark/      Spark's own: offsets of the sources, numbers of micro-batches
-    <checkpoint>/manifest/   a file per version
-    <checkpoint>/state/  changes/  contents/  bad/    files that manifests name
+    <checkpoint>/manifest/   an object per version
+    <checkpoint>/state/  changes/  bad/    objects that manifests name
     <checkpoint>/delivered   the last version that went to the sinks
     <checkpoint>/runs        how often it was started, and what sinks refused
     <checkpoint>/lock        held by the process that runs the pipeline
@@ -12,17 +12,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import time
+import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from freshviews.errors import StoreError
 from freshviews.spark.definition import Definition, tables_of, views_of
-from freshviews.spark.state.cell_image import IMAGE
+from freshviews.spark.state.image_files import image_of
 from freshviews.spark.state.manifest import Manifest, Manifests
-from freshviews.store.files import TEMPORARY
+from freshviews.spark.state.stores.store import Store
 
 KEEP_VERSIONS = 200
 """Versions whose changes are kept, for readers of the change stream."""
@@ -33,52 +34,71 @@ READ_SECONDS = 60.0
 ORPHAN_SECONDS = 3600.0
 """Age, in seconds, at which a file that no manifest names belongs to no running try."""
 
-_FOLDERS = ("state", "changes", "contents", "bad")
+_FOLDERS = ("state", "changes", "bad")
 
 
 class CheckpointError(StoreError):
     """The checkpoint cannot be continued; the message says what to do."""
 
 
-def checkpoint_path(name: str) -> Path:
-    """The folder of a checkpoint. Raises CheckpointError if it is no path of a file system."""
-    plain = name.removeprefix("file://") if name.startswith("file://") else name.removeprefix("file:")
-    if "://" in plain:
-        raise CheckpointError(
-            f"checkpoint {name}: a folder that all workers see under the same path is accepted (a local one in "
-            "local mode, a shared one on a cluster), not an object store"
-        )
-    return Path(plain).absolute()
+def cannot_write(store: Store, error: OSError) -> str:
+    """The user's error if a checkpoint cannot be written, for example because a disk is full."""
+    remedy = "free some space there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "correct the cause"
+    return f"{store.address} cannot be written: {error}; committed versions are safe: {remedy}, then start again"
 
 
-def cannot_write(root: Path, error: OSError) -> str:
-    """The user's error if the folder of a checkpoint cannot be written, for example because a disk is full."""
-    return f"{root} cannot be written: {error}; committed versions are safe: free some space there, then start again"
+def check_store(store: Store) -> None:
+    """Check that a store can be written, and decides between two that write the same object. Raises CheckpointError.
 
-
-def spark_query(root: Path) -> str | None:
-    """The id of Spark's streaming query in a checkpoint; None if there is none."""
+    A folder decides: a link to an existing name is an error on every file system that has links.
+    """
+    name = f"probe/{uuid.uuid4().hex}"
     try:
-        return str(json.loads((root / "spark" / "metadata").read_text())["id"])
+        if store.is_local:
+            store.write(name, b"first")
+            store.delete([name])
+            return
+        store.write_if_absent(name, b"first")
+        try:
+            store.write_if_absent(name, b"second")
+        except FileExistsError:
+            return
+        finally:
+            store.delete([name])
+    except OSError as error:
+        raise CheckpointError(
+            f"the checkpoint {store.address} cannot be written: {error.strerror or error}; free some space, give it "
+            "the right owner or credentials, or name another place with --checkpoint"
+        ) from error
+    raise CheckpointError(
+        f"the checkpoint {store.address} cannot be used: the server overwrites an object although the request says "
+        "If-None-Match, so of two pipelines neither would notice the other; a server with conditional puts is needed"
+    )
+
+
+def spark_query(folder: Path) -> str | None:
+    """The id of the streaming query in a folder of Spark's own files; None if there is none."""
+    try:
+        return str(json.loads((folder / "metadata").read_text())["id"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError) as error:
-        raise CheckpointError(f"{root / 'spark' / 'metadata'} cannot be read: {error}") from None
+        raise CheckpointError(f"{folder / 'metadata'} cannot be read: {error}") from None
 
 
-def check_query(root: Path, manifest: Manifest) -> None:
+def check_query(folder: Path, manifest: Manifest) -> None:
     """Refuse a checkpoint whose versions were made with another Spark query than its Spark part has."""
     if manifest.query is None:
         return
-    found = spark_query(root)
+    found = spark_query(folder)
     if found is None:
         raise CheckpointError(
-            f"{root / 'spark'} is gone, so nobody knows which input is in version {manifest.version}; put it back, "
+            f"{folder} is gone, so nobody knows which input is in version {manifest.version}; put it back, "
             "or begin with a new checkpoint, which reads all input again"
         )
     if found != manifest.query:
         raise CheckpointError(
-            f"{root / 'spark'} is of another streaming query than the versions beside it; put the right one back, "
+            f"{folder} is of another streaming query than the versions beside it; put the right one back, "
             "or begin with a new checkpoint, which reads all input again"
         )
 
@@ -116,21 +136,20 @@ def _short(sql: str) -> str:
 
 
 def collect(
-    root: Path,
+    store: Store,
     manifests: Manifests,
     versions: int = KEEP_VERSIONS,
     states: int = KEEP_STATES,
     orphan_seconds: float = ORPHAN_SECONDS,
 ) -> int:
-    """Delete manifests but the last ``versions``, and files that no remaining manifest needs; return the number of
-    files deleted.
+    """Delete manifests but the last ``versions``, and objects that no remaining manifest needs; return the number of
+    objects deleted.
 
-    A file that no manifest names may belong to a version in progress, so only old ones are deleted. A file whose
+    An object that no manifest names may belong to a version in progress, so only old ones are deleted. An object whose
     versions have no state any more is deleted at once.
     """
     kept = manifests.versions()
-    for version in kept[:-versions]:
-        (manifests.folder / f"{version:012d}.json").unlink(missing_ok=True)
+    manifests.delete(kept[:-versions])
     kept = kept[-versions:]
     needed: set[str] = set()
     named: set[str] = set()
@@ -141,22 +160,16 @@ def collect(
         with_state = place >= len(kept) - states or manifest.time > now - READ_SECONDS
         needed |= manifest.files() if with_state else manifest.files() - manifest.state_files()
     old = now - orphan_seconds
-    gone = 0
+    gone = []
     for folder in _FOLDERS:
-        for path in list((root / folder).rglob("*")):
-            names = _names(root, path)
-            with suppress(FileNotFoundError):  # a child that writes an image renames it
-                if path.is_file() and not names & needed and (names & named or path.stat().st_mtime < old):
-                    path.unlink()
-                    gone += 1
-    for path in (root / "state").glob(f"*/{IMAGE}*"):
-        with suppress(OSError):  # not empty
-            if str(path.relative_to(root)) not in needed and path.stat().st_mtime < old:
-                path.rmdir()
-    return gone
+        for found in store.list(f"{folder}/"):
+            names = _names(found.name)
+            if not names & needed and (names & named or found.modified < old):
+                gone.append(found.name)
+    store.delete(gone)
+    return len(gone)
 
 
-def _names(root: Path, path: Path) -> set[str]:
-    """The names by which a manifest may refer to a file: its own, and that of the image that contains it."""
-    folder = path.parent.relative_to(root)
-    return {str(path.relative_to(root)), str(folder), str(folder).removesuffix(TEMPORARY)}
+def _names(name: str) -> set[str]:
+    """The names by which a manifest may refer to an object: its own, and that of the image that it is of."""
+    return {name, image_of(name), image_of(name.rpartition("/")[0])}

@@ -1,24 +1,23 @@
 """Manifests: one small file per version, which names all state and output of that version.
 
-A version is committed exactly if its manifest exists. A manifest is written to a temporary file, synced, and linked to
-its name. A link to an existing name fails, so of two processes one commits the version and the other gets
-VersionExists.
+A version is committed exactly if its manifest exists. A manifest is written only if none of that name exists, so of two
+processes one commits the version and the other gets VersionExists.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import uuid
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from freshviews.errors import StoreError
 from freshviews.spark.crash_points import reach
-from freshviews.store.files import sync_directory
+from freshviews.spark.state.bundle import object_of
+from freshviews.spark.state.stores.store import Store
 
-FORMAT = 3
+FORMAT = 4
+_FOLDER = "manifest/"
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,9 @@ class Manifest:
     tables and views. ``changes[view]``: files of the view's change at this version. ``contents[view]``: its contents by
     part, if its sink needs them; ``anew``: the parts that are new. ``bad[table]``: rows set aside. ``rows``: input rows
     per table. ``changed``: rows of each view's change. ``arrived``: when the newest input arrived, if known.
-    ``stored``: rows of each view, absent where an older release began the view. ``totals``: counts since the
-    beginning. File names are relative to the checkpoint.
+    ``stored``: rows of each view, absent where an older release began the view. ``spark``: objects with Spark's own
+    files (``state.spark_files``). ``totals``: counts since the
+    beginning. Files are objects of the checkpoint's store, and sections of such (``state.bundle``).
     """
 
     version: int
@@ -58,6 +58,7 @@ class Manifest:
     arrived: float | None = None
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
     stored: dict[str, int] = field(default_factory=dict)
+    spark: list[str] = field(default_factory=list)
 
     @property
     def lag(self) -> float:
@@ -66,16 +67,16 @@ class Manifest:
         return self.seconds if self.arrived is None else max(0.0, self.time - self.arrived)
 
     def files(self) -> set[str]:
-        """Every file, and folder of files, that the version names."""
+        """Every object, and folder of objects, that the version needs."""
         contents = [list(files.values()) for files in self.contents.values()]
         lists = [*self.changes.values(), *contents, *self.bad.values()]
-        return {name for names in lists for name in names} | self.state_files()
+        return {object_of(name) for names in lists for name in names} | self.state_files() | set(self.spark)
 
     def state_files(self) -> set[str]:
-        """Files of the cells' logs, and folders of their images."""
+        """Objects of the cells' logs, and folders of their images."""
         found: set[str] = set()
         for cell in self.cells.values():
-            found.update(name for segment in cell["log"] for name in segment["files"].values())
+            found.update(object_of(name) for segment in cell["log"] for name in segment["files"].values())
             found.update(image["folder"] for image in (cell["image"], cell.get("pending")) if image)
         return found
 
@@ -85,16 +86,15 @@ class VersionExists(StoreError):
 
 
 class Manifests:
-    """The manifests of a checkpoint, in ``<root>/manifest``."""
+    """The manifests in a store, objects in ``manifest``."""
 
-    def __init__(self, root: Path) -> None:
-        self.folder = root / "manifest"
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def versions(self) -> list[int]:
         """Committed versions that still exist, in order."""
-        if not self.folder.exists():
-            return []
-        return sorted(int(path.stem) for path in self.folder.glob("*.json") if path.stem.isdigit())
+        stems = (one.name.removeprefix(_FOLDER).removesuffix(".json") for one in self._store.list(_FOLDER))
+        return sorted(int(stem) for stem in stems if stem.isdigit())
 
     def latest(self) -> Manifest | None:
         """The last committed version; None before the first. Raises StoreError if it cannot be read."""
@@ -103,40 +103,34 @@ class Manifests:
 
     def read(self, version: int) -> Manifest:
         """A committed version. Raises StoreError if it is missing or not readable."""
-        path = self._path(version)
+        where = f"{self._store.address}/{_name(version)}"
         try:
-            found = json.loads(path.read_text())
+            found = json.loads(self._store.read(_name(version)))
         except FileNotFoundError:
-            raise StoreError(f"version {version} is not kept any more (or never was) in {self.folder}") from None
+            raise StoreError(
+                f"version {version} is not kept any more (or never was) in {self._store.address}"
+            ) from None
         except (OSError, ValueError) as error:
-            raise StoreError(f"{path} cannot be read: {error}") from None
+            raise StoreError(f"{where} cannot be read: {error}") from None
         if found.pop("format", None) != FORMAT:
-            raise StoreError(f"{path} is of another release of freshviews; begin with a new checkpoint")
+            raise StoreError(f"{where} is of another release of freshviews; begin with a new checkpoint")
         return Manifest(**found)
 
     def commit(self, manifest: Manifest) -> None:
         """Commit a version; it is durable when this returns. Raises VersionExists if it is committed already."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        aside = self.folder / f".{uuid.uuid4().hex}"
         text = json.dumps({"format": FORMAT, **asdict(manifest)}).encode()
         try:
-            with aside.open("wb") as file:
-                file.write(text[: len(text) // 2])
-                reach("manifest half written")
-                file.write(text[len(text) // 2 :])
-                file.flush()
-                os.fsync(file.fileno())
-            reach("manifest written")
-            try:
-                os.link(aside, self._path(manifest.version))
-            except FileExistsError:
-                raise VersionExists(
-                    f"version {manifest.version} was committed by another process: two pipelines run on one checkpoint"
-                ) from None
-        finally:
-            aside.unlink(missing_ok=True)
-        sync_directory(self.folder)
+            self._store.write_if_absent(_name(manifest.version), text)
+        except FileExistsError:
+            raise VersionExists(
+                f"version {manifest.version} was committed by another process: two pipelines run on one checkpoint"
+            ) from None
         reach("manifest in place")
 
-    def _path(self, version: int) -> Path:
-        return self.folder / f"{version:012d}.json"
+    def delete(self, versions: Iterable[int]) -> None:
+        """Forget versions."""
+        self._store.delete([_name(version) for version in versions])
+
+
+def _name(version: int) -> str:
+    return f"{_FOLDER}{version:012d}.json"

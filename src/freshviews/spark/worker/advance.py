@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,10 @@ import pyarrow.compute as pc
 from freshviews.engine.change import Change
 from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.spark.crash_points import reach
-from freshviews.spark.state.arrow_files import net, write_arrow
+from freshviews.spark.state.bundle import Bundle, net
 from freshviews.spark.state.cell import Cell, Segment, appended, keep, new_token
 from freshviews.spark.state.cell_image import Entry
+from freshviews.spark.state.stores.store import Store
 
 ViewChanges = dict[str, list[pa.Table]]
 """The changes of views, by name."""
@@ -59,28 +59,29 @@ def listening(cell: Cell, wanted: Wanted) -> Iterator[ViewChanges]:
 
 
 def advanced(
-    root: Path, number: str, entry: Entry, cell: Cell, segment: Segment, emitted: ViewChanges, wanted: Wanted
+    store: Store, number: str, entry: Entry, cell: Cell, segment: Segment, emitted: ViewChanges, wanted: Wanted
 ) -> dict[str, Any]:
     """Write the log, changes and contents of a cell that has applied ``segment``, and keep the cell in memory.
 
-    Returns the fields of the manifest: the new entry; files, rows and the sum of multiplicities of the change by view;
-    bytes by view and table.
+    That is one object for the log and one for the rest. Returns the fields of the manifest: the new entry; sections,
+    rows and the sum of multiplicities of the change by view; bytes by view and table.
     """
     reach("rows applied")
-    after = appended(root, number, entry, cell, segment, new_token(), log_only=wanted.log_only)
+    after = appended(store, number, entry, cell, segment, new_token(), log_only=wanted.log_only)
     reach("log written")
-    result = {"cell": number, "entry": after, **_written(root, number, cell, emitted, wanted)}
+    bundle = Bundle(store, "changes", f"{wanted.version}-{number}-")
+    result = {"cell": number, "entry": after, **_written(bundle, cell, emitted, wanted)}
+    segment.wait()
+    bundle.wait()
     reach("changes written")
     cell.token = after["token"]
-    keep(root, number, cell)
+    keep(store, number, cell)
     return result
 
 
-def _written(root: Path, number: str, cell: Cell, emitted: ViewChanges, wanted: Wanted) -> dict[str, Any]:
-    changes: dict[str, str] = {}
+def _written(bundle: Bundle, cell: Cell, emitted: ViewChanges, wanted: Wanted) -> dict[str, Any]:
     changed: dict[str, int] = {}
     net_rows: dict[str, int] = {}
-    contents: dict[str, str] = {}
     for name in wanted.views:
         view = cell.database.view(name)
         if name in wanted.new:
@@ -92,11 +93,17 @@ def _written(root: Path, number: str, cell: Cell, emitted: ViewChanges, wanted: 
         else:
             continue
         if found.num_rows:
-            stem = f"{wanted.version}-{number}"
-            changes[name] = write_arrow(root, f"changes/{name}", stem, found.schema, found.to_batches())
+            bundle.add(f"changes {name}", found.schema, found.to_batches())
             changed[name] = found.num_rows
             net_rows[name] = pc.sum(found.column(MULTIPLICITY)).as_py()
         if name in wanted.complete:
-            contents[name] = write_arrow(root, "contents", f"{name}-{number}", view.schema, view.to_batches())
+            bundle.add(f"contents {name}", view.schema, view.to_batches())
     sizes = {name: cell.database.bytes_of(name) for name in (*wanted.views, *cell.tables)}
-    return {"changes": changes, "changed": changed, "net": net_rows, "contents": contents, "sizes": sizes}
+    names = bundle.finish()
+    return {
+        "changes": {view: names[f"changes {view}"] for view in changed},
+        "changed": changed,
+        "net": net_rows,
+        "contents": {view: names[f"contents {view}"] for view in wanted.complete if f"contents {view}" in names},
+        "sizes": sizes,
+    }

@@ -14,17 +14,19 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from freshviews.catalog.definitions import TableDef
-from freshviews.errors import FreshviewsError
+from freshviews.errors import FreshviewsError, StoreError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.state.cell import Cell, Segment, keep, load_cell, loaded
 from freshviews.spark.state.cell_image import Entry, new_image
 from freshviews.spark.state.checkpoint import cannot_write
+from freshviews.spark.state.image_files import Writing
+from freshviews.spark.state.probe import prove
+from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.spark.worker.ahead import Ahead, Arriving, growing_feeds
 from freshviews.spark.worker.intake import Feed, Intake, Refusal, bad_rows, take_in
@@ -39,13 +41,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Task:
-    """A version to make. ``entries[n]``: the state of cell n before it. ``statements[n]``: the statements that create
-    its engine.
+    """A version to make, in the checkpoint at ``address``. ``entries[n]``: the state of cell n before it.
+    ``statements[n]``: the statements that create its engine. ``run``: what a process proves (``state.probe``).
 
     ``whole``: cells without rows run too, because their views or snapshots change.
     """
 
-    root: str
+    address: str
+    run: str
     statements: tuple[tuple[Statement, ...], ...]
     feeds: tuple[Feed, ...]
     entries: tuple[Entry, ...]
@@ -55,6 +58,10 @@ class Task:
 
 def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Take a partition through its cells; each yields a row of JSON, also if it refuses."""
+    proof = _proof(task)
+    if "refused" in proof:
+        yield _answer([proof])
+        return
     cells: dict[int, Arriving] = {}
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         ends: BaseException | None = None
@@ -72,20 +79,24 @@ def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         finally:
             for arriving in cells.values():
                 arriving.put(ends)
-    yield _answer([runs[number].result() for number in sorted(runs)])
+    yield _answer([proof, *(runs[number].result() for number in sorted(runs))])
 
 
 def load_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Load the cells of a partition into this worker's memory before the first rows arrive."""
+    proof = _proof(task)
+    if "refused" in proof:
+        yield _answer([proof])
+        return
     here = {number for batch in batches for number, _, _ in groups(batch, 0)}
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         list(threads.map(partial(_load, task), sorted(here)))
-    yield _answer([])
+    yield _answer([proof])
 
 
 def _load(task: Task, number: int) -> None:
-    root = Path(task.root)
-    keep(root, str(number), loaded(root, str(number), task.entries[number], task.statements[number]))
+    store = store_of(task.address)
+    keep(store, str(number), loaded(store, str(number), task.entries[number], task.statements[number]))
 
 
 def fill_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -93,13 +104,25 @@ def fill_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
 
     The rows are those of tables that are new in the cells.
     """
+    proof = _proof(task)
+    if "refused" in proof:
+        yield _answer([proof])
+        return
     waiting: dict[int, Waiting] = {}
     for batch in batches:
         for number, feed, rows in groups(batch, len(task.feeds)):
             own = waiting.setdefault(number, {})
             if feed >= 0:
                 own.setdefault(feed, []).append(named(rows, task.feeds[feed].slots))
-    yield _answer([_result_of(_fill, task, number, waiting.pop(number)) for number in sorted(waiting)])
+    yield _answer([proof, *(_result_of(_fill, task, number, waiting.pop(number)) for number in sorted(waiting))])
+
+
+def _proof(task: Task) -> dict[str, Any]:
+    """The proof that this process sees the checkpoint, or a refusal."""
+    try:
+        return {"cell": "", "proof": prove(store_of(task.address), task.run)}
+    except StoreError as error:
+        return {"cell": "", "refused": str(error), "more": "", "place": None}
 
 
 def _answer(results: list[dict[str, Any]]) -> pa.RecordBatch:
@@ -117,7 +140,7 @@ def _result_of(run: Callable[[Task, int, T], dict[str, Any]], task: Task, number
     except FreshviewsError as error:
         return {"cell": str(number), "refused": str(error), "more": "", "place": None}
     except OSError as error:
-        return {"cell": str(number), "refused": cannot_write(Path(task.root), error), "more": "", "place": None}
+        return {"cell": str(number), "refused": cannot_write(store_of(task.address), error), "more": "", "place": None}
 
 
 def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
@@ -153,14 +176,17 @@ def _intakes(task: Task, cell: Cell, waiting: Waiting) -> list[Intake]:
 
 
 def _fill(task: Task, number: int, waiting: Waiting) -> dict[str, Any]:
-    root, entry = Path(task.root), task.entries[number]
-    cell = load_cell(root, entry, task.statements[number])
+    store, entry = store_of(task.address), task.entries[number]
+    cell = load_cell(store, entry, task.statements[number])
+    name = new_image(str(number))
+    writing = Writing(store, name)
     try:
         take_in(cell, _intakes(task, cell, waiting))
-        name = new_image(str(number))
-        cell.database.write_image(root / name)
+        cell.database.write_image(writing.folder)
+        writing.finish()
         rows = cell.database.stored_rows
     finally:
+        writing.end()
         cell.database.close()
     reach("image filled")
     return {"cell": str(number), "image": {"token": entry["token"], "folder": name, "rows": rows}}
@@ -189,11 +215,11 @@ def _in_pieces(
 
 def _made(task: Task, number: int, take: Callable[[Cell, Segment], _Taken], arriving: Arriving) -> dict[str, Any]:
     """Apply rows to the engine of a cell and write all files of the next version, with the seconds of each phase."""
-    root, entry = Path(task.root), task.entries[number]
+    store, entry = store_of(task.address), task.entries[number]
     start, waited = time.perf_counter(), arriving.waited
-    cell = loaded(root, str(number), entry, task.statements[number])
+    cell = loaded(store, str(number), entry, task.statements[number])
     wanted = task.wanted.within(cell.database.views)
-    segment = Segment(root, str(number))
+    segment = Segment(store, str(number))
     ready = time.perf_counter()
     try:
         with listening(cell, wanted) as emitted:
@@ -203,7 +229,7 @@ def _made(task: Task, number: int, take: Callable[[Cell, Segment], _Taken], arri
         cell.database.close()
         raise
     applied = time.perf_counter()
-    result = advanced(root, str(number), entry, cell, segment, emitted, wanted)
+    result = advanced(store, str(number), entry, cell, segment, emitted, wanted)
     seconds = {
         "load": ready - start,
         "apply": applied - ready - (arriving.waited - waited),

@@ -16,6 +16,7 @@ from sqlglot import exp
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.query.block import BY, FOLDED, SCANNED
 from freshviews.sql.blocks.bound import AggregateCall, aggregate_ref
+from freshviews.sql.blocks.cofactors import MATRICES, columns_of_matrix
 from freshviews.sql.blocks.moments import MOMENTS, moment
 from freshviews.sql.expressions import coerce, logic
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, key, null
@@ -57,6 +58,9 @@ class Collector:
             raise self._scalar.text.unsupported(node, what, "MIN, MAX, ANY_VALUE, LAG and LEAD OVER are accepted")
         try:
             self._check_own(node)
+            if _called(node) in MATRICES:
+                what = f"{_called(node)} stands for several columns: write it as an item of the SELECT list, alone"
+                raise Fault(what)
             if _called(node) in MOMENTS:
                 return self._moment(node)
             call = self._call(node)
@@ -66,6 +70,18 @@ class Collector:
         if call.function == "min_by" and _called(node) == "only_value":
             return expression("only_value", (least, self._reference(replace(call, function="max_by"))), call.type)
         return least
+
+    def columns(self, node: Node) -> list[tuple[str, Expr]]:
+        """The names and references of the columns that a call of ``MATRICES`` stands for."""
+        try:
+            self._check_own(node)
+            name, arguments, distinct, keep = self._parts(node)
+            if distinct:
+                raise Refusal(f"{name} of DISTINCT values", "take it over SELECT DISTINCT in FROM")
+            args = [self._scalar.bind(argument) for argument in arguments]
+            return columns_of_matrix(name, args, lambda call: self._reference(kept_by(call, keep)))
+        except Fault as fault:
+            raise self._scalar.text.error(node, str(fault)) from None
 
     def _check_own(self, node: Node) -> None:
         """Refuse an aggregate whose columns are all of enclosing queries: in SQL it is an aggregate of one of these."""
@@ -184,6 +200,18 @@ def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], 
     return AggregateCall(function, (keep(argument),), distinct, result)
 
 
+def is_matrix(node: Node) -> bool:
+    """True if an item of a SELECT list stands for several columns."""
+    call = node.this if isinstance(node, exp.Alias) else node
+    call = call.this if isinstance(call, exp.Filter) else call
+    return isinstance(call, exp.Anonymous) and call.name.lower() in MATRICES
+
+
+def kept_by(call: AggregateCall, keep: Callable[[Expr], Expr]) -> AggregateCall:
+    """The call over the rows that FILTER keeps."""
+    return replace(call, args=tuple(map(keep, call.args)))
+
+
 def _called(node: Node) -> str:
     return (node.this if isinstance(node, exp.Filter) else node).name.lower()
 
@@ -198,4 +226,4 @@ def _only_where(test: Expr) -> Callable[[Expr], Expr]:
 
 def _identity(call: AggregateCall) -> tuple[object, ...]:
     kinds = tuple(arg.type for arg in call.args) if call.function != "count" else ()
-    return (call.function, call.distinct, kinds, *map(key, call.args))
+    return (call.function, call.entry, call.distinct, kinds, *map(key, call.args))

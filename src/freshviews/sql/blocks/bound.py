@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ColumnDef, SetOperation
 from freshviews.expr.nodes import Call, Column, Expr
-from freshviews.query.block import SET
+from freshviews.query.block import COFACTORS, SET
 from freshviews.sql.expressions.build import key, nodes_of, replaced
 from freshviews.sql.names.marks import is_marked
 from freshviews.sql.names.scope import Source, name_of
@@ -30,22 +30,30 @@ class AggregateCall:
     """An aggregate call over expressions.
 
     ``function``: ``count`` (without arguments all rows, else the rows where no argument is NULL), ``sum``, ``avg``, or
-    one of ``SCANNED``.
+    one of ``SCANNED``, or one of ``COFACTORS``, whose ``entry`` names a number of the cofactor of the arguments by
+    their positions.
     """
 
     function: str
     args: tuple[Expr, ...]
     distinct: bool
     type: SqlType
+    entry: tuple[int, ...] = ()
 
     @property
     def nullable(self) -> bool:
-        return self.function != "count"
+        return self.function != "count" and not (self.function == "entry" and self.entry == ())
+
+    @property
+    def needs_several(self) -> bool:
+        """True if a group may have rows and no value: one row has no covariance."""
+        return self.function in ("covariance", "correlation")
 
     @property
     def label(self) -> str:
         """A readable name: sum_qty, count_distinct_part."""
-        names = [name_of(n.name) for arg in self.args for n in nodes_of(arg) if isinstance(n, Column)]
+        args = [self.args[i] for i in self.entry] if self.function in COFACTORS else self.args
+        names = [name_of(n.name) for arg in args for n in nodes_of(arg) if isinstance(n, Column)]
         words = [self.function, *(["distinct"] if self.distinct else []), *dict.fromkeys(names)]
         return "_".join(words[:4])
 
@@ -205,7 +213,7 @@ def group_ref(index: int, group: Expr) -> Column:
 
 
 def aggregate_ref(index: int, call: AggregateCall, grouped: bool) -> Column:
-    nullable = call.nullable and (not grouped or any(arg.nullable for arg in call.args))
+    nullable = call.nullable and (not grouped or call.needs_several or any(arg.nullable for arg in call.args))
     return Column(f"{_AGGREGATE}{index}", call.type, nullable)
 
 

@@ -45,7 +45,7 @@ AGGREGATES = frozenset(
         *("any_value", "first", "first_value", "last", "last_value", "countif", "approx_count_distinct"),
         *("var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev", "std"),
         *("covar_pop", "covar_samp", "corr", "regr_count", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy"),
-        *("regr_sxy", "regr_slope", "regr_intercept", "regr_r2"),
+        *("regr_sxy", "regr_slope", "regr_intercept", "regr_r2", "cofactor", "covar_matrix", "corr_matrix"),
     )
 )
 """Accepted aggregate functions."""

@@ -13,7 +13,18 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.query.block import BY, SCANNED, Block, DistinctAggregate, Limit, Neighbour, Output, Result, SortColumn
+from freshviews.query.block import (
+    BY,
+    COFACTORS,
+    SCANNED,
+    Block,
+    DistinctAggregate,
+    Limit,
+    Neighbour,
+    Output,
+    Result,
+    SortColumn,
+)
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.sql.blocks.bound import (
@@ -35,6 +46,7 @@ from freshviews.sql.blocks.building import lifts
 from freshviews.sql.blocks.building.join import Join, joined, localised
 from freshviews.sql.blocks.building.lifts import AcrossWithHost, Lifts
 from freshviews.sql.blocks.building.variables import Names, Variables, at_leaf
+from freshviews.sql.blocks.cofactors import product_of
 from freshviews.sql.blocks.grouping_sets import in_sets
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions.build import (
@@ -295,6 +307,10 @@ class _Builder:
         args = call_.args
         if call_.function in SCANNED:
             return self._result(call_, (self._distinct(call_.function, call_),))
+        if call_.function in COFACTORS:
+            family = "cofactor.double" if args[0].type.is_float else "cofactor.integer"
+            made = lifts.of_cofactor(args, self.variables)
+            return self._result(call_, (self._component(family, made, _label("cofactor", call_)),))
         if call_.distinct:
             count = self._distinct("count", call_)
             if call_.function == "count":
@@ -326,8 +342,11 @@ class _Builder:
     def _result(self, call_: AggregateCall, components: tuple[str, ...]) -> Column:
         name = self.named_results.take(call_.label)
         argument = call_.args[0].type if call_.args else BIGINT
-        nullable = call_.nullable and (self.select.kind == "global" or any(arg.nullable for arg in call_.args))
-        self.results.append(Result(name, call_.function, components, argument, call_.type, nullable))
+        if call_.function in COFACTORS:
+            argument = product_of(call_.args, call_.entry)
+        nullable = self.select.kind == "global" or call_.needs_several or any(arg.nullable for arg in call_.args)
+        nullable = nullable and call_.nullable
+        self.results.append(Result(name, call_.function, components, argument, call_.type, nullable, call_.entry))
         return Column(name, call_.type, nullable)
 
     def _component(self, ring: str, made: Lifts, wish: str) -> str:

@@ -34,7 +34,7 @@ class Lifts:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        return tuple((lift.atom, key(lift.expr)) for lift in self.lifts)
+        return tuple((lift.atom, key(lift.expr), lift.place) for lift in self.lifts)
 
 
 def of_sum(argument: Expr, variables: Variables) -> Lifts:
@@ -50,6 +50,24 @@ def of_real_sum(argument: Expr, variables: Variables) -> Lifts:
     if variables.join.lifted_in_atom(value):
         return Lifts((Lift(next(iter(aliases_in(value)), variables.join.sources[0].alias), at_leaf(value)),))
     return Lifts((Lift(None, _compiled(value, variables)),))
+
+
+def of_cofactor(args: Sequence[Expr], variables: Variables) -> Lifts:
+    """The lifts of a cofactor: a value per argument, and factors of 0 or 1 for the rows where none is NULL."""
+    terms = of_count(args, variables)
+    flags = terms[0] if len(terms) == 1 else _placed([_flag("is_not_null", arg) for arg in args], variables)
+    flagged = {lift.atom for lift in flags.lifts}
+    values = []
+    for place, arg in enumerate(args):
+        value = _zero_for_null(localised(arg, variables.join.shared))
+        alias = next(iter(aliases_in(value)), variables.join.sources[0].alias)
+        # A default row has 0 for all lifts of its atom; where it counts, its value is computed over variables.
+        counts = alias in variables.join.optional and alias not in flagged
+        if variables.join.lifted_in_atom(value) and not counts:
+            values.append(Lift(alias, at_leaf(value), place))
+        else:
+            values.append(Lift(None, _compiled(value, variables), place))
+    return Lifts((*values, *flags.lifts))
 
 
 def of_count(args: Sequence[Expr], variables: Variables) -> list[Lifts]:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from freshviews.catalog.definitions import SortPlace
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.query.block import SET
-from freshviews.sql.blocks.aggregates import Collector
+from freshviews.sql.blocks.aggregates import Collector, is_matrix
 from freshviews.sql.blocks.bound import (
     Bound,
     Item,
@@ -354,6 +354,12 @@ class SelectBinder:
                     found = None if sets is None else sets.reference(column_form(entry))
                     items.append(Item(entry.name, found or entry.expr))
                     nodes.append(node)
+                continue
+            if is_matrix(node):
+                prefix = f"{node.alias}_" if isinstance(node, exp.Alias) else ""
+                found_columns = collector.columns(node.this if isinstance(node, exp.Alias) else node)
+                items += (Item(prefix + name, expr) for name, expr in found_columns)
+                nodes += [node] * len(found_columns)
                 continue
             # A name that FROM lacks may be an alias to its left in the list.
             within = scope.with_aliases(dict(aliases))

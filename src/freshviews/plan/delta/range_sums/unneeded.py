@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from freshviews.plan.delta.range_views import RangeViews
+from freshviews.plan.delta.range_sums.range_views import RangeViews
 from freshviews.program.program import Program
 from freshviews.program.rewrite import Renaming, renamed, transform
 from freshviews.program.statements import Add, Body, Exists, Loop, Statement

@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from freshviews.expr.nodes import Expr, columns_of
-from freshviews.plan.delta.linear import ring_of
+from freshviews.plan.delta.range_sums.linear import ring_of
 from freshviews.program.payload import COUNT, ZERO, Component, Monomial, Value
 from freshviews.program.rewrite import Renaming
 from freshviews.program.statements import Add, Body, If, Let, Statement

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from freshviews.expr.nodes import Call, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
-from freshviews.plan.delta.bounds import beyond, narrow
-from freshviews.plan.delta.grid import MOST_TERMS, is_on_grid
+from freshviews.plan.delta.range_sums.bounds import beyond, narrow
+from freshviews.plan.delta.range_sums.grid import MOST_TERMS, is_on_grid
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
 _MOST = 2**40

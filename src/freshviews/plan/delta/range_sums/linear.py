@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from freshviews.expr.nodes import Expr, columns_of
-from freshviews.plan.delta.products import Products, products_of
+from freshviews.plan.delta.range_sums.products import Products, products_of
 from freshviews.program.payload import ZERO, ComponentOf, Monomial, Value
 from freshviews.program.rewrite import transform
 from freshviews.program.statements import (

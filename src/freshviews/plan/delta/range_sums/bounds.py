@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
-from freshviews.plan.delta.grid import MOST_TERMS, is_on_grid, off_grid
+from freshviews.plan.delta.range_sums.grid import MOST_TERMS, is_on_grid, off_grid
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, SqlType
 
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}

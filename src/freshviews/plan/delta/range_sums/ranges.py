@@ -43,13 +43,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
-from freshviews.plan.delta.bounds import Ranges, Side, beyond
-from freshviews.plan.delta.linear import Linear, kept_by
-from freshviews.plan.delta.products import Products
-from freshviews.plan.delta.range_views import Grouping, RangeView, RangeViews, renamed, unused
-from freshviews.plan.delta.slices import Slice, Split, in_one_range, slice_of, split
-from freshviews.plan.delta.unneeded import with_own_ranges, without_unread
-from freshviews.plan.delta.visits import bounds_of, visited
+from freshviews.plan.delta.range_sums.bounds import Ranges, Side, beyond
+from freshviews.plan.delta.range_sums.linear import Linear, kept_by
+from freshviews.plan.delta.range_sums.products import Products
+from freshviews.plan.delta.range_sums.range_views import Grouping, RangeView, RangeViews, renamed, unused
+from freshviews.plan.delta.range_sums.slices import Slice, Split, in_one_range, slice_of, split
+from freshviews.plan.delta.range_sums.unneeded import with_own_ranges, without_unread
+from freshviews.plan.delta.range_sums.visits import bounds_of, visited
 from freshviews.plan.naming import names_in
 from freshviews.program.payload import COUNT, Component, ComponentOf, Value
 from freshviews.program.program import Program
@@ -141,9 +141,10 @@ class _Pass:
         return self._by_sums(rows) or self._by_rows(rows) or (statement,)
 
     def _takes(self, loop: Loop) -> bool:
-        """True if the view of a loop can have range views: it only grows by plain additions."""
+        """True if the view of a loop can have range views: it only grows by plain additions of numbers."""
         view = self.program.view(loop.view)
         plain = not (view.journal or view.subsets or view.tally or view.ordered or view.name in self.fixed)
+        plain = plain and all(c.ring in ("integer", "real") for c in view.components)
         return plain and not loop.optional and not loop.among and any(c.name == COUNT for c in view.components)
 
     # A sum, or one for each group

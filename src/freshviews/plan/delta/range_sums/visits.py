@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.expr.printer import print_expression
-from freshviews.plan.delta.slices import opened_by, peeled
+from freshviews.plan.delta.range_sums.slices import opened_by, peeled
 from freshviews.program.program import Program, Trigger
 from freshviews.program.statements import Body, If, Lookup, Loop, RangeLoop, RangeSum, Smaller, Statement
 from freshviews.program.structure import bodies

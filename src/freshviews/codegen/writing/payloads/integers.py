@@ -1,4 +1,4 @@
-"""Payloads: source of factors and products, additions to accumulators and rows, tests for zero."""
+"""Payloads of integers: source of factors and products, additions to rows; tests for zero of any payload."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from itertools import takewhile
 
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.writing.context import Context
-from freshviews.program.payload import ZERO, ComponentOf, Monomial, Value
-from freshviews.program.statements import Emit, Into, Sum
+from freshviews.program.payload import ComponentOf, Monomial, Value
+from freshviews.program.statements import Sum
 from freshviews.program.views import View
-from freshviews.ring import RINGS
 
 
 def ring_of(context: Context, factor: ComponentOf | Value) -> str:
@@ -57,7 +56,7 @@ def with_products(context: Context, payload: Sequence[Monomial]) -> Context:
 
 def _is_steady(context: Context, factor: ComponentOf | Value) -> bool:
     """Whether an integer factor has the same value until another row has its alias, or the variable another value."""
-    if ring_of(context, factor) == "real":
+    if ring_of(context, factor) != "integer":
         return False
     if isinstance(factor, Value):
         return True
@@ -80,59 +79,6 @@ def integer(context: Context, monomial: Monomial) -> str:
 def add_integer(context: Context, row: str, place: int, amount: str) -> None:
     """Add to an integer word of a row."""
     context.line(f"store({row}, {place}, plus(load({row}, {place}), {amount}, status))")
-
-
-def add_real(context: Context, target: str, monomial: Monomial) -> None:
-    """Add to the words of a real: the one real factor times the product of the integer factors."""
-    real = next(f for f in monomial.factors if ring_of(context, f) == "real")
-    rest = list(monomial.factors)
-    rest.remove(real)
-    amount = product(context, rest, monomial.coefficient)
-    if isinstance(real, Value):
-        context.line(f"real_add_double({target}, {context.variable(real.name)}, {amount})")
-        return
-    holder = context.aliases[real.alias]
-    if isinstance(holder, Sum):
-        source = context.local(real.alias, real.component)
-    else:
-        source = f"{context.row(real.alias)} + {8 * row_layout(holder).offsets[real.component]}"
-    context.line(f"real_add_scaled({target}, {source}, {amount})")
-
-
-def write_into(context: Context, statement: Into) -> None:
-    """Add to the accumulators of a Sum."""
-    total = context.aliases[statement.alias]
-    assert isinstance(total, Sum)
-    for component, monomial in zip(total.components, statement.payload, strict=True):
-        local = context.local(statement.alias, component.name)
-        if monomial == ZERO:
-            continue
-        if component.ring == "real":
-            add_real(context, local, monomial)
-        else:
-            context.line(f"{local} = plus({local}, {integer(context, monomial)}, status)")
-
-
-def write_emitted(context: Context, statement: Emit, target: str, first: int) -> None:
-    """Write the payload of an Emit to the words of ``target``, from word ``first`` on."""
-    place = first
-    for component, monomial in zip(context.program.result.emitted, statement.payload, strict=True):
-        words = RINGS[component.ring].words
-        if words == 1:
-            context.line(f"store({target}, {place}, {integer(context, monomial)})")
-        else:
-            context.line(f"clear_real({target} + {8 * place})")
-            add_real(context, f"{target} + {8 * place}", monomial)
-        place += words
-
-
-def write_emit(context: Context, statement: Emit) -> None:
-    """Append a row to the changes."""
-    row = context.fresh("out")
-    context.line(f"{row} = append(changes)")
-    for i, variable in enumerate(statement.row):
-        context.line(f"store({row}, {i}, {context.variable(variable)})")
-    write_emitted(context, statement, row, len(statement.row))
 
 
 def zero_test(context: Context, view: View, row: str) -> str:

@@ -1,0 +1,148 @@
+"""Payloads of any ring: additions to accumulators and rows, and emitted payloads.
+
+A component of one word is an integer, whose arithmetic is inlined. Every other ring has kernels, and one call adds a
+product to an element: what a ring brings is an entry of ``_ADDITIONS`` (see docs/rings.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from freshviews.codegen.layout import STATUS_SHAPES, row_layout, words_of
+from freshviews.codegen.writing.context import Context
+from freshviews.codegen.writing.payloads.integers import integer, product, ring_of
+from freshviews.kernel.rings import cofactor
+from freshviews.program.payload import ZERO, ComponentOf, Monomial, Value
+from freshviews.program.statements import Emit, Into, Sum
+from freshviews.ring import CofactorRing, RealRing, Ring, named
+
+Addition = Callable[[Context, Ring[object], str, list[ComponentOf | Value], str], None]
+"""Writes the addition of a product to the element at an address: its ring, the address, the factors that are not
+integers, and the source of the product of all others."""
+
+
+def add_element(context: Context, ring: str, target: str, monomial: Monomial) -> None:
+    """Add a monomial to the element of several words at an address."""
+    kinds = [(factor, ring_of(context, factor) == "integer") for factor in monomial.factors]
+    amount = product(context, [factor for factor, is_integer in kinds if is_integer], monomial.coefficient)
+    elements = [factor for factor, is_integer in kinds if not is_integer]
+    of = named(ring)
+    _ADDITIONS[type(of)](context, of, target, elements, amount)
+
+
+def _add_real(
+    context: Context, _: Ring[object], target: str, elements: list[ComponentOf | Value], amount: str
+) -> None:
+    """A real has one factor that is no integer."""
+    (real,) = elements
+    if isinstance(real, Value):
+        context.line(f"real_add_double({target}, {context.variable(real.name)}, {amount})")
+    else:
+        context.line(f"real_add_scaled({target}, {_address(context, real)}, {amount})")
+
+
+def _add_cofactor(
+    context: Context, ring: Ring[object], target: str, elements: list[ComponentOf | Value], amount: str
+) -> None:
+    """The parts of a product: elements of rows and sums, and one element of all values that are lifted here."""
+    assert isinstance(ring, CofactorRing)
+    kernel = "cofactor" if ring.number == "integer" else "wide_cofactor"
+    lifted = sorted((_range(context, one), one.name) for one in elements if isinstance(one, Value))
+    rows = [one for one in elements if isinstance(one, ComponentOf)]
+    ranges = [_range(context, one) for one in rows]
+    if len(rows) == 1 and not lifted and ranges[0] == ring.variables:
+        source = _address(context, rows[0])
+        if ring.number == "integer":
+            context.line(f"words_add_scaled({target}, {source}, {ring.words}, {amount}, status)")
+        else:
+            context.line(f"wide_cofactor_add_scaled({target}, {source}, {len(ring.variables)}, {amount}, status)")
+        return
+    if lifted:
+        ranges.append(tuple(variable for (variable,), _ in lifted))
+    first = cofactor.FIRST_PART + cofactor.PART_WORDS * len(ranges)
+    header = [len(ranges), len(ring.variables), *[0] * (cofactor.FIRST_PART - 2)]
+    places: list[int] = []
+    for variables in ranges:
+        header += [0, len(variables), first + len(places)]
+        places += (ring.variables.index(variable) for variable in variables)
+    codes = first + len(places)
+    element = codes + len(lifted) + 2 * cofactor.SUM_SIZE
+    room = CofactorRing(ring.number, ranges[-1]).words + element - codes if lifted else 0
+    shape = context.fresh("shape")
+    at = context.writer.module.shape((*header, *places, *[0] * room))
+    context.line(f"{shape} = load(status, {STATUS_SHAPES}) + {8 * at}")
+    for i, row in enumerate(rows):
+        place = cofactor.FIRST_PART + cofactor.PART_WORDS * i
+        context.line(f"store({shape}, {place}, {_address(context, row)})")
+    if lifted:
+        for i, (_, name) in enumerate(lifted):
+            context.line(f"store({shape}, {codes + i}, {context.variable(name)})")
+        own = f"{shape} + {8 * element}"
+        context.line(f"{kernel}_lift({own}, {shape} + {8 * codes}, {len(lifted)}, status)")
+        context.line(f"store({shape}, {cofactor.FIRST_PART + cofactor.PART_WORDS * len(rows)}, {own})")
+    context.line(f"{kernel}_add({target}, {shape}, {amount}, status)")
+
+
+def _range(context: Context, factor: ComponentOf | Value) -> tuple[int, ...]:
+    ring = named(ring_of(context, factor))
+    assert isinstance(ring, CofactorRing)
+    return ring.variables
+
+
+_ADDITIONS: Mapping[type, Addition] = MappingProxyType({RealRing: _add_real, CofactorRing: _add_cofactor})
+
+
+def add_scaled(ring: str, target: str, source: str, k: str) -> str:
+    """Source that adds ``k`` times one element of several words to another one of its ring."""
+    of = named(ring)
+    if not isinstance(of, CofactorRing):
+        return f"real_add_scaled({target}, {source}, {k})"
+    if of.number == "integer":
+        return f"words_add_scaled({target}, {source}, {of.words}, {k}, status)"
+    return f"wide_cofactor_add_scaled({target}, {source}, {len(of.variables)}, {k}, status)"
+
+
+def _address(context: Context, factor: ComponentOf) -> str:
+    """Source of the address of an element."""
+    holder = context.aliases[factor.alias]
+    if isinstance(holder, Sum):
+        return context.local(factor.alias, factor.component)
+    return f"{context.row(factor.alias)} + {8 * row_layout(holder).offsets[factor.component]}"
+
+
+def write_into(context: Context, statement: Into) -> None:
+    """Add to the accumulators of a Sum."""
+    total = context.aliases[statement.alias]
+    assert isinstance(total, Sum)
+    for component, monomial in zip(total.components, statement.payload, strict=True):
+        local = context.local(statement.alias, component.name)
+        if monomial == ZERO:
+            continue
+        if words_of(component) > 1:
+            add_element(context, component.ring, local, monomial)
+        else:
+            context.line(f"{local} = plus({local}, {integer(context, monomial)}, status)")
+
+
+def write_emitted(context: Context, statement: Emit, target: str, first: int) -> None:
+    """Write the payload of an Emit to the words of ``target``, from word ``first`` on."""
+    place = first
+    for component, monomial in zip(context.program.result.emitted, statement.payload, strict=True):
+        words = words_of(component)
+        if words == 1:
+            context.line(f"store({target}, {place}, {integer(context, monomial)})")
+        else:
+            context.line(f"clear_words({target} + {8 * place}, {words})")
+            if monomial != ZERO:
+                add_element(context, component.ring, f"{target} + {8 * place}", monomial)
+        place += words
+
+
+def write_emit(context: Context, statement: Emit) -> None:
+    """Append a row to the changes."""
+    row = context.fresh("out")
+    context.line(f"{row} = append(changes)")
+    for i, variable in enumerate(statement.row):
+        context.line(f"store({row}, {i}, {context.variable(variable)})")
+    write_emitted(context, statement, row, len(statement.row))

@@ -1,0 +1,143 @@
+"""The exponent of the time of an update: the innermost statement of a nest of loops runs at most N^exponent times.
+
+A nest runs at most once for each combination of rows of the loops that, with the update, determine the variables of all
+loops. The exponent is the least number of such loops: 1 for ``for b in R[a]: for c in S[b]`` where b is a key of S, 2
+where it is none. ``ROWS[positions]`` of a declared key determine the whole row.
+
+Variables are numbered, and a set of them is an integer with a bit for each, as a join of 60 tables has thousands of
+loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, reduce
+from itertools import combinations
+from math import inf
+from operator import or_
+
+from freshviews.program.statements import Add, If, Lookup, Loop, Smaller, Statement, Sum
+from freshviews.program.structure import bodies
+
+Keys = tuple[frozenset[int], ...]
+"""Sets of positions of a view's key: no two rows agree on all positions of a set."""
+
+_ALL_LOOPS = 8
+"""Most nested loops of which the fewest that determine all rows are found exactly; of more, greedily."""
+
+_Rules = tuple[tuple[int, int], ...]
+"""Pairs of sets of variables: the first determines the second."""
+
+
+def update_exponent(body: tuple[Statement, ...], unique: Mapping[str, Keys]) -> int:
+    """The exponent of a trigger's body: the worst over all nests of loops. ``unique``: the keys of each view."""
+    return _worst(body, _Numbered(unique, {}), _Nest())
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """The keys of views, and the bit of each variable."""
+
+    unique: Mapping[str, Keys]
+    bits: dict[str, int]
+
+    def row(self, loop: Loop) -> tuple[int, ...]:
+        """The bits of the variables of a loop's row."""
+        return tuple(self.bits.setdefault(v, 1 << len(self.bits)) for v in loop.key)
+
+    def rules(self, loop: Loop, row: tuple[int, ...]) -> _Rules:
+        """What the variables at unique positions of the row determine."""
+        whole = _union(row)
+        return tuple((_union(row[i] for i in positions), whole) for positions in self.unique[loop.view])
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """Loops within each other, the outermost first: the variables of each row in order, those of all rows, those that a
+    loop binds, and the dependencies that hold in the rows."""
+
+    rows: tuple[tuple[int, ...], ...] = ()
+    variables: int = 0
+    free: int = 0
+    rules: _Rules = ()
+
+    def within(self, loop: Loop, numbered: _Numbered) -> _Nest:
+        """These loops with another inside."""
+        row = numbered.row(loop)
+        free = self.free | _union(bit for i, bit in enumerate(row) if i not in loop.bound)
+        rules = self.rules + tuple(rule for rule in numbered.rules(loop, row) if rule not in self.rules)
+        return _Nest((*self.rows, row), self.variables | _union(row), free, rules)
+
+    @cached_property
+    def cover(self) -> int:
+        """The number of loops whose rows, with the update, determine those of all loops: the least, or that of the
+        loops that determine most, one after the other."""
+        return _cover(self.rows, self.free, self.variables & ~self.free, self.rules)
+
+
+def _worst(
+    body: tuple[Statement, ...], numbered: _Numbered, around: _Nest, least: int = 0, most: float = inf
+) -> int:
+    """The worst exponent of the nests of a body. ``least`` where it is less than that, and a number from ``most`` on
+    where it is more: the search ends there."""
+    worst = least
+    for statement in body:
+        if worst >= most:
+            return worst
+        match statement:
+            case Loop(body=inner):
+                nested = around.within(statement, numbered)
+                worst = _worst(inner, numbered, nested, max(worst, nested.cover), most)
+            case Smaller(left=left, right=right):
+                # The smaller slice is at most as long as either slice.
+                one = _worst((left,), numbered, around, worst, most)
+                worst = one if one == worst else min(one, _worst((right,), numbered, around, worst, min(one, most)))
+            case If() | Sum() | Lookup() | Add():
+                for inner in bodies(statement):
+                    worst = _worst(inner, numbered, around, worst, most)
+    return worst
+
+
+@lru_cache(maxsize=4096)
+def _cover(rows: tuple[tuple[int, ...], ...], free: int, given: int, rules: _Rules) -> int:
+    """The number of rows that, with the given variables, determine the free ones."""
+    if len(rows) > _ALL_LOOPS:
+        return _greedy_cover(rows, free, given, rules)
+    whole = [_union(row) for row in rows]
+    for count in range(len(rows)):
+        for chosen in combinations(whole, count):
+            if not free & ~_closure(given | _union(chosen), rules):
+                return count
+    return len(rows)
+
+
+def _greedy_cover(rows: tuple[tuple[int, ...], ...], free: int, given: int, rules: _Rules) -> int:
+    """Innermost variables first: each is covered by the row that determines most variables with it."""
+    having: dict[int, list[int]] = {}
+    for row in rows:
+        whole = _union(row)
+        for bit in row:
+            having.setdefault(bit, []).append(whole)
+    known, count = _closure(given, rules), 0
+    for row in reversed(rows):
+        for bit in row:
+            if bit & free and not bit & known:
+                known = max((_closure(known | other, rules) for other in having[bit]), key=int.bit_count)
+                count += 1
+    return count
+
+
+def _closure(variables: int, rules: _Rules) -> int:
+    """The variables and all variables that they determine."""
+    while True:
+        known = variables
+        for determinant, dependents in rules:
+            if not determinant & ~variables:
+                variables |= dependents
+        if variables == known:
+            return known
+
+
+def _union(sets: Iterable[int]) -> int:
+    return reduce(or_, sets, 0)

@@ -1,0 +1,153 @@
+"""Sums of products that many aggregates share become one payload.
+
+SUM(x), SUM(y), SUM(x * x), SUM(x * y) and SUM(y * y) are the numbers of one cofactor. Where a block has the sums of
+some variables and of all their products, these aggregates become one: their results are parts of its component. A
+payload then has no sum twice, products cost what their own variables cost, and generated code has one call for all.
+The same holds for the numbers of rows that are not NULL, which are sums of products of flags.
+
+What is summed stays what it was, but for one check: that an INT product fits an INT, as for factors of several tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.query.block import Block, part
+from freshviews.query.query import Aggregate, Lift
+
+LEAST = 4
+"""Fewer variables are kept sum by sum: a payload of 14 numbers is read and written as fast one by one."""
+
+_NAME = "cofactor"
+
+
+@dataclass(frozen=True)
+class _Variable:
+    """A factor of sums: an atom, and what is equal of equal codes."""
+
+    atom: str
+    form: object
+    is_flag: bool
+
+
+Pair = tuple[_Variable, _Variable]
+
+
+def with_shared_sums(block: Block) -> Block:
+    """The block with its shared sums of products as cofactors; the block itself where there are none.
+
+    Conditions across atoms stay with sums of numbers, of which there are range views.
+    """
+    if block.query.conditions or block.selection is not None or len(block.query.aggregates) < LEAST * (LEAST + 3) // 2:
+        return block
+    singles: dict[_Variable, str] = {}
+    lifts: dict[_Variable, Lift] = {}
+    pairs: dict[Pair, str] = {}
+    for aggregate in block.query.aggregates:
+        found = _factors_of(aggregate)
+        if found is None:
+            continue
+        variables = list(found)
+        lifts |= {variable: found[variable][0] for variable in variables if variable not in lifts}
+        degree = sum(len(of) for of in found.values())
+        if degree == 1:
+            singles.setdefault(variables[0], aggregate.name)
+        elif degree == 2:
+            pairs.setdefault((variables[0], variables[-1]), aggregate.name)
+            pairs.setdefault((variables[-1], variables[0]), aggregate.name)
+    left = [v for v in singles if v.is_flag or (v, v) in pairs]
+    renamed: dict[str, str] = {}
+    made: list[Aggregate] = []
+    taken = {aggregate.name for aggregate in block.query.aggregates}
+    while len(chosen := _clique(left, pairs)) >= LEAST:
+        left = [v for v in left if v not in chosen]
+        name = _NAME
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        placed = tuple(replace(lifts[v], place=i) for i, v in enumerate(chosen))
+        made.append(Aggregate(name, "cofactor.integer", placed))
+        for i, one in enumerate(chosen):
+            renamed[singles[one]] = part(name, (i,))
+            for j in range(i, len(chosen)):
+                if (one, chosen[j]) in pairs:
+                    renamed[pairs[one, chosen[j]]] = part(name, (i, j))
+    if not made:
+        return block
+    kept = tuple(a for a in block.query.aggregates if a.name not in renamed)
+    results = tuple(replace(r, components=tuple(renamed.get(c, c) for c in r.components)) for r in block.results)
+    return replace(block, query=replace(block.query, aggregates=(*kept, *made)), results=results)
+
+
+def _clique(variables: Sequence[_Variable], pairs: Mapping[Pair, str]) -> list[_Variable]:
+    """Variables of which all products are summed: the most that are found from any one of them on."""
+    found: list[_Variable] = []
+    for first in variables:
+        chosen = [first]
+        chosen += (v for v in variables if v != first and (first, v) in pairs and _meets(v, chosen, pairs))
+        chosen = [v for i, v in enumerate(chosen) if _meets(v, chosen[:i], pairs)]
+        if len(chosen) > len(found):
+            found = chosen
+        if len(found) == len(variables):
+            break
+    return [v for v in variables if v in found]
+
+
+def _meets(variable: _Variable, others: Sequence[_Variable], pairs: Mapping[Pair, str]) -> bool:
+    return all((variable, other) in pairs for other in others)
+
+
+def _factors_of(aggregate: Aggregate) -> dict[_Variable, list[Lift]] | None:
+    """The variables of a sum of a product within atoms, each with a lift per time that it is a factor; else None."""
+    if aggregate.ring != "integer" or not 1 <= len(aggregate.lifts) <= 2:
+        return None
+    found: dict[_Variable, list[Lift]] = {}
+    for lift in aggregate.lifts:
+        if lift.atom is None:
+            return None
+        for factor in _factors(lift.expr):
+            form, is_flag = _form(factor)
+            found.setdefault(_Variable(lift.atom, form, is_flag), []).append(Lift(lift.atom, factor))
+    return found
+
+
+def _factors(expr: Expr) -> list[Expr]:
+    """Expressions whose codes multiply to the code of ``expr``."""
+    if isinstance(expr, Call):
+        args = expr.args
+        if expr.op == "mul_int":
+            return [*_factors(args[0]), *_factors(args[1])]
+        if expr.op == "check_range":
+            return _factors(args[0]) if len(_factors(args[0])) > 1 else [expr]
+        if expr.op == "coalesce" and len(args) == 2 and _is_zero(args[1]) and len(_factors(args[0])) > 1:
+            return [_zero_for_null(one) for one in _factors(args[0])]
+        if expr.op == "and" and all(_is_flag(arg) for arg in args):
+            return list(args)
+    return [expr]
+
+
+def _zero_for_null(expr: Expr) -> Expr:
+    return Call("coalesce", (expr, Literal(0, expr.type)), expr.type, False) if expr.nullable else expr
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and expr.value == 0
+
+
+def _is_flag(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.op == "is_not_null"
+
+
+def _form(expr: Expr) -> tuple[object, bool]:
+    """What is equal of factors with equal codes, and whether the factor is 0 or 1. A column has one code under integer
+    types of any size."""
+    if isinstance(expr, Column):
+        return ("column", expr.name), False
+    if isinstance(expr, Call) and isinstance(expr.args[0], Column):
+        if expr.op == "coalesce" and len(expr.args) == 2 and _is_zero(expr.args[1]):
+            return ("known", expr.args[0].name), False
+        if _is_flag(expr):
+            return ("flag", expr.args[0].name), True
+    return expr, _is_flag(expr)

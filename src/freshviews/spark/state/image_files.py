@@ -1,0 +1,153 @@
+"""Images in a store: folders of files, which a process writes to its disk and maps.
+
+In a folder, the files are where they count, and the last step of writing them is a rename. Elsewhere they are written
+to the cache and uploaded in parts; the object ``whole`` in the image, written last, names its files. A process that
+loads the image downloads the parts into its cache.
+
+While an image is written, the object ``<name>.begun`` beside it is written again and again, as a sign of life; in a
+folder the files themselves are the sign.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+from freshviews.errors import StoreError
+from freshviews.spark.state.stores.store import Store
+from freshviews.store.files import TEMPORARY
+
+PART = 16 << 20
+"""Bytes of a part."""
+UPLOADS = 4
+"""Parts under way at a time: a version that is written meanwhile has to get through."""
+SIGN_EVERY = 15.0
+"""Seconds between two signs of life; ``cell_image.STALLED`` is four times as much."""
+_SIGN = ".begun"
+_WHOLE = "whole"
+
+
+class Writing:
+    """An image that this process, or a child of it, writes to ``folder``; other processes see that it is begun."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self.folder = store.local / name
+        self._store = store
+        self._name = name
+        self._ended = threading.Event()
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        self._sign()
+        if not store.is_local:
+            threading.Thread(target=self._signs, daemon=True).start()
+
+    def finish(self) -> None:
+        """Make the image whole, after all files are in the folder. Raises OSError."""
+        if not self._store.is_local:
+            _upload(self._store, self._name, self.folder)
+
+    def end(self) -> None:
+        """No more signs of life."""
+        self._ended.set()
+
+    def _sign(self) -> None:
+        self._store.write(f"{self._name}{_SIGN}", b"")
+
+    def _signs(self) -> None:
+        while not self._ended.wait(SIGN_EVERY):
+            with suppress(OSError):  # the next one may get through
+                self._sign()
+            with suppress(OSError):  # the cache keeps it until it is uploaded
+                os.utime(self.folder)
+
+
+def image_of(name: str) -> str:
+    """The image that a file is of, by the name of the file's folder; or of which a sign is."""
+    return name.removesuffix(TEMPORARY).removesuffix(_SIGN)
+
+
+def is_whole(store: Store, name: str) -> bool:
+    """True if an image is complete."""
+    if store.is_local:
+        return (store.local / name).exists()
+    return bool(store.list(f"{name}/{_WHOLE}"))
+
+
+def image_folder(store: Store, name: str) -> Path:
+    """The folder with the files of an image, which are downloaded if they are not on this machine.
+
+    Raises StoreError if the store does not have it all.
+    """
+    folder = store.local / name
+    if not store.is_local:
+        try:
+            os.utime(folder)
+        except FileNotFoundError:
+            _download(store, name, folder)
+    return folder
+
+
+def _parts(size: int) -> Iterator[tuple[int, int]]:
+    """Number and first byte of each part of a file."""
+    return enumerate(range(0, size, PART))
+
+
+def _part(name: str, file: str, number: int) -> str:
+    return f"{name}/{file}.{number:05d}"
+
+
+def _upload(store: Store, name: str, folder: Path) -> None:
+    sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+
+    def put(file: str, number: int, start: int) -> None:
+        with (folder / file).open("rb") as opened:
+            opened.seek(start)
+            store.write(_part(name, file, number), opened.read(PART))
+
+    with ThreadPoolExecutor(UPLOADS) as threads:
+        made = [
+            threads.submit(put, file, number, start)
+            for file, size in sizes.items()
+            for number, start in _parts(size)
+        ]
+        for one in made:
+            one.result()
+    store.write(f"{name}/{_WHOLE}", json.dumps(sizes).encode())
+
+
+def _download(store: Store, name: str, folder: Path) -> None:
+    aside = folder.with_name(f"{folder.name}{TEMPORARY}-{uuid.uuid4().hex}")
+    aside.mkdir(parents=True)
+
+    def get(file: str, number: int, start: int) -> None:
+        with (aside / file).open("r+b") as opened:
+            opened.seek(start)
+            opened.write(store.read(_part(name, file, number)))
+
+    try:
+        sizes = json.loads(store.read(f"{name}/{_WHOLE}"))
+        for file, size in sizes.items():
+            with (aside / file).open("wb") as opened:
+                opened.truncate(size)
+        with ThreadPoolExecutor(UPLOADS) as threads:
+            made = [
+                threads.submit(get, file, number, start)
+                for file, size in sizes.items()
+                for number, start in _parts(size)
+            ]
+            for one in made:
+                one.result()
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise StoreError(f"the image {name} of {store.address} cannot be read: {error}") from error
+    try:
+        os.rename(aside, folder)
+    except OSError:
+        # Another process of this executor was first.
+        shutil.rmtree(aside, ignore_errors=True)

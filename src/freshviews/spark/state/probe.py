@@ -1,0 +1,83 @@
+"""Proof that the driver and every worker process see the same checkpoint, before anything in it counts.
+
+The driver writes a name of its run to ``probe/driver``. A worker process reads it before its first version, and writes
+an object of its own, which the driver reads before it commits that version. So a worker with a private disk is refused,
+also one that comes later. Without the proof, versions would be committed whose state is on that disk alone.
+"""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from collections.abc import Sequence
+
+from freshviews.errors import StoreError
+from freshviews.spark.state.stores.store import Store
+
+_DRIVER = "probe/driver"
+_REMEDY = (
+    "all machines must see the same at the address of a checkpoint: name a folder that is mounted everywhere under one "
+    "path, or an object store"
+)
+_RUNS: dict[str, str] = {}
+"""In a driver: the name of the run, by checkpoint."""
+_PROVEN: dict[tuple[str, str], str] = {}
+"""In a worker: the object that this process has written, by checkpoint and run."""
+_READ: set[str] = set()
+"""In a driver: objects of workers that it has read."""
+
+
+class NotSeen(StoreError):
+    """A process sees another checkpoint than the driver."""
+
+
+def announce(store: Store) -> None:
+    """Begin the proofs of a run, in the driver. Raises OSError."""
+    name = uuid.uuid4().hex
+    store.write(_DRIVER, name.encode())
+    _RUNS[store.address] = name
+
+
+def run_of(store: Store) -> str:
+    """The name of the run that this driver has announced last."""
+    return _RUNS[store.address]
+
+
+def prove(store: Store, run: str) -> str:
+    """Prove once that this process sees what the driver wrote; return an object for the driver to read.
+
+    Raises NotSeen.
+    """
+    if (store.address, run) in _PROVEN:
+        return _PROVEN[store.address, run]
+    own = f"probe/{run}-{uuid.uuid4().hex}"
+    try:
+        seen = store.read(_DRIVER) == run.encode()
+        if seen:
+            store.write(own, _here().encode())
+    except FileNotFoundError:
+        seen = False
+    except OSError as error:
+        raise NotSeen(f"{_here()} cannot use the checkpoint {store.address}: {error}; {_REMEDY}") from error
+    if not seen:
+        raise NotSeen(f"{_here()} does not see the checkpoint of the driver at {store.address}; {_REMEDY}")
+    _PROVEN[store.address, run] = own
+    return own
+
+
+def check_proofs(store: Store, proofs: Sequence[str]) -> None:
+    """Read what workers wrote, each once, in the driver. Raises NotSeen."""
+    new = [name for name in proofs if name not in _READ]
+    for name in new:
+        try:
+            store.read(name)
+        except FileNotFoundError:
+            raise NotSeen(
+                f"a worker has written to a place that the driver does not see at {store.address}; {_REMEDY}"
+            ) from None
+    store.delete(new)
+    _READ.update(new)
+
+
+def _here() -> str:
+    return f"the Python worker on {socket.gethostname()}"

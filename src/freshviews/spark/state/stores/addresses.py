@@ -1,0 +1,53 @@
+"""From the address of a checkpoint to the store that serves it: the one place that decides."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+from freshviews.spark.state.stores.cached import Cached, cache_of
+from freshviews.spark.state.stores.folder import Folder
+from freshviews.spark.state.stores.store import AddressError, Objects, Store
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_SERVED = "a path or file:/path (a folder that all workers see under that path), and s3://bucket/folder (or s3a:)"
+
+
+def store_of(address: str | os.PathLike[str]) -> Store:
+    """The store at an address, one object per process. Raises AddressError if nothing serves its scheme.
+
+    An address with a scheme never becomes a folder of that name.
+    """
+    text = os.fspath(address)
+    return _store_of(text.rstrip("/") if _SCHEME.match(text) else str(Path(text).absolute()))
+
+
+@cache
+def _store_of(address: str) -> Store:
+    scheme = _SCHEME.match(address)
+    if scheme is None:
+        return Folder(Path(address))
+    rest = address[scheme.end() :]
+    kind = scheme[1].lower()
+    if kind == "file":
+        path = re.sub(r"^//(localhost)?(?=/)", "", rest)
+        if path.startswith("//"):
+            raise AddressError(f"checkpoint {address}: a file is on this machine, so file:/path is accepted")
+        return Folder(Path(path).absolute())
+    if kind in ("s3", "s3a"):
+        return Cached(_s3(address, rest), cache_of(address))
+    raise AddressError(f"checkpoint {address}: nothing here serves {scheme[1]}: addresses; accepted are {_SERVED}")
+
+
+def _s3(address: str, rest: str) -> Objects:
+    bucket, _, folder = rest.removeprefix("//").partition("/")
+    if not rest.startswith("//") or not bucket or not folder:
+        raise AddressError(f"checkpoint {address}: s3://bucket/folder is accepted")
+    if importlib.util.find_spec("boto3") is None:
+        raise AddressError(f"checkpoint {address}: this needs boto3: pip install 'freshviews[s3]', also for workers")
+    from freshviews.spark.state.stores.s3 import S3
+
+    return S3(address, bucket, folder)

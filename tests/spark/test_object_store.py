@@ -1,0 +1,156 @@
+"""A pipeline whose checkpoint is on an S3 server, with processes that share no disk for it.
+
+Scratch folders of executors are private, and vanish with them: what a version needs is on the server.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+pytest.importorskip("boto3", reason="boto3 is not installed; pip install 'freshviews[s3]'")
+pytest.importorskip("moto", reason="the S3 server moto is not installed")
+
+from freshviews.spark.crash_points import DRIVER, WORKER
+from freshviews.spark.reading.contents import latest, status
+from freshviews.spark.state.manifest import Manifests
+from freshviews.spark.state.stores.addresses import store_of
+from tests.spark.clusters import EXECUTOR, running, standalone
+from tests.spark.faults import Fault, command_of, descendants, environment, kill
+from tests.spark.servers import BUCKET
+from tests.spark.shop import EVERY_SINK, Shop, check
+
+pytestmark = [pytest.mark.spark, pytest.mark.full]
+
+KILLS = int(os.environ.get("KILLS", "4"))
+EVERY = "KILLS" in os.environ
+"""Whether the driver is killed at every step, and not at each fourth."""
+STEPS = (*WORKER, *(step for step in DRIVER if not step.startswith("manifest ") or step == "manifest in place"))
+"""A put is whole or not at all, so a manifest is never half written."""
+IMAGES = {"FRESHVIEWS_SMALLEST_IMAGE": "150"}
+"""So that cells are restored from images, too."""
+
+
+@pytest.fixture
+def address(s3: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
+    for name, value in s3.items():
+        monkeypatch.setenv(name, value)
+    return f"s3://{BUCKET}/{uuid.uuid4().hex}"
+
+
+def run(folder: Path, address: str, fault: Fault | None = None) -> tuple[int, str]:
+    command = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--once", "--master", "local[2]"]
+    done = subprocess.run(
+        [*command, "--cells", "2", "--checkpoint", address],
+        cwd=folder,
+        env={**environment(fault), **IMAGES},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=300,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
+def test_the_driver_killed_at_a_step_has_its_part_of_spark_from_the_server(tmp_path: Path, address: str) -> None:
+    shop = Shop(tmp_path, script=EVERY_SINK)
+    shop.write()
+    assert run(tmp_path, address)[0] == 0
+    fault = Fault(tmp_path / "fault")
+    for number, step in enumerate(STEPS if EVERY else STEPS[::4]):
+        shop.write()
+        fault.plan(step, "kill" if number % 2 else "kill java", "driver")
+        code, error = run(tmp_path, address, fault)
+        assert (code, fault.met) == (-signal.SIGKILL if number % 2 else 1, True), (step, code, error)
+    assert run(tmp_path, address)[0] == 0
+    check(tmp_path, shop, checkpoint=address)
+    before = latest(store_of(address)).version
+    assert run(tmp_path, address)[0] == 0
+    assert latest(store_of(address)).version == before
+    assert not list(tmp_path.glob("*checkpoint*")) and not list(tmp_path.glob("s3*"))
+    found = status(store_of(address))
+    assert found.running is None and found.delivered == before and found.error is None
+
+
+def vanish(scratch: Path) -> None:
+    """A worker's scratch disk is gone."""
+    for path in scratch.glob("*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.mark.long("a master and two workers start, and executors are replaced")
+def test_executors_killed_at_random_with_their_scratch_lose_nothing(
+    tmp_path: Path, address: str, s3: dict[str, str]
+) -> None:
+    """Executors, their Python workers and the driver, while input keeps coming; cells go on elsewhere."""
+    shop = Shop(tmp_path, script=EVERY_SINK)
+    shop.write()
+    seed = int(os.environ.get("KILLS_SEED", "5"))
+    chance = random.Random(seed)
+    given = {**environment(), **IMAGES, "SPARK_LOCAL_IP": "127.0.0.1"}
+    more = ["--checkpoint", address, "--conf", f"spark.executorEnv.FRESHVIEWS_SMALLEST_IMAGE={150}"]
+    images = set()
+    with standalone(tmp_path, s3) as (master, workers):
+        left = KILLS
+        while left > 0:
+            with running(tmp_path, master, given, *more) as pipeline:
+                pipeline.version = (Manifests(store_of(address)).versions() or [0])[-1]
+                shop.write(orders=0)
+                pipeline.next_version()
+                while left > 0:
+                    left -= 1
+                    victim = chance.choice(("executor", "executor", "python", "driver"))
+                    if victim == "driver":
+                        shop.write(orders=0)
+                        break
+                    number = chance.randrange(2)
+                    below = descendants(workers[number].pid)
+                    wanted = EXECUTOR if victim == "executor" else "pyspark.daemon"
+                    found = [one for one in below if wanted in command_of(one)]
+                    assert found or victim == "python", (seed, (tmp_path / "cluster").read_text())
+                    for one in found:
+                        kill(one)
+                    if victim == "executor":
+                        vanish(tmp_path / f"scratch{number}")
+                    shop.write(orders=0)
+                    pipeline.next_version()
+                    shop.write(orders=0)
+                    pipeline.next_version()
+                    cells = latest(store_of(address)).cells.values()
+                    images |= {cell["image"]["folder"] for cell in cells if cell["image"]}
+                else:
+                    pipeline.stop()
+        with running(tmp_path, master, given, *more, "--once") as pipeline:
+            assert pipeline.process.wait(180) == 0, (tmp_path / "errors").read_text()
+    assert images, "no image was restored from"
+    check(tmp_path, shop, checkpoint=address)
+
+
+@pytest.mark.long("a pipeline runs once, and two commands start")
+def test_a_query_and_a_status_read_the_server(tmp_path: Path, address: str) -> None:
+    shop = Shop(tmp_path)
+    shop.write()
+    assert run(tmp_path, address)[0] == 0
+    for command in (["query", "shop.sql", "SELECT * FROM by_part"], ["status", "shop.sql"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "freshviews.cli", *command, "--checkpoint", address, "--json"],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "bolt" in done.stdout if command[0] == "query" else '"running": null' in done.stdout
+        if command[0] == "status":
+            assert '"waiting": {"orders": 0, "items": 0}' in done.stdout or '"items": 0' in done.stdout

@@ -1,0 +1,166 @@
+"""Stores of checkpoints: one table of cases, for a folder and for a real S3 server; and addresses."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from freshviews.spark.state.checkpoint import CheckpointError, check_store
+from freshviews.spark.state.stores.addresses import store_of
+from freshviews.spark.state.stores.cached import Cached
+from freshviews.spark.state.stores.folder import Folder
+from freshviews.spark.state.stores.store import AddressError, Objects, Store, read_ranges
+from tests.spark.servers import BUCKET
+
+
+def names(store: Objects, prefix: str) -> list[str]:
+    return sorted(found.name for found in store.list(prefix))
+
+
+def test_what_is_written_is_read_whole_and_in_ranges(store: Store) -> None:
+    store.write("a/b/c.bin", bytes(range(256)))
+    assert store.read("a/b/c.bin") == bytes(range(256))
+    assert bytes(store.read_range("a/b/c.bin", 3, 4)) == bytes([3, 4, 5, 6])
+    assert bytes(store.read_range("a/b/c.bin", 255, 1)) == b"\xff"
+    store.write("a/b/c.bin", b"other")
+    assert store.read("a/b/c.bin") == b"other"
+    store.write("top", b"")
+    assert store.read("top") == b""
+
+
+@pytest.mark.parametrize("folder", ["changes", "state/0"])
+def test_a_writer_writes_piece_by_piece_and_one_that_is_discarded_leaves_nothing(store: Store, folder: str) -> None:
+    writer = store.writer(f"{folder}/one")
+    for i in range(5):
+        writer.write(bytes([i]) * 1000)
+    writer.finish()
+    writer.wait()
+    ranges = [(f"{folder}/one", i * 1000, 3) for i in range(5)]
+    assert [bytes(found) for found in read_ranges(store, ranges)] == [bytes([i]) * 3 for i in range(5)]
+    other = store.writer(f"{folder}/two")
+    other.write(b"x")
+    other.discard()
+    assert names(store, f"{folder}/") == [f"{folder}/one"]
+
+
+def test_what_is_not_there_is_a_file_that_is_not_found(store: Store) -> None:
+    with pytest.raises(FileNotFoundError):
+        store.read("nothing/here")
+    for name in ("nothing/here", "state/0/here"):
+        with pytest.raises(FileNotFoundError):
+            store.read_range(name, 0, 1)
+    assert names(store, "nothing/") == []
+    store.delete(["nothing/here"])
+
+
+def test_lists_have_names_sizes_and_times_below_a_prefix(store: Store) -> None:
+    for name in ("state/0/image-a/x", "state/0/image-a.begun", "state/0/image-b", "state/10/image-a", "manifest/1"):
+        store.write(name, b"12345")
+    assert names(store, "state/0/image-a") == ["state/0/image-a.begun", "state/0/image-a/x"]
+    assert names(store, "state/0/") == ["state/0/image-a.begun", "state/0/image-a/x", "state/0/image-b"]
+    assert len(names(store, "state/")) == 4 and names(store, "stat") == names(store, "state/")
+    (found,) = store.list("manifest/")
+    assert (found.name, found.size) == ("manifest/1", 5) and abs(found.modified - time.time()) < 60
+
+
+def test_deletes_take_many_and_leave_the_others(store: Store) -> None:
+    many = [f"bad/{i:04d}" for i in range(1005 if isinstance(store, Folder) else 30)]
+    for name in many:
+        store.write(name, b"x")
+    store.write("bad2/one", b"x")
+    store.delete([*many, "bad/none"])
+    assert names(store, "bad") == ["bad2/one"]
+
+
+def test_of_many_that_write_if_absent_at_once_one_succeeds(store: Store) -> None:
+    for turn in range(5):
+        won: list[int] = []
+        refused: list[int] = []
+
+        def write(number: int, name: str = f"manifest/{turn}", won=won, refused=refused) -> None:  # type: ignore[no-untyped-def]
+            try:
+                store.write_if_absent(name, str(number).encode())
+                won.append(number)
+            except FileExistsError:
+                refused.append(number)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(won) == 1 and len(refused) == 7
+        assert store.read(f"manifest/{turn}") == str(won[0]).encode()
+
+
+def test_a_store_is_checked_by_two_that_write_the_same(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_store(store)
+    assert names(store, "probe/") == []
+    if store.is_local:
+        return
+    monkeypatch.setattr(type(store), "write_if_absent", type(store).write)
+    with pytest.raises(CheckpointError, match="conditional puts is needed"):
+        check_store(store)
+
+
+def test_state_is_read_once_from_the_server_and_again_where_the_cache_is_lost(
+    s3: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in s3.items():
+        monkeypatch.setenv(name, value)
+    store = store_of(f"s3://{BUCKET}/{uuid.uuid4().hex}")
+    assert isinstance(store, Cached)
+    store.write("state/0/one", b"abcdef")
+    read: list[str] = []
+    inner = store._store
+    true_read: Callable[[str], bytes] = inner.read
+    monkeypatch.setattr(inner, "read", lambda name: (read.append(name), true_read(name))[1])
+    for _ in range(3):
+        assert bytes(store.read_range("state/0/one", 2, 2)) == b"cd"
+    assert read == ["state/0/one"]
+    (store.local / "state" / "0" / "one").unlink()
+    assert bytes(store.read_range("state/0/one", 0, 6)) == b"abcdef" and len(read) == 2
+    monkeypatch.setattr("freshviews.spark.state.stores.cached.UNUSED", -1.0)
+    monkeypatch.setattr("freshviews.spark.state.stores.cached._LOOK_EVERY", -1.0)
+    store.writer("changes/x")
+    assert not (store.local / "state" / "0" / "one").exists()
+
+
+@pytest.mark.parametrize("address", ["gopher:/x", "dbfs:/x", "gopher://bucket/x", "S4://x/y", "wasbs://c@a/x"])
+def test_an_address_that_nothing_serves_names_what_is_accepted_and_is_no_folder(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scheme = address.partition(":")[0]
+    with pytest.raises(AddressError, match=rf"nothing here serves {scheme}: addresses; .*file:/path .*s3://bucket/folder"):
+        store_of(address)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("address", ["s3://", "s3://bucket", "s3:/bucket/x", "s3a:///x", "file://host/x"])
+def test_an_address_that_is_not_complete_is_refused(address: str) -> None:
+    with pytest.raises(AddressError, match=r"(s3://bucket/folder|file:/path) is accepted"):
+        store_of(address)
+
+
+def test_paths_and_file_addresses_are_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for address in (tmp_path / "c", "c", f"file:{tmp_path}/c", f"file://{tmp_path}/c", f"file://localhost{tmp_path}/c/"):
+        assert store_of(address).address == str(tmp_path / "c")
+
+
+def test_a_server_that_is_not_there_and_a_bucket_that_is_not_are_named(
+    s3: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in s3.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(CheckpointError, match=r"s3://no-such-bucket/x cannot be written: .*NoSuchBucket"):
+        check_store(store_of("s3://no-such-bucket/x"))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(CheckpointError, match=r"s3://no-such-server/x cannot be written: .*127\.0\.0\.1:9"):
+        check_store(store_of("s3://no-such-server/x"))
