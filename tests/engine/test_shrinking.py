@@ -203,4 +203,4 @@ def test_little_stays_of_tables_whose_rows_are_all_deleted() -> None:
         stored = db._relations.tables["item"].stored
         assert stored is not None
         for handle in stored.handles:
-            assert load(handle, USED) <= load(handle, LIVE) * 4 // 3 + shrink.SPARE
+            assert load(handle, USED) <= 2 * load(handle, LIVE) + shrink.SPARE

@@ -25,7 +25,7 @@ The columns of a batch come as a block of two words per column: its address, its
 
 from __future__ import annotations
 
-from freshviews.kernel.hash.entries import FULL, REMOVED, empty, fill_next, free_number, grow_slots
+from freshviews.kernel.hash.entries import FULL, REMOVED, empty, fill_next, free_number, grow_slots, prefetch_next
 from freshviews.kernel.hash.pending import NEVER, enter_oldest, enter_pending, look
 from freshviews.kernel.hash.shrink import shrink_tables
 from freshviews.kernel.hash.slots import hash_words
@@ -461,6 +461,7 @@ def remove_zeros(t: int, hashes: int) -> None:
                 h = hash_words(row, hashed)
                 store(hashes, entry, h)
                 prefetch(slots + 8 * (h & mask))
+                prefetch_next(t, h)
         for entry in range(n):
             number = journaled_number(t, start + entry)
             row = row_at(t, number)

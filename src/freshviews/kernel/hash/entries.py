@@ -14,7 +14,7 @@ of an entry is the slot where a search for its hash starts: here, among the fewe
 from __future__ import annotations
 
 from freshviews.kernel.hash.slots import double_slots, empty_slot, fill_slot
-from freshviews.kernel.memory.mem import inlined, jit, load, store
+from freshviews.kernel.memory.mem import inlined, jit, load, prefetch, store
 
 # The first words of a header.
 ENTRIES = 0  # address of the entries
@@ -76,6 +76,13 @@ def drop_next(e: int) -> None:
     if load(e, NEXT) != 0:
         store(e, NEXT_HOMES, RELEASING)
         store(e, REMOVED, max(load(e, REMOVED), 1))
+
+
+@inlined
+def prefetch_next(e: int, h: int) -> None:
+    """Prefetch the slot of a hash in the slots that will replace the present ones."""
+    if load(e, NEXT_HOMES) > 0:
+        prefetch(load(e, NEXT) + 8 * (h & load(e, NEXT_MASK)))
 
 
 @inlined

@@ -16,7 +16,7 @@ from __future__ import annotations
 from freshviews.kernel.hash import entries
 from freshviews.kernel.hash.entries import REMOVED, empty, entry_at, fill, free_number, grow_slots
 from freshviews.kernel.hash.slots import hash_words
-from freshviews.kernel.memory.mapping import release_block, widen_block
+from freshviews.kernel.memory.mapping import is_mapped, release_block, widen_block
 from freshviews.kernel.memory.mem import (
     allocate,
     copy_words,
@@ -27,6 +27,8 @@ from freshviews.kernel.memory.mem import (
     load,
     load32,
     mix,
+    move_words,
+    reallocate,
     release,
     same8,
     shift_right,
@@ -64,6 +66,8 @@ SCANNED = 512
 """Most rows of a slice whose digests are scanned; that takes as long as one cache miss."""
 EIGHT = 8
 """Digests that are compared at once; the capacity of a block is a multiple of it."""
+CUT_IN_PLACE = 1 << 14
+"""Words above which a block is cut off instead of copied when it shrinks: pages are given back, no page is new."""
 SPARE = 8
 """Free places of a block on top of half of it at which the block shrinks."""
 FIRST_GROUPS = 8
@@ -353,13 +357,21 @@ def shrink_block(x: int, group: int, least: int) -> None:
         fewer = INLINE
     else:
         words = words_of_block(x, fewer)
-        smaller = allocate(words)
-        if smaller == 0:
-            return
-        copy_words(smaller, block, (rows + 1) >> 1)
-        if load(x, DIGESTED) != 0:
-            copy_words(smaller + 4 * fewer, block + 4 * capacity, (rows + 1) >> 1)
-        release_block(block, load(x, LOW), load(x, HIGH))
+        digests = block + 4 * capacity
+        if words > CUT_IN_PLACE and not is_mapped(block, load(x, LOW), load(x, HIGH)):
+            if load(x, DIGESTED) != 0:
+                move_words(block + 4 * fewer, digests, (rows + 1) >> 1)
+            smaller = reallocate(block, words)
+            if smaller == 0:
+                smaller = block
+        else:
+            smaller = allocate(words)
+            if smaller == 0:
+                return
+            copy_words(smaller, block, (rows + 1) >> 1)
+            if load(x, DIGESTED) != 0:
+                copy_words(smaller + 4 * fewer, digests, (rows + 1) >> 1)
+            release_block(block, load(x, LOW), load(x, HIGH))
         store(group, BLOCK, smaller - group)
         count_block(x, words, 1)
     count_block(x, words_of_block(x, capacity), -1)

@@ -5,12 +5,12 @@ empty and nothing holds a row number or an address: readers have taken their row
 any more. ``REMOVED`` says that there may be something to do. A step costs at most a constant and a part of what the
 removals since the last step have cost. Rows and groups are *entries*, and both are shrunk by the same steps:
 
-1. If more than a quarter of the numbers are free, entries are *packed*: the one with the highest number moves to the
-   lowest free number, until there is no hole below it. Rows move to lower numbers only. A row that moves takes along
-   its slot and its places in the blocks of indexes; a group, the words of its rows. A group moves whole, so a step may
-   take longer by the rows of one group. Several moves are looked up together, so that they wait for memory once.
+1. If more than half of the numbers are free, entries are *packed*: the one with the highest number moves to the lowest
+   free number, until there is no hole below it. Rows move to lower numbers only. A row that moves takes along its slot
+   and its places in the blocks of indexes; a group, the words of its rows. A group moves whole, so a step may take
+   longer by the rows of one group. Several moves are looked up together, so that they wait for memory once.
 2. The array of entries is cut off above the used numbers, once more than a sixteenth above them was written.
-3. If at most 9 of 32 slots are taken, fewer slots are written beside them, for some homes in each step: an entry keeps
+3. If at most 5 of 32 slots are taken, fewer slots are written beside them, for some homes in each step: an entry keeps
    the low bits of its home, so a range of homes comes from a few ranges of the old slots, in order, and no entry is
    read. Meanwhile inserts and removals change both (``entries.fill``); lookups read the old slots. At the end the new
    ones replace them, and the old ones are released piece by piece, as the system takes its time for each page.
@@ -95,8 +95,10 @@ PIECE = 1 << 18
 """Words that are cleared or released at a time, if the work of the step is not worth more."""
 SPARE = 64
 """Free numbers, and free places at the end of the array, that are left in any case, as are twice as many slots."""
-AHEAD = 32
-"""Entries that are moved together."""
+MERGES = 256
+"""Words of a block whose allocation has glibc merge the small ones that were freed."""
+AHEAD = 64
+"""Numbers that are looked at together."""
 
 # Words of a move.
 FROM = 0
@@ -185,8 +187,8 @@ def move_entries(e: int, t: int, moves: int, n: int) -> int:
 
 @jit
 def begins_packing(e: int, t: int) -> bool:
-    """Begin to pack entries if more than a quarter of the numbers are free."""
-    if 3 * load(e, USED) <= 4 * load(e, LIVE) + 3 * SPARE or (e == t and load(t, ORDERED) != 0):
+    """Begin to pack entries if more than half of the numbers are free."""
+    if load(e, USED) <= 2 * load(e, LIVE) + SPARE or (e == t and load(t, ORDERED) != 0):
         return False
     store(e, FREE, 0)
     store(e, PACKED, 0)
@@ -195,37 +197,53 @@ def begins_packing(e: int, t: int) -> bool:
 
 
 @jit
+def find_moves(e: int, moves: int) -> int:
+    """Find entries at the end and free numbers at the start that they can move to; returns the number of moves.
+
+    USED and PACKED come closer to each other. No branch depends on whether a number is free, as nothing predicts that.
+    """
+    used = load(e, USED)
+    low = load(e, PACKED)
+    looks = min(AHEAD, used - low >> 1)
+    if looks == 0:
+        if is_absent(e, entry_at(e, low)):
+            store(e, USED, low)
+        else:
+            store(e, PACKED, used)
+        return 0
+    found = 0
+    for number in range(used - 1, used - 1 - looks, -1):
+        store(moves, MOVE_WORDS * found + FROM, number)
+        found += 0 if is_absent(e, entry_at(e, number)) else 1
+    free = 0
+    for number in range(low, low + looks):
+        store(moves, MOVE_WORDS * free + TO, number)
+        free += 1 if is_absent(e, entry_at(e, number)) else 0
+    # What was found too much is found again.
+    store(e, USED, load(moves, MOVE_WORDS * free + FROM) + 1 if free < found else used - looks)
+    store(e, PACKED, load(moves, MOVE_WORDS * found + TO) if found < free else low + looks)
+    return min(found, free)
+
+
+@jit
 def pack(e: int, t: int, work: int) -> int:
     """Pack entries; returns the work that is left."""
     if load(e, PACKED) == NOT_PACKING and not begins_packing(e, t):
         return work
-    moves = allocate(MOVE_WORDS * AHEAD)
+    if load(e, LIVE) == 0:
+        store(e, USED, 0)
+        store(e, FREE, 0)
+    moves = allocate(MOVE_WORDS * (AHEAD + 1))
     if moves == 0:
         return work
-    used = load(e, USED)
-    low = load(e, PACKED)
-    if load(e, LIVE) == 0:
-        used = 0
-        store(e, FREE, 0)
-    while work > 0 and low < used:
-        n = 0
-        while n < AHEAD and work > 0 and low < used:
-            work -= 1
-            if is_absent(e, entry_at(e, used - 1)):
-                used -= 1
-            elif not is_absent(e, entry_at(e, low)):
-                low += 1
-            else:
-                used -= 1
-                store(moves, MOVE_WORDS * n + FROM, used)
-                store(moves, MOVE_WORDS * n + TO, low)
-                low += 1
-                n += 1
-                work -= MOVE
+    while work > 0 and load(e, PACKED) < load(e, USED):
+        numbers = load(e, USED) - load(e, PACKED)
+        n = find_moves(e, moves)
+        work -= numbers - load(e, USED) + load(e, PACKED) + MOVE * n
         work -= move_entries(e, t, moves, n)
     release(moves)
-    store(e, USED, used)
-    store(e, PACKED, low if low < used else NOT_PACKING)
+    if load(e, PACKED) >= load(e, USED):
+        store(e, PACKED, NOT_PACKING)
     return work
 
 
@@ -259,9 +277,9 @@ def cut(e: int, t: int, work: int) -> bool:
 
 @jit
 def slots_for(live: int) -> int:
-    """The least number of slots of which at most 18 of 32 are taken."""
+    """The least number of slots of which at most 20 of 32 are taken."""
     slots = 2 * FIRST_CAPACITY
-    while 32 * live > 18 * slots:
+    while 32 * live > 20 * slots:
         slots *= 2
     return slots
 
@@ -270,7 +288,7 @@ def slots_for(live: int) -> int:
 def fit_slots(e: int, work: int) -> bool:
     """Write fewer slots, or release old ones; whether there is more to do."""
     if load(e, NEXT) == 0:
-        if load(e, PACKED) != NOT_PACKING or 32 * load(e, LIVE) > 9 * (load(e, MASK) + 1):
+        if load(e, PACKED) != NOT_PACKING or 32 * load(e, LIVE) > 5 * (load(e, MASK) + 1):
             return False
         slots = max(slots_for(load(e, LIVE)), 2 * SPARE)
         if 2 * slots > load(e, MASK) + 1:
@@ -366,6 +384,9 @@ def shrink(t: int) -> None:
     """Take a step of giving memory back, for a table of which rows were removed; see above when that is allowed."""
     if load(t, JOURNALED) != 0 or load(t, PENDING) != 0:
         return
+    if load(t, REMOVED) > LEAST:
+        # malloc merges small blocks that were freed when a larger one is requested: few at a time, if it is now.
+        release(allocate(MERGES))
     unfinished = 0
     for i in range(load(t, INDEXES)):
         x = load(load(t, INDEX_LIST), i)
