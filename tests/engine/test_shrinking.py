@@ -11,11 +11,12 @@ import pytest
 
 from freshviews import Database
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.errors import BatchError
+from freshviews.errors import BatchError, EvaluationError
 from freshviews.kernel.hash import shrink
 from freshviews.kernel.hash.entries import LIVE, NEXT_HOMES, PACKED, USED
 from freshviews.kernel.hash.entries import NOT_PACKING as WHOLE
 from freshviews.kernel.memory.mem import PURE_PYTHON, load
+from tests.store.killing import killed_at
 
 pytestmark = pytest.mark.plain_python
 
@@ -35,6 +36,7 @@ CREATE MATERIALIZED VIEW turned TBLPROPERTIES ('freshviews.strategy' = 'ivm_eps_
 """
 
 Item = tuple[int, int, int | None]
+Seen = dict[str, Counter[tuple[object, ...]]]
 Pair = tuple[int, int]
 
 
@@ -80,6 +82,19 @@ class Shop:
                 order.shuffle(held)
                 gone, held[:] = held[:rows], held[rows:]
                 batch.delete(name, gone)
+
+    def delete_one(self) -> None:
+        """Delete a row in a version of its own."""
+        for name, held in self.pairs.items():
+            if held:
+                self.db.delete(name, [held.pop()])
+
+    def overflow(self) -> None:
+        """A batch that the second view refuses, after the tables and the first view have taken it."""
+        a = self.items[0][1] if self.items else 0
+        with pytest.raises(EvaluationError), self.db.batch() as batch:
+            batch.delete("item", self.items[1 : len(self.items) // 2])
+            batch.insert("item", [(self.next + i, a, 2**62) for i in range(3)])
 
     def refuse(self) -> None:
         """A batch that is undone: its last delete names no row."""
@@ -141,8 +156,8 @@ def test_views_stay_right_while_tables_shrink(seed: int) -> None:
             while len(shop.items) > ROWS // 20:
                 shop.delete(shop.order.choice((1, 5, ROWS // 15)))
                 shop.note()
-                if shop.order.random() < 0.15:
-                    shop.refuse()
+                if shop.order.random() < 0.3:
+                    shop.order.choice((shop.refuse, shop.overflow, shop.delete_one))()
                 if shop.order.random() < 0.1:
                     shop.check()
             shop.check()
@@ -177,12 +192,54 @@ def test_a_reopened_database_goes_on_with_half_packed_tables(tmp_path: Path) -> 
                 shop = Shop(db, 7)
             shop.db = db
             shop.fill()
-            for _ in range(30):
-                if len(shop.items) > ROWS // 5:
-                    shop.delete(ROWS // 25)
+            shop.met.clear()
+            while len(shop.items) > ROWS // 20 and not shop.met["packing"]:
+                shop.delete(1 + ROWS // 60)
+                shop.note()
             shop.check()
+            assert not PURE_PYTHON or shop.met["packing"]
             if turn % 2 == 0:
                 db.snapshot()
+
+
+def deletes(db: Database, snapshot: bool = False) -> dict[int, Seen]:
+    """Delete most rows, with a snapshot between; what is to be seen at each version."""
+    db.execute(SCRIPT)
+    shop = Shop(db, 11)
+    shop.fill()
+    found = {}
+    for turn in range(12):
+        shop.delete(ROWS // 25)
+        if turn == 6 and snapshot:
+            db.snapshot()
+        found[db.version] = seen(db)
+    return found
+
+
+def seen(db: Database) -> Seen:
+    return {name: Counter(db.view(name)) for name in ("joined", "counted", "crowned", "turned")}
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[int, Seen]:
+    with Database() as db:
+        return deletes(db)
+
+
+@pytest.mark.parametrize("step", ["record half written", "record synced", "version visible"])
+@pytest.mark.parametrize("time", [7, 11, 14])
+def test_killed_while_tables_shrink_the_committed_versions_are_back(
+    tmp_path: Path, expected: dict[int, Seen], step: str, time: int
+) -> None:
+    def work() -> None:
+        deletes(Database(tmp_path / "db"), snapshot=True)
+
+    assert killed_at(step, time, work)
+    with Database(tmp_path / "db") as db:
+        assert seen(db) == expected[db.version]
+        for name in ("item", "other", "third"):
+            db.delete(name, list(db.table(name)))
+        assert list(db.view("counted")) == list(db.view("joined")) == []
 
 
 def test_little_stays_of_tables_whose_rows_are_all_deleted() -> None:

@@ -22,6 +22,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(shrink, "LEAST", 8)
         monkeypatch.setattr(shrink, "PIECE", 64)
         monkeypatch.setattr(shrink, "SPARE", 8)
+        monkeypatch.setattr(index, "CUT_IN_PLACE", 16)
 
 
 def keys(order: random.Random, n: int) -> list[tuple[int, int]]:
@@ -108,3 +109,22 @@ def test_at_most_twice_the_rows_and_four_times_the_slots_stay(
             assert load(e, TOUCHED) <= 17 / 16 * load(e, USED) + shrink.SPARE
         for x in r.indexes:
             assert load(x, index.BLOCK_WORDS) >= block_words(x)
+
+
+@pytest.mark.parametrize("digests", [False, True])
+def test_a_long_slice_shrinks_in_place(digests: bool) -> None:
+    size = 600 if PURE_PYTHON else 80_000
+    with relation(2, 1, ((0,),), digests=digests) as r:
+        for number in range(size):
+            r.add((7, number), (1,))
+        full = load(r.indexes[0], index.BLOCK_WORDS)
+        there = list(r.model)
+        random.Random(1).shuffle(there)
+        while len(there) > size // 40:
+            remove(r, there.pop())
+        assert load(r.indexes[0], index.BLOCK_WORDS) < full / 8
+        settle(r)
+        r.agree()
+        while there:
+            remove(r, there.pop())
+        r.agree()

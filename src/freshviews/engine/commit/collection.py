@@ -160,7 +160,8 @@ def _tables(relations: Relations) -> Iterator[Scan]:
     """The tables of words whose rows have strings."""
     for table in relations.tables.values():
         if table.stored is not None:
-            places = [i for i, c in enumerate(table.definition.columns) if c.type.name == "STRING"]
+            strings = {column.name for column in table.definition.columns if column.type.name == "STRING"}
+            places = [i for i, name in enumerate(table.stored.columns) if name in strings]
             if places:
                 yield partial(table.stored.handles.__getitem__, 0), places
     for view in relations.views.values():
