@@ -3,8 +3,8 @@
 ``FRESHVIEWS_TESTS`` names the tier:
 
 - ``quick`` is ``make test``: every room, with few random examples and a diagonal of the tables of cases.
-- ``change`` is ``make test-change``, which .ci/run has: every test, with a third of the random examples, and not every
-  case compiled.
+- ``change`` is ``make test-change``, which .ci/run has: every test, with a quarter of the random examples, and not
+  every case compiled.
 - ``full`` is ``make test-all`` and pytest without the variable: every test at full size.
 - ``fuzz`` is ``make fuzz``: the random tests alone, from a seed that no run had before.
 
@@ -25,17 +25,17 @@ LONG = 60
 """Seconds above which a test needs the mark ``long`` with its reason."""
 _QUICK_SHARE = 10
 """``make test`` draws a tenth of the random examples."""
-_CHANGE_SHARE = 3
-"""``make test-change`` draws a third of them."""
+_CHANGE_SHARE = 4
+"""``make test-change`` draws a quarter of them."""
 
 
 
 def compiled(every: int) -> int:
     """One of how many tests of a file with the mark ``compiled(every)`` the tier compiles; 0: none.
 
-    ``change`` compiles four times as many as ``quick``, and one in twelve where that compiles none.
+    ``change`` compiles twice as many as ``quick``, and one in twenty where that compiles none.
     """
-    return {"quick": every, "change": every // 4 or 1 if every else 12}.get(TIER, 1)
+    return {"quick": every, "change": every // 2 or 1 if every else 20}.get(TIER, 1)
 
 
 if TIER not in ("quick", "change", "full", "fuzz"):

@@ -80,9 +80,10 @@ def import_lines(words: set[str]) -> list[str]:
         "from freshviews.types import NULL",
         f"from freshviews.kernel.hash.table import {', '.join(_TABLE_WORDS)}",
     ]
-    left = words - {*_ALWAYS, *_TABLE_WORDS, "NULL"}
+    by_home: dict[str, list[str]] = {}
+    for name in sorted(words.difference(_ALWAYS, _TABLE_WORDS, ("NULL",)).intersection(_HOMES)):
+        by_home.setdefault(_HOMES[name].__name__, []).append(name)
     for module in _MODULES:
-        own = sorted(name for name in left if _HOMES.get(name) is module)
-        if own:
-            lines.append(f"from {module.__name__} import {', '.join(own)}")
+        if module.__name__ in by_home:
+            lines.append(f"from {module.__name__} import {', '.join(by_home[module.__name__])}")
     return lines

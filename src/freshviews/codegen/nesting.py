@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, count
@@ -43,10 +43,13 @@ _Names = tuple[list[str], frozenset[str]]
 
 @dataclass(frozen=True)
 class _Line:
-    """A statement, and the statements indented below it."""
+    """A statement, and the statements indented below it. ``first`` is its place among the lines of its function, and
+    ``after`` the place that follows the last line below it."""
 
     text: str
     inside: tuple[_Line, ...] = ()
+    first: int = 0
+    after: int = 0
 
     @property
     def is_loop(self) -> bool:
@@ -63,17 +66,52 @@ class _Line:
         return _names(self.text)
 
     @cached_property
-    def flow(self) -> _Flow:
-        """The flow of the statements below the line."""
-        return _flow(self.inside)
+    def sure(self) -> frozenset[str]:
+        """The names that the statements below the line surely assign."""
+        return frozenset[str]().union(*map(_sure, _groups(self.inside)))
 
     def lines(self) -> Iterator[_Line]:
-        """The line and all below it."""
+        """The line and all below it, in order."""
         queue = [self]
         while queue:
             line = queue.pop()
             yield line
-            queue += line.inside
+            queue += line.inside[::-1]
+
+
+class _Uses:
+    """Where a function reads and assigns names, by the places of its lines."""
+
+    def __init__(self, body: _Body) -> None:
+        self._reads: dict[str, list[int]] = {}
+        self._assigned: list[frozenset[str]] = []
+        for place, line in enumerate(chain.from_iterable(one.lines() for one in body)):
+            read, assigned = line.names
+            for name in read:
+                self._reads.setdefault(name, []).append(place)
+            self._assigned.append(assigned)
+
+    def assigned(self, first: int, after: int) -> frozenset[str]:
+        """The names that lines from ``first`` to before ``after`` assign."""
+        return frozenset[str]().union(*self._assigned[first:after])
+
+    def is_read(self, name: str, first: int, after: int) -> bool:
+        """True if a line from ``first`` to before ``after`` reads the name."""
+        places = self._reads.get(name, [])
+        at = bisect_left(places, first)
+        return at < len(places) and places[at] < after
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The function that lines are moved to: the locals of the one around, the places of its lines, and the names that
+    it returns."""
+
+    uses: _Uses
+    locals: frozenset[str]
+    first: int
+    after: int
+    results: frozenset[str] = frozenset()
 
 
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
@@ -120,7 +158,6 @@ def _parsed_names(text: str) -> _Names:
 
 
 _Body = tuple[_Line, ...]
-_Known = frozenset[str]
 
 
 def split(sources: Iterable[str], taken: int) -> list[str]:
@@ -183,57 +220,55 @@ class _Splitter:
             end -= 1
         body = _parsed(rest[first:end])
         parameters = _parameters(head)
-        locals_ = parameters.union(*(line.names[1] for one in body for line in one.lines()))
-        reads = _reads(body)
-        rewritten = self.body(body, frozenset(parameters), locals_, reads, 0, 1)
+        uses, after = _Uses(body), body[-1].after
+        scope = _Scope(uses, uses.assigned(0, after) | parameters, 0, after)
+        rewritten = self.body(body, parameters, scope, 0, 1)
         return [head, *rest[:first], *_printed(rewritten, 1), *rest[end:]]
 
-    def body(
-        self, body: _Body, known: _Known, locals_: _Known, reads: Counter[str], loops: int, level: int
-    ) -> _Body:
-        """The statements of a body, split. ``known``: the locals assigned before it."""
+    def body(self, body: _Body, before: Set[str], scope: _Scope, loops: int, level: int) -> _Body:
+        """The statements of a body, split. ``before``: the locals assigned before it."""
         found: list[_Line] = []
+        known = set(before)
         for group in _groups(body):
             deep = level >= _LEVELS or (loops >= _LOOPS and group[0].is_loop)
             if deep and any(line.inside for line in group) and not _leaves(group):
-                found += self.part(group, known, locals_, reads)
+                found += self.part(group, known, scope)
             else:
                 for line in group:
                     inside = line.inside
                     if inside:
-                        before = known | line.names[1]
-                        inside = self.body(inside, before, locals_, reads, loops + line.is_loop, level + 1)
+                        inside = self.body(inside, known | line.names[1], scope, loops + line.is_loop, level + 1)
                     found.append(_Line(line.text, inside))
-            known |= _flow_of(group)[1]
+            known |= _sure(group)
         return tuple(found)
 
-    def part(self, group: _Body, known: _Known, locals_: _Known, reads: Counter[str]) -> _Body:
+    def part(self, group: _Body, known: set[str], scope: _Scope) -> _Body:
         """Make a function of a group of lines; return the lines that call it."""
-        inside = _reads(group)
-        stored = frozenset[str]().union(*(line.names[1] for one in group for line in one.lines()))
-        exposed, sure = _flow_of(group)
-        needed = exposed & locals_
-        seen = {name for name in stored if reads[name] > inside[name]}
+        first, after = group[0].first, group[-1].after
+        stored = scope.uses.assigned(first, after)
+        exposed, sure = _exposed(group), _sure(group)
+        needed = exposed & scope.locals
+        seen = {
+            name
+            for name in stored
+            if name in scope.results
+            or scope.uses.is_read(name, scope.first, first)
+            or scope.uses.is_read(name, after, scope.after)
+        }
         results = sorted(name for name in stored if name in needed or (name in seen and name in sure | known))
         wanted = needed.union(r for r in results if r not in sure)
         parameters = sorted(wanted, key=lambda name: (name != "state", name))
         name = f"part_{self.number}"
         self.number += 1
         returns = {line.text for one in group for line in one.lines() if line.text.startswith("return ")}
-        stop = next(wish for i in count() if (wish := f"stopped_{i}") not in locals_)
+        stop = next(wish for i in count() if (wish := f"stopped_{i}") not in scope.locals)
         stops = [stop] if returns else []
         given = ", ".join([*("0" for _ in stops), *results])
         moved = _stopping(group, results) if returns else group
         end = (_Line(f"return {given}"),) if given else ()
         head = f"def {name}({', '.join(parameters)}):"
-        whole = self.body(
-            (*moved, *end),
-            frozenset(parameters),
-            frozenset(parameters) | stored,
-            _reads(moved) + Counter(results),
-            0,
-            1,
-        )
+        own = _Scope(scope.uses, wanted | stored, first, after, frozenset(results))
+        whole = (*self.body(moved, wanted, own, 0, 1), *end)
         self.parts.append("\n".join(["@jit", head, *_printed(whole, 1)]) + "\n")
         call = f"{name}({', '.join(parameters)})"
         targets = ", ".join([*stops, *results])
@@ -247,9 +282,13 @@ class _Splitter:
 def _stopping(body: _Body, results: list[str]) -> _Body:
     """The lines, with a ``return`` that also says that the function around ends."""
     return tuple(
-        _Line(f"return {', '.join(['1', *results])}" if line.text.startswith("return ") else line.text, inner)
+        _Line(
+            f"return {', '.join(['1', *results])}" if line.text.startswith("return ") else line.text,
+            _stopping(line.inside, results),
+            line.first,
+            line.after,
+        )
         for line in body
-        for inner in (_stopping(line.inside, results),)
     )
 
 
@@ -272,40 +311,40 @@ def _groups(body: _Body) -> Iterator[_Body]:
         yield tuple(group)
 
 
-def _reads(body: _Body) -> Counter[str]:
-    """How often the lines, and all below them, read each name."""
-    return Counter(chain.from_iterable(line.names[0] for one in body for line in one.lines()))
-
-
-_Flow = tuple[frozenset[str], _Known]
-"""The names that lines read where they may not be assigned yet, and those that are surely assigned at the end."""
-
-
-def _flow(body: _Body) -> _Flow:
+def _exposed(body: _Body) -> frozenset[str]:
+    """The names that statements read where they may not be assigned yet."""
     exposed: set[str] = set()
-    known: set[str] = set()
+    _find_exposed(body, set(), exposed)
+    return frozenset(exposed)
+
+
+def _find_exposed(body: _Body, known: set[str], exposed: set[str]) -> None:
+    """Add the exposed names to ``exposed``. ``known``: names that are assigned before, the same before and after the
+    call."""
+    sure: list[str] = []
     for group in _groups(body):
-        read, sure = _flow_of(group)
-        exposed |= read - known
-        known |= sure
-    return frozenset(exposed), frozenset(known)
+        for line in group:
+            read, assigned = line.names
+            exposed.update(name for name in read if name not in known)
+            if line.inside:
+                targets = assigned - known
+                known |= targets
+                _find_exposed(line.inside, known, exposed)
+                known -= targets
+        found = _sure(group) - known
+        known |= found
+        sure += found
+    known.difference_update(sure)
 
 
-def _flow_of(group: _Body) -> _Flow:
-    """The flow of one statement."""
+def _sure(group: _Body) -> frozenset[str]:
+    """The names that one statement surely assigns: those that all branches of an ``if`` assign that go on after it."""
     if not group[0].inside:
-        read, assigned = group[0].names
-        return frozenset(read), assigned
-    exposed: set[str] = set()
-    ends: list[_Known] = []
-    for line in group:
-        read, assigned = line.names
-        inner, end = line.flow
-        exposed.update(read, inner - assigned)
-        if not line.is_loop and not _ends(line.inside):
-            ends.append(end)
-    whole = group[-1].text == "else:" and ends
-    return frozenset(exposed), frozenset.intersection(*ends) if whole else frozenset()
+        return group[0].names[1]
+    if group[-1].text != "else:":
+        return frozenset()
+    ends = [line.sure for line in group if not _ends(line.inside)]
+    return frozenset.intersection(*ends) if ends else frozenset()
 
 
 def _ends(body: _Body) -> bool:
@@ -327,26 +366,34 @@ def _after_docstring(lines: list[str]) -> int:
 
 def _parsed(lines: list[str]) -> _Body:
     """The lines of a body as a tree."""
-    open_: list[tuple[int, str, list[_Line]]] = [(0, "", [])]
+    open_: list[tuple[int, str, int, list[_Line]]] = [(0, "", 0, [])]
+    place = 0
 
     def close(level: int) -> None:
         while open_[-1][0] > level:
-            _, text, inside = open_.pop()
-            open_[-1][2].append(_Line(text, tuple(inside)))
+            _, text, first, inside = open_.pop()
+            open_[-1][3].append(_Line(text, tuple(inside), first, place))
 
     for line in lines:
         text = line.strip()
         if text and not text.startswith("#"):
             close(_level(line))
             if text.endswith(":"):
-                open_.append((_level(line) + 1, text, []))
+                open_.append((_level(line) + 1, text, place, []))
             else:
-                open_[-1][2].append(_Line(text))
+                open_[-1][3].append(_Line(text, (), place, place + 1))
+            place += 1
     close(0)
-    return tuple(open_[0][2])
+    return tuple(open_[0][3])
 
 
-def _printed(body: _Body, level: int) -> Iterator[str]:
+def _printed(body: _Body, level: int) -> list[str]:
+    found: list[str] = []
+    _print(body, "    " * level, found)
+    return found
+
+
+def _print(body: _Body, indent: str, found: list[str]) -> None:
     for line in body:
-        yield "    " * level + line.text
-        yield from _printed(line.inside, level + 1)
+        found.append(indent + line.text)
+        _print(line.inside, indent + "    ", found)

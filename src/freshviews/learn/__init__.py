@@ -1,12 +1,19 @@
 """Models over a join, fresh at every version.
 
-A model is read of one row of a view: the cofactor of its variables, which the database maintains as tables change
-(``freshviews.ring.cofactor``). So it costs the same whether the join has a thousand rows or a billion, and the join is
-never made. The interface follows scikit-learn's.
+A model of numbers is read of one row of a view: the cofactor of its variables, which the database maintains as tables
+change (``freshviews.ring.cofactor``). A model of categories is read of a view that counts how often each two values
+meet (``counts``). So it costs the same whether the join has a thousand rows or a billion, and the join is never stored.
+The interface follows scikit-learn's.
 """
 
+from freshviews.learn.counts import Counts, CountsView
+from freshviews.learn.dependence import ChowLiuTree, Edge, MutualInformation
+from freshviews.learn.discriminant import LinearDiscriminant
 from freshviews.learn.linear import LinearRegression, Ridge
-from freshviews.learn.moments import LearnError, Moments, MomentsView
+from freshviews.learn.moments import GroupedMomentsView, LearnError, Moments, MomentsView
 from freshviews.learn.principal import PCA
 
-__all__ = ["PCA", "LearnError", "LinearRegression", "Moments", "MomentsView", "Ridge"]
+__all__ = [
+    "PCA", "ChowLiuTree", "Counts", "CountsView", "Edge", "GroupedMomentsView", "LearnError", "LinearDiscriminant",
+    "LinearRegression", "Moments", "MomentsView", "MutualInformation", "Ridge",
+]  # fmt: skip

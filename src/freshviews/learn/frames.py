@@ -31,3 +31,18 @@ def matrix_of(frame: Any, features: Sequence[str], model: str) -> Vector:
     if lacking:
         raise LearnError(f"model {model}: the frame has no column {', '.join(lacking)}; it has {', '.join(columns)}")
     return np.column_stack([np.asarray(frame[name], float) for name in features])
+
+
+def columns_of(frame: Any, variables: Sequence[str], model: str) -> list[list[Any]]:
+    """The values of each variable, in the order of the model.
+
+    ``frame``: a DataFrame of pandas or polars, an Arrow table, or a mapping of names to columns. Raises LearnError
+    where it lacks a variable.
+    """
+    names = list(frame) if isinstance(frame, Mapping) else getattr(frame, "column_names", None)
+    names = list(getattr(frame, "columns", ())) if names is None else list(names)
+    lacking = [name for name in variables if name not in names]
+    if lacking:
+        raise LearnError(f"model {model}: the frame has no column {', '.join(lacking)}; it has {', '.join(names)}")
+    columns = [frame[name] for name in variables]
+    return [column.to_pylist() if hasattr(column, "to_pylist") else list(column) for column in columns]

@@ -30,7 +30,7 @@ A block with several grouping sets has one ``D``, of the finest grouping: see ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Protocol
@@ -239,7 +239,7 @@ def _attached(
     result: View,
     store: Store,
     in_z: bool,
-    taken: Iterable[str],
+    taken: set[str],
     excluding: Excluding | None,
     late: tuple[Atom, ...],
 ) -> Program:
@@ -250,7 +250,7 @@ def _attached(
     root, alike = program.result.view, values.aggregates
     free = len(store.group)
     first = alike[0].name
-    namer = Namer(values.query, (*taken, *names_in(program)))
+    namer = Namer(values.query, taken.union(names_in(program)))
     if values.brings:
         # There is no other program whose views and tries would have these names.
         names = {view.name: view.name for view in program.stores} | {root: namer.view(f"{first}_{root}")}

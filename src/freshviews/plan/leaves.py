@@ -83,20 +83,36 @@ def product(components: tuple[Component, ...], carriers: tuple[Carrier, ...]) ->
     it."""
     sign = prod(carrier.sign for carrier in carriers)
     zeros = frozenset[str]().union(*(carrier.zeros for carrier in carriers))
+    lifts = [_lifts_of(carrier) for carrier in carriers]
     return tuple(
         ZERO
         if component.name in zeros
-        else Monomial(tuple(f for carrier in carriers for f in _factors(component.name, carrier)), sign)
+        else Monomial(
+            tuple(
+                factor
+                for carrier, of in zip(carriers, lifts, strict=True)
+                for factor in _factors(component.name, carrier, of)
+            ),
+            sign,
+        )
         for component in components
     )
 
 
-def _factors(component: str, carrier: Carrier) -> tuple[ComponentOf | Value, ...]:
-    lifts = tuple(value for name, value in carrier.lifts if name == component)
+def _lifts_of(carrier: Carrier) -> dict[str, list[Value]]:
+    """The lifts of a carrier by aggregate, each in order."""
+    found: dict[str, list[Value]] = {}
+    for name, value in carrier.lifts:
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def _factors(component: str, carrier: Carrier, lifts: dict[str, list[Value]]) -> list[ComponentOf | Value]:
+    own = lifts.get(component, [])
     if carrier.alias is None:
-        return lifts
+        return [*own]
     name = component if component in carrier.components else COUNT
-    return (ComponentOf(carrier.alias, name), *lifts)
+    return [ComponentOf(carrier.alias, name), *own]
 
 
 def update_carrier(query: Query, atom: Atom) -> Carrier:

@@ -26,16 +26,16 @@ LiftKey = tuple[Hashable, ...]
 class Namer:
     """Makes names for the program of one query, each different from all others.
 
-    ``taken``: further names that no fresh name may equal. The first wish for a name is granted; a name that is taken
-    gets a mark at its end. ``fold`` maps a name to what names are compared by: ``str.lower`` for those that users may
-    write in any case.
+    The first wish for a name is granted; a name that is taken gets a mark at its end. ``fold`` maps a name to what
+    names are compared by: ``str.lower`` for those that users may write in any case. ``taken``: further names, folded,
+    that no fresh name may equal.
     """
 
     def __init__(self, query: Query, taken: Iterable[str] = (), fold: Callable[[str], str] = str) -> None:
         self._fold = fold
         self._variables = frozenset(query.variables)
         self._lifts = lift_names(query)
-        self._taken = set(map(fold, (RESULT, *chosen_names(query), *self._lifts.values(), *taken)))
+        self._taken = {*map(fold, (RESULT, *chosen_names(query), *self._lifts.values())), *taken}
         self._known: dict[Hashable, str] = {}
 
     def fresh(self, wanted: str, mark: str = "_") -> str:

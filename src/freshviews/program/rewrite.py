@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import assert_never
 
 from freshviews.expr.nodes import Column, Expr, Literal
@@ -49,7 +50,7 @@ def transform(body: Body, change: Callable[[Statement], Body]) -> Body:
     result: list[Statement] = []
     for statement in body:
         result.extend(change(with_bodies(statement, lambda inner: transform(inner, change))))
-    return tuple(result)
+    return body if len(result) == len(body) and all(map(is_, result, body)) else tuple(result)
 
 
 def scale(body: Body, coefficient: int, sums: frozenset[str] = frozenset()) -> Body:

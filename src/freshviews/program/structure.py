@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import NamedTuple, assert_never
 
 from freshviews.expr.nodes import columns_of
@@ -209,25 +210,30 @@ def visit(body: Body) -> Iterator[Statement]:
 
 
 def with_bodies(statement: Statement, change: Callable[[Body], Body]) -> Statement:
-    """The statement, each body directly in it replaced by ``change`` of it. A Smaller needs a Loop on each side."""
+    """The statement, each body directly in it replaced by ``change`` of it; the statement itself where ``change``
+    returns what it is given. A Smaller needs a Loop on each side."""
+    own = bodies(statement)
+    changed = tuple(map(change, own))
+    if all(map(is_, own, changed)):
+        return statement
     match statement:
         case If() | Loop() | RangeLoop() | Leap() | Changed() | Exists() | Tally() | Top() | Cross():
-            return replace(statement, body=change(statement.body))
+            return replace(statement, body=changed[0])
         case Beside() | Forget() | Renumber():
-            return replace(statement, body=change(statement.body))
-        case Lookup(body=body, otherwise=otherwise):
-            return replace(statement, body=change(body), otherwise=change(otherwise))
+            return replace(statement, body=changed[0])
+        case Lookup():
+            return replace(statement, body=changed[0], otherwise=changed[1])
         case Enter(events=events) | Leave(events=events):
-            changed = (replace(e, alone=change(e.alone), others=change(e.others)) for e in events)
-            return replace(statement, events=tuple(changed))
-        case Smaller(left=left, right=right):
-            (one,), (other,) = change((left,)), change((right,))
-            assert isinstance(one, Loop) and isinstance(other, Loop)
-            return Smaller(one, other)
-        case Sum(body=body, then=then):
-            return replace(statement, body=change(body), then=change(then))
-        case Add(appear=appear, vanish=vanish, stay=stay):
-            return replace(statement, appear=change(appear), vanish=change(vanish), stay=change(stay))
+            pairs = zip(events, changed[::2], changed[1::2], strict=True)
+            return replace(statement, events=tuple(replace(e, alone=one, others=more) for e, one, more in pairs))
+        case Smaller():
+            (left,), (right,) = changed
+            assert isinstance(left, Loop) and isinstance(right, Loop)
+            return Smaller(left, right)
+        case Sum():
+            return replace(statement, body=changed[0], then=changed[1])
+        case Add():
+            return replace(statement, appear=changed[0], vanish=changed[1], stay=changed[2])
         case Let() | Into() | RangeSum() | Balance() | Perform() | Scan() | Clear() | Emit():
             return statement
         case _:

@@ -49,7 +49,7 @@ def _maximal(edges: frozenset[frozenset[str]]) -> frozenset[frozenset[str]]:
     """The edges that are not empty and contained in no other."""
     own = _with_own_variables(edges)
     rest = [edge for edge in edges if edge and edge not in own]
-    return own.union(edge for edge in rest if not any(edge < other for other in edges))
+    return own.union(edge for edge in rest if not any(map(edge.__lt__, edges)))
 
 
 def _largest_packing(edges: list[list[str]]) -> Fraction:

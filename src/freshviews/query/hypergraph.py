@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from freshviews.query.query import Query
@@ -29,6 +30,11 @@ class Hypergraph:
     free: frozenset[str]
     edges: tuple[Edge, ...]
     factors: tuple[frozenset[str], ...] = ()
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each variable in the order of the query."""
+        return {variable: place for place, variable in enumerate(self.variables)}
 
     @property
     def spanning(self) -> tuple[frozenset[str], ...]:
@@ -71,17 +77,11 @@ def components(graph: Hypergraph, variables: frozenset[str]) -> tuple[frozenset[
     links = [edge.variables & variables for edge in graph.edges]
     links += [factor & variables for factor in graph.factors]
     found: list[frozenset[str]] = []
-    left = variables
-    for variable in graph.variables:
-        if variable not in left:
-            continue
-        component, grown = frozenset[str](), frozenset((variable,))
-        while grown != component:
-            component = grown
-            grown = component.union(*(link for link in links if link & component))
-        found.append(component)
-        left -= component
-    return tuple(found)
+    for link in filter(None, links):
+        apart = [part for part in found if part.isdisjoint(link)]
+        found = [*apart, link.union(*(part for part in found if not part.isdisjoint(link)))]
+    found += [frozenset((variable,)) for variable in variables.difference(*found)]
+    return tuple(sorted(found, key=lambda part: min(map(graph.places.__getitem__, part))))
 
 
 def union(edges: Iterable[Edge]) -> frozenset[str]:

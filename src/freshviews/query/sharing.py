@@ -83,20 +83,22 @@ def with_shared_sums(block: Block) -> Block:
 
 def _clique(variables: Sequence[_Variable], pairs: Mapping[Pair, str]) -> list[_Variable]:
     """Variables of which all products are summed: the most that are found from any one of them on."""
-    found: list[_Variable] = []
-    for first in variables:
+    places = {variable: i for i, variable in enumerate(variables)}
+    partners: list[set[int]] = [set() for _ in variables]
+    for one, other in pairs:
+        if one in places and other in places:
+            partners[places[one]].add(places[other])
+    found: list[int] = []
+    for first, near in enumerate(partners):
+        if len(near | {first}) <= len(found):
+            continue
         chosen = [first]
-        chosen += (v for v in variables if v != first and (first, v) in pairs and _meets(v, chosen, pairs))
-        chosen = [v for i, v in enumerate(chosen) if _meets(v, chosen[:i], pairs)]
+        for place in sorted(near - {first}):
+            if partners[place].issuperset(chosen):
+                chosen.append(place)
         if len(chosen) > len(found):
             found = chosen
-        if len(found) == len(variables):
-            break
-    return [v for v in variables if v in found]
-
-
-def _meets(variable: _Variable, others: Sequence[_Variable], pairs: Mapping[Pair, str]) -> bool:
-    return all((variable, other) in pairs for other in others)
+    return [variables[place] for place in sorted(found)]
 
 
 def _factors_of(aggregate: Aggregate) -> dict[_Variable, list[Lift]] | None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 from freshviews.query.dependencies import FD, closure
 from freshviews.query.edge_cover import edge_cover_number
@@ -65,8 +66,7 @@ def bag(graph: Hypergraph, root: Iterable[str], component: frozenset[str], free_
 
 def static_cost(graph: Hypergraph, dependencies: Iterable[FD], variables: frozenset[str]) -> Fraction:
     """rho* of the variables over all atoms."""
-    rules = tuple(dependencies)
-    return edge_cover_number(variables, (closure(edge.variables, rules) for edge in graph.edges))
+    return edge_cover_number(variables, _closures(graph.edges, tuple(dependencies)))
 
 
 def update_costs(
@@ -75,6 +75,13 @@ def update_costs(
     """Per edge, rho* of the variables that an update of its atom leaves open, over the edges."""
     names = {edge.name for edge in edges}
     rules = tuple(fd for fd in dependencies if fd.atom is None or fd.atom in names)
-    closures = [closure(edge.variables, rules) for edge in edges]
-    within = {fixed & variables for fixed in closures}
-    return tuple(edge_cover_number(variables - fixed, within) for fixed in closures)
+    fixed = [closure & variables for closure in _closures(edges, rules)]
+    within = frozenset(fixed)
+    costs = {one: edge_cover_number(variables - one, within) for one in within}
+    return tuple(costs[one] for one in fixed)
+
+
+@lru_cache(maxsize=4096)
+def _closures(edges: tuple[Edge, ...], rules: tuple[FD, ...]) -> tuple[frozenset[str], ...]:
+    """The closure of each edge."""
+    return tuple(closure(edge.variables, rules) for edge in edges)

@@ -19,6 +19,7 @@ NULL of every type has the code ``NULL``, the least int64. So a BIGINT of exactl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 NULL = -(2**63)
 """The code of NULL, of every type."""
@@ -56,7 +57,7 @@ class SqlType:
     def is_numeric(self) -> bool:
         return self.is_integer or self.is_float or self.is_decimal
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[int, int]:
         """Least and greatest code of an integer or decimal type."""
         if self.is_decimal:

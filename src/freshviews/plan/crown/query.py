@@ -193,7 +193,8 @@ def _bag_query(query: Query, name: str, bag: Bag, needed: set[str], conditions: 
 
 def _names_for(query: Query) -> Namer:
     """Names for bags and guards, which are atoms beside those of the query. A view may write them in any case."""
-    return Namer(query, (name for atom in query.atoms for name in (atom.name, atom.relation)), str.lower)
+    taken = (name.lower() for atom in query.atoms for name in (atom.name, atom.relation))
+    return Namer(query, taken, str.lower)
 
 
 def _spanning(query: Query) -> tuple[Lift, ...]:

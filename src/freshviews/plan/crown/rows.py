@@ -221,9 +221,10 @@ class TreeRows:
     def _next(self, state: _State) -> _Step:
         """The next step: sums first, then a step that lets a condition be applied, then up, then down."""
 
+        waiting = [frozenset(columns_of(c)) - state.bound for c in state.pending.conditions]
+
         def rank(step: _Step) -> tuple[bool, bool, bool]:
-            bound = state.bound | frozenset(step.node.variables)
-            checks = any(bound.issuperset(columns_of(c)) for c in state.pending.conditions)
+            checks = bool(waiting) and any(map(frozenset(step.node.variables).issuperset, waiting))
             return step.how == "sums", checks, step.how == "up"
 
         return max(state.steps, key=rank)

@@ -11,7 +11,7 @@ loops.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, reduce
 from itertools import combinations
 from math import inf
@@ -32,24 +32,39 @@ _Rules = tuple[tuple[int, int], ...]
 
 def update_exponent(body: tuple[Statement, ...], unique: Mapping[str, Keys]) -> int:
     """The exponent of a trigger's body: the worst over all nests of loops. ``unique``: the keys of each view."""
-    return _worst(body, _Numbered(unique, {}), _Nest())
+    return _worst(body, _Numbered(unique), _Nest())
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The row of a loop: its variables in order, all of them, those that the loop binds, and what those at unique
+    positions determine."""
+
+    variables: tuple[int, ...]
+    whole: int
+    free: int
+    rules: _Rules
 
 
 @dataclass(frozen=True)
 class _Numbered:
-    """The keys of views, and the bit of each variable."""
+    """The keys of views, the bit of each variable, and the rows of loops that were met."""
 
     unique: Mapping[str, Keys]
-    bits: dict[str, int]
+    bits: dict[str, int] = field(default_factory=dict)
+    rows: dict[tuple[str, tuple[str, ...], tuple[int, ...]], _Row] = field(default_factory=dict)
 
-    def row(self, loop: Loop) -> tuple[int, ...]:
-        """The bits of the variables of a loop's row."""
-        return tuple(self.bits.setdefault(v, 1 << len(self.bits)) for v in loop.key)
-
-    def rules(self, loop: Loop, row: tuple[int, ...]) -> _Rules:
-        """What the variables at unique positions of the row determine."""
+    def row(self, loop: Loop) -> _Row:
+        """The row of a loop."""
+        known = self.rows.get((loop.view, loop.key, loop.bound))
+        if known is not None:
+            return known
+        row = tuple(self.bits.setdefault(v, 1 << len(self.bits)) for v in loop.key)
         whole = _union(row)
-        return tuple((_union(row[i] for i in positions), whole) for positions in self.unique[loop.view])
+        free = _union(bit for i, bit in enumerate(row) if i not in loop.bound)
+        rules = tuple((_union(row[i] for i in positions), whole) for positions in self.unique[loop.view])
+        found = self.rows[loop.view, loop.key, loop.bound] = _Row(row, whole, free, rules)
+        return found
 
 
 @dataclass(frozen=True)
@@ -62,12 +77,10 @@ class _Nest:
     free: int = 0
     rules: _Rules = ()
 
-    def within(self, loop: Loop, numbered: _Numbered) -> _Nest:
+    def within(self, row: _Row) -> _Nest:
         """These loops with another inside."""
-        row = numbered.row(loop)
-        free = self.free | _union(bit for i, bit in enumerate(row) if i not in loop.bound)
-        rules = self.rules + tuple(rule for rule in numbered.rules(loop, row) if rule not in self.rules)
-        return _Nest((*self.rows, row), self.variables | _union(row), free, rules)
+        rules = self.rules + tuple(rule for rule in row.rules if rule not in self.rules)
+        return _Nest((*self.rows, row.variables), self.variables | row.whole, self.free | row.free, rules)
 
     @cached_property
     def cover(self) -> int:
@@ -87,7 +100,7 @@ def _worst(
             return worst
         match statement:
             case Loop(body=inner):
-                nested = around.within(statement, numbered)
+                nested = around.within(numbered.row(statement))
                 worst = _worst(inner, numbered, nested, max(worst, nested.cover), most)
             case Smaller(left=left, right=right):
                 # The smaller slice is at most as long as either slice.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Expr, columns_of
@@ -43,16 +44,30 @@ class Step:
     given: tuple[str, ...] | None = None
     negated: bool = False
 
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The variables of the key."""
+        return frozenset(self.key)
+
+    @cached_property
+    def unique_variables(self) -> tuple[frozenset[str], ...]:
+        """The sets of ``unique``, as variables."""
+        return tuple(frozenset(self.key[i] for i in positions) for positions in self.unique)
+
     def is_optional(self, bound: frozenset[str]) -> bool:
         """True if the default row can be seen. Where another variable is bound as well, to a value that is not NULL, no
         default row has it."""
-        return self.given is not None and bound.intersection(self.key) == frozenset(self.given)
+        return self.given is not None and self.variables & bound == frozenset(self.given)
+
+    def is_one_row(self, bound: frozenset[str]) -> bool:
+        """True if at most one row has the bound values."""
+        return any(map(bound.issuperset, self.unique_variables))
 
     def can_be_looped_over(self, bound: frozenset[str]) -> bool:
         """False as long as the join could have default rows for values of which it does not know yet."""
         if self.negated:
             return False
-        return self.given is None or self.is_optional(bound) or not bound.intersection(self.key) <= {*self.given}
+        return self.given is None or self.is_optional(bound) or not self.variables & bound <= {*self.given}
 
 
 @dataclass(frozen=True)
@@ -134,40 +149,30 @@ def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> 
     return (Smaller(*(_loop(join, one, finish, indexes, smaller) for one in (step, twin))),)
 
 
-def _unbound(join: Join, step: Step) -> frozenset[str]:
-    return frozenset(step.key) - join.bound
-
-
-def _is_one_row(join: Join, step: Step) -> bool:
-    return any(all(step.key[i] in join.bound for i in positions) for positions in step.unique)
-
-
 def _choose(join: Join) -> tuple[Step, Step | None]:
     """The view to loop over next, and one that binds the same variables, if there is one.
 
     Few rows follow one of a view that determines many variables. Two views that determine little of each other would
     make a product.
     """
-    steps = [s for s in join.steps if s.can_be_looped_over(join.bound)]
+    bound = join.bound
+    steps = [s for s in join.steps if s.can_be_looped_over(bound)]
     if not steps:
         raise PlanError("the given variables of an optional view are bound by none of the views it is joined with")
-    touching = [s for s in steps if join.bound.intersection(s.key)] or steps
-    step = min(touching, key=lambda s: (not _is_one_row(join, s), -s.determined, len(_unbound(join, s))))
-    if _is_one_row(join, step):
+    touching = [s for s in steps if not bound.isdisjoint(s.key)] or steps
+    step = min(touching, key=lambda s: (not s.is_one_row(bound), -s.determined, len(s.variables - bound)))
+    if step.given is not None or step.is_one_row(bound):
         return step, None
-    if step.given is not None:
-        return step, None
-    twins = [
-        s for s in touching if s is not step and s.given is None and _unbound(join, s) == _unbound(join, step)
-    ]
-    twin = next((s for s in twins if join.bound.intersection(s.key)), None)
+    unbound = step.variables - bound
+    twins = [s for s in touching if s is not step and s.given is None and s.variables - bound == unbound]
+    twin = next((s for s in twins if not bound.isdisjoint(s.key)), None)
     return step, twin
 
 
 def _take(join: Join, step: Step) -> Join:
     carriers = join.carriers if step.carrier is None else (*join.carriers, step.carrier)
     rest = tuple(s for s in join.steps if s is not step)
-    return replace(join, bound=join.bound | frozenset(step.key), carriers=carriers, steps=rest)
+    return replace(join, bound=join.bound | step.variables, carriers=carriers, steps=rest)
 
 
 def _loop(join: Join, step: Step, finish: Finish, indexes: Indexes, smaller: bool) -> Loop:

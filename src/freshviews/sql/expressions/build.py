@@ -95,6 +95,8 @@ def nullable_call(op: str, args: tuple[Expr, ...]) -> bool:
 
 def retyped(expr: Expr, to: SqlType) -> Expr:
     """The same code under another type: INT as BIGINT, FLOAT as DOUBLE, INT as DECIMAL(10, 0)."""
+    if isinstance(expr, Literal):
+        return Literal(expr.value, to)
     return expr if expr.type == to else replace(expr, type=to)
 
 

@@ -61,6 +61,9 @@ def as_spark(tree: Node) -> None:
     for table in list(tree.find_all(exp.Table)):
         if isinstance(table.this, exp.Anonymous) and table.this.name.upper() in _TABLES:
             _put(table, _windowed(table))
+    kinds = set(map(type, tree.walk()))
+    if kinds.isdisjoint((exp.Select, exp.IgnoreNulls, exp.Fetch)):
+        return
     for select in list(tree.find_all(exp.Select)):
         _group_windows(select)
         distinct = select.args.get("distinct")

@@ -184,8 +184,10 @@ def _remembering_spans(method: Callable[..., Any]) -> Callable[..., Any]:
     def parse(self: Any, *args: Any, **options: Any) -> Any:
         first = self._curr
         node = method(self, *args, **options)
+        if not isinstance(node, Node):
+            return node
         last = self._prev
-        if isinstance(node, Node) and first and last and last.end >= first.start:
+        if first and last and last.end >= first.start:
             start, end = node.meta.get(_SPAN, (first.start, last.end))
             node.meta[_SPAN] = (min(start, first.start), max(end, last.end))
         return node

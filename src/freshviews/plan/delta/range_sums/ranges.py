@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import is_
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.plan.delta.range_sums.bounds import Ranges, Side, beyond
@@ -86,6 +87,9 @@ def with_ranges(program: Program, groups: Iterable[str] = (), dependencies: Iter
     """
     if program.balancing is not None or not isinstance(program.upkeep, ByTriggers):
         return program
+    if not any(isinstance(s, If | Let) for trigger in program.triggers for s in visit(trigger.body)):
+        # No row has a condition to meet, and no lift is to be taken apart.
+        return program
     made = _Pass(program, frozenset(groups), tuple(dependencies))
     triggers = tuple(replace(t, body=made.body(t.body)) for t in program.triggers)
     if not made.stores:
@@ -111,6 +115,7 @@ class _Pass:
         self.dependencies = dependencies
         self.stores: dict[str, RangeViews] = {}
         self.limited: set[SqlType] = set()
+        self.has_lets = any(isinstance(s, Let) for trigger in program.triggers for s in visit(trigger.body))
         # What runs beside the triggers, as when changes begin to be wanted, adds to no range view.
         beside = (s for body in program.result.bodies for s in visit(body))
         self.fixed = frozenset(view for s in beside for view in uses(s).changes)
@@ -132,7 +137,7 @@ class _Pass:
                 result.append(Smaller(left, right))
             else:
                 result.extend(self._statement(with_bodies(one, self.body)))
-        return tuple(result)
+        return body if len(result) == len(body) and all(map(is_, result, body)) else tuple(result)
 
     def _statement(self, statement: Statement) -> Body:
         if not isinstance(statement, Loop) or not self._takes(statement):
@@ -151,7 +156,7 @@ class _Pass:
 
     def _by_sums(self, rows: Slice) -> Body | None:
         """The sum of the rows, or of each group of them, and what the body does with a row."""
-        if not rows.terms and not any(isinstance(s, Let) for s in visit(rows.body)):
+        if not rows.terms and not (self.has_lets and any(isinstance(s, Let) for s in visit(rows.body))):
             # No condition is a range and no lift is taken apart.
             return None
         kept = kept_by(rows.body, rows.opened)

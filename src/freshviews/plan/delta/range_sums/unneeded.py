@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from freshviews.plan.delta.range_sums.range_views import RangeViews
+from freshviews.plan.delta.range_sums.range_views import Places, RangeViews
 from freshviews.program.program import Program
+from freshviews.program.results import Listed
 from freshviews.program.rewrite import Renaming, renamed, transform
-from freshviews.program.statements import Add, Body, Exists, Loop, Statement
-from freshviews.program.structure import uses, visit
+from freshviews.program.statements import Add, Body, Exists, Lookup, Loop, Statement
+from freshviews.program.structure import uses, views_in, visit
 
 
 def without_unread(program: Program, stores: frozenset[str]) -> Program:
@@ -35,26 +36,53 @@ def without_unread(program: Program, stores: frozenset[str]) -> Program:
 
 
 def with_own_ranges(program: Program, stores: Iterable[RangeViews]) -> Program:
-    """The program in which a view is its own range view, where both have the same key and components."""
+    """The program in which a view is its own range view, where both have the same components, and keys that differ in
+    the order of their columns at most."""
     views = {view.name: view for view in program.views}
     merged: dict[str, str] = {}
+    permuted: dict[str, Places] = {}
     for store in stores:
-        key = tuple(range(len(store.view.key)))
+        name, key = store.view.name, tuple(range(len(store.view.key)))
         for grouping, one in store.ranges.items():
             same = all(new == old and factor is None for (old, factor), new in one.components.items())
-            plain = one.order is not None and not one.looped and same
-            if plain and grouping.places == key and store.view.name in views:
-                view, ranges = views[store.view.name], views[one.name]
-                indexes = tuple(dict.fromkeys((*view.indexes, *ranges.indexes)))
-                views[view.name] = replace(view, indexes=indexes, ordered=ranges.ordered, sums=ranges.sums)
-                merged[one.name] = view.name
-                break
+            plain = one.order is not None and not one.looped and same and name in views
+            if not plain or (grouping.places != key and not _can_be_permuted(program, name, grouping.places)):
+                continue
+            view, ranges, places = views[name], views[one.name], grouping.places
+            own = (_moved(index, places) for index in view.indexes)
+            indexes = tuple(dict.fromkeys((*own, *ranges.indexes)))
+            views[name] = replace(view, key=ranges.key, indexes=indexes, ordered=ranges.ordered, sums=ranges.sums)
+            merged[one.name] = name
+            permuted[name] = places
+            break
     to = Renaming(views=merged)
 
     def change(statement: Statement) -> Body:
         if isinstance(statement, Add) and statement.view in merged:
             return ()
+        if isinstance(statement, Add | Lookup | Loop) and statement.view in permuted:
+            places = permuted[statement.view]
+            moved = replace(statement, key=tuple(statement.key[i] for i in places))
+            return (replace(moved, bound=_moved(moved.bound, places)) if isinstance(moved, Loop) else moved,)
         return (renamed(statement, to),)
 
     triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)
     return replace(program, views=tuple(v for v in views.values() if v.name not in merged), triggers=triggers)
+
+
+def _can_be_permuted(program: Program, name: str, places: Places) -> bool:
+    """True if the columns of a view's key can be put in another order, ``places``: triggers alone read the view, by
+    statements that name its columns."""
+    if isinstance(program.result, Listed) or name == getattr(program.result, "view", None):
+        return False
+    if sorted(places) != list(range(len(program.view(name).key))):
+        return False
+    if any(name in views_in(s) for body in program.result.bodies for s in visit(body)):
+        return False
+    mentions = [s for trigger in program.triggers for s in visit(trigger.body) if name in views_in(s)]
+    return all(isinstance(s, Add | Lookup | Loop) for s in mentions)
+
+
+def _moved(positions: Places, places: Places) -> Places:
+    """Positions of a key, where its columns are in the order ``places``."""
+    return tuple(sorted(map(places.index, positions)))

@@ -1,0 +1,102 @@
+"""How often values of categorical variables meet over a join, read of a view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from freshviews.engine.change import Subscription
+from freshviews.engine.database import Database
+from freshviews.learn.moments import LearnError
+
+MOST = 62
+"""Most variables: a bit of a BIGINT says of each whether a row of the view has it."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The values of two variables that meet: row k of the join's counts has ``left[k]`` and ``right[k]``, positions
+    among ``values``, and met ``counts[k]`` times."""
+
+    values: tuple[Sequence[Any], Sequence[Any]]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The rows of a join as categorical variables see them: only rows in which none of them is NULL.
+
+    ``count``: how many rows. ``pairs``: by positions i < j of two variables, how often their values meet.
+    """
+
+    count: int
+    pairs: Mapping[tuple[int, int], Pair]
+
+
+class CountsView:
+    """A view that counts, for each two of some variables, how often each two values meet over a join.
+
+    ``source``: what follows FROM: a table, a view, or a join, with WHERE if need be. ``variables``: columns or other
+    expressions of SQL, two or more. ``name``: that of the view to create. The join is made once for all pairs, and is
+    not stored (GROUPING SETS, docs/sql.md). Raises what ``Database.execute`` raises.
+    """
+
+    def __init__(self, database: Database, source: str, variables: Sequence[str], name: str) -> None:
+        if len(set(variables)) != len(variables):
+            raise LearnError(f"model {name}: {', '.join(variables)} has a variable twice; name each once")
+        if not 2 <= len(variables) <= MOST:
+            raise LearnError(f"model {name}: it has {len(variables)} variables; 2 to {MOST} are needed")
+        self.name = name
+        self.variables = tuple(variables)
+        self._database = database
+        names = [f"v{i}" for i in range(len(variables))]
+        chosen = ", ".join(f"{variable} AS {v}" for v, variable in zip(names, variables, strict=True))
+        known = " AND ".join(f"{v} IS NOT NULL" for v in names)
+        sets = ", ".join(f"({one}, {other})" for one, other in combinations(names, 2))
+        database.execute(
+            f"CREATE MATERIALIZED VIEW {name} AS SELECT {', '.join(names)}, GROUPING_ID({', '.join(names)}) AS absent, "
+            f"COUNT(*) AS n FROM (SELECT {chosen} FROM {source}) WHERE {known} GROUP BY GROUPING SETS ({sets})"
+        )
+        self._view = database.view(name)
+        self._version = -1
+        self._counts = Counts(0, {})
+
+    def read(self) -> Counts:
+        """The counts of the last version; the same object until there is another version."""
+        if self._database.version != self._version:
+            self._counts = self._of(self._view.to_arrow())
+            self._version = self._database.version
+        return self._counts
+
+    def _of(self, table: pa.Table) -> Counts:
+        last = len(self.variables) - 1
+        pairs: dict[tuple[int, int], Pair] = {}
+        for i, j in combinations(range(len(self.variables)), 2):
+            absent = 2 ** len(self.variables) - 1 - 2 ** (last - i) - 2 ** (last - j)
+            rows = table.filter(pc.equal(table.column("absent"), absent))
+            (one, left), (other, right) = (_coded(rows.column(place)) for place in (i, j))
+            pairs[i, j] = Pair((one, other), left, right, rows.column("n").to_numpy())
+        return Counts(int(pairs[0, 1].counts.sum()), pairs)
+
+    def subscribe(self, callback: Callable[[], object]) -> Subscription:
+        """Have ``callback`` called after every version that changes the counts."""
+        return self._view.subscribe(lambda _: callback())
+
+    def drop(self) -> None:
+        """Drop the view."""
+        self._database.execute(f"DROP VIEW {self.name}")
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[Sequence[Any], NDArray[np.int64]]:
+    """The different values of a column, and the position among them of each of its values."""
+    coded = column.combine_chunks().dictionary_encode()
+    return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.int64)
