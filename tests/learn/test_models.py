@@ -189,3 +189,23 @@ def test_large_means_lose_no_digit() -> None:
     model = LinearRegression(db, "t", ["x"], "y", name="line")
     db.insert("t", [(1e15 + x, 3.0 * x) for x in range(100)])
     assert model.coef_[0] == pytest.approx(3.0, rel=1e-12)
+
+
+def test_forward_steps_take_the_feature_that_explains_most() -> None:
+    for seed in range(2):
+        db = database()
+        model = LinearRegression(db, JOIN, FEATURES, "price", name="prices")
+        fill(db, seed)
+        x, y = joined(db)
+        chosen: list[int] = []
+        steps = model.forward_steps()
+        for name, explained in steps:
+            left = [i for i in range(len(FEATURES)) if i not in chosen]
+            scores = {
+                i: linear_model.LinearRegression().fit(x[:, [*chosen, i]], y).score(x[:, [*chosen, i]], y) for i in left
+            }
+            best = max(left, key=scores.__getitem__)
+            assert name == FEATURES[best]
+            np.testing.assert_allclose(explained, scores[best], rtol=1e-8)
+            chosen.append(best)
+        assert steps[-1][1] == pytest.approx(model.r2, rel=1e-12) and model.forward_steps(2) == steps[:2]

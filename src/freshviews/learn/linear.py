@@ -78,8 +78,7 @@ class LinearRegression:
     @property
     def r2(self) -> float:
         """The part of the target's variance that the model explains; NaN where the target is constant."""
-        fit = self._solved()
-        return 1.0 - fit.residual / fit.total if fit.total > 0.0 else float("nan")
+        return _explained(self._solved())
 
     @property
     def standard_errors_(self) -> Vector:
@@ -118,6 +117,20 @@ class LinearRegression:
         inverse: Vector = np.linalg.inv(scaled) / np.outer(scale, scale)
         return inverse, fit.residual / freedom
 
+    def forward_steps(self, most: int | None = None) -> list[tuple[str, float]]:
+        """Features chosen one after the other, at most ``most``: each is the one that, beside those before it, explains
+        most of the target; with it, the r2 of a model of these features. No rows are read again."""
+        moments = self._solved().moments
+        left, chosen = list(range(len(self.features))), list[int]()
+        found: list[tuple[str, float]] = []
+        for _ in range(len(left) if most is None else min(most, len(left))):
+            fits = {place: self._of_features(moments, [*chosen, place]) for place in left}
+            best = min(left, key=lambda place: fits[place].residual)
+            left.remove(best)
+            chosen.append(best)
+            found.append((self.features[best], _explained(fits[best])))
+        return found
+
     def predict(self, frame: Any) -> Vector:
         """The target of rows of features, shape (rows,); ``frame`` as in ``matrix_of``."""
         fit = self._solved()
@@ -145,10 +158,16 @@ class LinearRegression:
         least = 2 if self.fit_intercept else 1
         if moments.count < least:
             raise LearnError(f"model {self.name}: it has {moments.count} rows and needs {least} or more")
-        table = moments.scatter if self.fit_intercept else moments.products
+        return self._of_features(moments, range(len(self.features)))
+
+    def _of_features(self, moments: Moments, chosen: Sequence[int]) -> _Fit:
+        """The solution with features at these places alone."""
+        kept = [*chosen, len(self.features)]
+        table = (moments.scatter if self.fit_intercept else moments.products)[np.ix_(kept, kept)]
+        mean = moments.mean[kept]
         gram, cross, total = table[:-1, :-1], table[:-1, -1], float(table[-1, -1])
         coef = _solution(gram + self._penalty() * np.eye(len(gram)), cross)
-        intercept = float(moments.mean[-1] - moments.mean[:-1] @ coef) if self.fit_intercept else 0.0
+        intercept = float(mean[-1] - mean[:-1] @ coef) if self.fit_intercept else 0.0
         residual = max(float(total - 2.0 * coef @ cross + coef @ gram @ coef), 0.0)
         return _Fit(moments, gram, coef, intercept, residual, total)
 
@@ -175,6 +194,10 @@ class Ridge(LinearRegression):
 
     def _penalty(self) -> float:
         return self.alpha
+
+
+def _explained(fit: _Fit) -> float:
+    return 1.0 - fit.residual / fit.total if fit.total > 0.0 else float("nan")
 
 
 def _solution(gram: Vector, cross: Vector) -> Vector:
