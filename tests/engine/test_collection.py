@@ -76,6 +76,21 @@ def test_a_moving_window_leaves_no_strings_behind(arrow: bool) -> None:
         assert db._dictionary.heap_bytes <= 3 << 16
 
 
+def test_strings_beside_a_primary_key_that_is_not_the_first_column_stay() -> None:
+    script = """CREATE TABLE items (name STRING NOT NULL, id BIGINT NOT NULL, PRIMARY KEY (id));
+    CREATE MATERIALIZED VIEW counted AS SELECT COUNT(*) AS n FROM items"""
+    with collecting(script=script) as db:
+        kept = [(f"kept {i}", 10**9 + i) for i in range(30)]
+        db.insert("items", kept)
+        for i in range(300):
+            db.insert("items", [(f"name {i}", i)])
+            db.delete("items", [(f"name {i}", i)])
+        assert db._collection.ended > 3
+        assert {name for name, _ in kept} <= in_dictionary(db)
+        db.delete("items", kept)
+        assert list(db.view("counted")) == [(0,)]
+
+
 def test_stats_count_strings_and_rows_that_a_window_holds() -> None:
     script = """CREATE TABLE t (name STRING, n BIGINT)
         TBLPROPERTIES ('freshviews.trusted' = 'true', 'freshviews.window' = '100 rows');

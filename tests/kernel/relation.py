@@ -42,7 +42,8 @@ from freshviews.kernel.hash.table import (
 )
 from freshviews.kernel.memory.mem import add_wrapping, allocate, load, load32, release, store
 from freshviews.kernel.ordered.folds import ordered_fold_at
-from freshviews.kernel.ordered.index import KINDS, SLICES, new_ordered
+from freshviews.kernel.ordered.groups import leave_small_outside
+from freshviews.kernel.ordered.index import KINDS, new_ordered
 from freshviews.kernel.ordered.places import placed_insert, placed_remove, placed_update
 from freshviews.kernel.ordered.sums import describe_sums, header_words, words_of_sum
 from freshviews.kernel.ordered.upkeep import ordered_insert, ordered_remove, ordered_update
@@ -95,7 +96,7 @@ class Relation:
         self.ordered = new_ordered(self.t, len(kinds), len(folds) + int(placed), header_words(sums)) if kinds else 0
         if small:
             assert indexes[0] == tuple(range(key - len(kinds)))
-            store(self.ordered, SLICES, self.indexes[0])
+            leave_small_outside(self.ordered, self.indexes[0])
         for i, kind in enumerate(kinds):
             store(self.ordered, KINDS + i, kind)
         for f, (fold, function) in enumerate(folds):

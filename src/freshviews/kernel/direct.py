@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from freshviews.kernel.hash.base_reads import duplicate, missing
 from freshviews.kernel.hash.base_store import add_rows, settle_base, undo_base
+from freshviews.kernel.hash.shrink import shrink_tables
 from freshviews.kernel.memory.mem import inlined, jit, load, store
 from freshviews.kernel.memory.triggers import call_trigger
 from freshviews.kernel.output.buffer import FAILED
@@ -176,6 +177,10 @@ def settle_rows(plan: int) -> None:
     """Make the batch that ``apply_rows`` took a version."""
     if load(plan, BASE) != 0:
         settle_base(load(plan, BASE))
+    block = _blocks(plan)
+    for _ in range(load(plan, BLOCKS)):
+        shrink_tables(load(block, 0) + 8 * load(plan, FIRST_TABLE), load(block, 1))
+        block += 8 * BLOCK_WORDS
     counters = _blocks(plan) + 8 * BLOCK_WORDS * load(plan, BLOCKS)
     for i in range(load(plan, COUNTERS)):
         store(load(counters, i), 0, load(load(counters, i), 0) + load(plan, N))

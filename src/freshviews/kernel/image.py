@@ -35,7 +35,7 @@ _SHAPE = (table.WIDTH, table.KEY, table.PAYLOAD, table.INDEXES, table.ORDERED)
 _KEPT = (table.USED, table.FREE, table.LIVE, table.MASK, table.EPOCH, table.JOURNAL_CAPACITY)
 _PENDING_KEPT = (table.PENDING, table.ROOM, table.LOOK_AT, table.EAGER_BELOW)
 _INDEX_SHAPE = (index.COUNT, index.ROW_WORD, index.DIGESTED)
-_INDEX_KEPT = (index.WORDS, index.MASK, index.CAPACITY, index.USED, index.FREE, index.LIVE)
+_INDEX_KEPT = (index.MASK, index.CAPACITY, index.USED, index.FREE, index.LIVE)
 _ORDERED_SHAPE = (ordered.KINDS, ordered.ROW_WORD)
 _ORDERED_KEPT = (ordered.ROOT,)
 _SUM_SHAPE = (PLACE, SIZE)
@@ -107,7 +107,7 @@ def image_of(t: int) -> TableImage:
     ]
     for x in _indexes(t):
         blocks = _block_words(x)
-        kept += [blocks, *(load(x, word) for word in _INDEX_KEPT)]
+        kept += [blocks, load(x, index.BLOCK_WORDS) + _array_words(x), *(load(x, word) for word in _INDEX_KEPT)]
         arrays += [_slots(load(x, index.SLOTS), load(x, index.MASK)), _slices(x, blocks)]
     for o in _ordered(t):
         kept += [load(o, word) for word in _ORDERED_KEPT]
@@ -139,9 +139,10 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
     store(t, table.LOW, mapping.low)
     store(t, table.HIGH, mapping.high)
     for x in _indexes(t):
-        blocks = next(words)
+        blocks, held = next(words), next(words)
         for word in _INDEX_KEPT:
             store(x, word, next(words))
+        store(x, index.BLOCK_WORDS, max(held - _array_words(x), 0))
         _put(x, index.SLOTS, next(places))
         _put(x, index.GROUPS, next(places) + 8 * blocks)
         store(x, index.LOW, mapping.low)
@@ -224,6 +225,11 @@ def _block_words(x: int) -> int:
 
 def _bytes_at(address: int, words: int) -> memoryview:
     return memoryview((ctypes.c_char * (8 * words)).from_address(address)).cast("B")
+
+
+def _array_words(x: int) -> int:
+    """Words of the slots and the groups of an index."""
+    return load(x, index.MASK) + 1 + load(x, index.CAPACITY) * load(x, index.WIDTH)
 
 
 def _put(header: int, word: int, address: int) -> None:

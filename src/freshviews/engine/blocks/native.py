@@ -14,6 +14,7 @@ from freshviews.kernel.memory import mem
 from freshviews.kernel.ordered import index as ordered
 from freshviews.kernel.ordered import threshold
 from freshviews.kernel.ordered.folds import ordered_fold_at
+from freshviews.kernel.ordered.groups import leave_small_outside
 from freshviews.kernel.ordered.sums import describe_sums, header_words, words_of_sum
 from freshviews.program.views import Order, View
 
@@ -70,7 +71,7 @@ def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) ->
         group = tuple(range(len(view.prefix)))
         if group in view.indexes and not view.folds and view.running is None:
             slices = mem.load(mem.load(handle, table.INDEX_LIST), view.indexes.index(group))
-            mem.store(index, ordered.SLICES, slices)
+            leave_small_outside(index, slices)
         for f, fold in enumerate(view.folds):
             mem.store(ordered_fold_at(index, handle, f), folds.KIND, _FOLDS[fold])
         if view.running is not None:

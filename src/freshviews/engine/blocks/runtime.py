@@ -24,6 +24,7 @@ from freshviews.codegen.layout import (
     row_layout,
     scratch_words,
 )
+from freshviews.codegen.module import compile_ahead
 from freshviews.codegen.reading import enumeration, listing
 from freshviews.engine.blocks import exponent
 from freshviews.engine.blocks.calls import Call, call_of
@@ -33,6 +34,7 @@ from freshviews.engine.codes.words import address, words_at, words_in
 from freshviews.engine.traces.tracing import Tracing
 from freshviews.kernel.hash import heavy_light as balances
 from freshviews.kernel.hash import pending, renew, table
+from freshviews.kernel.hash.shrink import shrink_tables
 from freshviews.kernel.image import Mapping, array_count, take_image
 from freshviews.kernel.memory import mem
 from freshviews.kernel.memory.mapping import unmap
@@ -105,6 +107,7 @@ class BlockState:
         self._asleep = True
         self._mappings: list[Mapping] = []
         self.chooses = program.balancing is not None and bool(program.balancing.choices)
+        compile_ahead(shrink_tables)
         self._free = weakref.finalize(self, _free, self.tables, {self.changes, self.raw}, self._mappings)
         self.reset_status()
 
@@ -259,6 +262,10 @@ class BlockState:
             if self.compiled.awake is not None:
                 self.compiled.awake(self.state)
             self._asleep = False
+
+    def give_back(self) -> None:
+        """Give memory back after removals, in a bounded step; after a version, when no reader is open."""
+        shrink_tables(self.state + 8 * FIRST_TABLE, len(self.tables))
 
     def failed(self) -> bool:
         """Whether memory ran out since the state was made."""

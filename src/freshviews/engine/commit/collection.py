@@ -17,7 +17,7 @@ comes from a row of an input of the view, or from a string function of one. If t
 began, its batch was marked. Otherwise it was there all the time, and so was the stored row by which the program knows
 it: only updates with the same values change a row that stores an input, as the program needs it for every later update.
 That row was met: stores are scanned from their last row to their first, and what moves rows moves them to lower numbers
-(``kernel.hash.pending``, ``kernel.hash.renew``), except for the rows of a batch. The same holds until the last code is
+(``kernel.hash.pending``, ``renew``, ``shrink``), except for the rows of a batch. The same holds until the last code is
 freed, as batches are marked until then. What is held was in a store, and thus marked, when it was read; what is held
 when a collection begins is marked first. Strings that functions compute for a reader are in no store: so a reader that
 may have some, not returned yet, takes its rows into memory before a collection begins.
@@ -160,7 +160,8 @@ def _tables(relations: Relations) -> Iterator[Scan]:
     """The tables of words whose rows have strings."""
     for table in relations.tables.values():
         if table.stored is not None:
-            places = [i for i, c in enumerate(table.definition.columns) if c.type.name == "STRING"]
+            strings = {column.name for column in table.definition.columns if column.type.name == "STRING"}
+            places = [i for i, name in enumerate(table.stored.columns) if name in strings]
             if places:
                 yield partial(table.stored.handles.__getitem__, 0), places
     for view in relations.views.values():

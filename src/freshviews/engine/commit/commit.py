@@ -99,6 +99,7 @@ def commit(changes: Changes, relations: Relations, write_log: Log | None, run: R
     settle_base(changes)
     for view, batch in applied:
         view.counted += len(batch)
+        view.maintained.give_back()
     return reported
 
 

@@ -169,6 +169,11 @@ class MaintainedView:
         self._upkeep.discard_change()
         self.blocks.reset()
 
+    def give_back(self) -> None:
+        """Give memory back after removals, in a bounded step; after a version."""
+        for block in self.blocks:
+            block.state.give_back()
+
     def batch_of(self, rows: Codes) -> CodeBatch:
         """Output rows, shape (n, columns + 1), as a batch of the view."""
         columns = {column.name: rows[:, i] for i, column in enumerate(self.view.columns)}

@@ -10,7 +10,8 @@ An index leads from part of the key to a group, and a group to the numbers of it
     group  key part ... | row count | block capacity | distance of the block
     block  row numbers, half words | digests, half words
 
-- ``table``, ``index``, ``slots``: the structures; ``pending``: deferred inserts; ``renew``: reset and pack.
+- ``table``, ``index``, ``entries``, ``slots``: the structures; ``pending``: deferred inserts.
+- ``shrink``: gives memory back in steps; ``renew``: resets and packs at once.
 - ``base_store``, ``base_reads``: stored base tables; ``balance``: heavy and light parts.
 - ``row_order``: sorts rows; ``ahead``: prefetches; ``memo``, ``sum_table``: sums that a join remembers.
 """
@@ -19,12 +20,14 @@ __all__ = [
     "ahead",
     "base_reads",
     "base_store",
+    "entries",
     "heavy_light",
     "index",
     "memo",
     "pending",
     "renew",
     "row_order",
+    "shrink",
     "slots",
     "sum_table",
     "table",

@@ -25,14 +25,14 @@ The columns of a batch come as a block of two words per column: its address, its
 
 from __future__ import annotations
 
+from freshviews.kernel.hash.entries import FULL, REMOVED, empty, fill_next, free_number, grow_slots, prefetch_next
 from freshviews.kernel.hash.pending import NEVER, enter_oldest, enter_pending, look
-from freshviews.kernel.hash.slots import empty_slot, hash_words
+from freshviews.kernel.hash.shrink import shrink_tables
+from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.hash.table import (
     EAGER_BELOW,
     EPOCH,
     FAILED,
-    FREE,
-    FULL,
     HASHED,
     JOURNAL,
     JOURNAL_CAPACITY,
@@ -49,8 +49,8 @@ from freshviews.kernel.hash.table import (
     SLOTS,
     USED,
     WIDTH,
-    grow_slots,
     make_room,
+    release_journal,
     row_at,
     same_words,
     table_bytes,
@@ -105,9 +105,6 @@ BLOCK = 256
 JOURNAL_ENTRY = 2
 """Words of a journal entry: the number of a row and its count before."""
 
-# Most words of a journal that are kept for the next batch.
-KEPT_JOURNAL = 1 << 16
-
 
 @inlined
 def place_of(t: int, row: int) -> int:
@@ -139,6 +136,7 @@ def prepare(t: int, more: int) -> int:
     """Make room in the slots and the journal for ``more`` rows; 0 without memory."""
     while 32 * (load(t, LIVE) + more) > FULL * (load(t, MASK) + 1):
         if grow_slots(t) == 0:
+            store(t, FAILED, 1)
             return 0
     needed = load(t, JOURNALED) + more
     if needed > load(t, JOURNAL_CAPACITY):
@@ -180,6 +178,7 @@ def add_count(t: int, key: int, words: int, h: int, likely: int, change: int) ->
             if number < 0:
                 return OUT_OF_MEMORY
             store(slots, i, h << 32 | (number + 1))
+            fill_next(t, h, number)
             store(t, LIVE, load(t, LIVE) + 1)
             row = row_at(t, number)
             for k in range(words):
@@ -453,6 +452,7 @@ def remove_zeros(t: int, hashes: int) -> None:
     hashed = load(t, HASHED)
     slots = load(t, SLOTS)
     mask = load(t, MASK)
+    removed = 0
     for start in range(0, load(t, JOURNALED), AHEAD):
         n = min(AHEAD, load(t, JOURNALED) - start)
         for entry in range(n):
@@ -461,16 +461,18 @@ def remove_zeros(t: int, hashes: int) -> None:
                 h = hash_words(row, hashed)
                 store(hashes, entry, h)
                 prefetch(slots + 8 * (h & mask))
+                prefetch_next(t, h)
         for entry in range(n):
             number = journaled_number(t, start + entry)
             row = row_at(t, number)
             if load(row, words) == 0:
-                empty_slot(slots, mask, load(hashes, entry), number)
-                for i in range(1, load(t, WIDTH)):
+                empty(t, load(hashes, entry), number)
+                for i in range(load(t, WIDTH)):
                     store(row, i, 0)
-                store(row, 0, load(t, FREE))
-                store(t, FREE, number + 1)
-                store(t, LIVE, load(t, LIVE) - 1)
+                free_number(t, number)
+                removed += 1
+    store(t, LIVE, load(t, LIVE) - removed)
+    store(t, REMOVED, load(t, REMOVED) + removed)
     store(t, JOURNALED, 0)
     store(t, EPOCH, load(t, EPOCH) + 1)
 
@@ -489,10 +491,7 @@ def undo_table(t: int, hashes: int) -> None:
 def settle_table(t: int, hashes: int) -> None:
     """Empty the journal, leaving the counts; a large journal is released."""
     remove_zeros(t, hashes)
-    if load(t, JOURNAL_CAPACITY) > KEPT_JOURNAL:
-        release(load(t, JOURNAL))
-        store(t, JOURNAL, 0)
-        store(t, JOURNAL_CAPACITY, 0)
+    release_journal(t)
 
 
 @jit
@@ -509,7 +508,7 @@ def undo_base(spec: int) -> None:
 
 @jit
 def settle_base(spec: int) -> None:
-    """Make everything since the last call permanent."""
+    """Make everything since the last call permanent, and give memory back after deletes."""
     store(spec, MIXED, 0)
     store(spec, FLAGS, 0)
     store(spec, FRESH, 0)
@@ -520,6 +519,8 @@ def settle_base(spec: int) -> None:
         store(t, FAILED, 0)
     for s in range(load(spec, SIDES)):
         settle_table(load(side_at(spec, s), SIDE_TABLE), load(spec, SCRATCH))
+        shrink_tables(side_at(spec, s) + 8 * SIDE_TABLE, 1)
+    shrink_tables(spec + 8 * ROW_TABLE, 1)
 
 
 @jit

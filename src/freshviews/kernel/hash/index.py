@@ -13,10 +13,13 @@ lie side by side, while each row would be a cache miss.
 
 from __future__ import annotations
 
-from freshviews.kernel.hash.slots import double_slots, empty_slot, fill_slot, hash_words
-from freshviews.kernel.memory.mapping import release_block, widen_block
+from freshviews.kernel.hash import entries
+from freshviews.kernel.hash.entries import REMOVED, empty, entry_at, fill, free_number, grow_slots
+from freshviews.kernel.hash.slots import hash_words
+from freshviews.kernel.memory.mapping import is_mapped, release_block, widen_block
 from freshviews.kernel.memory.mem import (
     allocate,
+    copy_words,
     hash_key,
     inlined,
     jit,
@@ -24,6 +27,8 @@ from freshviews.kernel.memory.mem import (
     load,
     load32,
     mix,
+    move_words,
+    reallocate,
     release,
     same8,
     shift_right,
@@ -32,20 +37,23 @@ from freshviews.kernel.memory.mem import (
 )
 from freshviews.kernel.memory.outside import outside
 
-WORDS = 0  # words held besides this header: counted in the memory of the table
-SLOTS = 1
-MASK = 2
-GROUPS = 3  # address of the groups
-CAPACITY = 4
-USED = 5
-FREE = 6  # first free group + 1, chained through word 0
-LIVE = 7
-COUNT = 8  # positions of the key that are indexed
-ROW_WORD = 9  # which word of a row belongs to this index
-LOW = 10  # first address of the mapping that arrays and blocks may lie in; see mapping.py
-HIGH = 11  # the address past its end
-DIGESTED = 12  # 1 + the position of the key whose words have digests in blocks; 0 where none has
-POSITIONS = 13  # the positions follow
+# Words of the header: those of ``entries``, then these.
+GROUPS = entries.ENTRIES
+CAPACITY = entries.CAPACITY
+USED = entries.USED
+FREE = entries.FREE
+LIVE = entries.LIVE
+SLOTS = entries.SLOTS
+MASK = entries.MASK
+WIDTH = entries.WIDTH
+COUNT = entries.KEY  # positions of the key that are indexed
+LOW = entries.LOW
+HIGH = entries.HIGH
+BLOCK_WORDS = entries.FIRST_OWN  # words of blocks outside their groups, as the allocator rounds them
+ROW_WORD = entries.FIRST_OWN + 1  # which word of a row belongs to this index
+DIGESTED = entries.FIRST_OWN + 2  # 1 + the position of the key whose words have digests in blocks; 0 where none has
+LEAST_BLOCK = entries.FIRST_OWN + 3  # blocks do not shrink below this capacity
+POSITIONS = entries.FIRST_OWN + 4  # the positions follow
 
 # Words of a group: the key, then these.
 ROWS_COUNT = 0
@@ -58,10 +66,14 @@ SCANNED = 512
 """Most rows of a slice whose digests are scanned; that takes as long as one cache miss."""
 EIGHT = 8
 """Digests that are compared at once; the capacity of a block is a multiple of it."""
+CUT_IN_PLACE = 1 << 14
+"""Words above which a block is cut off instead of copied when it shrinks: pages are given back, no page is new."""
+SPARE = 8
+"""Free places of a block on top of half of it at which the block shrinks."""
 FIRST_GROUPS = 8
-# Words of a table's header that an index reads; see table.py.
-TABLE_ROWS = 0
-TABLE_WIDTH = 7
+# Words of a table's header that an index reads.
+TABLE_ROWS = entries.ENTRIES
+TABLE_WIDTH = entries.WIDTH
 
 
 def new_index(positions: int, count: int, row_word: int, digested: int) -> int:
@@ -74,10 +86,13 @@ def new_index(positions: int, count: int, row_word: int, digested: int) -> int:
     store(x, MASK, 2 * FIRST_GROUPS - 1)
     store(x, GROUPS, allocate(FIRST_GROUPS * (count + GROUP_EXTRA)))
     store(x, CAPACITY, FIRST_GROUPS)
+    store(x, WIDTH, count + GROUP_EXTRA)
     store(x, COUNT, count)
+    store(x, entries.HASHED, count)
+    store(x, entries.PAYLOAD, 1)
+    store(x, entries.PACKED, entries.NOT_PACKING)
     store(x, ROW_WORD, row_word)
     store(x, DIGESTED, digested)
-    store(x, WORDS, 2 * FIRST_GROUPS + FIRST_GROUPS * (count + GROUP_EXTRA))
     for i in range(count):
         store(x, POSITIONS + i, load(positions, i))
     return x
@@ -92,6 +107,7 @@ def index_release(x: int) -> None:
         if load(group, BLOCK_CAPACITY) > INLINE:
             release_block(slice_rows(group), load(x, LOW), load(x, HIGH))
     release_block(load(x, SLOTS), load(x, LOW), load(x, HIGH))
+    release_block(load(x, entries.NEXT), load(x, LOW), load(x, HIGH))
     release_block(load(x, GROUPS), load(x, LOW), load(x, HIGH))
     release(x)
 
@@ -229,37 +245,27 @@ def group_of(x: int, row: int, h: int) -> int:
 
 
 @jit
-def grow_group_slots(x: int) -> int:
-    """Double the slots; 0 without memory."""
-    mask = load(x, MASK)
-    slots = double_slots(load(x, SLOTS), mask, load(x, LOW), load(x, HIGH))
-    if slots == 0:
-        return 0
-    store(x, SLOTS, slots)
-    store(x, MASK, 2 * mask + 1)
-    store(x, WORDS, load(x, WORDS) + mask + 1)
-    return 1
+def put_groups(x: int, groups: int) -> None:
+    """Name the groups after they have moved to an address. Blocks do not move, so their distances change."""
+    old = load(x, GROUPS)
+    store(x, GROUPS, groups)
+    if groups != old:
+        for g in range(load(x, USED)):
+            group = entry_at(x, g) + 8 * load(x, COUNT)
+            if load(group, BLOCK_CAPACITY) > INLINE:
+                store(group, BLOCK, load(group, BLOCK) - (groups - old))
 
 
 @jit
 def grow_groups(x: int) -> int:
     """Grow the array of groups by half; 0 without memory."""
     used = load(x, USED)
-    count = load(x, COUNT)
-    width = count + GROUP_EXTRA
-    old = load(x, GROUPS)
+    width = load(x, WIDTH)
     capacity = used + (used >> 1) + FIRST_GROUPS
-    groups = widen_block(old, used * width, capacity * width, load(x, LOW), load(x, HIGH))
+    groups = widen_block(load(x, GROUPS), used * width, capacity * width, load(x, LOW), load(x, HIGH))
     if groups == 0:
         return 0
-    if groups != old:
-        # Blocks do not move, so their distance changes.
-        for g in range(used):
-            group = groups + 8 * g * width + 8 * count
-            if load(group, BLOCK_CAPACITY) > INLINE:
-                store(group, BLOCK, load(group, BLOCK) - (groups - old))
-    store(x, GROUPS, groups)
-    store(x, WORDS, load(x, WORDS) + (capacity - used) * width)
+    put_groups(x, groups)
     store(x, CAPACITY, capacity)
     return 1
 
@@ -268,7 +274,7 @@ def grow_groups(x: int) -> int:
 def new_group(x: int, row: int, h: int) -> int:
     """Number of a new group for the key part of a row; -1 without memory."""
     live = load(x, LIVE)
-    if 4 * (live + 1) > 3 * (load(x, MASK) + 1) and grow_group_slots(x) == 0:
+    if 4 * (live + 1) > 3 * (load(x, MASK) + 1) and grow_slots(x) == 0:
         return -1
     count = load(x, COUNT)
     width = count + GROUP_EXTRA
@@ -286,22 +292,32 @@ def new_group(x: int, row: int, h: int) -> int:
     store(group, count + ROWS_COUNT, 0)
     store(group, count + BLOCK_CAPACITY, INLINE)
     store(group, count + BLOCK, 0)
-    fill_slot(load(x, SLOTS), load(x, MASK), h, g)
+    fill(x, h, g)
     store(x, LIVE, live + 1)
     return g
+
+
+@inlined
+def count_block(x: int, words: int, more: int) -> None:
+    """Count one block more or less, whose words the allocator rounds up to pairs with a word of its own."""
+    store(x, BLOCK_WORDS, load(x, BLOCK_WORDS) + more * max((words + 2) & -2, 4))
+
+
+@inlined
+def capacity_for(x: int, rows: int) -> int:
+    """The capacity of a block that has just become too small, or much too large, for so many rows."""
+    capacity = (rows + (rows >> 2) + 4) & -2
+    return capacity if load(x, DIGESTED) == 0 else (capacity + EIGHT - 1) & -EIGHT
 
 
 @jit
 def grow_block(x: int, t: int, group: int) -> int:
     """Grow the block of a group by a quarter; 0 without memory."""
     capacity = load(group, BLOCK_CAPACITY)
-    wider = (capacity + (capacity >> 2) + 4) & -2
-    if load(x, DIGESTED) != 0:
-        wider = (wider + EIGHT - 1) & -EIGHT
+    wider = capacity_for(x, capacity)
     words = words_of_block(x, wider)
     digested = load(x, DIGESTED)
     if capacity == INLINE:
-        before = INLINE >> 1
         block = allocate(words)
         if block != 0:
             store(block, 0, load(group, BLOCK))
@@ -318,10 +334,48 @@ def grow_block(x: int, t: int, group: int) -> int:
                 store(block + 4 * wider, i, load(block + 4 * capacity, i))
     if block == 0:
         return 0
+    if capacity != INLINE:
+        count_block(x, words_of_block(x, capacity), -1)
+    count_block(x, words, 1)
     store(group, BLOCK, block - group)
     store(group, BLOCK_CAPACITY, wider)
-    store(x, WORDS, load(x, WORDS) + words - before)
     return 1
+
+
+@outside
+def shrink_block(x: int, group: int, least: int) -> None:
+    """Shrink the block of a group that has lost half its rows, to a capacity of ``least`` or more."""
+    capacity = load(group, BLOCK_CAPACITY)
+    rows = load(group, ROWS_COUNT)
+    block = slice_rows(group)
+    fewer = max(capacity_for(x, rows), least)
+    if fewer >= capacity:
+        return
+    if rows <= INLINE and least == 0:
+        store(group, BLOCK, load(block, 0))
+        release_block(block, load(x, LOW), load(x, HIGH))
+        fewer = INLINE
+    else:
+        words = words_of_block(x, fewer)
+        digests = block + 4 * capacity
+        if words > CUT_IN_PLACE and not is_mapped(block, load(x, LOW), load(x, HIGH)):
+            if load(x, DIGESTED) != 0:
+                move_words(block + 4 * fewer, digests, (rows + 1) >> 1)
+            smaller = reallocate(block, words)
+            if smaller == 0:
+                smaller = block
+        else:
+            smaller = allocate(words)
+            if smaller == 0:
+                return
+            copy_words(smaller, block, (rows + 1) >> 1)
+            if load(x, DIGESTED) != 0:
+                copy_words(smaller + 4 * fewer, digests, (rows + 1) >> 1)
+            release_block(block, load(x, LOW), load(x, HIGH))
+        store(group, BLOCK, smaller - group)
+        count_block(x, words, 1)
+    count_block(x, words_of_block(x, capacity), -1)
+    store(group, BLOCK_CAPACITY, fewer)
 
 
 @outside
@@ -352,17 +406,26 @@ def index_insert(x: int, t: int, number: int) -> int:
 def drop_group(x: int, g: int) -> None:
     """Remove an empty group from the slots; its number becomes free."""
     count = load(x, COUNT)
-    group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA)
-    empty_slot(load(x, SLOTS), load(x, MASK), hash_words(group, count), g)
+    group = entry_at(x, g)
+    empty(x, hash_words(group, count), g)
     capacity = load(group, count + BLOCK_CAPACITY)
     if capacity > INLINE:
         release_block(slice_rows(group + 8 * count), load(x, LOW), load(x, HIGH))
-        store(x, WORDS, load(x, WORDS) - (words_of_block(x, capacity) - (INLINE >> 1)))
+        count_block(x, words_of_block(x, capacity), -1)
     store(group, count + BLOCK_CAPACITY, INLINE)
     store(group, count + ROWS_COUNT, 0)
-    store(group, 0, load(x, FREE))
-    store(x, FREE, g + 1)
+    free_number(x, g)
     store(x, LIVE, load(x, LIVE) - 1)
+    store(x, REMOVED, load(x, REMOVED) + 1)
+
+
+@inlined
+def holds_row(x: int, g: int, position: int, number: int) -> bool:
+    """Whether the row of a number is at a place of the index. A row that is in no slice has a stale place, or none."""
+    if g >= load(x, USED):
+        return False
+    group = entry_at(x, g) + 8 * load(x, COUNT)
+    return position < load(group, ROWS_COUNT) and load32(slice_rows(group), position) == number
 
 
 @outside
@@ -374,12 +437,11 @@ def index_remove(x: int, t: int, number: int) -> None:
     place = load(rows + 8 * number * width, row_word)
     g = shift_right(place, 32)
     position = place & 0xFFFFFFFF
-    count = load(x, COUNT)
-    group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA) + 8 * count
+    if not holds_row(x, g, position, number):
+        return  # the row was never inserted: memory had run out
+    group = entry_at(x, g) + 8 * load(x, COUNT)
     last = load(group, ROWS_COUNT) - 1
     block = slice_rows(group)
-    if last < position or load32(block, position) != number:
-        return  # the row was never inserted: memory had run out
     if position != last:
         moved = load32(block, last)
         store32(block, position, moved)
@@ -390,3 +452,6 @@ def index_remove(x: int, t: int, number: int) -> None:
     store(group, ROWS_COUNT, last)
     if last == 0:
         drop_group(x, g)
+        store(t, REMOVED, load(t, REMOVED) + 1)
+    elif 2 * last + SPARE < load(group, BLOCK_CAPACITY):
+        shrink_block(x, group, load(x, LEAST_BLOCK))

@@ -23,16 +23,15 @@ Without memory, flushing stops between two rows: the table is consistent, with t
 
 from __future__ import annotations
 
+from freshviews.kernel.hash.entries import FULL, fill, free_number, grow_slots
 from freshviews.kernel.hash.index import index_insert, index_remove
-from freshviews.kernel.hash.slots import fill_slot, hash_words
+from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.hash.table import (
     APPEND_FROM,
     CAPACITY,
     EAGER_BELOW,
     ENTERED,
     FAILED,
-    FREE,
-    FULL,
     INDEX_LIST,
     KEY,
     LARGE,
@@ -50,7 +49,6 @@ from freshviews.kernel.hash.table import (
     USED,
     WIDTH,
     find_words,
-    grow_slots,
     is_zero,
     make_room,
     remove_row,
@@ -126,7 +124,7 @@ def enter_row(t: int, number: int, to: int, h: int, status: int) -> int:
             copy_words(row_at(t, to), row, load(t, WIDTH))
         if link_all(t, to) == 0:
             return -1
-        fill_slot(load(t, SLOTS), load(t, MASK), h, to)
+        fill(t, h, to)
         store(t, LIVE, load(t, LIVE) + 1)
         if is_large(t, row_at(t, to)):
             store(t, EAGER_BELOW, NEVER)
@@ -158,8 +156,7 @@ def free_pending(t: int, number: int) -> None:
     row = row_at(t, number)
     for i in range(load(t, WIDTH)):
         store(row, i, 0)
-    store(row, 0, load(t, FREE))
-    store(t, FREE, number + 1)
+    free_number(t, number)
 
 
 @outside

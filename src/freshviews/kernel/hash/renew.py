@@ -6,7 +6,7 @@ without an ordered index and without a journal.
 
 from __future__ import annotations
 
-from freshviews.kernel.hash import index
+from freshviews.kernel.hash import entries, index
 from freshviews.kernel.hash.index import BLOCK_CAPACITY, FIRST_GROUPS, GROUP_EXTRA, INLINE, slice_rows
 from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.hash.table import (
@@ -61,6 +61,20 @@ def renewed(block: int, words: int, fewer: int, low: int, high: int) -> int:
     return made
 
 
+@jit
+def forget_entries(e: int) -> None:
+    """Count no entry, and end what ``shrink`` has begun."""
+    release(load(e, entries.NEXT))
+    store(e, entries.NEXT, 0)
+    store(e, entries.NEXT_HOMES, 0)
+    store(e, entries.PACKED, entries.NOT_PACKING)
+    store(e, entries.REMOVED, 0)
+    store(e, entries.TOUCHED, 0)
+    store(e, USED, 0)
+    store(e, FREE, 0)
+    store(e, LIVE, 0)
+
+
 @outside
 def reset_index(x: int) -> None:
     """Empty an index and release its memory. Rows keep a stale word of it: see ``forget_place``."""
@@ -78,10 +92,8 @@ def reset_index(x: int) -> None:
     store(x, index.GROUPS, renewed(groups, load(x, index.CAPACITY) * words, FIRST_GROUPS * words, low, high))
     if load(x, index.GROUPS) != groups:
         store(x, index.CAPACITY, FIRST_GROUPS)
-    store(x, index.USED, 0)
-    store(x, index.FREE, 0)
-    store(x, index.LIVE, 0)
-    store(x, index.WORDS, load(x, index.MASK) + 1 + load(x, index.CAPACITY) * words)
+    store(x, index.BLOCK_WORDS, 0)
+    forget_entries(x)
 
 
 @outside
@@ -98,9 +110,7 @@ def reset_table(t: int) -> None:
     store(t, SLOTS, renewed(slots, load(t, MASK) + 1, 2 * FIRST_CAPACITY, low, high))
     if load(t, SLOTS) != slots:
         store(t, MASK, 2 * FIRST_CAPACITY - 1)
-    store(t, USED, 0)
-    store(t, FREE, 0)
-    store(t, LIVE, 0)
+    forget_entries(t)
 
 
 @outside

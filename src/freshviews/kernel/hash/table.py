@@ -23,8 +23,20 @@ batch.
 
 from __future__ import annotations
 
-from freshviews.kernel.hash.index import index_insert, index_release, index_remove, new_index, slice_rows, slice_size
-from freshviews.kernel.hash.slots import double_slots, empty_slot, fill_slot, hash_words
+from freshviews.kernel.hash import entries
+from freshviews.kernel.hash.entries import FULL, empty, entry_at, fill, free_number, grow_slots, is_absent
+from freshviews.kernel.hash.index import (
+    BLOCK_WORDS,
+    COUNT,
+    POSITIONS,
+    index_insert,
+    index_release,
+    index_remove,
+    new_index,
+    slice_rows,
+    slice_size,
+)
+from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.memory.mapping import release_block, widen_block
 from freshviews.kernel.memory.mem import (
     allocate,
@@ -43,40 +55,40 @@ from freshviews.kernel.memory.mem import (
 )
 from freshviews.kernel.memory.outside import outside
 
-# Words of the header.
-ROWS = 0  # address of the rows
-CAPACITY = 1  # number of rows that fit
-USED = 2  # row numbers in use or free: a scan ends here
-FREE = 3  # first free row + 1, chained through word 0 of the rows
-LIVE = 4  # rows present
-SLOTS = 5  # address of the slots
-MASK = 6  # number of slots - 1
-WIDTH = 7  # words of a row
-KEY = 8  # words of the key
-PAYLOAD = 9  # words of the payload
-INDEXES = 10  # number of indexes
-INDEX_LIST = 11  # address of the list of index handles
-JOURNAL = 12  # address of the journal
-JOURNALED = 13  # its number of entries
-JOURNAL_CAPACITY = 14
-JOURNALING = 15  # 1 while the journal is kept
-EPOCH = 16
-SCRATCH = 17  # address of the row that is written when memory is out
-FAILED = 18
-ORDERED = 19  # number of ordered indexes
-ORDERED_LIST = 20  # address of the list of ordered-index handles
-LOW = 21  # first address of the mapping that arrays may lie in; see mapping.py
-HIGH = 22  # the address past its end
-PENDING = 23  # number of deferred inserts, at the end of the used rows; see pending.py
-ROOM = 24  # how much the components of deferred inserts may still add up to
-LOOK_AT = 25  # number of rows at which the share of equal rows is estimated again
-EAGER_BELOW = 26  # with fewer live rows, no insert is deferred
-APPEND_FROM = 27  # least updates of a batch whose inserts are deferred
-ENTERED = 28  # deferred inserts ever flushed; counted as steps
-LINKED = 29  # the first indexes, this many, have every row; the others are of subsets, which rows enter and leave
-MOST = 30  # most deferred inserts; beyond it, the oldest are flushed
-HASHED = 31  # the first words of a key, this many, are hashed; rows that agree on them may differ in the others
-HEADER = 32
+# Words of the header: those of ``entries``, then these.
+ROWS = entries.ENTRIES
+CAPACITY = entries.CAPACITY
+USED = entries.USED
+FREE = entries.FREE
+LIVE = entries.LIVE
+SLOTS = entries.SLOTS
+MASK = entries.MASK
+WIDTH = entries.WIDTH
+KEY = entries.KEY
+PAYLOAD = entries.PAYLOAD
+LOW = entries.LOW
+HIGH = entries.HIGH
+HASHED = entries.HASHED
+INDEXES = entries.FIRST_OWN  # number of indexes
+INDEX_LIST = entries.FIRST_OWN + 1  # address of the list of index handles
+ORDERED = entries.FIRST_OWN + 2  # number of ordered indexes
+ORDERED_LIST = entries.FIRST_OWN + 3  # address of the list of ordered-index handles
+JOURNAL = entries.FIRST_OWN + 4  # address of the journal
+JOURNALED = entries.FIRST_OWN + 5  # its number of entries
+JOURNAL_CAPACITY = entries.FIRST_OWN + 6
+JOURNALING = entries.FIRST_OWN + 7  # 1 while the journal is kept
+EPOCH = entries.FIRST_OWN + 8
+SCRATCH = entries.FIRST_OWN + 9  # address of the row that is written when memory is out
+FAILED = entries.FIRST_OWN + 10
+PENDING = entries.FIRST_OWN + 11  # number of deferred inserts, at the end of the used rows; see pending.py
+ROOM = entries.FIRST_OWN + 12  # how much the components of deferred inserts may still add up to
+LOOK_AT = entries.FIRST_OWN + 13  # number of rows at which the share of equal rows is estimated again
+EAGER_BELOW = entries.FIRST_OWN + 14  # with fewer live rows, no insert is deferred
+APPEND_FROM = entries.FIRST_OWN + 15  # least updates of a batch whose inserts are deferred
+ENTERED = entries.FIRST_OWN + 16  # deferred inserts ever flushed; counted as steps
+LINKED = entries.FIRST_OWN + 17  # the first indexes, this many, have every row; the others are of subsets
+MOST = entries.FIRST_OWN + 18  # most deferred inserts; beyond it, the oldest are flushed
+HEADER = entries.FIRST_OWN + 19
 
 LARGE = 2**62
 """The sum of two numbers of smaller magnitude fits int64."""
@@ -88,8 +100,8 @@ MOST_PENDING = 1 << 22
 """Most deferred inserts of a table: flushing them takes a second or two, for which one update has to wait."""
 
 FIRST_CAPACITY = 8
-FULL = 25
-"""Of 32 slots, how many may be taken; then the slots double. More make misses slow, fewer cost memory."""
+KEPT_JOURNAL = 1 << 16
+"""Most words of a journal that are kept for the next batch."""
 
 
 def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) -> int:
@@ -111,6 +123,7 @@ def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) 
     store(t, INDEX_LIST, allocate(max(indexes, 1)))
     store(t, ORDERED_LIST, allocate(max(ordered, 1)))
     store(t, SCRATCH, allocate(width))
+    store(t, entries.PACKED, entries.NOT_PACKING)
     store(t, EPOCH, 1)
     store(t, ROOM, LARGE)
     store(t, LOOK_AT, FIRST_LOOK)
@@ -149,15 +162,17 @@ def free_table(t: int) -> None:
     release(load(t, ORDERED_LIST))
     release_block(load(t, ROWS), load(t, LOW), load(t, HIGH))
     release_block(load(t, SLOTS), load(t, LOW), load(t, HIGH))
+    release_block(load(t, entries.NEXT), load(t, LOW), load(t, HIGH))
     release(load(t, JOURNAL))
     release(load(t, SCRATCH))
     release(t)
 
 
-@inlined
-def row_at(t: int, row: int) -> int:
-    """Address of a row by number."""
-    return load(t, ROWS) + 8 * row * load(t, WIDTH)
+row_at = entry_at
+"""Address of a row by number."""
+
+is_zero = is_absent
+"""Whether the payload of a row is zero: the row is absent from the relation."""
 
 
 @inlined
@@ -249,19 +264,6 @@ def find_words(t: int, key: int, words: int, h: int) -> int:
         i = (i + 1) & mask
 
 
-@jit
-def grow_slots(t: int) -> int:
-    """Double the slots; 0 without memory."""
-    mask = load(t, MASK)
-    slots = double_slots(load(t, SLOTS), mask, load(t, LOW), load(t, HIGH))
-    if slots == 0:
-        store(t, FAILED, 1)
-        return 0
-    store(t, SLOTS, slots)
-    store(t, MASK, 2 * mask + 1)
-    return 1
-
-
 @outside
 def make_room(t: int, more: int) -> int:
     """Make room for ``more`` rows after the used ones, at least; 0 without memory."""
@@ -312,10 +314,11 @@ def insert_row(t: int, h: int) -> int:
     """Number of a new row with a slot for its hash; the caller writes the key. -1 without memory."""
     live = load(t, LIVE)
     if 32 * (live + 1) > FULL * (load(t, MASK) + 1) and grow_slots(t) == 0:
+        store(t, FAILED, 1)
         return -1
     number = take_row(t)
     if number >= 0:
-        fill_slot(load(t, SLOTS), load(t, MASK), h, number)
+        fill(t, h, number)
         store(t, LIVE, live + 1)
     return number
 
@@ -339,16 +342,6 @@ def upsert(t: int, key: tuple[int, ...]) -> int:
     return row
 
 
-@inlined
-def is_zero(t: int, row: int) -> bool:
-    """Whether the payload of a row is zero: the row is absent from the relation."""
-    start = load(t, KEY)
-    for i in range(start, start + load(t, PAYLOAD)):
-        if load(row, i) != 0:
-            return False
-    return True
-
-
 @outside
 def remove_row(t: int, row: int) -> None:
     """Remove a row from slots and indexes; its number becomes free and its payload zero."""
@@ -357,12 +350,12 @@ def remove_row(t: int, row: int) -> None:
     number = row_number(t, row)
     for i in range(load(t, INDEXES)):
         index_remove(load(load(t, INDEX_LIST), i), t, number)
-    empty_slot(load(t, SLOTS), load(t, MASK), hash_words(row, load(t, HASHED)), number)
+    empty(t, hash_words(row, load(t, HASHED)), number)
     for i in range(load(t, WIDTH)):
         store(row, i, 0)
-    store(row, 0, load(t, FREE))
-    store(t, FREE, number + 1)
+    free_number(t, number)
     store(t, LIVE, load(t, LIVE) - 1)
+    store(t, entries.REMOVED, load(t, entries.REMOVED) + 1)
 
 
 @outside
@@ -403,8 +396,17 @@ def settle(t: int, row: int) -> None:
 
 
 @jit
+def release_journal(t: int) -> None:
+    """Release an empty journal if it is large."""
+    if load(t, JOURNAL_CAPACITY) * (load(t, PAYLOAD) + 1) > KEPT_JOURNAL:
+        release(load(t, JOURNAL))
+        store(t, JOURNAL, 0)
+        store(t, JOURNAL_CAPACITY, 0)
+
+
+@jit
 def clear_journal(t: int) -> None:
-    """Empty the journal and remove the rows that the batch left at zero."""
+    """Empty the journal and remove the rows that the batch left at zero; a large journal is released."""
     entry = load(t, PAYLOAD) + 1
     for i in range(load(t, JOURNALED)):
         row = row_at(t, load(load(t, JOURNAL) + 8 * i * entry, 0))
@@ -412,13 +414,21 @@ def clear_journal(t: int) -> None:
             remove_row(t, row)
     store(t, JOURNALED, 0)
     store(t, EPOCH, load(t, EPOCH) + 1)
+    release_journal(t)
+
+
+@jit
+def entry_words(e: int) -> int:
+    """Words of the entries of a table or an index, and of its slots."""
+    total = max(load(e, USED), load(e, entries.TOUCHED)) * load(e, WIDTH) + load(e, MASK) + 1
+    return total + (load(e, entries.NEXT_MASK) + 1 if load(e, entries.NEXT) != 0 else 0)
 
 
 @jit
 def table_bytes(t: int) -> int:
-    """Bytes that a table holds: header, rows, slots, indexes, journal."""
-    total = HEADER + load(t, USED) * load(t, WIDTH) + load(t, MASK) + 1
-    total += load(t, JOURNAL_CAPACITY) * (load(t, PAYLOAD) + 1)
+    """Bytes that a table holds: header, rows, slots, indexes, journal. Of arrays, what was ever written counts."""
+    total = HEADER + entry_words(t) + load(t, JOURNAL_CAPACITY) * (load(t, PAYLOAD) + 1)
     for i in range(load(t, INDEXES)):
-        total += load(load(load(t, INDEX_LIST), i), 0)
+        x = load(load(t, INDEX_LIST), i)
+        total += POSITIONS + load(x, COUNT) + entry_words(x) + load(x, BLOCK_WORDS)
     return 8 * total

@@ -61,9 +61,15 @@ def unmap(address: int, size: int) -> None:
 
 
 @inlined
+def is_mapped(block: int, low: int, high: int) -> bool:
+    """Whether a block belongs to the mapping from ``low`` to ``high``."""
+    return low <= block < high
+
+
+@inlined
 def release_block(block: int, low: int, high: int) -> None:
     """Free a block, unless it belongs to the mapping from ``low`` to ``high``; address 0 is allowed."""
-    if block < low or block >= high:
+    if not is_mapped(block, low, high):
         release(block)
 
 
@@ -73,7 +79,7 @@ def widen_block(block: int, words: int, wider: int, low: int, high: int) -> int:
 
     A block inside the mapping from ``low`` to ``high`` is copied: its first ``words`` words.
     """
-    if block < low or block >= high:
+    if not is_mapped(block, low, high):
         return reallocate(block, wider)
     copied = allocate(wider)
     if copied != 0:

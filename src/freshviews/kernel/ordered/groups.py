@@ -11,15 +11,29 @@ but neither outside nor in the tree.
 
 from __future__ import annotations
 
-from freshviews.kernel.hash.index import BLOCK_CAPACITY, ROWS_COUNT, slice_of, slice_of_row, slice_rows
+from freshviews.kernel.hash.index import (
+    BLOCK_CAPACITY,
+    EIGHT,
+    LEAST_BLOCK,
+    ROWS_COUNT,
+    slice_of,
+    slice_of_row,
+    slice_rows,
+)
 from freshviews.kernel.hash.table import is_zero, row_at
-from freshviews.kernel.memory.mem import inlined, jit, load, load32
+from freshviews.kernel.memory.mem import inlined, jit, load, load32, store
 from freshviews.kernel.ordered.index import ROW_WORD, SLICES
 
 SMALL = 64
 """Most rows of a group outside the tree: to scan them takes about as long as a search in a large tree."""
 OUTSIDE = -1
 """The word of children of a row that is not in the tree."""
+
+
+def leave_small_outside(o: int, slices: int) -> None:
+    """Keep the rows of small groups outside the tree; ``slices`` is the hash index on the prefix."""
+    store(o, SLICES, slices)
+    store(slices, LEAST_BLOCK, SMALL + EIGHT)
 
 
 @inlined
@@ -48,7 +62,7 @@ def are_outside(o: int, t: int, group: int, own: int) -> bool:
     if group == 0:
         return False
     if load(group, BLOCK_CAPACITY) <= SMALL:
-        # Only a group of more rows has entered the tree, and its block never shrinks.
+        # Only a group of more rows has entered the tree, and its block stays larger.
         return True
     rows = slice_rows(group)
     for i in range(load(group, ROWS_COUNT)):

@@ -1,0 +1,123 @@
+"""Numbered entries and their slots: what the rows of a table and the groups of an index have in common.
+
+Both are an array of entries of equal width, whose key comes first, and slots that lead from the hash of a key to the
+number of its entry. A header of either begins with the words below. An entry whose payload words are all zero is absent
+(the payload of a group is its number of rows), and its number is free.
+
+Free numbers are chained through the first word of their entries. While ``shrink`` packs the entries, only numbers below
+PACKED are in the chain; an entry with a higher number that is removed is left as a *hole*, which packing will meet.
+
+While ``shrink`` writes fewer slots (NEXT), entries whose home is below NEXT_HOMES are in both arrays of slots. The home
+of an entry is the slot where a search for its hash starts: here, among the fewer ones.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.hash.slots import double_slots, empty_slot, fill_slot
+from freshviews.kernel.memory.mem import inlined, jit, load, prefetch, store
+
+# The first words of a header.
+ENTRIES = 0  # address of the entries
+CAPACITY = 1  # number of entries that fit
+USED = 2  # numbers in use or free: a scan ends here
+FREE = 3  # first free number + 1, chained through word 0 of the entries
+LIVE = 4  # entries that are in the slots
+SLOTS = 5  # address of the slots
+MASK = 6  # number of slots - 1
+WIDTH = 7  # words of an entry
+KEY = 8  # words of its key
+PAYLOAD = 9  # words of its payload
+LOW = 10  # first address of the mapping that arrays may lie in; see mapping.py
+HIGH = 11  # the address past its end
+TOUCHED = 12  # entries whose memory was in use since the array was last shortened, where more than USED
+REMOVED = 13  # entries removed since the last step of shrinking; not 0 while steps are left
+PACKED = 14  # while entries are packed: numbers below have no holes; else NOT_PACKING
+NEXT = 15  # address of the slots that will replace SLOTS, or that are being released, or 0
+NEXT_MASK = 16  # their number - 1
+NEXT_HOMES = 17  # entries with homes below are in them; or RELEASING; or, before, CLEARED less the words cleared
+HASHED = 18  # the first words of a key, this many, are hashed; entries that agree on them may differ in the others
+FIRST_OWN = 19
+"""The first word of a header that has another meaning in a table than in an index."""
+
+NOT_PACKING = 2**62
+RELEASING = -1
+CLEARED = -2
+FULL = 25
+"""Of 32 slots, how many may be taken; then the slots double. More make misses slow, fewer cost memory."""
+
+
+@inlined
+def entry_at(e: int, number: int) -> int:
+    """Address of an entry by number."""
+    return load(e, ENTRIES) + 8 * number * load(e, WIDTH)
+
+
+@inlined
+def is_absent(e: int, entry: int) -> bool:
+    """Whether the payload of an entry is zero."""
+    start = load(e, KEY)
+    for i in range(start, start + load(e, PAYLOAD)):
+        if load(entry, i) != 0:
+            return False
+    return True
+
+
+@inlined
+def free_number(e: int, number: int) -> None:
+    """Chain the number of an entry that is in no slot, or leave a hole."""
+    if number < load(e, PACKED):
+        store(entry_at(e, number), 0, load(e, FREE))
+        store(e, FREE, number + 1)
+
+
+@jit
+def drop_next(e: int) -> None:
+    """Give up the slots that would have replaced the present ones; steps will release them."""
+    if load(e, NEXT) != 0:
+        store(e, NEXT_HOMES, RELEASING)
+        store(e, REMOVED, max(load(e, REMOVED), 1))
+
+
+@inlined
+def prefetch_next(e: int, h: int) -> None:
+    """Prefetch the slot of a hash in the slots that will replace the present ones."""
+    if load(e, NEXT_HOMES) > 0:
+        prefetch(load(e, NEXT) + 8 * (h & load(e, NEXT_MASK)))
+
+
+@inlined
+def fill_next(e: int, h: int, number: int) -> None:
+    """Lead from a hash to an entry also in the slots that will replace the present ones, if it belongs there by now."""
+    if h & load(e, NEXT_MASK) < load(e, NEXT_HOMES):
+        if 32 * (load(e, LIVE) + 1) > FULL * (load(e, NEXT_MASK) + 1):
+            drop_next(e)
+        else:
+            fill_slot(load(e, NEXT), load(e, NEXT_MASK), h, number)
+
+
+@jit
+def fill(e: int, h: int, number: int) -> None:
+    """Lead from a hash to an entry. There is a slot for it."""
+    fill_slot(load(e, SLOTS), load(e, MASK), h, number)
+    fill_next(e, h, number)
+
+
+@jit
+def empty(e: int, h: int, number: int) -> None:
+    """Lead from a hash to an entry no longer."""
+    empty_slot(load(e, SLOTS), load(e, MASK), h, number)
+    if h & load(e, NEXT_MASK) < load(e, NEXT_HOMES):
+        empty_slot(load(e, NEXT), load(e, NEXT_MASK), h, number)
+
+
+@jit
+def grow_slots(e: int) -> int:
+    """Double the slots; 0 without memory."""
+    mask = load(e, MASK)
+    slots = double_slots(load(e, SLOTS), mask, load(e, LOW), load(e, HIGH))
+    if slots == 0:
+        return 0
+    drop_next(e)
+    store(e, SLOTS, slots)
+    store(e, MASK, 2 * mask + 1)
+    return 1
