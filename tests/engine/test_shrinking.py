@@ -203,7 +203,7 @@ def test_a_reopened_database_goes_on_with_half_packed_tables(tmp_path: Path) -> 
 
 
 def deletes(db: Database, snapshot: bool = False) -> dict[int, Seen]:
-    """Delete most rows, with a snapshot between; what is to be seen at each version."""
+    """Delete most rows, with a snapshot between; returns the contents that each version must have."""
     db.execute(SCRIPT)
     shop = Shop(db, 11)
     shop.fill()

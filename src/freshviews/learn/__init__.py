@@ -9,8 +9,9 @@ The interface follows scikit-learn's.
 from freshviews.learn.counts import Counts, CountsView
 from freshviews.learn.dependence import ChowLiuTree, Edge, MutualInformation
 from freshviews.learn.discriminant import LinearDiscriminant
+from freshviews.learn.kept_view import LearnError
 from freshviews.learn.linear import LinearRegression, Ridge
-from freshviews.learn.moments import GroupedMomentsView, LearnError, Moments, MomentsView
+from freshviews.learn.moments import GroupedMomentsView, Moments, MomentsView
 from freshviews.learn.principal import PCA
 
 __all__ = [

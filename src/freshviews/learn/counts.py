@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
-from freshviews.learn.moments import LearnError
+from freshviews.learn.kept_view import KeptView, LearnError, numbered
 
 MOST = 62
 """Most variables: a bit of a BIGINT says of each whether a row of the view has it."""
@@ -42,7 +41,7 @@ class Counts:
     pairs: Mapping[tuple[int, int], Pair]
 
 
-class CountsView:
+class CountsView(KeptView):
     """A view that counts, for each two of some variables, how often each two values meet over a join.
 
     ``source``: what follows FROM: a table, a view, or a join, with WHERE if need be. ``variables``: columns or other
@@ -51,22 +50,17 @@ class CountsView:
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], name: str) -> None:
-        if len(set(variables)) != len(variables):
-            raise LearnError(f"model {name}: {', '.join(variables)} has a variable twice; name each once")
         if not 2 <= len(variables) <= MOST:
             raise LearnError(f"model {name}: it has {len(variables)} variables; 2 to {MOST} are needed")
-        self.name = name
-        self.variables = tuple(variables)
-        self._database = database
-        names = [f"v{i}" for i in range(len(variables))]
-        chosen = ", ".join(f"{variable} AS {v}" for v, variable in zip(names, variables, strict=True))
+        names, chosen = numbered(variables)
         known = " AND ".join(f"{v} IS NOT NULL" for v in names)
         sets = ", ".join(f"({one}, {other})" for one, other in combinations(names, 2))
-        database.execute(
-            f"CREATE MATERIALIZED VIEW {name} AS SELECT {', '.join(names)}, GROUPING_ID({', '.join(names)}) AS absent, "
-            f"COUNT(*) AS n FROM (SELECT {chosen} FROM {source}) WHERE {known} GROUP BY GROUPING SETS ({sets})"
+        select = (
+            f"SELECT {', '.join(names)}, GROUPING_ID({', '.join(names)}) AS absent, COUNT(*) AS n "
+            f"FROM (SELECT {chosen} FROM {source}) WHERE {known} GROUP BY GROUPING SETS ({sets})"
         )
-        self._view = database.view(name)
+        super().__init__(database, name, variables, select)
+        self.variables = tuple(variables)
         self._version = -1
         self._counts = Counts(0, {})
 
@@ -86,15 +80,6 @@ class CountsView:
             (one, left), (other, right) = (_coded(rows.column(place)) for place in (i, j))
             pairs[i, j] = Pair((one, other), left, right, rows.column("n").to_numpy())
         return Counts(int(pairs[0, 1].counts.sum()), pairs)
-
-    def subscribe(self, callback: Callable[[], object]) -> Subscription:
-        """Have ``callback`` called after every version that changes the counts."""
-        return self._view.subscribe(lambda _: callback())
-
-    def drop(self) -> None:
-        """Drop the view."""
-        self._database.execute(f"DROP VIEW {self.name}")
-
 
 def _coded(column: pa.ChunkedArray) -> tuple[Sequence[Any], NDArray[np.int64]]:
     """The different values of a column, and the position among them of each of its values."""

@@ -18,7 +18,8 @@ from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.counts import Counts, CountsView, Pair
 from freshviews.learn.frames import columns_of
-from freshviews.learn.moments import LearnError, Vector
+from freshviews.learn.kept_view import LearnError
+from freshviews.learn.moments import Vector
 
 
 class MutualInformation:

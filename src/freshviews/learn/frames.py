@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from freshviews.learn.moments import LearnError, Vector
+from freshviews.learn.kept_view import LearnError
+from freshviews.learn.moments import Vector
 
 
 def matrix_of(frame: Any, features: Sequence[str], model: str) -> Vector:

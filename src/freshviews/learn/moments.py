@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any
@@ -10,15 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
-from freshviews.errors import FreshviewsError
+from freshviews.learn.kept_view import KeptView, numbered
 
 Vector = NDArray[np.float64]
-
-
-class LearnError(FreshviewsError):
-    """A model cannot be computed from the rows that there are, or from the frame that is given."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +30,7 @@ class Moments:
     products: Vector
 
 
-class MomentsView:
+class MomentsView(KeptView):
     """A view that keeps the cofactor of some variables over a join.
 
     ``source``: what follows FROM: a table, a view, or a join, with WHERE if need be. ``variables``: columns or other
@@ -43,15 +38,10 @@ class MomentsView:
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], name: str) -> None:
-        if len(set(variables)) != len(variables):
-            raise LearnError(f"model {name}: {', '.join(variables)} has a variable twice; name each once")
-        self.name = name
-        self.variables = tuple(variables)
-        self._database = database
         listed = ", ".join(variables)
         select = f"SELECT COFACTOR({listed}) AS f, COVAR_MATRIX({listed}) AS c FROM {source}"
-        database.execute(f"CREATE MATERIALIZED VIEW {name} AS {select}")
-        self._view = database.view(name)
+        super().__init__(database, name, variables, select)
+        self.variables = tuple(variables)
         self._row: tuple[Any, ...] = ()
         self._moments: Moments | None = None
 
@@ -62,16 +52,7 @@ class MomentsView:
             self._row, self._moments = row, _moments_of(row, len(self.variables))
         return self._moments
 
-    def subscribe(self, callback: Callable[[], object]) -> Subscription:
-        """Have ``callback`` called after every version that changes the moments."""
-        return self._view.subscribe(lambda _: callback())
-
-    def drop(self) -> None:
-        """Drop the view."""
-        self._database.execute(f"DROP VIEW {self.name}")
-
-
-class GroupedMomentsView:
+class GroupedMomentsView(KeptView):
     """A view that keeps the cofactor of some variables over a join for each value of another, its classes.
 
     Arguments as those of ``MomentsView``; ``by``: the column or expression of the classes. Rows without a class do not
@@ -79,19 +60,14 @@ class GroupedMomentsView:
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], by: str, name: str) -> None:
-        if len({*variables, by}) != len(variables) + 1:
-            raise LearnError(f"model {name}: {', '.join((*variables, by))} has a variable twice; name each once")
-        self.name = name
-        self.variables = tuple(variables)
-        self._database = database
-        names = [f"v{i}" for i in range(len(variables))]
-        chosen = ", ".join(f"{variable} AS {v}" for v, variable in zip(names, variables, strict=True))
+        names, chosen = numbered(variables)
         listed = ", ".join(names)
-        database.execute(
-            f"CREATE MATERIALIZED VIEW {name} AS SELECT class, COFACTOR({listed}) AS f, COVAR_MATRIX({listed}) AS c "
+        select = (
+            f"SELECT class, COFACTOR({listed}) AS f, COVAR_MATRIX({listed}) AS c "
             f"FROM (SELECT {by} AS class, {chosen} FROM {source}) WHERE class IS NOT NULL GROUP BY class"
         )
-        self._view = database.view(name)
+        super().__init__(database, name, (*variables, by), select)
+        self.variables = tuple(variables)
         self._version = -1
         self._moments: dict[Any, Moments] = {}
 
@@ -104,15 +80,6 @@ class GroupedMomentsView:
             self._moments = {value: moments for value, moments in found.items() if moments.count}
             self._version = self._database.version
         return self._moments
-
-    def subscribe(self, callback: Callable[[], object]) -> Subscription:
-        """Have ``callback`` called after every version that changes the moments."""
-        return self._view.subscribe(lambda _: callback())
-
-    def drop(self) -> None:
-        """Drop the view."""
-        self._database.execute(f"DROP VIEW {self.name}")
-
 
 def _moments_of(row: tuple[Any, ...], m: int) -> Moments:
     """The moments of m variables, from their cofactor and their covariances."""

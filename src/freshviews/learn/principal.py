@@ -11,7 +11,8 @@ import numpy as np
 from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.frames import matrix_of
-from freshviews.learn.moments import LearnError, Moments, MomentsView, Vector
+from freshviews.learn.kept_view import LearnError
+from freshviews.learn.moments import Moments, MomentsView, Vector
 
 
 @dataclass(frozen=True)

@@ -305,7 +305,7 @@ def count_block(x: int, words: int, more: int) -> None:
 
 @inlined
 def capacity_for(x: int, rows: int) -> int:
-    """The capacity of a block that has just become too small, or much too large, for so many rows."""
+    """The capacity of a new block for so many rows: a quarter more, in whole vectors where it has digests."""
     capacity = (rows + (rows >> 2) + 4) & -2
     return capacity if load(x, DIGESTED) == 0 else (capacity + EIGHT - 1) & -EIGHT
 

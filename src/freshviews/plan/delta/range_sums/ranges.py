@@ -88,7 +88,7 @@ def with_ranges(program: Program, groups: Iterable[str] = (), dependencies: Iter
     if program.balancing is not None or not isinstance(program.upkeep, ByTriggers):
         return program
     if not any(isinstance(s, If | Let) for trigger in program.triggers for s in visit(trigger.body)):
-        # No row has a condition to meet, and no lift is to be taken apart.
+        # Without conditions and computed values no loop can become a range or a product of sums.
         return program
     made = _Pass(program, frozenset(groups), tuple(dependencies))
     triggers = tuple(replace(t, body=made.body(t.body)) for t in program.triggers)

@@ -1,0 +1,43 @@
+"""The view that a model creates, reads and drops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from freshviews.engine.change import Subscription
+from freshviews.engine.database import Database
+from freshviews.errors import FreshviewsError
+
+
+class LearnError(FreshviewsError):
+    """A model cannot be computed from the rows that there are, or from the frame that is given."""
+
+
+class KeptView:
+    """A materialized view of a database, made for a model over some variables.
+
+    ``name``: that of the view to create; ``select``: its query. Raises LearnError where a variable is named twice, and
+    what ``Database.execute`` raises.
+    """
+
+    def __init__(self, database: Database, name: str, variables: Sequence[str], select: str) -> None:
+        if len(set(variables)) != len(variables):
+            raise LearnError(f"model {name}: {', '.join(variables)} has a variable twice; name each once")
+        self.name = name
+        self._database = database
+        database.execute(f"CREATE MATERIALIZED VIEW {name} AS {select}")
+        self._view = database.view(name)
+
+    def subscribe(self, callback: Callable[[], object]) -> Subscription:
+        """Have ``callback`` called after every version that changes the view."""
+        return self._view.subscribe(lambda _: callback())
+
+    def drop(self) -> None:
+        """Drop the view."""
+        self._database.execute(f"DROP VIEW {self.name}")
+
+
+def numbered(variables: Sequence[str]) -> tuple[list[str], str]:
+    """Names v0, v1, ... for variables, and the items of a SELECT that give them."""
+    names = [f"v{i}" for i in range(len(variables))]
+    return names, ", ".join(f"{variable} AS {name}" for name, variable in zip(names, variables, strict=True))
