@@ -66,7 +66,7 @@ def test_names_are_found_without_a_parser_as_with_one() -> None:
     db.execute(SCRIPT)
     for view in ("path", "ends", "triangles", "tries", "least", "kinds"):
         for block in db.view(view).state.maintained.blocks:
-            written = re.sub(r'""".*?"""', "", block.state.compiled.source, flags=re.DOTALL).splitlines()
+            written = re.sub(r'""".*?"""', "", str(block.state.compiled.source), flags=re.DOTALL).splitlines()
             lines += [line.strip() for line in written if line.startswith(" ")]
     known = 0
     for line in lines:

@@ -42,7 +42,8 @@ def update(count):
         db.delete("r", old)
 
 def machine_code():
-    return [bool(call.run.overloads) for block in db.view("v").state.maintained.blocks for call in block.state._calls]
+    calls = [call.run for block in db.view("v").state.maintained.blocks for call in block.state._calls]
+    return [bool(getattr(call, "dispatcher", call).overloads) for call in calls]
 
 db = freshviews.Database()
 db.execute(VIEWS)
@@ -142,6 +143,9 @@ def test_a_first_view_answers_before_it_is_compiled(tmp_path: Path) -> None:
     assert _run(PREPARE + ANSWER, tmp_path) == "plain\ncompiled\n"
     # From now on the functions are in the cache, and are loaded when the view is made.
     assert _run(PREPARE + ANSWER, tmp_path).startswith("compiled\n")
+    # Those of a long source are loaded, and compiled beside, from the first batch of their table on.
+    long = "import freshviews.codegen.block as written; written.LONG = 0\n"
+    assert _run(long + PREPARE + ANSWER, tmp_path) == "plain\ncompiled\n"
 
 
 @pytest.mark.full

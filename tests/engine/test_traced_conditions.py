@@ -19,15 +19,15 @@ from tests.two_processes import printed_by_two
 pytestmark = pytest.mark.compiled(6)
 
 SCRIPT = """
+import sys
 from freshviews.codegen import conditions
-from freshviews.codegen import module
 from freshviews.expr.nodes import Call, Column
 from freshviews.types import BIGINT, BOOLEAN
 
 a, b = Column("a", BIGINT), Column("b", BIGINT)
 condition = Call("lt", (Call("add_int", (a, b), BIGINT), b), BOOLEAN)
 made = conditions.compile_conditions([condition], ("a", "b"))
-(loaded,) = module._loaded.values()
+(loaded,) = (module for name, module in sys.modules.items() if name.startswith("freshviews_generated_"))
 (function,) = [f for name, f in vars(loaded).items() if name.startswith("condition_0")]
 print(sum(function.stats.cache_hits.values()), sum(function.stats.cache_misses.values()), made.addresses[0] != 0)
 """

@@ -1,31 +1,51 @@
 """From generated source to callable functions: files named by their content, compiled once, cached on disk.
 
-The cache folder of this version has one module per program, named by the hash of its source. In that file the name of
-every function ends in the hash as well: Numba can mix up functions of one name that sibling processes compiled, and
-worker processes are often forked.
+The cache folder of this version has one module per program, or several of a long one, named by the hash of its source.
+In that file the name of every function ends in the hash as well: Numba can mix up functions of one name that sibling
+processes compiled, and worker processes are often forked.
 """
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import os
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import chain
 from types import ModuleType
 from typing import Any
 
-from freshviews.kernel.beside import machine_code
+from freshviews.codegen.nesting import split
+from freshviews.kernel.beside import machine_code, may_stand_in
 from freshviews.kernel.cache import cache_folder, load_generated
 from freshviews.kernel.memory import mem
+from freshviews.kernel.memory.collection import no_collection
 
 Function = Callable[..., int]
 
-_loaded: dict[str, ModuleType] = {}
-_lock = threading.Lock()
+LONG = 5_000
+"""Lines of source up to which all of it is one section."""
+
+_DEFINED = re.compile(r"^def (\w+)\(", re.MULTILINE)
+_WORD = re.compile(r"\w+")
+_lock = threading.RLock()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Source of functions. ``sections`` are functions that are loaded together, after ``head``: each calls functions of
+    its own section and of those before. ``parts``: how many functions are called ``part_k`` already."""
+
+    head: str
+    sections: tuple[tuple[str, ...], ...]
+    parts: int = 0
+
+    def __str__(self) -> str:
+        """All functions as the source of one module."""
+        return self.head + "\n\n".join(split(chain.from_iterable(self.sections), self.parts))
 
 
 def hash_of(source: str) -> str:
@@ -33,26 +53,85 @@ def hash_of(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
-def build(source: str, signatures: Mapping[str, str]) -> dict[str, Function]:
-    """Load a generated module; returns the functions that ``source`` defines, by their names in it.
+def build(source: Source, signatures: Mapping[str, str]) -> dict[str, Function]:
+    """The functions that ``source`` defines, by their names in it.
 
-    Functions with a Numba signature in ``signatures`` are compiled now, others when they are first called.
+    Functions with a Numba signature in ``signatures`` are compiled now, others when they are first called. Where plain
+    Python may run first, each of several sections is loaded when one of its functions is first called: a join of 60
+    tables has 100,000 lines, and a batch of one table runs few of them.
     """
-    digest = hash_of(source)
-    names = re.findall(r"^def (\w+)\(", source, re.MULTILINE)
-    with _lock:
-        module = _loaded.get(digest)
-        if module is None:
-            module = _load(_renamed(source, names, digest), digest)
-            _loaded[digest] = module
-    functions: dict[str, Function] = {name: getattr(module, f"{name}_{digest}") for name in names}
-    if not mem.PURE_PYTHON:
-        with _no_collection():
+    sections: list[_Section] = []
+    for written in source.sections:
+        sections.append(_Section(source, written, tuple(sections)))
+    later = len(sections) > 1 and (mem.PURE_PYTHON or may_stand_in())
+    functions: dict[str, Function] = {}
+    for section in sections:
+        functions |= {name: _Later(section, name) for name in section.names} if later else section.functions()
+    if not (later or mem.PURE_PYTHON):
+        with no_collection():
             for name, signature in signatures.items():
                 function: Any = functions[name]
                 if not function.signatures:
                     machine_code(function, signature)
     return functions
+
+
+class _Section:
+    """Functions that become one module when one of them is needed; they may call those of sections before."""
+
+    def __init__(self, source: Source, written: tuple[str, ...], before: tuple[_Section, ...]) -> None:
+        self._source = source
+        self._written = written
+        self._before = before
+        self._functions: dict[str, Function] | None = None
+        self._digest = ""
+        self.names = [name for text in written for name in _DEFINED.findall(text)]
+
+    def functions(self) -> dict[str, Function]:
+        """The functions by their names in the source, loaded now if they are not."""
+        with _lock:
+            if self._functions is None:
+                self._functions = self._loaded()
+            return self._functions
+
+    def _loaded(self) -> dict[str, Function]:
+        body = "\n\n".join(split(self._written, self._source.parts))
+        text = self._source.head + self._imports(body) + body
+        self._digest = hash_of(text)
+        names = _DEFINED.findall(body)
+        module = _load(_renamed(text, names, self._digest), self._digest)
+        return {name: getattr(module, f"{name}_{self._digest}") for name in names}
+
+    def _imports(self, body: str) -> str:
+        """Lines that name the functions of sections before, which are loaded for it."""
+        words = set(_WORD.findall(body)) if self._before else set()
+        lines = []
+        for section in self._before:
+            called = sorted(words.intersection(section.names))
+            if called:
+                section.functions()
+                digest = section._digest
+                lines += [f'{name} = load_generated("{digest}").{name}_{digest}' for name in called]
+        if lines:
+            lines = ["from freshviews.kernel.cache import load_generated", "", *lines, "", "", ""]
+        return "\n".join(lines)
+
+
+class _Later:
+    """A function whose section is loaded when it is first called or compiled."""
+
+    def __init__(self, section: _Section, name: str) -> None:
+        self._section = section
+        self._name = name
+
+    @property
+    def dispatcher(self) -> Any:
+        """The function as Numba has it."""
+        function = self._section.functions()[self._name]
+        return getattr(function, "dispatcher", function)
+
+    def __call__(self, *words: int) -> int:
+        return self._section.functions()[self._name](*words)
 
 
 def compile_ahead(*functions: Callable[..., int | None]) -> bool:
@@ -63,7 +142,7 @@ def compile_ahead(*functions: Callable[..., int | None]) -> bool:
     if mem.PURE_PYTHON:
         return True
     ready = True
-    with _no_collection():
+    with no_collection():
         for function in functions:
             # A kernel that is called by name has its dispatcher aside, see ``kernel.memory.outside``.
             compiled: Any = getattr(function, "dispatcher", function)
@@ -79,18 +158,6 @@ def _renamed(source: str, names: list[str], digest: str) -> str:
     # One alternative for all numbered names of a kind: there may be hundreds.
     kinds = "|".join(dict.fromkeys(re.sub(r"\d+$", r"\\d+", name) for name in names))
     return re.sub(rf"\b(?:{kinds})\b", lambda found: renamed.get(found[0], found[0]), source)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Switch garbage collection off: a compiler makes many objects, and nearly all of them stay."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _load(source: str, digest: str) -> ModuleType:

@@ -53,6 +53,7 @@ from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError, shown
 from freshviews.kernel.beside import LITTLE, Taken, take_in, work_for
+from freshviews.kernel.memory.collection import no_collection
 from freshviews.rules import script_of
 from freshviews.sql.statements.script import parse_script
 from freshviews.store.crash_points import reach
@@ -155,7 +156,7 @@ class Database:
         _check_text("a script of SQL", sql)
         with self._lock:
             self._check_usable()
-            with Uninterrupted():
+            with Uninterrupted(), no_collection():
                 statements = parse_script(sql, self._relations.catalog)
 
             def keep(chosen: Sequence[str]) -> None:

@@ -28,7 +28,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from types import FrameType
 from typing import Any
 
@@ -112,7 +112,7 @@ def wait_always() -> None:
     _switched_on = False
 
 
-def _may_stand_in() -> bool:
+def may_stand_in() -> bool:
     """Whether a function that this thread calls now, and that is not compiled, runs as plain Python."""
     taken = _thread.taken
     return _switched_on and taken is not None and not _thread.waits and taken.rows <= LITTLE
@@ -122,7 +122,7 @@ def called_first(dispatcher: Any, compile_for: Callable[..., Any], *arguments: A
     """What a call of these arguments runs, of a function that has no machine code for them yet."""
     if _thread.plain:
         return dispatcher.py_func
-    if named or not _may_stand_in():
+    if named or not may_stand_in():
         _compiler.finish()
         return compile_for(*arguments, **named)
     made = _compiler.made(dispatcher, tuple(dispatcher.typeof_pyval(each) for each in arguments))
@@ -160,10 +160,16 @@ def _undisturbed() -> Iterator[None]:
 
 def machine_code(dispatcher: Any, signature: str) -> Any:
     """The compiled function of a signature as Numba writes it. None where plain Python may run first: it is ordered."""
-    if _may_stand_in():
-        return _compiler.made(dispatcher, normalize_signature(signature)[0])
+    if may_stand_in():
+        return _compiler.made(dispatcher, _arguments_of(signature))
     _compiler.finish()
     return dispatcher.compile(signature)
+
+
+@lru_cache
+def _arguments_of(signature: str) -> Any:
+    """The types of the arguments of a signature that is written as Numba does."""
+    return normalize_signature(signature)[0]
 
 
 class _Compiler:
@@ -186,6 +192,9 @@ class _Compiler:
 
     def made(self, dispatcher: Any, signature: Any) -> Any:
         """The machine code if it is in the cache, else None, after ordering it."""
+        with self._lock:
+            if (dispatcher, signature) in self._waiting and not self._answers(0):
+                return None
         with self._lock, _undisturbed():
             self._take(wait=False)
             if (dispatcher, signature) in self._waiting:
@@ -234,7 +243,7 @@ class _Compiler:
         if self._process is None:
             return
         assert self._process.stdout is not None
-        while self._ordered and select.select([self._process.stdout], [], [], None if wait else 0)[0]:
+        while self._ordered and self._answers(None if wait else 0):
             answers = os.read(self._process.stdout.fileno(), 1 << 12)
             # If it has ended, all that is left is compiled here, as is what it could not compile.
             self._works = bool(answers)
@@ -249,6 +258,11 @@ class _Compiler:
             wait = False
         if not self._ordered:
             self._end()
+
+    def _answers(self, seconds: float | None) -> bool:
+        """Whether the process has answered, or ended, after these seconds at most; None: wait for it."""
+        assert self._process is not None and self._process.stdout is not None
+        return bool(select.select([self._process.stdout], [], [], seconds)[0])
 
     def _end(self) -> None:
         """Let the process end when it has done what it was asked for."""

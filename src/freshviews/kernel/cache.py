@@ -159,10 +159,13 @@ GENERATED = "freshviews_generated_"
 
 
 def load_generated(digest: str) -> ModuleType:
-    """Load the generated module of a hash from the cache folder."""
+    """The generated module of a hash, loaded from the cache folder if it is not loaded."""
+    known = sys.modules.get(GENERATED + digest)
+    if known is not None:
+        return known
     spec = importlib.util.spec_from_file_location(GENERATED + digest, cache_folder() / f"p{digest}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
+    sys.modules[spec.name] = module
     return module

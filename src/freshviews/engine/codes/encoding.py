@@ -18,7 +18,7 @@ import pyarrow as pa
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.arrow_plan import ArrowPlan, TextWish, Wish, plan_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
-from freshviews.engine.codes.string_codes import codes_of, compile_removal
+from freshviews.engine.codes.string_codes import codes_of
 from freshviews.engine.codes.text_columns import TextResults
 from freshviews.errors import BatchError, OutOfMemory, shown
 from freshviews.expr.texts import TextFunction
@@ -109,7 +109,7 @@ class TableEncoder:
         self._multiplicity = encoder_for(BIGINT, False, dictionary)
         self._string_codes = codes_of(dictionary)
         if any(column.type.name == "STRING" for column in definition.columns):
-            compile_removal()
+            self._string_codes.compile_removal()
         self._whole: TableEncoder | None = None
         self.want(frozenset(column.name for column in definition.columns))
 
@@ -126,8 +126,9 @@ class TableEncoder:
             for place, name, results in self._texts
         ]
         self._plans: dict[bool, tuple[pa.Schema, _Planned | None]] = {}
-        unstored = _Unstored()
-        self._dictionaries = [self._dictionary if column.name in names else unstored for column in self._columns]
+        kept = [column.name in names for column in self._columns]
+        unstored = self._dictionary if all(kept) else _Unstored()
+        self._dictionaries = [self._dictionary if one else unstored for one in kept]
         self.encoders: list[Encoder] = [
             _encoder(column, dictionary) for column, dictionary in zip(self._columns, self._dictionaries, strict=True)
         ]

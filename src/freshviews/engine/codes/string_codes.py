@@ -30,6 +30,13 @@ class StringCodes:
         dictionary.heap()
         self._enter(dictionary.live_codes())
         dictionary.on_heap, dictionary.on_free = self._enter, self._remove
+        self._removes = False
+
+    def compile_removal(self) -> None:
+        """Compile what removes strings, before a commit does so."""
+        if not self._removes:
+            self._removes = True
+            compile_ahead(kernel.hash_text, empty_slot)
 
     def refresh(self) -> None:
         """Add the strings since the last call."""
@@ -86,8 +93,3 @@ def codes_of(dictionary: Dictionary) -> StringCodes:
     if found is None:
         found = _shared[dictionary] = StringCodes(dictionary)
     return found
-
-
-def compile_removal() -> None:
-    """Compile what removes strings, before a commit does so."""
-    compile_ahead(kernel.hash_text, empty_slot)

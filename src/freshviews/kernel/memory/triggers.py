@@ -26,7 +26,7 @@ def trigger_entry(function: Any) -> int:
         if function not in _plain:
             _plain.append(function)
         return _plain.index(function)
-    (overload,) = function.overloads.values()
+    (overload,) = getattr(function, "dispatcher", function).overloads.values()
     return int(overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name))
 
 

@@ -1,0 +1,48 @@
+"""A long source has a section per table, which is loaded with the first batch of the table."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshviews import Database
+from freshviews.codegen import block, module
+
+pytestmark = pytest.mark.plain_python(only=True)
+
+SCRIPT = """
+CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT); CREATE TABLE t (c BIGINT, d BIGINT);
+CREATE MATERIALIZED VIEW v AS SELECT a, d FROM r JOIN s USING (b) JOIN t USING (c);
+"""
+
+
+def test_a_section_is_loaded_with_the_first_batch_of_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block, "LONG", 0)
+    loaded: list[str] = []
+    load = module._load
+    monkeypatch.setattr(module, "_load", lambda source, digest: loaded.append(source) or load(source, digest))
+    db = Database()
+    db.execute(SCRIPT)
+    assert not loaded
+    for table, count in (("r", 1), ("s", 2), ("r", 2), ("t", 3)):
+        db.insert(table, [(1, 1)])
+        triggers = [source for source in loaded if "def on_" in source]
+        assert len(triggers) == count
+    assert sorted(db.view("v")) == [(1, 1), (1, 1)]
+    db.delete("r", [(1, 1)])
+    assert sorted(db.view("v")) == [(1, 1)]
+
+
+def test_the_sections_of_a_join_of_twenty_tables_call_what_they_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    load = module._load
+    monkeypatch.setattr(module, "_load", lambda source, digest: loaded.append(source) or load(source, digest))
+    db = Database()
+    db.execute(";".join(f"CREATE TABLE t{i} (a{i} BIGINT, a{i + 1} BIGINT)" for i in range(20)))
+    joins = " ".join(f"JOIN t{i} USING (a{i})" for i in range(1, 20))
+    db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT {', '.join(f'a{i}' for i in range(21))} FROM t0 {joins}")
+    for i in range(20):
+        db.insert(f"t{i}", [(i, i + 1), (i, -1)])
+    assert len(loaded) > 20 and any("load_generated(" in source for source in loaded)
+    assert sorted(db.view("v")) == [(*range(20), -1), tuple(range(21))]
+    db.delete("t7", [(7, 8)])
+    assert not list(db.view("v"))
