@@ -22,6 +22,9 @@ DRIVER = (
 FILLING = ("image filled", "images filled")
 """Steps of a backfill, in a worker and in the driver."""
 
+CALLS = ("call noted",)
+"""The last step of a version of ``Pipeline.advance``, in the driver."""
+
 hook: Callable[[str], None] | None = None
 
 

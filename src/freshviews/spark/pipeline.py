@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -17,7 +18,7 @@ from freshviews.spark.connectors.message_format import MessageError
 from freshviews.spark.definition import Definition, TableSpec, ViewSpec, as_messages, catalog_of, tables_of
 from freshviews.spark.driver.run import Listener, Run, note_error
 from freshviews.spark.io.sinks import Receiver
-from freshviews.spark.io.sources import SourceError, one_frame, open_sources, sql_type
+from freshviews.spark.io.sources import SourceError, given_sources, one_frame, open_sources, sql_type
 from freshviews.spark.phases import Phases
 from freshviews.spark.reading.data_source import register
 from freshviews.spark.running_query import Query
@@ -119,14 +120,20 @@ class Pipeline:
         return self
 
     def table_of(
-        self, sql: str, frame: DataFrame, *, changes: str | None = None, bad_rows: str | None = None
+        self, sql: str, frame: DataFrame | None = None, *, changes: str | None = None, bad_rows: str | None = None
     ) -> Pipeline:
-        """As ``table``, with a ``CREATE TABLE name (...)`` statement: types, NOT NULL and keys as declared."""
+        """As ``table``, with a ``CREATE TABLE name (...)`` statement: types, NOT NULL and keys as declared. Without a
+        DataFrame its rows come by ``advance`` alone."""
         (name,) = tables_of(sql)
         self._define(self._definition.with_table(TableSpec(name, sql, None, {}, changes, {}, bad_rows)))
-        self._frames[name] = frame
+        if frame is not None:
+            self._frames[name] = frame
         return self
 
+    @overload
+    def view(self, name: str) -> DataFrame: ...
+
+    @overload
     def view(
         self,
         name: str,
@@ -137,13 +144,27 @@ class Pipeline:
         path: str | os.PathLike[str] | None = None,
         output: str = "changes",
         options: Mapping[str, str] | None = None,
-    ) -> Pipeline:
-        """Add a view of a SELECT.
+    ) -> Pipeline: ...
+
+    def view(
+        self,
+        name: str,
+        sql: str | None = None,
+        *,
+        sink: Receiver | None = None,
+        format: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        output: str = "changes",
+        options: Mapping[str, str] | None = None,
+    ) -> Pipeline | DataFrame:
+        """Add a view of a SELECT. Without one: the contents of a view at the last committed version.
 
         ``sink`` is called with a DataFrame and the version; or ``format`` and ``path`` name its output; without either
         it is maintained and can be read. ``output``: changes or complete; for messages changes or upsert. Raises
         SqlError.
         """
+        if sql is None:
+            return self._read(name, {})
         outputs = connector_of(format).outputs
         if output not in outputs:
             raise SqlError(f"output is {' or '.join(map(repr, outputs))}, not {output!r}")
@@ -161,6 +182,45 @@ class Pipeline:
             self._receivers[name] = sink
         return self
 
+    def changes(self, name: str, *, after: int | None = None) -> DataFrame:
+        """The change of a view by the last committed version, or by all versions ``after`` one, with the columns
+        ``_multiplicity`` and ``_version``."""
+        return self._read(name, {"changes": "true"} | ({} if after is None else {"after": str(after)}))
+
+    def advance(self, frames: Mapping[str, DataFrame] | None = None, *, call: str = "") -> int:
+        """Take batch DataFrames of changes, by the names of their tables, as one version; deliver it to the sinks and
+        return its number. Without frames: a version of views that are new.
+
+        A table's frame has its change format. ``call`` names the call, as the day of a nightly job: if a version has
+        the rows of a call of this name, nothing is read, and that version comes back. Tables of streams stay as they
+        are; ``start`` goes on with them. Raises SourceError, CheckpointError, PipelineError, StoreError as ``start``.
+        """
+        with self._holding() as held:
+            given = given_sources(self._definition, frames or {})
+            run = Run(self._spark, self._store, self._definition, self._receivers, None, self._cells, Phases())
+            run.warm()
+            version = run.advance(given, call)
+            held.close()
+        return version
+
+    def _read(self, name: str, options: Mapping[str, str]) -> DataFrame:
+        place = {"checkpoint": self._store.address, "view": name, **options}
+        return self._spark.read.format("freshviews").options(**place).load()
+
+    @contextmanager
+    def _holding(self) -> Iterator[Held]:
+        """Hold the checkpoint, which is given up where an error leaves the block."""
+        check_store(self._store)
+        held = Held(self._store)
+        try:
+            announce(self._store)
+            note_error(self._store, None)
+            yield held
+        except BaseException as error:
+            note_error(self._store, error)
+            held.close()
+            raise
+
     def start(
         self,
         *,
@@ -176,17 +236,9 @@ class Pipeline:
         the checkpoint cannot be written or continued; PipelineError if the input at the start cannot be applied;
         StoreError if another process runs the checkpoint.
         """
-        check_store(self._store)
-        held = Held(self._store)
-        try:
-            announce(self._store)
-            note_error(self._store, None)
+        with self._holding() as held:
             note_start(self._store)
             return self._start(held, once, trigger, listener, phases or Phases())
-        except BaseException as error:
-            note_error(self._store, error)
-            held.close()
-            raise
 
     def _start(
         self,

@@ -34,6 +34,7 @@ from freshviews.spark.layout.layout import MERGE, Layout, layout_of, next_layout
 from freshviews.spark.phases import Phases
 from freshviews.spark.reading.arrival import arrived
 from freshviews.spark.state import checkpoint
+from freshviews.spark.state.calls import note_call, version_of
 from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.probe import NotSeen
@@ -46,6 +47,9 @@ _LOGGER = logging.getLogger("freshviews")
 
 COLLECT_EVERY = 50
 """Versions between two collections of unneeded files."""
+
+_NOTHING = Manifest(0, -1, None, 0.0, {}, {})
+"""What is before the first version."""
 
 Listener = Callable[[Manifest], object]
 """Called with the manifest of every delivered version."""
@@ -104,16 +108,46 @@ class Run:
         check_new(self.definition, before.views if before is not None else ())
         if before is None:
             self._layout = first_layout(self.spark, self.definition, [*streaming, *static], self._cells)
-            self._load(Manifest(0, -1, None, 0.0, {}, {}), static)
+            self._load(_NOTHING, static)
             return
         checkpoint.check_query(self.spark_files.folder, before)
-        checkpoint.check_definition(before, self.definition, [source.table.name for source in streaming])
-        if self._delivered.version() < before.version:
-            self._deliver(before, again=True)
-        base = self._continue(before, aside)
+        base = self._resume(before, [source.table.name for source in streaming], aside)
         due = [s for s in static if isinstance(s.form, Snapshots) or s.table.name not in base.loaded]
+        for source in static:
+            if source not in due:
+                _LOGGER.warning(
+                    "table %s has the rows of its DataFrame since an earlier start, which reads it once; "
+                    "Pipeline.advance takes further ones",
+                    source.table.name,
+                )
         if due:
             self._load(base, due)
+
+    def advance(self, given: Sequence[Source], call: str) -> int:
+        """Make a version of rows that were given, and deliver it; its number comes back. The version that has the rows
+        of this ``call`` already comes back as it is."""
+        before = self.latest
+        known = version_of(self.store, call, before) if call else None
+        check_new(self.definition, before.views if before is not None else ())
+        base = _NOTHING
+        if before is None:
+            self._layout = first_layout(self.spark, self.definition, given, self._cells)
+        else:
+            note_call(self.store, before)
+            base = self._resume(before, before.sources or (), False)
+        if known is not None:
+            return known
+        self._load(base, given, call)
+        assert self.latest is not None
+        note_call(self.store, self.latest)
+        return self.latest.version
+
+    def _resume(self, before: Manifest, streaming: Sequence[str], aside: bool) -> Manifest:
+        """Deliver a version that a crash left undelivered, and go on from it."""
+        checkpoint.check_definition(before, self.definition, streaming)
+        if self._delivered.version() < before.version:
+            self._deliver(before, again=True)
+        return self._continue(before, aside)
 
     def warm(self) -> None:
         """Load the cells of the last version into workers, in the background, while Spark prepares its first
@@ -136,14 +170,16 @@ class Run:
         self._warming = InheritableThread(target=load, daemon=True)
         self._warming.start()
 
-    def _load(self, base: Manifest, sources: Sequence[Source]) -> None:
-        """Make the version after ``base`` with the rows of batch sources."""
+    def _load(self, base: Manifest, sources: Sequence[Source], call: str | None = None) -> None:
+        """Make the version after ``base`` with the rows of batch sources, which are not read again, or of a ``call``.
+        """
         given = None
         if sources:
             frame, slots = one_frame(sources)
             given = self.input_of(frame, sources, slots)
-        loaded = sorted({*base.loaded, *(source.table.name for source in sources)})
-        self._make(replace(base, loaded=loaded, arrived=None), given, whole=True)
+        loaded = {*base.loaded, *(source.table.name for source in sources if call is None)}
+        base = replace(base, loaded=sorted(loaded), arrived=None, call=call or "")
+        self._make(base, given, whole=call is None or base.version == 0)
 
     def _continue(self, before: Manifest, aside: bool) -> Manifest:
         """Continue from the cells of a version; added or dropped views make a version of their own."""
@@ -217,7 +253,7 @@ class Run:
         reported = {*layout.cell_views, *layout.merge_views, *(role.name for role in layout.roles)}
         sizes = {cell: {n: size for n, size in held.items() if n in reported} for cell, held in before.sizes.items()}
         contents = {view: files for view, files in before.contents.items() if view in layout.outputs}
-        return replace(before, sizes=sizes, contents=contents, arrived=None)
+        return replace(before, sizes=sizes, contents=contents, arrived=None, call="")
 
     def input_of(self, frame: DataFrame, sources: Sequence[Source], slots: Sequence[Slots]) -> Input:
         """The rows of sources, with their feeds."""
@@ -262,6 +298,7 @@ class Run:
             query=query,
             sources=names,
             arrived=arrived(self.spark_files.folder, batch),
+            call="",
         )
         self._make(base, given, saved=requests().submit(self.spark_files.save, before.spark))
 

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from freshviews.catalog.catalog import unknown
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import FreshviewsError
 from freshviews.spark.connectors.declarations import connector_of, with_given
@@ -103,8 +104,28 @@ def open_sources(spark: SparkSession, definition: Definition, frames: Mapping[st
         table = tables[spec.name]
         if spec.name in frames:
             found.append(source_of(frames[spec.name], spec, table))
-        else:
+        elif spec.provider is not None:
             found.append(open_source(spark, spec, table))
+    return found
+
+
+def given_sources(definition: Definition, frames: Mapping[str, DataFrame]) -> list[Source]:
+    """Batch DataFrames as the sources of tables, sorted by name. Raises SourceError."""
+    tables = catalog_of(definition.script).tables
+    specs = {spec.name.lower(): spec for spec in definition.tables}
+    found = []
+    for name, frame in sorted(frames.items(), key=lambda given: given[0].lower()):
+        spec = specs.get(name.lower())
+        if spec is None:
+            raise SourceError(unknown("table", name, (table.name for table in definition.tables)))
+        if frame.isStreaming:
+            raise SourceError(f"table {spec.name}: a streaming DataFrame has no end; give it to table, and call start")
+        if spec.message is not None:
+            raise SourceError(
+                f"table {spec.name}: its columns are in messages of {spec.provider}, and a DataFrame of changes has "
+                "columns; declare a table without USING for it"
+            )
+        found.append(source_of(frame, spec, tables[spec.name]))
     return found
 
 

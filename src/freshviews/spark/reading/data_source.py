@@ -3,16 +3,18 @@
 ::
 
     spark.read.format("freshviews").option("checkpoint", "ckpt").option("view", "by_part").load()
+    spark.read.format("freshviews").options(checkpoint="ckpt", view="by_part", changes="true", after="7").load()
     spark.readStream.format("freshviews").options(checkpoint="ckpt", view="by_part", changes="true").load()
 
 Call ``register(spark)`` first; a Pipeline does that too. The first form reads the contents at the last committed
-version, or at ``option("version", n)`` if its state is still stored. The second reads the view's changes, with
-``_multiplicity`` and ``_version``; their sum is the contents.
+version, or at ``option("version", n)`` if its state is still stored. The second reads the view's changes by the
+versions after one, up to the last or to ``version``, with ``_multiplicity`` and ``_version``; without ``after``, the
+change of that version alone. The third reads all changes; their sum is the contents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -47,8 +49,10 @@ class ViewSource(DataSource):
 
     def reader(self, schema: T.StructType) -> DataSourceReader:
         address, view = self._place()
-        version = self.options.get("version")
-        return _Contents(address, view, int(version) if version else reading.latest(store_of(address)).version)
+        version = self._number("version", lambda: reading.latest(store_of(address)).version)
+        if self._has_changes():
+            return _ChangesOf(address, view, self._number("after", lambda: version - 1), version)
+        return _Contents(address, view, version)
 
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:
         address, view = self._place()
@@ -62,9 +66,19 @@ class ViewSource(DataSource):
         """Spark asks for the schema without saying whether it reads a stream, so an option says so."""
         address, view = self._place()
         schema = reading.view_schema(reading.latest(store_of(address)), view)[1]
-        if self.options.get("changes", "false").lower() == "true":
-            return _with_changes(schema)
-        return schema
+        return _with_changes(schema) if self._has_changes() else schema
+
+    def _has_changes(self) -> bool:
+        return str(self.options.get("changes", "false")).lower() == "true"
+
+    def _number(self, option: str, otherwise: Callable[[], int]) -> int:
+        """The version that an option names."""
+        given = self.options.get(option)
+        if given is None:
+            return otherwise()
+        if not given.strip().isdigit():
+            raise FreshviewsError(f"option {option} is the number of a version, not {given!r}")
+        return int(given)
 
     def _place(self) -> tuple[str, str]:
         for name in ("checkpoint", "view"):
@@ -127,19 +141,42 @@ class _Changes(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Range)
-        manifests = Manifests(store_of(self._address))
         if partition.whole:
-            found = reading.contents(store_of(self._address), manifests.read(partition.end), self._view)
+            manifest = Manifests(store_of(self._address)).read(partition.end)
+            found = reading.contents(store_of(self._address), manifest, self._view)
             yield from _versioned(found, [1] * found.num_rows, partition.end)
             return
-        for version in range(partition.start + 1, partition.end + 1):
-            manifest = manifests.read(version)
-            if self._view.lower() not in (name.lower() for name in manifest.views):
-                continue
-            name, _ = reading.view_schema(manifest, self._view)
-            change = reading.changes(store_of(self._address), manifest, name)
-            if change is not None:
-                yield from _versioned(change.drop_columns([MULTIPLICITY]), change.column(MULTIPLICITY), version)
+        yield from _changes(self._address, self._view, partition)
+
+
+@dataclass
+class _ChangesOf(DataSourceReader):
+    """The changes of a view by the versions after one, up to another."""
+
+    address: str
+    view: str
+    start: int
+    end: int
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [_Range(self.start, self.end, False)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Range)
+        yield from _changes(self.address, self.view, partition)
+
+
+def _changes(address: str, view: str, of: _Range) -> Iterator[pa.RecordBatch]:
+    """The changes of the versions of a range. Raises StoreError where one is not kept any more."""
+    store = store_of(address)
+    for version in range(of.start + 1, of.end + 1):
+        manifest = Manifests(store).read(version)
+        if view.lower() not in (name.lower() for name in manifest.views):
+            continue
+        name, _ = reading.view_schema(manifest, view)
+        change = reading.changes(store, manifest, name)
+        if change is not None:
+            yield from _versioned(change.drop_columns([MULTIPLICITY]), change.column(MULTIPLICITY), version)
 
 
 def _versioned(rows: pa.Table, signs: object, version: int) -> Iterator[pa.RecordBatch]:

@@ -59,6 +59,7 @@ class Manifest:
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
     stored: dict[str, int] = field(default_factory=dict)
     spark: list[str] = field(default_factory=list)
+    call: str = ""
 
     @property
     def lag(self) -> float:

@@ -1,0 +1,42 @@
+"""Which version has the rows of a call, by the name that the caller gave it: an object ``calls/<hash>`` per name.
+
+The manifest of a version has the name, so both are committed together; the object is written after that, and before the
+next version is made. Only of the last version it may be missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from freshviews.errors import StoreError
+from freshviews.spark.crash_points import reach
+from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.state.stores.store import Store
+
+
+def version_of(store: Store, call: str, latest: Manifest | None) -> int | None:
+    """The version that has the rows of a call; None if none has. Raises StoreError."""
+    if latest is not None and latest.call == call:
+        return latest.version
+    try:
+        found = json.loads(store.read(_name(call)))
+        return int(found["version"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{store.address}/{_name(call)}, which says in which version call {call!r} is, cannot be read: {error}"
+        ) from None
+
+
+def note_call(store: Store, manifest: Manifest) -> None:
+    """Record the call of a version, if it has one. Raises OSError."""
+    if manifest.call:
+        text = json.dumps({"call": manifest.call, "version": manifest.version})
+        store.write(_name(manifest.call), text.encode())
+        reach("call noted")
+
+
+def _name(call: str) -> str:
+    return f"calls/{hashlib.sha256(call.encode()).hexdigest()[:32]}"
