@@ -16,8 +16,6 @@ from freshviews.errors import PlanError
 from freshviews.spark import Pipeline
 from freshviews.spark.layout.layout import layout_of
 from freshviews.spark.reading.contents import latest
-from freshviews.spark.state.checkpoint import CheckpointError
-from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.world import VIEWS, World, check, write_script
 
@@ -80,13 +78,24 @@ def test_heavy_values_are_measured_and_split(spark: Any, tmp_path: Path) -> None
     assert any(role.heavy for role in layout.roles)
 
 
-def test_the_number_of_cells_is_fixed(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.full
+@pytest.mark.long("several runs of a pipeline")
+def test_another_number_of_cells_splits_all_rows_anew(spark: Any, tmp_path: Path) -> None:
+    """Views stay exact and no change is told twice, also of a view that is added or dropped in the same start."""
     world = World(tmp_path)
-    world.write()
-    run(spark, tmp_path, ["paths"], 2)
-    with pytest.raises(CheckpointError, match="has 2 cells and cannot continue with 3"):
-        run(spark, tmp_path, ["paths"], 3)
-    assert Manifests(store_of(tmp_path / "script.checkpoint")).latest() is not None
+    views = ["paths", "by_shop"]
+    for number in (2, 3, 1):
+        world.write(60)
+        run(spark, tmp_path, views, number)
+        check(world, views)
+        found = latest(store_of(tmp_path / "script.checkpoint"))
+        assert layout_of(found).cells == number
+        assert len([name for name in found.cells if name != "merge"]) == number
+        world.write(30)
+        run(spark, tmp_path, views, None)
+        check(world, views)
+        assert layout_of(latest(store_of(tmp_path / "script.checkpoint"))).cells == number
+        views = ["by_shop", "triangles"]
 
 
 def test_what_cannot_be_split_is_refused_by_name(spark: Any, tmp_path: Path) -> None:

@@ -42,7 +42,8 @@ class Pipeline:
         query = p.start()
 
     ``checkpoint`` is the address of a store that the driver and all workers see (docs/checkpoints.md). ``cells``: into
-    how many engines the rows are split (docs/cells.md), fixed once the checkpoint has begun; one per core unless given.
+    how many engines the rows are split (docs/cells.md): as the checkpoint has them unless given, at first one per core;
+    another number than it has splits all rows anew at the start.
     """
 
     def __init__(self, spark: SparkSession, checkpoint: str | os.PathLike[str], *, cells: int | None = None) -> None:

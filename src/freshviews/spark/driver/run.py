@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition
 from freshviews.spark.driver.stages import can_go_on
-from freshviews.spark.driver.stored_rows import backfill, stored_rows
+from freshviews.spark.driver.stored_rows import backfill, stored_rows, stored_source
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.driver.view_backfill import Filling
 from freshviews.spark.io.delivery import Sinks, deliver_all
@@ -182,13 +182,11 @@ class Run:
         self._make(base, given, whole=call is None or base.version == 0)
 
     def _continue(self, before: Manifest, aside: bool) -> Manifest:
-        """Continue from the cells of a version; added or dropped views make a version of their own."""
+        """Continue from the cells of a version; added or dropped views make a version of their own, as does another
+        number of cells."""
         old = layout_of(before)
         if self._cells is not None and self._cells != old.cells:
-            raise checkpoint.CheckpointError(
-                f"{self.store.address} has {old.cells} cells and cannot continue with {self._cells}; leave the number "
-                "out, or begin with a new checkpoint"
-            )
+            return self._split_anew(before, old, self._cells)
         views = {view.name: view.sql for view in self.definition.views}
         tables = {table.name: table.sql for table in self.definition.tables}
         readable = can_go_on(self.store, old, before.cells.get(MERGE, EMPTY))
@@ -200,9 +198,33 @@ class Run:
             self._layout = old
             return before
         self._layout = next_layout(old, self.definition, before)
-        given = backfill(old, self._layout, lambda table: stored_rows(self.spark, self.store, old, before, table))
+        given = backfill(old.roles, self._layout, lambda table: stored_rows(self.spark, self.store, old, before, table))
         rebuild = self._layout.merge_statements != old.merge_statements or not readable
         self._make(self._of(before, self._layout), given, whole=True, rebuild=rebuild)
+        assert self.latest is not None
+        return self.latest
+
+    def _split_anew(self, before: Manifest, old: Layout, cells: int) -> Manifest:
+        """Continue with another number of cells: all stored rows go to their new cells, and the views are made anew,
+        without a change."""
+        trusted = [table.name for table in old.catalog.tables.values() if table.trusted]
+        if trusted:
+            raise checkpoint.CheckpointError(
+                f"{self.store.address} has {old.cells} cells and cannot continue with {cells}: the rows of the trusted "
+                f"table {trusted[0]} are not stored; leave the number out, or begin with a new checkpoint"
+            )
+        _LOGGER.info("%d cells become %d: all stored rows are routed anew", old.cells, cells)
+        tables = dict.fromkeys(role.table for role in old.roles)
+        rows = {name: stored_rows(self.spark, self.store, old, before, name).persist() for name in tables}
+        try:
+            sources = [stored_source(old.catalog, name, rows[name]) for name in tables]
+            self._layout = first_layout(self.spark, self.definition, sources, cells)
+            given = backfill((), self._layout, rows.__getitem__)
+            base = replace(self._of(before, self._layout), cells={}, sizes={}, contents={})
+            self._make(base, given, whole=True, rebuild=True)
+        finally:
+            for frame in rows.values():
+                frame.unpersist()
         assert self.latest is not None
         return self.latest
 

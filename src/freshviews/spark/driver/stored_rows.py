@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from freshviews.catalog.definitions import TableDef
 from freshviews.cells import Role
 from freshviews.spark.definition import TableSpec
 from freshviews.spark.driver.version import Input
-from freshviews.spark.io.sources import feed_of, one_frame, source_of
+from freshviews.spark.io.sources import Source, feed_of, one_frame, source_of
 from freshviews.spark.layout.layout import Layout
 from freshviews.spark.state.bundle import read_all
 from freshviews.spark.state.cell import EMPTY, changes_schema, load_cell, segments_after
@@ -25,25 +25,27 @@ from freshviews.sql import Catalog
 Batches = Iterator[pa.RecordBatch]
 
 
-def backfill(old: Layout, new: Layout, rows_of: Callable[[str], DataFrame]) -> Input | None:
-    """The rows of new roles; ``rows_of`` returns those of a table. None if there is no new role."""
-    known = {role.name for role in old.roles}
+def backfill(known: Collection[Role], new: Layout, rows_of: Callable[[str], DataFrame]) -> Input | None:
+    """The rows of the roles that are not known; ``rows_of`` returns those of a table. None if all are known."""
+    names = {role.name for role in known}
     tables: dict[str, list[Role]] = {}
     for role in new.roles:
-        if role.name not in known:
+        if role.name not in names:
             tables.setdefault(role.table, []).append(role)
     if not tables:
         return None
-    sources = []
-    for name in tables:
-        spec = TableSpec(name, "", None, {}, "signed")
-        sources.append(source_of(rows_of(name), spec, defined(new.catalog, name)))
+    sources = [stored_source(new.catalog, name, rows_of(name)) for name in tables]
     frame, slots = one_frame(sources)
     feeds = [
         tuple(feed_of(source, names, role.name, frozenset()) for role in roles)
         for source, names, roles in zip(sources, slots, tables.values(), strict=True)
     ]
     return Input(frame, feeds, list(tables.values()), False, False)
+
+
+def stored_source(catalog: Catalog, table: str, rows: DataFrame) -> Source:
+    """Stored rows of a table as a source."""
+    return source_of(rows, TableSpec(table, "", None, {}, "signed"), defined(catalog, table))
 
 
 def defined(catalog: Catalog, table: str) -> TableDef:

@@ -57,7 +57,7 @@ class Filling:
     def _made(self) -> DataFrame:
         spark, store, old, at = self._spark, self._store, self._old, self._at
         with _workers_apart(spark):
-            given = backfill(old, self.new, lambda table: stored_rows(spark, store, old, at, table))
+            given = backfill(old.roles, self.new, lambda table: stored_rows(spark, store, old, at, table))
             rows = None if given is None else on_the_way(given, given.frame.drop(*PLACE), old.cells)
             feeds = () if given is None else tuple(feed for own in given.feeds for feed in own)
             entries = tuple(at.cells.get(str(number), EMPTY) for number in range(old.cells))
@@ -99,7 +99,7 @@ class Filling:
         """The rows since then that only the new views need."""
         spark, store, old, at = self._spark, self._store, self._old, self._at
         with _workers_apart(spark):
-            return backfill(old, self.new, lambda table: logged_rows(spark, store, old, latest, table, at))
+            return backfill(old.roles, self.new, lambda table: logged_rows(spark, store, old, latest, table, at))
 
 
 @contextmanager

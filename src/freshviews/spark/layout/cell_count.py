@@ -1,4 +1,4 @@
-"""The number of cells of a new pipeline: the requested one, or one per core where the script allows it."""
+"""The number of cells of a pipeline: the requested one, or one per core where the script allows it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from freshviews.catalog.catalog import Catalog
 from freshviews.cells import CellPlan, plan_cells
 from freshviews.errors import PlanError
-from freshviews.spark.definition import Definition, catalog_of
+from freshviews.spark.definition import Definition, TableSpec, catalog_of, form_of
 from freshviews.spark.io.sources import Source
 from freshviews.spark.layout.layout import Layout
 from freshviews.spark.layout.measure import measure
@@ -17,12 +17,13 @@ from freshviews.stream import DebeziumJson
 
 
 def first_layout(spark: SparkSession, definition: Definition, sources: Sequence[Source], cells: int | None) -> Layout:
-    """The cells of a new pipeline: the requested number, else one per core where the script allows it.
+    """The cells of a pipeline that begins, or is split anew: the requested number, else one per core where the script
+    allows it. ``sources`` have the rows by which sizes are measured.
 
     Raises PlanError if the script does not allow the requested number.
     """
     catalog = catalog_of(definition.script)
-    wrapped = [source.table.name for source in sources if isinstance(source.form, DebeziumJson)]
+    wrapped = [table.name for table in definition.tables if table.changes is not None and _is_wrapped(table)]
     if wrapped and (cells or 1) > 1:
         raise PlanError(
             f"table {wrapped[0]}: the rows of Debezium envelopes cannot be split, as their keys are inside the JSON; "
@@ -35,6 +36,10 @@ def first_layout(spark: SparkSession, definition: Definition, sources: Sequence[
         except PlanError:
             cells = 1
     return Layout(_planned(spark, catalog, sources, cells), catalog)
+
+
+def _is_wrapped(table: TableSpec) -> bool:
+    return isinstance(form_of(table.changes, table.form_options, ()), DebeziumJson)
 
 
 def _planned(spark: SparkSession, catalog: Catalog, sources: Sequence[Source], cells: int) -> CellPlan:
