@@ -30,7 +30,7 @@ from tests.tiers import QUICK
 
 pytestmark = pytest.mark.spark
 
-KILLS = int(os.environ.get("KILLS", "8"))
+KILLS = int(os.environ.get("KILLS", "5"))
 """Random kills; ``make kills`` has a hundred."""
 EVERY = "KILLS" in os.environ
 """Whether driver and Java are killed at every step with one cell and with two; else the driver at every second step

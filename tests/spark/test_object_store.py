@@ -31,7 +31,7 @@ from tests.spark.shop import EVERY_SINK, Shop, check
 
 pytestmark = [pytest.mark.spark, pytest.mark.full]
 
-KILLS = int(os.environ.get("KILLS", "4"))
+KILLS = int(os.environ.get("KILLS", "3"))
 EVERY = "KILLS" in os.environ
 """Whether the driver is killed at every step, and not at each fourth."""
 STEPS = (*WORKER, *(step for step in DRIVER if not step.startswith("manifest ") or step == "manifest in place"))
