@@ -21,9 +21,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.spark.crash_points import reach
-from freshviews.spark.definition import Definition
+from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.driver.stages import can_go_on
-from freshviews.spark.driver.stored_rows import backfill, stored_rows, stored_source
+from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, stored_rows, stored_source
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.driver.view_backfill import Filling
 from freshviews.spark.io.delivery import Sinks, deliver_all
@@ -144,9 +144,13 @@ class Run:
 
     def _resume(self, before: Manifest, streaming: Sequence[str], aside: bool) -> Manifest:
         """Deliver a version that a crash left undelivered, and go on from it."""
-        checkpoint.check_definition(before, self.definition, streaming)
+        changed = checkpoint.check_definition(before, self.definition, streaming)
         if self._delivered.version() < before.version:
             self._deliver(before, again=True)
+        old = layout_of(before)
+        cells = old.cells if self._cells is None else self._cells
+        if changed or cells != old.cells:
+            return self._split_anew(before, old, cells)
         return self._continue(before, aside)
 
     def warm(self) -> None:
@@ -182,11 +186,8 @@ class Run:
         self._make(base, given, whole=call is None or base.version == 0)
 
     def _continue(self, before: Manifest, aside: bool) -> Manifest:
-        """Continue from the cells of a version; added or dropped views make a version of their own, as does another
-        number of cells."""
+        """Continue from the cells of a version; added or dropped views make a version of their own."""
         old = layout_of(before)
-        if self._cells is not None and self._cells != old.cells:
-            return self._split_anew(before, old, self._cells)
         views = {view.name: view.sql for view in self.definition.views}
         tables = {table.name: table.sql for table in self.definition.tables}
         readable = can_go_on(self.store, old, before.cells.get(MERGE, EMPTY))
@@ -205,25 +206,29 @@ class Run:
         return self.latest
 
     def _split_anew(self, before: Manifest, old: Layout, cells: int) -> Manifest:
-        """Continue with another number of cells: all stored rows go to their new cells, and the views are made anew,
-        without a change."""
+        """Continue with another number of cells, or other columns of tables: all stored rows go to their cells, and the
+        views are made anew, without a change."""
         trusted = [table.name for table in old.catalog.tables.values() if table.trusted]
         if trusted:
             raise checkpoint.CheckpointError(
-                f"{self.store.address} has {old.cells} cells and cannot continue with {cells}: the rows of the trusted "
-                f"table {trusted[0]} are not stored; leave the number out, or begin with a new checkpoint"
+                f"{self.store.address} has {old.cells} cells and cannot continue with {cells}, or with other columns: "
+                f"the rows of the trusted table {trusted[0]} are not stored; leave both as they were, or begin with a "
+                "new checkpoint"
             )
         _LOGGER.info("%d cells become %d: all stored rows are routed anew", old.cells, cells)
-        tables = dict.fromkeys(role.table for role in old.roles)
-        rows = {name: stored_rows(self.spark, self.store, old, before, name).persist() for name in tables}
+        catalog = catalog_of(self.definition.script)
+        tables = dict.fromkeys(role.table for role in old.roles if catalog.table(role.table) is not None)
+        stored = {name: stored_rows(self.spark, self.store, old, before, name).persist() for name in tables}
+        rows = {name.lower(): as_columns_of(defined(catalog, name), frame) for name, frame in stored.items()}
         try:
-            sources = [stored_source(old.catalog, name, rows[name]) for name in tables]
+            sources = [stored_source(catalog, name, rows[name.lower()]) for name in tables]
             self._layout = first_layout(self.spark, self.definition, sources, cells)
-            given = backfill((), self._layout, rows.__getitem__)
+            without = [role for role in self._layout.roles if role.table.lower() not in rows]
+            given = backfill(without, self._layout, lambda table: rows[table.lower()])
             base = replace(self._of(before, self._layout), cells={}, sizes={}, contents={})
             self._make(base, given, whole=True, rebuild=True)
         finally:
-            for frame in rows.values():
+            for frame in stored.values():
                 frame.unpersist()
         assert self.latest is not None
         return self.latest

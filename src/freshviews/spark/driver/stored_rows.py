@@ -12,9 +12,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.cells import Role
+from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.spark.definition import TableSpec
 from freshviews.spark.driver.version import Input
-from freshviews.spark.io.sources import Source, feed_of, one_frame, source_of
+from freshviews.spark.io.sources import Source, feed_of, one_frame, source_of, spark_type
 from freshviews.spark.layout.layout import Layout
 from freshviews.spark.state.bundle import read_all
 from freshviews.spark.state.cell import EMPTY, changes_schema, load_cell, segments_after
@@ -46,6 +47,17 @@ def backfill(known: Collection[Role], new: Layout, rows_of: Callable[[str], Data
 def stored_source(catalog: Catalog, table: str, rows: DataFrame) -> Source:
     """Stored rows of a table as a source."""
     return source_of(rows, TableSpec(table, "", None, {}, "signed"), defined(catalog, table))
+
+
+def as_columns_of(table: TableDef, rows: DataFrame) -> DataFrame:
+    """Stored rows of a table with the columns that it has now: NULL where a column is new."""
+    there = {name.lower(): name for name in rows.columns}
+    columns = [
+        (F.col(f"`{there[c.name.lower()]}`") if c.name.lower() in there else F.lit(None)).cast(spark_type(c.type))
+        for c in table.columns
+    ]
+    named = [column.alias(c.name) for column, c in zip(columns, table.columns, strict=True)]
+    return rows.select(*named, MULTIPLICITY)
 
 
 def defined(catalog: Catalog, table: str) -> TableDef:

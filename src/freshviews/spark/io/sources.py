@@ -247,9 +247,9 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
     if not connector.files or spec.provider == "text":
         return None
     if not connector.text:
-        found = _schema_of_files(spark, spec)
+        found = _schema_of_files(spark, spec, table)
         if found is not None:
-            return found
+            return _widened(found, table)
     declared = {column.name: spark_type(column.type) for column in table.columns}
     if isinstance(form, DebeziumJson):
         declared = {form.column: "string"}
@@ -259,13 +259,13 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
         if isinstance(form, Upserts) and form.order is not None:
             declared.setdefault(form.order, "string")
     if spec.provider == "csv" and _has_header(spec):
-        header = _schema_of_files(spark, spec)
+        header = _schema_of_files(spark, spec, table)
         if header is not None:
             kinds = {name.lower(): kind for name, kind in declared.items()}
             declared = {name: kinds.get(name.lower(), "string") for name in header.names}
     if isinstance(form, DeltaFeed):
         # Read only columns that exist: a missing one would be read as a NULL commit version.
-        files = _schema_of_files(spark, spec)
+        files = _schema_of_files(spark, spec, table)
         there = {name.lower() for name in files.names} if files is not None else set()
         declared = {n: kind for n, kind in declared.items() if not n.startswith("_commit_") or n.lower() in there}
     fields = ", ".join(f"`{name}` {kind}" for name, kind in declared.items())
@@ -274,14 +274,40 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
     return T.StructType.fromDDL(fields)
 
 
-def _schema_of_files(spark: SparkSession, spec: TableSpec) -> T.StructType | None:
-    """The schema of the existing files; None if there are none."""
+def _schema_of_files(spark: SparkSession, spec: TableSpec, table: TableDef) -> T.StructType | None:
+    """The schema of the existing files; None if there are none. Of files that differ it is that of the newest, if they
+    are CSV or if another lacks a column of the table."""
+    reader = spark.read.format(str(spec.provider)).options(**spec.options)
     try:
-        return spark.read.format(str(spec.provider)).options(**spec.options).load().schema
+        found = reader.load().schema
+        there = {name.lower() for name in found.names}
+        if spec.provider != "csv" and all(column.name.lower() in there for column in table.columns):
+            return found
+        chosen = {"path", "pathglobfilter", "recursivefilelookup"}
+        where = {name: value for name, value in spec.options.items() if name.lower() in chosen}
+        files = spark.read.format("binaryFile").options(**where).load().select("path", "modificationTime")
+        newest = files.orderBy(F.desc("modificationTime")).first()
+        if newest is None:
+            return found
+        how = {name: value for name, value in spec.options.items() if name.lower() not in chosen}
+        return spark.read.format(str(spec.provider)).options(**how).load(newest["path"]).schema
     except PySparkException as error:
         if error.getCondition() in ("UNABLE_TO_INFER_SCHEMA", "PATH_NOT_FOUND"):
             return None
         raise
+
+
+def _widened(found: T.StructType, table: TableDef) -> T.StructType:
+    """The schema of files with the types of the table, where these are wider: later files may have them."""
+    wanted = {column.name.lower(): spark_type(column.type) for column in table.columns}
+    ranks = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
+    fields = []
+    for one in found.fields:
+        kinds = next((kinds for kinds in ranks if one.dataType.simpleString() in kinds), ())
+        kind = wanted.get(one.name.lower())
+        wider = kind in kinds and kinds.index(kind) > kinds.index(one.dataType.simpleString())
+        fields.append(T.StructField(one.name, T._parse_datatype_string(kind) if wider else one.dataType))
+    return T.StructType(fields)
 
 
 def spark_type(kind: SqlType) -> str:

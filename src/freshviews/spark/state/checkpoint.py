@@ -20,8 +20,10 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
+from freshviews.catalog.definitions import ViewDef
 from freshviews.errors import StoreError
 from freshviews.spark.definition import Definition, tables_of, views_of
+from freshviews.spark.state.growth import refusal
 from freshviews.spark.state.image_files import image_of
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.store import Store
@@ -105,14 +107,19 @@ def check_query(folder: Path, manifest: Manifest) -> None:
 
 
 def check_definition(manifest: Manifest, definition: Definition, streaming: Sequence[str]) -> list[str]:
-    """The views that are new. Raises CheckpointError if an existing table or view was changed."""
+    """The tables whose columns have changed so that stored rows stay rows of them (``state.growth``). Raises
+    CheckpointError if a table or a view was changed otherwise."""
     before = tables_of(";\n".join(manifest.tables.values()))
     now = tables_of(";\n".join(table.sql for table in definition.tables))
-    for name, table in now.items():
-        if name in before and before[name] != table:
+    changed = [name for name, table in now.items() if name in before and before[name] != table]
+    for name in changed:
+        reason = refusal(before[name], now[name])
+        if reason is None and before[name].trusted:
+            reason = "its rows are not stored, as it is trusted"
+        if reason is not None:
             raise CheckpointError(
-                f"table {name} is not what it was in this checkpoint; it was: {_short(manifest.tables[name])}; "
-                "write it so again, or begin with a new checkpoint"
+                f"table {name} is not what it was in this checkpoint: {reason}; it was: "
+                f"{_short(manifest.tables[name])}; write it so again, or begin with a new checkpoint"
             )
     if manifest.sources is not None and list(streaming) != manifest.sources:
         for name in sorted(set(streaming) ^ set(manifest.sources)):
@@ -123,13 +130,21 @@ def check_definition(manifest: Manifest, definition: Definition, streaming: Sequ
             )
     known = views_of(";\n".join([*manifest.tables.values(), *manifest.views.values()]))
     wanted = views_of(definition.script)
+    written = {view.name: view.sql for view in definition.views}
     for name, view in wanted.items():
-        if name in known and (known[name].blocks, known[name].combined) != (view.blocks, view.combined):
+        if name not in known or (known[name].blocks, known[name].combined) == (view.blocks, view.combined):
+            continue
+        same_text = name in written and _short(manifest.views.get(name, "")) == _short(written[name])
+        if not (changed and same_text and _named(known[name]) == _named(view)):
             raise CheckpointError(
                 f"view {name} has another SELECT than in this checkpoint; give the new one another name, "
                 "or run once without it, which drops the old one"
             )
-    return [name for name in wanted if name not in known]
+    return changed
+
+
+def _named(view: ViewDef) -> list[str]:
+    return [column.name for column in view.columns]
 
 
 def _short(sql: str) -> str:
