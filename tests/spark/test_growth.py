@@ -117,6 +117,18 @@ def test_a_table_gets_columns_and_wider_types(spark: Any, tmp_path: Path, provid
     script(tmp_path, "id BIGINT, shop INT, amount BIGINT", by_shop, provider)
     run(spark, tmp_path)
     assert held(tmp_path, "by_shop") == delivered(tmp_path, "by_shop") == expected["by_shop"] + Counter([(5, 1, 1)])
+    # Another SELECT: what was told of the old one is taken back, and so it is of a view over it.
+    views = {"by_shop": f"{by_shop['by_shop']} HAVING COUNT(*) > 1", "total": "SELECT SUM(n) AS n FROM by_shop"}
+    script(tmp_path, "id BIGINT, shop INT, amount BIGINT", views, provider)
+    run(spark, tmp_path)
+    assert held(tmp_path, "total") == delivered(tmp_path, "total") == Counter([(9,)])
+    views["by_shop"] = by_shop["by_shop"].replace("GROUP", "WHERE amount < 8 GROUP")
+    script(tmp_path, "id BIGINT, shop INT, amount BIGINT", views, provider)
+    write(tmp_path, 4, [{"id": 12, "shop": 7, "amount": 3, "city": "Rome", "_multiplicity": 1}], provider)
+    run(spark, tmp_path)
+    found = Counter([(0, 9, 3), (1, 8, 2), (2, 7, 2), (5, 1, 1), (7, 3, 1)])
+    assert held(tmp_path, "by_shop") == delivered(tmp_path, "by_shop") == found
+    assert held(tmp_path, "total") == delivered(tmp_path, "total") == Counter([(9,)])
     script(tmp_path, "id BIGINT, shop STRING, amount BIGINT", by_shop, provider)
     with pytest.raises(CheckpointError, match="column shop was INT, and STRING does not hold all of its values"):
         run(spark, tmp_path)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from threading import Lock, Thread
+from types import MappingProxyType
 
 from py4j.protocol import Py4JError
 from pyspark import InheritableThread
@@ -23,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.driver.stages import can_go_on
-from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, stored_rows, stored_source
+from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, retracted, stored_rows, stored_source
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.driver.view_backfill import Filling
 from freshviews.spark.io.delivery import Sinks, deliver_all
@@ -144,13 +145,13 @@ class Run:
 
     def _resume(self, before: Manifest, streaming: Sequence[str], aside: bool) -> Manifest:
         """Deliver a version that a crash left undelivered, and go on from it."""
-        changed = checkpoint.check_definition(before, self.definition, streaming)
+        found = checkpoint.difference(before, self.definition, streaming)
         if self._delivered.version() < before.version:
             self._deliver(before, again=True)
         old = layout_of(before)
         cells = old.cells if self._cells is None else self._cells
-        if changed or cells != old.cells:
-            return self._split_anew(before, old, cells)
+        if found.tables or found.views or cells != old.cells:
+            return self._split_anew(before, old, cells, found.views)
         return self._continue(before, aside)
 
     def warm(self) -> None:
@@ -205,17 +206,18 @@ class Run:
         assert self.latest is not None
         return self.latest
 
-    def _split_anew(self, before: Manifest, old: Layout, cells: int) -> Manifest:
-        """Continue with another number of cells, or other columns of tables: all stored rows go to their cells, and the
-        views are made anew, without a change."""
+    def _split_anew(self, before: Manifest, old: Layout, cells: int, replaced: Sequence[str]) -> Manifest:
+        """Continue with another number of cells, other columns of tables, or other SELECTs of views: all stored rows go
+        to their cells, and the views are made anew. Only those that are ``replaced`` have a change: what they have now,
+        and less what they had."""
         trusted = [table.name for table in old.catalog.tables.values() if table.trusted]
         if trusted:
             raise checkpoint.CheckpointError(
-                f"{self.store.address} has {old.cells} cells and cannot continue with {cells}, or with other columns: "
-                f"the rows of the trusted table {trusted[0]} are not stored; leave both as they were, or begin with a "
-                "new checkpoint"
+                f"{self.store.address} cannot continue with another number of cells than {old.cells}, or with other "
+                f"columns or SELECTs: the rows of the trusted table {trusted[0]} are not stored; leave all of it as it "
+                "was, or begin with a new checkpoint"
             )
-        _LOGGER.info("%d cells become %d: all stored rows are routed anew", old.cells, cells)
+        _LOGGER.info("all stored rows are routed anew, to %d cells", cells)
         catalog = catalog_of(self.definition.script)
         tables = dict.fromkeys(role.table for role in old.roles if catalog.table(role.table) is not None)
         stored = {name: stored_rows(self.spark, self.store, old, before, name).persist() for name in tables}
@@ -225,8 +227,13 @@ class Run:
             self._layout = first_layout(self.spark, self.definition, sources, cells)
             without = [role for role in self._layout.roles if role.table.lower() not in rows]
             given = backfill(without, self._layout, lambda table: rows[table.lower()])
-            base = replace(self._of(before, self._layout), cells={}, sizes={}, contents={})
-            self._make(base, given, whole=True, rebuild=True)
+            gone = {name.lower() for name in replaced}
+            views = {name: sql for name, sql in before.views.items() if name.lower() not in gone}
+            counts = {name: count for name, count in before.stored.items() if name in views}
+            base = self._of(before, self._layout)
+            base = replace(base, cells={}, sizes={}, contents={}, views=views, stored=counts)
+            taken_back = retracted(self.store, before, catalog, replaced)
+            self._make(base, given, whole=True, rebuild=True, taken_back=taken_back)
         finally:
             for frame in stored.values():
                 frame.unpersist()
@@ -337,10 +344,12 @@ class Run:
         whole: bool = False,
         rebuild: bool = False,
         saved: Future[list[str]] | None = None,
+        taken_back: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Make and deliver the version after ``base``, which holds the fields of the version that are known already.
 
-        ``saved``: the objects with Spark's files, which are written meanwhile.
+        ``taken_back``: the section with the rows that a view loses before the change of its cells, by view. ``saved``:
+        the objects with Spark's files, which are written meanwhile.
         """
         if self._warming is not None:
             self._warming.join()
@@ -360,6 +369,9 @@ class Run:
                 rebuild=rebuild,
                 log_only=self._filling is not None,
             )
+            if taken_back:
+                changes = {view: [name, *manifest.changes.get(view, ())] for view, name in taken_back.items()}
+                manifest = replace(manifest, changes={**manifest.changes, **changes})
             with self._phases.timed("manifest"):
                 if saved is not None:
                     manifest = replace(manifest, spark=saved.result())

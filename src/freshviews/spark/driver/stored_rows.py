@@ -17,11 +17,13 @@ from freshviews.spark.definition import TableSpec
 from freshviews.spark.driver.version import Input
 from freshviews.spark.io.sources import Source, feed_of, one_frame, source_of, spark_type
 from freshviews.spark.layout.layout import Layout
-from freshviews.spark.state.bundle import read_all
+from freshviews.spark.reading.contents import contents
+from freshviews.spark.state.bundle import Bundle, read_all
 from freshviews.spark.state.cell import EMPTY, changes_schema, load_cell, segments_after
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.stores.store import Store
 from freshviews.sql import Catalog
+from freshviews.types.columns import arrow_type
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -47,6 +49,22 @@ def backfill(known: Collection[Role], new: Layout, rows_of: Callable[[str], Data
 def stored_source(catalog: Catalog, table: str, rows: DataFrame) -> Source:
     """Stored rows of a table as a source."""
     return source_of(rows, TableSpec(table, "", None, {}, "signed"), defined(catalog, table))
+
+
+def retracted(store: Store, before: Manifest, catalog: Catalog, views: Sequence[str]) -> dict[str, str]:
+    """Write the rows that views had at a version, each as often as it was taken back, with the types that the views
+    have now; return the section of each view that had rows. Loads their cells."""
+    bundle = Bundle(store, "changes")
+    for name in views:
+        rows = contents(store, before, name)
+        schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in catalog.views[name].columns])
+        signs = pa.array(np.full(rows.num_rows, -1, np.int64))
+        signed = rows.cast(schema).append_column(MULTIPLICITY, signs)
+        if signed.num_rows:
+            bundle.add(name, signed.schema, signed.combine_chunks().to_batches())
+    sections = bundle.finish()
+    bundle.wait()
+    return sections
 
 
 def as_columns_of(table: TableDef, rows: DataFrame) -> DataFrame:

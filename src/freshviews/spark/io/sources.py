@@ -275,8 +275,8 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
 
 
 def _schema_of_files(spark: SparkSession, spec: TableSpec, table: TableDef) -> T.StructType | None:
-    """The schema of the existing files; None if there are none. Of files that differ it is that of the newest, if they
-    are CSV or if another lacks a column of the table."""
+    """The schema of the existing files; None if there are none. Where the newest has other columns it is the newest
+    one's, if they are CSV or if another lacks a column of the table."""
     reader = spark.read.format(str(spec.provider)).options(**spec.options)
     try:
         found = reader.load().schema
@@ -290,7 +290,8 @@ def _schema_of_files(spark: SparkSession, spec: TableSpec, table: TableDef) -> T
         if newest is None:
             return found
         how = {name: value for name, value in spec.options.items() if name.lower() not in chosen}
-        return spark.read.format(str(spec.provider)).options(**how).load(newest["path"]).schema
+        latest = spark.read.format(str(spec.provider)).options(**how).load(newest["path"]).schema
+        return found if set(latest.names) == set(found.names) else latest
     except PySparkException as error:
         if error.getCondition() in ("UNABLE_TO_INFER_SCHEMA", "PATH_NOT_FOUND"):
             return None

@@ -18,12 +18,12 @@ import json
 import time
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from freshviews.catalog.definitions import ViewDef
 from freshviews.errors import StoreError
-from freshviews.spark.definition import Definition, tables_of, views_of
-from freshviews.spark.state.growth import refusal
+from freshviews.spark.definition import Definition, catalog_of
+from freshviews.spark.state.growth import holds_columns, refusal, replaced_views
 from freshviews.spark.state.image_files import image_of
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.store import Store
@@ -106,11 +106,20 @@ def check_query(folder: Path, manifest: Manifest) -> None:
         )
 
 
-def check_definition(manifest: Manifest, definition: Definition, streaming: Sequence[str]) -> list[str]:
-    """The tables whose columns have changed so that stored rows stay rows of them (``state.growth``). Raises
-    CheckpointError if a table or a view was changed otherwise."""
-    before = tables_of(";\n".join(manifest.tables.values()))
-    now = tables_of(";\n".join(table.sql for table in definition.tables))
+@dataclass(frozen=True)
+class Difference:
+    """The tables and views of a checkpoint that a definition has otherwise."""
+
+    tables: tuple[str, ...]
+    views: tuple[str, ...]
+
+
+def difference(manifest: Manifest, definition: Definition, streaming: Sequence[str]) -> Difference:
+    """What a definition has otherwise than a checkpoint, within what may change (``state.growth``). Raises
+    CheckpointError if a table or a view was changed further."""
+    known = catalog_of(";\n".join([*manifest.tables.values(), *manifest.views.values()]))
+    wanted = catalog_of(definition.script)
+    before, now = known.tables, wanted.tables
     changed = [name for name, table in now.items() if name in before and before[name] != table]
     for name in changed:
         reason = refusal(before[name], now[name])
@@ -128,23 +137,15 @@ def check_definition(manifest: Manifest, definition: Definition, streaming: Sequ
                 f"streaming table {name} {what}, and the streams of a checkpoint are fixed once it has begun; "
                 "begin with a new checkpoint"
             )
-    known = views_of(";\n".join([*manifest.tables.values(), *manifest.views.values()]))
-    wanted = views_of(definition.script)
-    written = {view.name: view.sql for view in definition.views}
-    for name, view in wanted.items():
-        if name not in known or (known[name].blocks, known[name].combined) == (view.blocks, view.combined):
-            continue
-        same_text = name in written and _short(manifest.views.get(name, "")) == _short(written[name])
-        if not (changed and same_text and _named(known[name]) == _named(view)):
+    replaced = replaced_views(known, wanted)
+    for name in replaced:
+        old = known.view(name)
+        if old is None or not holds_columns(old, wanted.views[name]):
             raise CheckpointError(
-                f"view {name} has another SELECT than in this checkpoint; give the new one another name, "
+                f"view {name} has other columns than in this checkpoint; give the new one another name, "
                 "or run once without it, which drops the old one"
             )
-    return changed
-
-
-def _named(view: ViewDef) -> list[str]:
-    return [column.name for column in view.columns]
+    return Difference(tuple(changed), tuple(replaced))
 
 
 def _short(sql: str) -> str:

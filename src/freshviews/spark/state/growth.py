@@ -1,15 +1,41 @@
-"""What may change of a table whose rows are stored: columns are added or left out, types become wider, and a column
-that was NOT NULL may have NULLs. Its keys stay."""
+"""What may change of a definition between two runs.
+
+Of a table whose rows are stored: columns are added or left out, types become wider, and a column that was NOT NULL may
+have NULLs. Its keys stay. Of a view: its SELECT, if the columns keep their names, and their types or wider ones.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from freshviews.catalog.catalog import column_named
-from freshviews.catalog.definitions import ColumnDef, TableDef
+from freshviews.catalog.catalog import Catalog, column_named
+from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
 from freshviews.types import SqlType
 
 _WIDER = (("TINYINT", "SMALLINT", "INT", "BIGINT"), ("FLOAT", "DOUBLE"))
+
+
+def holds_columns(before: ViewDef, now: ViewDef) -> bool:
+    """Whether rows of a view can be rows of what it is now."""
+    if [column.name for column in before.columns] != [column.name for column in now.columns]:
+        return False
+    pairs = zip(before.columns, now.columns, strict=True)
+    return all(_is_as_wide(column.type, old.type) for old, column in pairs)
+
+
+def replaced_views(before: Catalog, now: Catalog) -> list[str]:
+    """The views of both whose rows may be others: those with another SELECT, and those that read such a view."""
+    found: set[str] = set()
+    for name, view in now.views.items():
+        old = before.views.get(name)
+        if old is None:
+            continue
+        differs = (old.blocks, old.combined, old.constants) != (view.blocks, view.combined, view.constants)
+        if differs or any(one.lower() in found for one in view.inputs):
+            found.add(name.lower())
+    # What an internal view has of a view's rows is the view's.
+    whole = {name.partition("#")[0] for name in found}
+    return [view.name for view in now.views.values() if not view.internal and view.name.lower() in whole]
 
 
 def refusal(before: TableDef, now: TableDef) -> str | None:
