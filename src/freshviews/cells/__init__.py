@@ -9,6 +9,7 @@ from freshviews.cells.cell_plan import CellPlan, Copy, Dim, HeavyValues, Output,
 from freshviews.cells.describe import describe
 from freshviews.cells.planning import extended, plan_cells
 from freshviews.cells.routing_by_row import cells_of, loads
+from freshviews.cells.splitting import joined_columns
 from freshviews.cells.statements import cell_statements, merge_inputs, merge_statements, outputs
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "cells_of",
     "describe",
     "extended",
+    "joined_columns",
     "loads",
     "merge_inputs",
     "merge_statements",

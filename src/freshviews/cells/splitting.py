@@ -169,3 +169,19 @@ def _type(table: TableDef, column: str) -> SqlType:
     found = column_named(table.columns, column)
     assert found is not None
     return found.type
+
+
+def joined_columns(catalog: Catalog, table: str) -> list[str]:
+    """Columns of a table that some view joins on."""
+    found: dict[str, None] = {}
+    for view in catalog.views.values():
+        for block in view.blocks:
+            for atom in block.query.atoms:
+                if atom.relation.lower() != table.lower():
+                    continue
+                for variable, column in zip(atom.variables, atom.columns, strict=True):
+                    shared = sum(variable in other.variables for other in block.query.atoms) > 1
+                    if shared and isinstance(column, Column):
+                        found[column.name] = None
+    return list(found)
+

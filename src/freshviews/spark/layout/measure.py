@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlparse
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from freshviews.expr.nodes import Column
+from freshviews.cells import joined_columns
 from freshviews.spark.definition import declared_rows
 from freshviews.spark.io.sources import Source, batch_frame
 from freshviews.sql import Catalog
@@ -46,7 +46,7 @@ def measure(spark: SparkSession, catalog: Catalog, sources: Sequence[Source], ce
         if rows < 1000 * cells:
             continue
         scale = sizes[table.name] / rows
-        for column in _joined(catalog, table.name):
+        for column in joined_columns(catalog, table.name):
             name = next((have for have in source.columns if have.lower() == column.lower()), None)
             if name is None:
                 continue
@@ -87,19 +87,3 @@ def _bytes(name: str) -> int:
     if parsed.scheme not in ("", "file"):
         return SAMPLE_BYTES
     return Path(unquote(parsed.path)).stat().st_size
-
-
-def _joined(catalog: Catalog, table: str) -> list[str]:
-    """Columns of a table that some view joins on."""
-    found: dict[str, None] = {}
-    for view in catalog.views.values():
-        for block in view.blocks:
-            for atom in block.query.atoms:
-                if atom.relation.lower() != table.lower():
-                    continue
-                for variable, column in zip(atom.variables, atom.columns, strict=True):
-                    shared = sum(variable in other.variables for other in block.query.atoms) > 1
-                    if shared and isinstance(column, Column):
-                        found[column.name] = None
-    return list(found)
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from freshviews.errors import StoreError
@@ -82,6 +82,12 @@ class Manifest:
         return found
 
 
+def to_json(manifest: Manifest) -> bytes:
+    """The object of a manifest. Its length grows with the cells, and it is written with every version."""
+    held = {one.name: getattr(manifest, one.name) for one in fields(manifest)}
+    return json.dumps({"format": FORMAT, **held}, separators=(",", ":")).encode()
+
+
 class VersionExists(StoreError):
     """Another process has committed the version."""
 
@@ -119,9 +125,8 @@ class Manifests:
 
     def commit(self, manifest: Manifest) -> None:
         """Commit a version; it is durable when this returns. Raises VersionExists if it is committed already."""
-        text = json.dumps({"format": FORMAT, **asdict(manifest)}).encode()
         try:
-            self._store.write_if_absent(_name(manifest.version), text)
+            self._store.write_if_absent(_name(manifest.version), to_json(manifest))
         except FileExistsError:
             raise VersionExists(
                 f"version {manifest.version} was committed by another process: two pipelines run on one checkpoint"
