@@ -141,9 +141,9 @@ def serves_acyclic(request: Request) -> str | None:
 
 
 def _places_all(request: Request) -> bool:
-    """True if the view tree can join the optional and negated atoms of the query."""
+    """True if the view tree can join the optional and negated atoms of the query, and of those of its aggregates."""
     try:
-        plan(request.query, request.dependencies)
+        _plan(request)
     except PlanError:
         return False
     return True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from sqlglot import exp
@@ -10,10 +11,11 @@ from sqlglot import exp
 from freshviews.errors import SqlError
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.sql.blocks.aggregates import columns_outside
-from freshviews.sql.blocks.bound import Item, over_groups, ungrouped
+from freshviews.sql.blocks.bound import Bound, Item, over_groups, ungrouped
 from freshviews.sql.blocks.grouping_sets import GroupingSets
-from freshviews.sql.expressions.build import key
+from freshviews.sql.expressions.build import key, replaced
 from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.names.marks import marked
 from freshviews.sql.names.scope import Scope, name_of
 from freshviews.sql.names.star import is_star
 from freshviews.sql.text.parse import Node, SqlText
@@ -26,6 +28,21 @@ def over_groups_of(text: SqlText, expr: Expr, groups: tuple[Item, ...], node: No
     if loose is None:
         return made
     raise _error(text, _naming(text, loose, node, scope), name_of(loose.name))
+
+
+def naming_groups(bound: Bound, groups: tuple[Item, ...], refs: Sequence[Column]) -> Bound:
+    """A subquery of a grouped SELECT with references to those groups that are expressions: their columns alone are no
+    groups. ``refs`` are the references, in the order of the groups."""
+    to = {
+        key(marked(group.expr)): marked(ref)
+        for group, ref in zip(groups, refs, strict=True)
+        if not isinstance(group.expr, Column)
+    }
+
+    def named(expr: Expr) -> Expr:
+        return replaced(expr, lambda part: to.get(key(part)))
+
+    return replace(bound, selects=tuple(select.mapped(named) for select in bound.selects)) if to else bound
 
 
 def refuse_ungrouped(

@@ -38,7 +38,7 @@ from freshviews.sql.blocks.joins.from_clause import FromBinder, columns_read
 from freshviews.sql.blocks.joins.lowering import Read, lowered
 from freshviews.sql.blocks.joins.tree import Joined, all_aliases
 from freshviews.sql.blocks.limit import Clause, places_of
-from freshviews.sql.blocks.selects.groups import over_groups_of, refuse_ungrouped
+from freshviews.sql.blocks.selects.groups import naming_groups, over_groups_of, refuse_ungrouped
 from freshviews.sql.blocks.selects.rows_ask import rows_ask, windows_of
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
 from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
@@ -69,6 +69,8 @@ class SelectBinder:
     """The join of FROM and WHERE."""
     asked: list[Asked | Window] = field(default_factory=list)
     """The subqueries of a grouped SELECT whose values are those of its groups."""
+    made: list[str] = field(default_factory=list)
+    """Aliases of the sources that subqueries became."""
 
     def bind(self, clause: Clause | None) -> tuple[Select, tuple[SortPlace, ...], int]:
         """Return the SELECT, the places of the ORDER BY columns in its list, and the length of the list as written.
@@ -235,7 +237,9 @@ class SelectBinder:
         names = Names(
             self.views.text, joined.scope, lambda columns: values_of(joined, columns, self.around, self.views)
         )
-        return SubqueryBinder(self.views.text, self.views, lambda q, n: self.views.bind(q, self.ctes, n), names, joined)
+        return SubqueryBinder(
+            self.views.text, self.views, lambda q, n: self.views.bind(q, self.ctes, n), names, joined, made=self.made
+        )
 
     def _tied(self, joined: Joined) -> Joined:
         """The join where no outer join names columns of enclosing queries."""
@@ -312,9 +316,11 @@ class SelectBinder:
                 lambda part: to.get(part.name) if isinstance(part, Column) else None,
             )
 
-        binder = replace(self._subqueries(Joined(rows.sources, rows.conjuncts, self.scope)), over=over)
+        binder = replace(self._subqueries(Joined(rows.sources, rows.conjuncts, self.scope)), over=over, made=[])
         binder.rows, binder.around = rows.sources[0], _keys_around(rows.conjuncts)
         for i, asked in enumerate(self.asked):
+            if isinstance(asked, Asked):
+                asked = replace(asked, bound=naming_groups(asked.bound, select.groups, refs[: len(select.groups)]))
             to[subquery_ref(i, asked.type).name] = binder.answer(asked)
         having = () if select.having is None else logic.conjuncts_of(over(select.having))
         having += () if qualify is None else logic.conjuncts_of(over(qualify))

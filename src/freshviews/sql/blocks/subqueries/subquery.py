@@ -25,7 +25,7 @@ Until then columns of the enclosing query are marked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice, repeat
 
 from sqlglot import exp
@@ -157,6 +157,8 @@ class SubqueryBinder:
     """The columns of these rows that tell those of one row of the enclosing query from those of another one."""
     over: Callable[[Expr], Expr] = _itself
     """What an expression of the enclosing query is over the sources of ``joined``."""
+    made: list[str] = field(default_factory=list)
+    """Aliases that were made for this SELECT: ``joined`` may be one side of a join, and the other side has them."""
 
     def bind(self, term: Node) -> None:
         """Bind one term of WHERE. Raises SqlError or UnsupportedSql with the place."""
@@ -325,7 +327,8 @@ class SubqueryBinder:
 
     def _free_alias(self, wish: str) -> str:
         """An alias that no source and no absent source has."""
-        return free_alias(wish, all_aliases(self.joined))
+        self.made.append(free_alias(wish, [*all_aliases(self.joined), *self.made]))
+        return self.made[-1]
 
     # Subqueries as values
 
@@ -516,8 +519,7 @@ class SubqueryBinder:
     def _looked_up_row(self, select: Select, pairs: tuple[Pair, ...]) -> Expr | None:
         """The first item of the one row of a join, as an optional part of the join; NULL where there is none. None
         where its columns do not tell whether it is there."""
-        taken = all_aliases(self.joined)
-        select, pairs = with_aliases(select, pairs, lambda wish: free_alias(wish, taken))
+        select, pairs = with_aliases(select, pairs, self._free_alias)
         value = select.items[0].expr
         own = [pair.own for pair in pairs if pair.equality.op != "null_safe_eq"]
         columns = [source.column(column) for source in select.sources for column in source.columns]
