@@ -25,9 +25,10 @@ FOUND = {
         SELECT p.b AS b, MAX(p.x) AS x, MAX(o.a) AS a FROM r AS p JOIN (SELECT b AS d, 1 AS e FROM s) AS q ON q.d = p.b
         FULL JOIN s AS o ON q.e = o.y WHERE o.y = (SELECT COUNT(*) FROM t WHERE t.k = o.y) OR p.x < o.b GROUP BY p.b""",
     "subqueries of both sides of an outer join": """
-        SELECT u.a AS a FROM s AS u WHERE u.a >= (SELECT MAX(p.b) FROM t AS o RIGHT JOIN (t AS w JOIN (s AS p JOIN s AS q
-        ON p.a >= q.a) ON q.b NOT IN (SELECT COUNT(*) FROM t AS c JOIN t AS d ON c.v = d.k GROUP BY d.k))
-        ON o.v >= (SELECT COALESCE(MAX(e.b), 5) FROM r AS e JOIN s AS f ON f.a >= o.v) WHERE o.v IN (SELECT 1 FROM r))""",
+        SELECT u.a AS a FROM s AS u WHERE u.a >= (SELECT MAX(p.b) FROM t AS o RIGHT JOIN (t AS w JOIN (s AS p
+        JOIN s AS q ON p.a >= q.a) ON q.b NOT IN (SELECT COUNT(*) FROM t AS c JOIN t AS d ON c.v = d.k GROUP BY d.k))
+        ON o.v >= (SELECT COALESCE(MAX(e.b), 5) FROM r AS e JOIN s AS f ON f.a >= o.v)
+        WHERE o.v IN (SELECT 1 FROM r))""",
     "subqueries of a LEFT and of a LEFT ANTI JOIN": """
         SELECT u.a AS a FROM s AS u JOIN r AS w ON u.b > w.a WHERE w.a IN (SELECT MAX(p.k) FROM t AS p
         LEFT JOIN t AS q ON EXISTS (SELECT 1 FROM s AS e WHERE e.b >= w.b AND q.k = e.a) LEFT ANTI JOIN t AS z
