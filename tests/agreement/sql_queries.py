@@ -11,7 +11,7 @@ from tests.agreement.choices import Choices, drawn
 from tests.agreement.random_tables import TYPES, table, versions
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, Text
 from tests.agreement.sql_aggregates import aggregate
-from tests.agreement.sql_cofactors import cofactor_item
+from tests.agreement.sql_cofactors import cofactor_item, sums_item
 from tests.agreement.sql_expressions import KINDS, Expressions, Term, has_column, made
 from tests.agreement.sql_from import Readable, from_clause
 from tests.agreement.sql_grouping_sets import NOT_EMPTY, grouping_sets, told
@@ -115,6 +115,7 @@ def _select(
             groups = list({group.text.spark: group for group in groups}.values())
         items = _aggregated_items(choose, expressions, groups, kinds)
         matrices = [cofactor_item(choose, expressions)] if kinds is None and choose.chance(8) else []
+        matrices += [sums_item(choose, expressions)] if kinds is None and choose.chance(4) else []
         if several and kinds is None and choose.chance(40):
             items.append(told(choose, groups))
         head = "SELECT DISTINCT" if choose.chance(6) else "SELECT"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from freshviews.kernel.memory.mem import f64, jit, load, store
+from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.scalar.checked import scaled_quotient
 from freshviews.kernel.scalar.failure import fail
 from freshviews.kernel.scalar.operations import code
@@ -67,6 +68,29 @@ def rest_real(address: int, nonnull: int) -> int:
 def avg_real(address: int, nonnull: int) -> int:
     """AVG of doubles, a DOUBLE: the exact sum rounded once, divided by the count; or NULL."""
     return NULL if nonnull == 0 else code(f64(real_value(address)) / float(nonnull))
+
+
+SUM = 0
+SUM_REST = 1
+AVERAGE = 2
+REAL_RESULTS = ("sum", "sum_rest", "avg")
+"""Results of sums of doubles, by their numbers."""
+
+
+@outside
+def real_results(target: int, payload: int, functions: int, n: int) -> None:
+    """``n`` results of sums of doubles: per result three words, its number, the word of the payload where the sum
+    begins, and the word of the number of values."""
+    for i in range(n):
+        function = load(functions, 3 * i)
+        address = payload + 8 * load(functions, 3 * i + 1)
+        number = load(payload, load(functions, 3 * i + 2))
+        if function == SUM:
+            store(target, i, sum_real(address, number))
+        elif function == SUM_REST:
+            store(target, i, rest_real(address, number))
+        else:
+            store(target, i, avg_real(address, number))
 
 
 @jit
