@@ -22,18 +22,6 @@ def sum_result(total: int, nonnull: int) -> int:
 
 
 @jit
-def sum_results(target: int, payload: int, pairs: int, n: int) -> None:
-    """The totals of ``n`` pairs of words of a payload, each NULL where the other word, the number of values, is 0.
-
-    Counts have -1 in the place of that word.
-    """
-    for i in range(n):
-        number = load(pairs, 2 * i + 1)
-        total = load(payload, load(pairs, 2 * i))
-        store(target, i, NULL if number >= 0 and load(payload, number) == 0 else total)
-
-
-@jit
 def avg_int(total: int, nonnull: int) -> int:
     """AVG of integers, a DOUBLE: the exact total as a double, divided by the count; or NULL."""
     return NULL if nonnull == 0 else code(float(total) / float(nonnull))
@@ -70,27 +58,30 @@ def avg_real(address: int, nonnull: int) -> int:
     return NULL if nonnull == 0 else code(f64(real_value(address)) / float(nonnull))
 
 
-SUM = 0
-SUM_REST = 1
-AVERAGE = 2
-REAL_RESULTS = ("sum", "sum_rest", "avg")
-"""Results of sums of doubles, by their numbers."""
+INTEGER = 0
+SUM = 1
+SUM_REST = 2
+AVERAGE = 3
+REALS = ("sum", "sum_rest", "avg")
+"""Results of sums of doubles, from SUM on."""
 
 
 @outside
-def real_results(target: int, payload: int, functions: int, n: int) -> None:
-    """``n`` results of sums of doubles: per result three words, its number, the word of the payload where the sum
-    begins, and the word of the number of values."""
+def sum_results(target: int, payload: int, functions: int, n: int) -> None:
+    """``n`` counts, sums and means. ``functions``: three words per result, which it is, the word of the payload where
+    its sum begins, and the word that counts the values. A count is an integer with -1 in the place of the latter."""
     for i in range(n):
         function = load(functions, 3 * i)
-        address = payload + 8 * load(functions, 3 * i + 1)
-        number = load(payload, load(functions, 3 * i + 2))
-        if function == SUM:
-            store(target, i, sum_real(address, number))
+        place = load(functions, 3 * i + 1)
+        number = load(functions, 3 * i + 2)
+        if function == INTEGER:
+            store(target, i, NULL if number >= 0 and load(payload, number) == 0 else load(payload, place))
+        elif function == SUM:
+            store(target, i, sum_real(payload + 8 * place, load(payload, number)))
         elif function == SUM_REST:
-            store(target, i, rest_real(address, number))
+            store(target, i, rest_real(payload + 8 * place, load(payload, number)))
         else:
-            store(target, i, avg_real(address, number))
+            store(target, i, avg_real(payload + 8 * place, load(payload, number)))
 
 
 @jit

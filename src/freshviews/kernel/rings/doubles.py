@@ -1,6 +1,6 @@
 """Many exact sums of doubles at once: the values of a row, and additions to a payload, each in one loop over a table.
 
-A table is words of a shape that generated code fills: per value its kind and the positions of two codes, per addition
+A table is words of a shape that generated code fills: per value its kind and the positions of codes, per addition
 the word of the sum and the place of what is added. So a view of hundreds of sums compiles as fast as one of a few.
 """
 
@@ -15,13 +15,16 @@ from freshviews.types.sqltype import NULL
 VALUE = 0
 PRODUCT = 1
 REST = 2  # what the exact product is more than the nearest double
-VALUE_WORDS = 3
+VALUE_WORDS = 4
 ADDITION_WORDS = 2
 
 
 @outside
 def values_of_doubles(target: int, codes: int, table: int, n: int) -> None:
-    """Write ``n`` values, each a code, the product of two codes or its rest; 0 where that is NULL."""
+    """Write ``n`` values, each a code, the product of two codes or its rest; 0 where that is NULL, or another code.
+
+    ``table``: per value its kind and the positions of the two codes and of the other one.
+    """
     for i in range(n):
         kind = load(table, VALUE_WORDS * i)
         value = load(codes, load(table, VALUE_WORDS * i + 1))
@@ -30,7 +33,8 @@ def values_of_doubles(target: int, codes: int, table: int, n: int) -> None:
             value = mul_float(value, other)
         elif kind == REST:
             value = mul_rest(value, other)
-        store(target, i, 0 if value == NULL else value)
+        other = load(codes, load(table, VALUE_WORDS * i + 3))
+        store(target, i, 0 if value == NULL or other == NULL else value)
 
 
 @outside

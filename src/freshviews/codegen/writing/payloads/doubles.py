@@ -14,6 +14,7 @@ from freshviews.codegen.scalars import write_expression
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.payloads.integers import product, ring_of
 from freshviews.expr.nodes import Call, Expr, Literal
+from freshviews.expr.ops import may_fail
 from freshviews.kernel.rings import doubles
 from freshviews.program.payload import ZERO, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Parameter
@@ -36,12 +37,12 @@ def with_doubles(
     Functions of repeated bodies take variables as arguments: where there are some, nothing is computed.
     """
     found = {parameter.name: factors for parameter in parameters if (factors := _factors(parameter.expr))}
-    if context.repeated or sum(kind != doubles.VALUE for kind, _, _ in found.values()) < LEAST:
+    if context.repeated or sum(kind != doubles.VALUE for kind, _ in found.values()) < LEAST:
         return context, list(parameters)
     codes: dict[Expr, int] = {}
     table: list[int] = []
-    for kind, one, other in found.values():
-        table += (kind, codes.setdefault(one, len(codes)), codes.setdefault(other, len(codes)))
+    for kind, exprs in found.values():
+        table += (kind, *(codes.setdefault(expr, len(codes)) for expr in exprs))
     room = len(codes) + len(found)
     at = context.writer.module.shape((*table, *[0] * room))
     start, values = context.fresh("codes"), context.fresh("doubles")
@@ -55,8 +56,9 @@ def with_doubles(
     return replace(context, doubles=places), [p for p in parameters if p.name not in found]
 
 
-def _factors(expr: Expr) -> tuple[int, Expr, Expr] | None:
-    """What a double is of two others, of itself twice if it is no product, with 0 for NULL; None for other values."""
+def _factors(expr: Expr) -> tuple[int, tuple[Expr, Expr, Expr]] | None:
+    """What a double is of two others, of itself twice if it is no product, with 0 where they or a third are NULL; None
+    for values of other kinds."""
     if not expr.type.is_float:
         return None
     known = isinstance(expr, Call) and expr.op == "coalesce" and len(expr.args) == 2
@@ -68,8 +70,22 @@ def _factors(expr: Expr) -> tuple[int, Expr, Expr] | None:
     elif expr.nullable:
         return None
     if isinstance(value, Call) and value.op in _KINDS:
-        return _KINDS[value.op], value.args[0], value.args[1]
-    return doubles.VALUE, value, value
+        (one, where), (other, also) = map(_where_known, value.args)
+        if where == also:
+            return _KINDS[value.op], (one, other, where)
+        return _KINDS[value.op], (value.args[0], value.args[1], value.args[0])
+    value, where = _where_known(value)
+    return doubles.VALUE, (value, value, where)
+
+
+def _where_known(expr: Expr) -> tuple[Expr, Expr]:
+    """An expression, and what must not be NULL for it to have its value: itself, or the test of a CASE around it."""
+    if isinstance(expr, Call) and expr.op == "case" and len(expr.args) == 3:
+        test, value, otherwise = expr.args
+        null = isinstance(otherwise, Literal) and otherwise.value is None
+        if null and isinstance(test, Call) and test.op == "is_not_null" and not may_fail(value):
+            return value, test.args[0]
+    return expr, expr
 
 
 def add_reals(context: Context, target: str, additions: Sequence[Addition]) -> list[Addition]:
