@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from freshviews.kernel.memory.mem import load, store
 from freshviews.kernel.memory.outside import outside
-from freshviews.kernel.scalar.floats import mul_float, mul_rest
+from freshviews.kernel.scalar.operations import mul_float, mul_rest
 from freshviews.kernel.scalar.real import real_add_double, real_add_scaled
 from freshviews.types.sqltype import NULL
 
