@@ -26,7 +26,7 @@ def sums_item(choose: Choices, expressions: Expressions) -> Term:
 def _sums(args: Sequence[str]) -> str:
     """The sums of all products as columns, without a name for the last one."""
     columns = [f"SUM(({one}) * ({other}))" for one, other in combinations_with_replacement(args, 2)]
-    return ", ".join([*(f"{column} AS p{i}" for i, column in enumerate(columns[:-1])), columns[-1]])
+    return ", ".join([*(f"{column} AS product{i}" for i, column in enumerate(columns[:-1])), columns[-1]])
 
 
 def matrix(kind: str, args: Sequence[Text], tag: str) -> Text:

@@ -61,8 +61,8 @@ def _query(
         text, columns = _query(choose, [*relations, Readable(Text.same("w"), inside, 1)], ())
         return Text(f"WITH w AS ({inner.spark}) {text.spark}", f"WITH w AS ({inner.duck}) {text.duck}"), columns
     text, columns = _select(choose, relations, preferred, 4, None)
-    # A matrix is several columns, which the other side would have to have.
-    if choose.chance(12) and not any(word in text.spark for word in ("COFACTOR(", "_MATRIX(")):
+    # A matrix is several columns, as many sums are, which the other side would have to have.
+    if choose.chance(12) and not any(word in text.spark for word in ("COFACTOR(", "_MATRIX(", " AS product0")):
         other, more = _select(choose, relations, preferred, 2, [c.kind for c in columns])
         union = choose.pick(("UNION ALL", "UNION ALL", "UNION ALL", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL"))
         text = Text(f"{text.spark} {union} {other.spark}", f"{text.duck} {union} {other.duck}")
