@@ -17,6 +17,18 @@ def cofactor_item(choose: Choices, expressions: Expressions) -> Term:
     return Term(matrix(kind, args, "m"), "matrix")
 
 
+def sums_item(choose: Choices, expressions: Expressions) -> Term:
+    """An item that is the sums of all products of four doubles: loops add so many at once. Its kind is ``matrix``."""
+    args = [expressions.any("double", choose.between(0, 1)).text for _ in range(4)]
+    return Term(Text(_sums([arg.spark for arg in args]), _sums([arg.duck for arg in args])), "matrix")
+
+
+def _sums(args: Sequence[str]) -> str:
+    """The sums of all products as columns, without a name for the last one."""
+    columns = [f"SUM(({one}) * ({other}))" for one, other in combinations_with_replacement(args, 2)]
+    return ", ".join([*(f"{column} AS product{i}" for i, column in enumerate(columns[:-1])), columns[-1]])
+
+
 def matrix(kind: str, args: Sequence[Text], tag: str) -> Text:
     """The call, and the columns by their definitions, without a name for the last one. ``tag`` begins their names.
 

@@ -11,7 +11,7 @@ from tests.agreement.choices import Choices, drawn
 from tests.agreement.random_tables import TYPES, table, versions
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, Text
 from tests.agreement.sql_aggregates import aggregate
-from tests.agreement.sql_cofactors import cofactor_item
+from tests.agreement.sql_cofactors import cofactor_item, sums_item
 from tests.agreement.sql_expressions import KINDS, Expressions, Term, has_column, made
 from tests.agreement.sql_from import Readable, from_clause
 from tests.agreement.sql_grouping_sets import NOT_EMPTY, grouping_sets, told
@@ -61,8 +61,8 @@ def _query(
         text, columns = _query(choose, [*relations, Readable(Text.same("w"), inside, 1)], ())
         return Text(f"WITH w AS ({inner.spark}) {text.spark}", f"WITH w AS ({inner.duck}) {text.duck}"), columns
     text, columns = _select(choose, relations, preferred, 4, None)
-    # A matrix is several columns, which the other side would have to have.
-    if choose.chance(12) and not any(word in text.spark for word in ("COFACTOR(", "_MATRIX(")):
+    # A matrix is several columns, as many sums are, which the other side would have to have.
+    if choose.chance(12) and not any(word in text.spark for word in ("COFACTOR(", "_MATRIX(", " AS product0")):
         other, more = _select(choose, relations, preferred, 2, [c.kind for c in columns])
         union = choose.pick(("UNION ALL", "UNION ALL", "UNION ALL", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL"))
         text = Text(f"{text.spark} {union} {other.spark}", f"{text.duck} {union} {other.duck}")
@@ -115,6 +115,7 @@ def _select(
             groups = list({group.text.spark: group for group in groups}.values())
         items = _aggregated_items(choose, expressions, groups, kinds)
         matrices = [cofactor_item(choose, expressions)] if kinds is None and choose.chance(8) else []
+        matrices += [sums_item(choose, expressions)] if kinds is None and choose.chance(4) else []
         if several and kinds is None and choose.chance(40):
             items.append(told(choose, groups))
         head = "SELECT DISTINCT" if choose.chance(6) else "SELECT"

@@ -28,6 +28,11 @@ class KeptView:
         database.execute(f"CREATE MATERIALIZED VIEW {name} AS {select}")
         self._view = database.view(name)
 
+    @property
+    def version(self) -> int:
+        """The last version of the database, which the view has."""
+        return self._database.version
+
     def subscribe(self, callback: Callable[[], object]) -> Subscription:
         """Have ``callback`` called after every version that changes the view."""
         return self._view.subscribe(lambda _: callback())

@@ -13,6 +13,7 @@ from freshviews.engine.database import Database
 from freshviews.learn.frames import matrix_of
 from freshviews.learn.kept_view import LearnError
 from freshviews.learn.moments import Moments, MomentsView, Vector
+from freshviews.learn.polynomial import MOST, expanded, expression, named, terms_of
 
 _DEPENDENT = 1e13
 """Beyond this condition number the digits that are left could not tell dependent features from others."""
@@ -36,6 +37,9 @@ class LinearRegression:
     ``source``, ``features``, ``target``: as in ``MomentsView``. ``name``: of the view that the model keeps. Rows where
     a feature or the target is NULL do not count. Attributes as scikit-learn's; they raise LearnError while there are
     too few rows.
+
+    ``degree``: with 2, the model has a coefficient for each feature and for each product of two features or of one
+    with itself, as after scikit-learn's PolynomialFeatures; ``terms`` names them in the order of ``coef_``.
     """
 
     def __init__(
@@ -47,13 +51,19 @@ class LinearRegression:
         *,
         name: str,
         fit_intercept: bool = True,
+        degree: int = 1,
     ) -> None:
         self.features = tuple(features)
         self.target = target
         self.fit_intercept = fit_intercept
         if not self.features:
             raise LearnError(f"model {name}: it has no feature; name at least one column")
-        self._view = MomentsView(database, source, (*self.features, target), name)
+        if not 1 <= degree <= MOST:
+            raise LearnError(f"model {name}: its degree is {degree}; it must be 1 or {MOST}")
+        self._terms = terms_of(len(self.features), degree)
+        self.terms = tuple(named(self.features, term) for term in self._terms)
+        variables = (*(expression(self.features, term) for term in self._terms), target)
+        self._view = MomentsView(database, source, variables, name)
         self._fit: _Fit | None = None
 
     @property
@@ -62,13 +72,23 @@ class LinearRegression:
         return self._view.name
 
     @property
+    def view(self) -> MomentsView:
+        """The view that the model keeps."""
+        return self._view
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The terms and the target, in the order of ``moments``."""
+        return (*self.terms, self.target)
+
+    @property
     def moments(self) -> Moments:
-        """The moments of the features and the target, which comes last."""
+        """The moments of the terms and the target, which comes last."""
         return self._view.read()
 
     @property
     def coef_(self) -> Vector:
-        """The coefficients, shape (features,)."""
+        """The coefficients, shape (terms,); with degree 1 the terms are the features."""
         return self._solved().coef
 
     @property
@@ -83,7 +103,7 @@ class LinearRegression:
 
     @property
     def standard_errors_(self) -> Vector:
-        """The standard errors of the coefficients, shape (features,); of the intercept see ``intercept_error_``.
+        """The standard errors of the coefficients, shape (terms,); of the intercept see ``intercept_error_``.
 
         Those of ordinary least squares, of which Ridge has none. Raises LearnError where features depend on each other,
         or where there are no more rows than coefficients.
@@ -119,23 +139,24 @@ class LinearRegression:
         return inverse, fit.residual / freedom
 
     def forward_steps(self, most: int | None = None) -> list[tuple[str, float]]:
-        """Features chosen one after the other, at most ``most``: each is the one that, beside those before it, explains
-        most of the target; with it, the r2 of a model of these features. No rows are read again."""
+        """Terms chosen one after the other, at most ``most``: each is the one that, beside those before it, explains
+        most of the target; with it, the r2 of a model of these terms. No rows are read again."""
         moments = self._solved().moments
-        left, chosen = list(range(len(self.features))), list[int]()
+        left, chosen = list(range(len(self.terms))), list[int]()
         found: list[tuple[str, float]] = []
         for _ in range(len(left) if most is None else min(most, len(left))):
-            fits = {place: self._of_features(moments, [*chosen, place]) for place in left}
+            fits = {place: self._of_terms(moments, [*chosen, place]) for place in left}
             best = min(left, key=lambda place: fits[place].residual)
             left.remove(best)
             chosen.append(best)
-            found.append((self.features[best], _explained(fits[best])))
+            found.append((self.terms[best], _explained(fits[best])))
         return found
 
     def predict(self, frame: Any) -> Vector:
         """The target of rows of features, shape (rows,); ``frame`` as in ``matrix_of``."""
         fit = self._solved()
-        found: Vector = matrix_of(frame, self.features, self.name) @ fit.coef + fit.intercept
+        rows = matrix_of(frame, self.features, self.name)
+        found: Vector = expanded(rows, self._terms) @ fit.coef + fit.intercept
         return found
 
     def subscribe(self, on_change: Callable[[LinearRegression], object]) -> Subscription:
@@ -159,11 +180,11 @@ class LinearRegression:
         least = 2 if self.fit_intercept else 1
         if moments.count < least:
             raise LearnError(f"model {self.name}: it has {moments.count} rows and needs {least} or more")
-        return self._of_features(moments, range(len(self.features)))
+        return self._of_terms(moments, range(len(self.terms)))
 
-    def _of_features(self, moments: Moments, chosen: Sequence[int]) -> _Fit:
-        """The solution with features at these places alone."""
-        kept = [*chosen, len(self.features)]
+    def _of_terms(self, moments: Moments, chosen: Sequence[int]) -> _Fit:
+        """The solution with terms at these places alone."""
+        kept = [*chosen, len(self.terms)]
         table = (moments.scatter if self.fit_intercept else moments.products)[np.ix_(kept, kept)]
         mean = moments.mean[kept]
         gram, cross, total = table[:-1, :-1], table[:-1, -1], float(table[-1, -1])
@@ -187,10 +208,11 @@ class Ridge(LinearRegression):
         name: str,
         alpha: float = 1.0,
         fit_intercept: bool = True,
+        degree: int = 1,
     ) -> None:
         if not alpha >= 0.0:
             raise LearnError(f"model {name}: alpha is {alpha}; it must be 0 or more")
-        super().__init__(database, source, features, target, name=name, fit_intercept=fit_intercept)
+        super().__init__(database, source, features, target, name=name, fit_intercept=fit_intercept, degree=degree)
         self.alpha = alpha
 
     def _penalty(self) -> float:

@@ -46,6 +46,16 @@ class PCA:
         return self._view.name
 
     @property
+    def view(self) -> MomentsView:
+        """The view that the model keeps."""
+        return self._view
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The features."""
+        return self.features
+
+    @property
     def mean_(self) -> Vector:
         """The means of the features."""
         return self._solved().moments.mean

@@ -57,7 +57,9 @@ def with_shared_sums(block: Block) -> Block:
         elif degree == 2:
             pairs.setdefault((variables[0], variables[-1]), aggregate.name)
             pairs.setdefault((variables[-1], variables[0]), aggregate.name)
-    left = [v for v in singles if v.is_flag or (v, v) in pairs]
+    # Whether both of two values are known may be counted where neither is counted alone.
+    flags = (v for pair in pairs for v in pair if v.is_flag)
+    left = [v for v in dict.fromkeys((*singles, *flags)) if v.is_flag or (v, v) in pairs]
     renamed: dict[str, str] = {}
     made: list[Aggregate] = []
     taken = {aggregate.name for aggregate in block.query.aggregates}
@@ -70,7 +72,8 @@ def with_shared_sums(block: Block) -> Block:
         placed = tuple(replace(lifts[v], place=i) for i, v in enumerate(chosen))
         made.append(Aggregate(name, "cofactor.integer", placed))
         for i, one in enumerate(chosen):
-            renamed[singles[one]] = part(name, (i,))
+            if one in singles:
+                renamed[singles[one]] = part(name, (i,))
             for j in range(i, len(chosen)):
                 if (one, chosen[j]) in pairs:
                     renamed[pairs[one, chosen[j]]] = part(name, (i, j))

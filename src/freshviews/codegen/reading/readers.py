@@ -33,6 +33,7 @@ from freshviews.codegen.layout import (
 )
 from freshviews.codegen.writer import Module, Writer, tuple_of
 from freshviews.kernel.output import buffer
+from freshviews.kernel.output.results import INTEGER, REALS, SUM
 from freshviews.program.payload import COUNT
 from freshviews.program.program import Program
 from freshviews.program.views import View
@@ -150,19 +151,20 @@ def _kernel_of(view: View, result: Result) -> str:
     first = part_of(result.components[0])[0]
     if result.function in COFACTORS:
         return first
-    integer = result.function in ("count", "sum") and view.component(first).ring != "real"
-    return "@sums" if integer else ""
+    return "@sums" if view.component(first).ring == "real" or result.function in ("count", "sum") else ""
 
 
 def _write_sums(writer: Writer, results: Sequence[Result], view: View, first: int) -> None:
-    """Counts and sums of integers, in one loop over pairs of words: the total and the number of values."""
+    """Counts, sums, and means of doubles, in one loop over words that say what they are."""
     layout = row_layout(view)
     words: list[int] = []
     for result in results:
+        real = view.component(part_of(result.components[0])[0]).ring == "real"
         number = -1 if result.function == "count" else _place(view, layout, result.components[1])
-        words += (_place(view, layout, result.components[0]), number)
-    pairs = f"load(status, {STATUS_SHAPES}) + {8 * writer.module.shape(tuple(words))}"
-    writer.line(f"sum_results(target + {8 * first}, payload, {pairs}, {len(results)})")
+        function = SUM + REALS.index(result.function) if real else INTEGER
+        words += (function, _place(view, layout, result.components[0]), number)
+    functions = f"load(status, {STATUS_SHAPES}) + {8 * writer.module.shape(tuple(words))}"
+    writer.line(f"sum_results(target + {8 * first}, payload, {functions}, {len(results)})")
 
 
 def _write_cofactor(writer: Writer, results: Sequence[Result], view: View, first: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from freshviews.codegen.layout import row_layout, words_of
 from freshviews.codegen.writing.context import Context
+from freshviews.codegen.writing.payloads.doubles import add_reals
 from freshviews.codegen.writing.payloads.elements import add_element
 from freshviews.codegen.writing.payloads.integers import add_integer, integer, zero_test
 from freshviews.program.payload import ZERO
@@ -73,14 +74,13 @@ def _remove(context: Context, view: View, row: str) -> None:
 
 def _write_payload(context: Context, statement: Add, view: View, row: str) -> None:
     offsets = row_layout(view).offsets
-    for name, monomial in zip(statement.components, statement.payload, strict=True):
-        if monomial == ZERO:
-            continue
-        component = view.component(name)
+    given = zip(statement.components, statement.payload, strict=True)
+    additions = [(view.component(name), offsets[name], monomial) for name, monomial in given if monomial != ZERO]
+    for component, offset, monomial in add_reals(context, row, additions):
         if words_of(component) > 1:
-            add_element(context, component.ring, f"{row} + {8 * offsets[name]}", monomial)
+            add_element(context, component.ring, f"{row} + {8 * offset}", monomial)
         else:
-            add_integer(context, row, offsets[name], integer(context, monomial))
+            add_integer(context, row, offset, integer(context, monomial))
 
 
 def _note_large(context: Context, view: View, row: str) -> None:

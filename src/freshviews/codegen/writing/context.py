@@ -51,7 +51,8 @@ class Context:
     view and key of a lookup, the slice and the position in it where the row most likely is. ``memos`` has the memo of
     each Sum that is remembered. ``changing`` are the views that the function itself changes, None where that
     is not known; ``products`` has the variable of each product of values and of rows of other views that is known.
-    ``enough`` is a variable that is not zero once the loops of the innermost Sum may end.
+    ``enough`` is a variable that is not zero once the loops of the innermost Sum may end. ``doubles`` has the variables
+    that are words of memory: an address and a place (``payloads.doubles``).
     """
 
     program: Program
@@ -74,6 +75,7 @@ class Context:
     changing: frozenset[str] | None = None
     products: Mapping[Factors, str] = field(default_factory=dict)
     enough: str = ""
+    doubles: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     # Lines of the function
 
@@ -97,6 +99,9 @@ class Context:
         return self.writer.names.fresh(wish)
 
     def variable(self, name: str) -> str:
+        if name in self.doubles:
+            address, place = self.doubles[name]
+            return f"load({address}, {place})"
         return "m" if name == MULTIPLICITY.name else self.writer.names.of("variable", name)
 
     def table(self, view: str) -> str:

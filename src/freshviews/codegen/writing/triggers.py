@@ -18,6 +18,7 @@ from freshviews.codegen.writer import Module, Writer
 from freshviews.codegen.writing.ahead import write_ahead, write_until
 from freshviews.codegen.writing.appending import appended, entered, touched
 from freshviews.codegen.writing.context import Context
+from freshviews.codegen.writing.payloads.doubles import with_doubles
 from freshviews.codegen.writing.prologue import write_prologue, write_steps
 from freshviews.codegen.writing.rebalancing import write_expecting, write_settling
 from freshviews.codegen.writing.repeated import LONG, changing, size
@@ -111,10 +112,11 @@ def _write_appending(context: Context, trigger: Trigger) -> Context:
 def _write_row(context: Context, trigger: Trigger, raw: dict[str, str]) -> None:
     """The parameters that the body uses, then the body."""
     used = _variables_used(trigger)
-    for parameter in trigger.parameters:
-        if parameter.name in used:
-            code = write_expression(context.writer, parameter.expr, raw.__getitem__)
-            context.line(f"{context.variable(parameter.name)} = {code}")
+    read = [parameter for parameter in trigger.parameters if parameter.name in used]
+    context, others = with_doubles(context, read, raw.__getitem__)
+    for parameter in others:
+        code = write_expression(context.writer, parameter.expr, raw.__getitem__)
+        context.line(f"{context.variable(parameter.name)} = {code}")
     _prefetch_changes(context, trigger)
     context.body(trigger.body)
 

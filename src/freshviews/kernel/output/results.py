@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from freshviews.kernel.memory.mem import f64, jit, load, store
+from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.scalar.checked import scaled_quotient
 from freshviews.kernel.scalar.failure import fail
 from freshviews.kernel.scalar.operations import code
@@ -18,18 +19,6 @@ from freshviews.types.sqltype import NULL
 def sum_result(total: int, nonnull: int) -> int:
     """SUM of integers or decimals: the total, or NULL."""
     return NULL if nonnull == 0 else total
-
-
-@jit
-def sum_results(target: int, payload: int, pairs: int, n: int) -> None:
-    """The totals of ``n`` pairs of words of a payload, each NULL where the other word, the number of values, is 0.
-
-    Counts have -1 in the place of that word.
-    """
-    for i in range(n):
-        number = load(pairs, 2 * i + 1)
-        total = load(payload, load(pairs, 2 * i))
-        store(target, i, NULL if number >= 0 and load(payload, number) == 0 else total)
 
 
 @jit
@@ -67,6 +56,32 @@ def rest_real(address: int, nonnull: int) -> int:
 def avg_real(address: int, nonnull: int) -> int:
     """AVG of doubles, a DOUBLE: the exact sum rounded once, divided by the count; or NULL."""
     return NULL if nonnull == 0 else code(f64(real_value(address)) / float(nonnull))
+
+
+INTEGER = 0
+SUM = 1
+SUM_REST = 2
+AVERAGE = 3
+REALS = ("sum", "sum_rest", "avg")
+"""Results of sums of doubles, from SUM on."""
+
+
+@outside
+def sum_results(target: int, payload: int, functions: int, n: int) -> None:
+    """``n`` counts, sums and means. ``functions``: three words per result, which it is, the word of the payload where
+    its sum begins, and the word that counts the values. A count is an integer with -1 in the place of the latter."""
+    for i in range(n):
+        function = load(functions, 3 * i)
+        place = load(functions, 3 * i + 1)
+        number = load(functions, 3 * i + 2)
+        if function == INTEGER:
+            store(target, i, NULL if number >= 0 and load(payload, number) == 0 else load(payload, place))
+        elif function == SUM:
+            store(target, i, sum_real(payload + 8 * place, load(payload, number)))
+        elif function == SUM_REST:
+            store(target, i, rest_real(payload + 8 * place, load(payload, number)))
+        else:
+            store(target, i, avg_real(payload + 8 * place, load(payload, number)))
 
 
 @jit

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from freshviews.kernel.memory.mem import bits, f64, inlined, jit
+from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.scalar.checked import (
     exact_ratio,
     float_exp,
@@ -245,7 +246,7 @@ _NOISE = 2.0**-98
 """Bound of the error of ``comoment``, as a part of what it subtracts: what is below is zero."""
 
 
-@jit
+@outside
 def comoment(n: int, x: int, x_rest: int, y: int, y_rest: int, p: int, p_rest: int, q: int) -> int:
     if n in (NULL, 0) or NULL in (x, x_rest, y, y_rest, p, p_rest, q):
         return NULL

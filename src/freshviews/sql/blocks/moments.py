@@ -15,10 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from freshviews.expr.nodes import Expr, Literal
+from freshviews.expr.nodes import Call, Expr, Literal
+from freshviews.expr.ops import OPS
 from freshviews.sql.blocks.bound import AggregateCall
 from freshviews.sql.expressions import arithmetic, logic
-from freshviews.sql.expressions.build import VOID, Fault, call, integer, null
+from freshviews.sql.expressions.build import VOID, Fault, call, integer, key, null
 from freshviews.sql.expressions.cast import cast
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
@@ -27,16 +28,19 @@ from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 class _Totals:
     """The totals of two arguments, which may be the same one, over the rows in which neither is NULL.
 
-    ``reference`` returns the reference of an aggregate call.
+    ``x``, ``y``: the arguments in these rows, else NULL. ``given``: the arguments themselves. Their product and their
+    count are the same in all rows, so functions of several pairs share them. ``reference`` returns the reference of an
+    aggregate call.
     """
 
     x: Expr
     y: Expr
+    given: tuple[Expr, ...]
     reference: Callable[[AggregateCall], Expr]
 
     @property
     def count(self) -> Expr:
-        known = {self.x: None, self.y: None}
+        known = dict.fromkeys(self.given)
         return self.reference(AggregateCall("count", tuple(arg for arg in known if arg.nullable), False, BIGINT))
 
     @property
@@ -47,8 +51,9 @@ class _Totals:
         return self.reference(AggregateCall("avg", (arg,), False, DOUBLE))
 
     def comoment(self, a: Expr, b: Expr) -> Expr:
-        product = call("mul_float", (a, b), DOUBLE)
-        rest = self._sum("sum", call("mul_rest", (a, b), DOUBLE))
+        factors = (a, b) if a == b else self.given
+        product = call("mul_float", factors, DOUBLE)
+        rest = self._sum("sum", call("mul_rest", factors, DOUBLE))
         totals = [self._sum(function, arg) for arg in (a, b, product) for function in ("sum", "sum_rest")]
         return call("comoment", (self.count, *totals, rest), DOUBLE)
 
@@ -145,13 +150,16 @@ def moment(name: str, args: Sequence[Expr], reference: Callable[[AggregateCall],
     doubles = [null(DOUBLE) if arg.type == VOID else cast(arithmetic.numeric(name, arg), DOUBLE) for arg in args]
     if count == 1:
         (x,) = doubles
-        return _OF_ONE[name](_Totals(x, x, reference))
+        return _OF_ONE[name](_Totals(x, x, (x,), reference))
     y, x = (_known_with(arg, other) for arg, other in (doubles, doubles[::-1]))
-    return _OF_TWO[name](_Totals(x, y, reference))
+    given = tuple(sorted(doubles, key=lambda arg: str(key(arg))))
+    return _OF_TWO[name](_Totals(x, y, given, reference))
 
 
 def _known_with(arg: Expr, other: Expr) -> Expr:
     """The argument; NULL in rows where the other one is."""
     if not other.nullable:
         return arg
+    while isinstance(other, Call) and len(other.args) == 1 and OPS[other.op].null == "strict":
+        (other,) = other.args
     return logic.choose([(call("is_not_null", (other,), BOOLEAN), arg)], null(DOUBLE))

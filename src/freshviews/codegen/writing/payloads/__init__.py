@@ -1,3 +1,3 @@
 """Payloads in generated code: ``integers`` is inlined arithmetic, ``elements`` calls the kernels of the other rings."""
 
-__all__ = ["elements", "integers"]
+__all__ = ["doubles", "elements", "integers"]

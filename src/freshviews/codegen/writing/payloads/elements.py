@@ -6,14 +6,15 @@ product to an element: what a ring brings is an entry of ``_ADDITIONS`` (see doc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from freshviews.codegen.layout import STATUS_SHAPES, row_layout, words_of
 from freshviews.codegen.writing.context import Context
+from freshviews.codegen.writing.payloads.doubles import add_reals
 from freshviews.codegen.writing.payloads.integers import integer, product, ring_of
 from freshviews.kernel.rings import cofactor
-from freshviews.program.payload import ZERO, ComponentOf, Monomial, Value
+from freshviews.program.payload import ZERO, Component, ComponentOf, Monomial, Value
 from freshviews.program.statements import Emit, Into, Sum
 from freshviews.ring import CofactorRing, RealRing, Ring, named
 
@@ -128,15 +129,32 @@ def write_into(context: Context, statement: Into) -> None:
 def write_emitted(context: Context, statement: Emit, target: str, first: int) -> None:
     """Write the payload of an Emit to the words of ``target``, from word ``first`` on."""
     place = first
+    additions = []
     for component, monomial in zip(context.program.result.emitted, statement.payload, strict=True):
         words = words_of(component)
         if words == 1:
             context.line(f"store({target}, {place}, {integer(context, monomial)})")
         else:
-            context.line(f"clear_words({target} + {8 * place}, {words})")
-            if monomial != ZERO:
-                add_element(context, component.ring, f"{target} + {8 * place}", monomial)
+            additions.append((component, place, monomial))
         place += words
+    if additions:
+        _write_cleared(context, target, additions)
+    for component, at, monomial in add_reals(context, target, additions):
+        if monomial != ZERO:
+            add_element(context, component.ring, f"{target} + {8 * at}", monomial)
+
+
+def _write_cleared(context: Context, target: str, elements: Sequence[tuple[Component, int, Monomial]]) -> None:
+    """Set the words of elements to zero, those that lie one after the other at once."""
+    runs: list[tuple[int, int]] = []
+    for component, at, _ in elements:
+        if runs and sum(runs[-1]) == at:
+            at, words = runs.pop()
+            runs.append((at, words + words_of(component)))
+        else:
+            runs.append((at, words_of(component)))
+    for at, words in runs:
+        context.line(f"clear_words({target} + {8 * at}, {words})")
 
 
 def write_emit(context: Context, statement: Emit) -> None:

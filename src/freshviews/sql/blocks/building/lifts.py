@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from freshviews.expr.nodes import Call, Expr, Literal
-from freshviews.expr.ops import OPS
+from freshviews.expr.ops import OPS, may_fail
 from freshviews.query.query import Lift
 from freshviews.sql.blocks.building.join import localised
 from freshviews.sql.blocks.building.variables import Variables, at_leaf
@@ -75,7 +75,12 @@ def of_count(args: Sequence[Expr], variables: Variables) -> list[Lifts]:
     terms: list[list[Expr]] = [[]]
     for arg in args:
         terms = [[*one, *other] for one in terms for other in _presence(arg)]
-    return [_placed(list({key(f): f for f in term}.values()), variables) for term in terms]
+    return [_placed(_in_order({key(f): f for f in term}), variables) for term in terms]
+
+
+def _in_order(factors: dict[tuple[object, ...], Expr]) -> list[Expr]:
+    """Factors by key: COUNT(x, y) and COUNT(y, x) are one sum."""
+    return [factors[one] for one in sorted(factors, key=str)]
 
 
 def of_one_count(arg: Expr, variables: Variables) -> Lifts:
@@ -158,8 +163,9 @@ def _presence(expr: Expr) -> list[list[Expr]]:
         return terms
     if isinstance(expr, Call) and expr.op == "case" and len(expr.args) == 3:
         test, then, otherwise = expr.args
-        if _is_null(otherwise) and not then.nullable and not is_guarded(test):
-            return [_taken(test)]
+        # What cannot fail may be asked whether it is NULL where the test is not TRUE, too.
+        if _is_null(otherwise) and not (then.nullable and may_fail(then)) and not is_guarded(test):
+            return [[*_taken(test), *term] for term in _presence(then)]
         if len(aliases_in(expr)) > 1 and not any(map(is_guarded, expr.args)):
             taken = [[*_taken(test), *term] for term in _presence(then) if not _is_null(then)]
             left = [[_not_taken(test), *term] for term in _presence(otherwise) if not _is_null(otherwise)]

@@ -1,0 +1,53 @@
+"""Many exact sums of doubles at once: the values of a row, and additions to a payload, each in one loop over a table.
+
+A table is words of a shape that generated code fills: per value its kind and the positions of codes, per addition
+the word of the sum and the place of what is added. So a view of hundreds of sums compiles as fast as one of a few.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.memory.mem import load, store
+from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.scalar.operations import mul_float, mul_rest
+from freshviews.kernel.scalar.real import real_add_double, real_add_scaled
+from freshviews.types.sqltype import NULL
+
+VALUE = 0
+PRODUCT = 1
+REST = 2  # what the exact product is more than the nearest double
+VALUE_WORDS = 4
+ADDITION_WORDS = 2
+
+
+@outside
+def values_of_doubles(target: int, codes: int, table: int, n: int) -> None:
+    """Write ``n`` values, each a code, the product of two codes or its rest; 0 where that is NULL, or another code.
+
+    ``table``: per value its kind and the positions of the two codes and of the other one.
+    """
+    for i in range(n):
+        kind = load(table, VALUE_WORDS * i)
+        value = load(codes, load(table, VALUE_WORDS * i + 1))
+        other = load(codes, load(table, VALUE_WORDS * i + 2))
+        if kind == PRODUCT:
+            value = mul_float(value, other)
+        elif kind == REST:
+            value = mul_rest(value, other)
+        other = load(codes, load(table, VALUE_WORDS * i + 3))
+        store(target, i, 0 if value == NULL or other == NULL else value)
+
+
+@outside
+def reals_add_doubles(target: int, values: int, table: int, n: int, k: int) -> None:
+    """Add ``k`` times ``n`` doubles to sums of a payload."""
+    for i in range(n):
+        at = target + 8 * load(table, ADDITION_WORDS * i)
+        real_add_double(at, load(values, load(table, ADDITION_WORDS * i + 1)), k)
+
+
+@outside
+def reals_add_scaled(target: int, source: int, table: int, n: int, k: int) -> None:
+    """Add ``k`` times ``n`` sums of a row to sums of a payload."""
+    for i in range(n):
+        at = target + 8 * load(table, ADDITION_WORDS * i)
+        real_add_scaled(at, source + 8 * load(table, ADDITION_WORDS * i + 1), k)

@@ -1,0 +1,102 @@
+"""How far the variables of a model have drifted: its moments at a version against those at an earlier one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from freshviews.learn.kept_view import LearnError
+from freshviews.learn.linear import LinearRegression
+from freshviews.learn.moments import Moments, MomentsView, Vector
+from freshviews.learn.principal import PCA
+
+_SINGULAR = 1e13
+"""Beyond this condition number of correlations, the density of a normal distribution has no digit that is right."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What has changed of m variables between two versions, in units of their standard deviations at the first one.
+
+    ``versions``, ``counts``: the versions, and how many rows there were. With mean u, covariance C (of a sample) and
+    standard deviations s = sqrt(diag C) at the first version, and u', C' at the second one:
+
+    ``mean``: (u' - u) / s, shape (m,). ``covariance``: (C' - C)[i, j] / (s[i] s[j]), shape (m, m). An entry is 0 where
+    nothing has changed, and infinite where something has of a variable that was constant.
+
+    ``divergence``: the Kullback-Leibler divergence of the normal distribution with the later moments from the one with
+    the earlier moments, in nats: (tr(C^-1 C') + (u' - u)' C^-1 (u' - u) - m + ln det C - ln det C') / 2. It is 0 where
+    no moment has changed, and the same for variables in other units. NaN where, at one of the versions, a variable is
+    constant or follows from the others.
+    """
+
+    variables: tuple[str, ...]
+    versions: tuple[int, int]
+    counts: tuple[int, int]
+    mean: Vector
+    covariance: Vector
+    divergence: float
+
+    def ranked(self) -> list[tuple[str, float]]:
+        """The variables with the magnitude of their greatest change, of the mean or of a covariance with another or
+        with itself; the greatest first."""
+        greatest = np.maximum(np.abs(self.mean), np.abs(self.covariance).max(axis=1))
+        return sorted(zip(self.variables, greatest.tolist(), strict=True), key=lambda one: -one[1])
+
+
+class Baseline:
+    """The moments of a model at the version when the baseline is taken, for ``drift`` to compare later ones with.
+
+    ``model``: a regression, whose target is the last variable, a PCA, or a ``MomentsView``. Nothing is stored but m
+    means and m * m covariances. Raises LearnError where there are fewer than 2 rows.
+    """
+
+    def __init__(self, model: LinearRegression | PCA | MomentsView) -> None:
+        self._view = model if isinstance(model, MomentsView) else model.view
+        self.variables = model.variables
+        self.version = self._view.version
+        self.moments = self._read()
+
+    def drift(self) -> Drift:
+        """The drift from the baseline to the last version. Raises LearnError where there are fewer than 2 rows."""
+        now = self._read()
+        first, last = (moments.scatter / (moments.count - 1) for moments in (self.moments, now))
+        deviation = np.sqrt(np.diag(first))
+        return Drift(
+            self.variables,
+            (self.version, self._view.version),
+            (self.moments.count, now.count),
+            _in_units(now.mean - self.moments.mean, deviation),
+            _in_units(last - first, np.outer(deviation, deviation)),
+            _divergence(now.mean - self.moments.mean, first, last),
+        )
+
+    def _read(self) -> Moments:
+        moments = self._view.read()
+        if moments.count < 2:
+            raise LearnError(f"view {self._view.name}: it has {moments.count} rows; drift needs 2 or more")
+        return moments
+
+
+def _in_units(change: Vector, unit: Vector) -> Vector:
+    """A change over its units; 0 where there is no change, infinite where there is one of what was constant."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(change == 0.0, 0.0, change / unit)
+
+
+def _divergence(shift: Vector, first: Vector, last: Vector) -> float:
+    deviation = np.sqrt(np.diag(first))
+    for covariance in (first, last):
+        own = np.sqrt(np.diag(covariance))
+        if not ((own > 0.0).all() and np.linalg.cond(covariance / np.outer(own, own)) < _SINGULAR):
+            return float("nan")
+    scaled, after, moved = (
+        first / np.outer(deviation, deviation),
+        last / np.outer(deviation, deviation),
+        shift / deviation,
+    )
+    spread = np.trace(np.linalg.solve(scaled, after)) - len(shift)
+    logs = np.linalg.slogdet(scaled)[1] - np.linalg.slogdet(after)[1]
+    # Rounding can make that of equal moments negative.
+    return max(float(spread + moved @ np.linalg.solve(scaled, moved) + logs) / 2.0, 0.0)

@@ -1,0 +1,40 @@
+"""Features of degree 2: the features and the products of each two of them, a feature with itself included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from freshviews.learn.moments import Vector
+
+MOST = 2
+"""The greatest degree. The sums of products that a model keeps are of twice its degree."""
+
+Term = tuple[int, ...]
+"""The positions of the features that are multiplied."""
+
+
+def terms_of(count: int, degree: int) -> list[Term]:
+    """The terms over ``count`` features up to a degree, in the order of scikit-learn's PolynomialFeatures: for x and y,
+    these are x, y, x * x, x * y, y * y."""
+    return [term for n in range(1, degree + 1) for term in combinations_with_replacement(range(count), n)]
+
+
+def named(features: Sequence[str], term: Term) -> str:
+    """What a term is called: a feature, or a product."""
+    return " * ".join(features[i] for i in term)
+
+
+def expression(features: Sequence[str], term: Term) -> str:
+    """A term in SQL. Products are of doubles: that of two INT columns need not fit an INT."""
+    if len(term) == 1:
+        return features[term[0]]
+    return " * ".join(f"CAST({features[i]} AS DOUBLE)" for i in term)
+
+
+def expanded(rows: Vector, terms: Sequence[Term]) -> Vector:
+    """Rows of features, shape (rows, features), as rows of terms, shape (rows, terms)."""
+    found: Vector = np.column_stack([rows[:, list(term)].prod(axis=1) for term in terms])
+    return found
