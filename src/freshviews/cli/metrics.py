@@ -9,13 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from threading import Lock
 
 from prometheus_client import Metric, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+from freshviews.cli.serving.server import SECONDS, Answer, Busy, Request, plain_answer
 from freshviews.spark.reading.contents import Status
 
+PAGE = "/metrics"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 FRESH_SECONDS = 1.0
@@ -207,10 +210,6 @@ class _Collector:
         return self.found
 
 
-class Busy(Exception):
-    """Another request has been reading the numbers for too long."""
-
-
 class Texts:
     """The text of the metrics, read by one thread at a time and served again for a while."""
 
@@ -233,3 +232,20 @@ class Texts:
             return self._text
         finally:
             self._reading.release()
+
+
+def metrics_page(text: Callable[[float], bytes]) -> Callable[[Request], Answer]:
+    """What answers requests for /metrics. ``text`` is given the seconds for which it may wait before it raises Busy."""
+
+    def answer(request: Request) -> Answer:
+        if request.target.partition("?")[0] != PAGE:
+            return plain_answer(HTTPStatus.NOT_FOUND, f"there is only {PAGE}")
+        try:
+            return Answer(HTTPStatus.OK, CONTENT_TYPE, text(SECONDS))
+        except Busy:
+            return plain_answer(HTTPStatus.SERVICE_UNAVAILABLE, "the numbers are being read")
+        except Exception as error:
+            message = f"the numbers cannot be read: {type(error).__name__}"
+            return plain_answer(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+
+    return answer
