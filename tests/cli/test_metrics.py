@@ -42,8 +42,10 @@ STATUS = Status(
     filling=("new",),
     starts=4,
     sinks={"v": {"backlog": 1, "failures": 2}},
+    cells={"0": 4000, "merge": 608},
 )
-NUMBERS = Numbers("1.2.3", 1e9, dict.fromkeys(PHASES, 0.5), {"v": "parquet"}, STATUS)
+DISK = {"notes": {"objects": 1, "bytes": 9}}
+NUMBERS = Numbers("1.2.3", 1e9, dict.fromkeys(PHASES, 0.5), {"v": "parquet"}, STATUS, DISK)
 
 
 def samples(text: bytes) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -71,6 +73,8 @@ def test_every_number_of_a_status_is_a_sample() -> None:
         ("freshviews_rows_in_total", (("table", 'a"b\n\\'),)): 1,
         ("freshviews_bad_rows_total", (("table", "orders"),)): 2,
         ("freshviews_table_bytes", (("table", "orders"),)): 4096,
+        ("freshviews_cell_bytes", (("cell", "merge"),)): 608,
+        ("freshviews_stored_bytes", (("part", "notes"),)): 9,
         ("freshviews_changes_out_total", (("view", "v"),)): 30,
         ("freshviews_view_rows", (("view", "v"),)): 9,
         ("freshviews_view_bytes", (("view", "v"),)): 512,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from threading import Lock
 
@@ -36,7 +36,8 @@ class Numbers:
     """What the metrics are computed from.
 
     ``release``: of freshviews. ``started``: when the run began, in seconds since 1970. ``phases``: seconds by phase.
-    ``sinks``: the format of each view's sink, by view. ``status``: None while it cannot be read.
+    ``sinks``: the format of each view's sink, by view. ``status``: None while it cannot be read. ``disk``: what the
+    checkpoint takes, by part, where a folder has it.
     """
 
     release: str
@@ -44,6 +45,7 @@ class Numbers:
     phases: Mapping[str, float]
     sinks: Mapping[str, str]
     status: Status | None
+    disk: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,16 @@ METRICS = (
         "freshviews_table_bytes", "gauge", "bytes", ("table",),
         "Memory that the stored rows of a table take, over all cells.",
         of_status=lambda n, s: _each(s.tables, "bytes"),
+    ),
+    Described(
+        "freshviews_cell_bytes", "gauge", "bytes", ("cell",),
+        "Memory that the tables and views of a cell take; the merge is a cell of its own.",
+        of_status=lambda n, s: [((cell,), size) for cell, size in s.cells.items()],
+    ),
+    Described(
+        "freshviews_stored_bytes", "gauge", "bytes", ("part",),
+        "Bytes of a part of the checkpoint in its store; absent for a store that is no folder.",
+        of_status=lambda n, s: _each(n.disk, "bytes"),
     ),
     Described(
         "freshviews_changes_out_total", "counter", "rows", ("view",),

@@ -24,6 +24,7 @@ from freshviews.spark.definition import Definition, catalog_of, declared_rows
 from freshviews.spark.java import java_process
 from freshviews.spark.phases import Phases
 from freshviews.spark.reading.contents import status
+from freshviews.spark.reading.disk import on_disk
 from freshviews.spark.settings import need_spark, packages_with, settings_of
 from freshviews.spark.state.checkpoint import check_store
 from freshviews.spark.state.manifest import Manifests
@@ -151,9 +152,11 @@ def _metrics(definition: Definition, store: Store, phases: Phases, host: str, po
     def numbers() -> Numbers:
         try:
             found = status(store, definition)
+            # Elsewhere a list is a request per thousand objects, for every scrape.
+            disk = on_disk(store) if store.is_local else {}
         except (FreshviewsError, OSError):
-            found = None
-        return Numbers(release, started, phases.seconds, sinks, found)
+            found, disk = None, {}
+        return Numbers(release, started, phases.seconds, sinks, found, disk)
 
     server = HttpServer(host, port, metrics_page(Texts(numbers).text), option="metrics-")
     server.start()

@@ -19,9 +19,9 @@ from freshviews.engine.codes.string_codes import StringCodes
 from freshviews.engine.codes.text_columns import TextResults
 from freshviews.kernel.codes import ingest, text_columns
 from freshviews.kernel.codes.string_slots import UNKNOWN
-from freshviews.types import BIGINT, NULL
+from freshviews.types import NULL
 from freshviews.types.calendar import MICROS_PER_DAY
-from freshviews.types.columns import characters_over, decode_array
+from freshviews.types.columns import characters_over
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import SqlType
 
@@ -117,8 +117,7 @@ class ArrowPlan:
                 column = batch.column(place)
                 if pa.types.is_string_view(column.type):  # of which Arrow takes no rows
                     column = column.cast(pa.large_string())
-                # Not pa.array, which imports pandas where that is installed: a third of a second.
-                texts = column.take(decode_array(BIGINT, new, nullable=False)).to_pylist()
+                texts = column.take(pa.array(new)).to_pylist()
                 if results is None:
                     found[row, new] = dictionary.encode_valid(texts)
                 else:

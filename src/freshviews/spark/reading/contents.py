@@ -57,6 +57,8 @@ class Status:
     ``failures``, how often it refused one."""
     refused: dict[str, str] = field(default_factory=dict)
     """Per view whose sink refused the last version and does not have it yet: what it said."""
+    cells: dict[str, int] = field(default_factory=dict)
+    """Per cell, and for the merge, the bytes that its tables and views take."""
 
 
 def latest(store: Store) -> Manifest:
@@ -164,6 +166,7 @@ def status(store: Store, definition: Definition | None = None) -> Status:
         runs.starts,
         _sinks(manifest, delivered, definition, runs),
         runs.refused,
+        {cell: sum(held.values()) for cell, held in manifest.sizes.items()},
     )
 
 
