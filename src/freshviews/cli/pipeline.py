@@ -83,14 +83,15 @@ def run_script(
         try:
             spark = start_session(master, settings, quiet=True)
             stopping.install()
-            if stopping.asked:
-                return 0
             pipeline = Pipeline.of(spark, definition, store.address, cells=cells)
             query = pipeline.start(once=once, listener=progress.version, phases=phases)
+            stopping.finishes = True
             if query.filling:
                 names = ", ".join(query.filling)
                 print(f"{names}: backfill from the stored rows is running, the stream continues", file=sys.stderr)
             return _wait(query, progress, stopping, resume)
+        except KeyboardInterrupt:  # of Spark's own handler, in the moment before ours is there again
+            stopping.end()
         except Exception as error:
             gone = _java_is_gone(0.5)
             refused = isinstance(error, SPARK_ERRORS)

