@@ -11,7 +11,6 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -23,8 +22,6 @@ from prometheus_client.parser import text_string_to_metric_families
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
 from freshviews.cli.metrics import METRICS
-from freshviews.cli.serving.server import Request
-from freshviews.cli.serving.site import Site
 from freshviews.spark import Pipeline
 from freshviews.spark.io.sinks import SinkError
 from freshviews.spark.phases import PHASES, Phases
@@ -149,18 +146,10 @@ def test_a_port_in_use_is_one_error_before_spark_starts(tmp_path: Path) -> None:
     ), done.stderr
 
 
-def served_rows(site: Site, view: str) -> tuple[int, Counter[tuple[Any, ...]]]:
-    """The version and the rows of a view, as ``freshviews serve`` answers them."""
-    answer = site.answer(Request(f"/view/{view}?format=json", ("localhost",)))
-    found = json.loads(answer.body)
-    return found["version"], Counter(tuple(row.values()) for row in found["rows"])
-
-
 def test_rows_of_views_and_refusals_of_sinks_are_counted_over_runs(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     definition = read_script(SCRIPT, tmp_path)
     root = tmp_path / "ckpt"
-    site = Site("shop.sql", store_of(root), lambda: definition)
     for number in (1, 2):
         shop.write()
         phases = Phases()
@@ -169,9 +158,6 @@ def test_rows_of_views_and_refusals_of_sinks_are_counted_over_runs(spark: Any, t
         assert set(phases.seconds) == set(PHASES)
         found = status(store_of(root), definition)
         assert found.starts == number
-        # Served by cells that stay loaded, of both stages, from the first version on.
-        assert served_rows(site, "by_part") == (number + 1, Counter(shop.by_part()))
-        assert served_rows(site, "all_of_it")[0] == number + 1
         for view in ("by_part", "all_of_it"):
             assert found.views[view]["rows"] == contents(store_of(root), latest(store_of(root)), view).num_rows, view
         made = latest(store_of(root)).seconds
