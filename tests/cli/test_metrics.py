@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from freshviews.cli import metrics_server, pipeline
-from freshviews.cli.metrics import METRICS, Busy, Numbers, Texts, text_of
-from freshviews.cli.metrics_server import MetricsError, MetricsServer
+from freshviews.cli import pipeline
+from freshviews.cli.metrics import METRICS, PAGE, Numbers, Texts, metrics_page, text_of
 from freshviews.cli.script import ReadError
+from freshviews.cli.serving import server as http_server
+from freshviews.cli.serving.server import Busy, HttpServer, ServerError
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.phases import PHASES, Phases
 from freshviews.spark.reading.contents import Status, status
@@ -41,8 +42,10 @@ STATUS = Status(
     filling=("new",),
     starts=4,
     sinks={"v": {"backlog": 1, "failures": 2}},
+    cells={"0": 4000, "merge": 608},
 )
-NUMBERS = Numbers("1.2.3", 1e9, dict.fromkeys(PHASES, 0.5), {"v": "parquet"}, STATUS)
+DISK = {"notes": {"objects": 1, "bytes": 9}}
+NUMBERS = Numbers("1.2.3", 1e9, dict.fromkeys(PHASES, 0.5), {"v": "parquet"}, STATUS, DISK)
 
 
 def samples(text: bytes) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -70,6 +73,8 @@ def test_every_number_of_a_status_is_a_sample() -> None:
         ("freshviews_rows_in_total", (("table", 'a"b\n\\'),)): 1,
         ("freshviews_bad_rows_total", (("table", "orders"),)): 2,
         ("freshviews_table_bytes", (("table", "orders"),)): 4096,
+        ("freshviews_cell_bytes", (("cell", "merge"),)): 608,
+        ("freshviews_stored_bytes", (("part", "notes"),)): 9,
         ("freshviews_changes_out_total", (("view", "v"),)): 30,
         ("freshviews_view_rows", (("view", "v"),)): 9,
         ("freshviews_view_bytes", (("view", "v"),)): 512,
@@ -192,24 +197,24 @@ def test_one_thread_reads_and_others_wait_so_long_as_they_say() -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[MetricsServer]:
-    made = MetricsServer("127.0.0.1", 0, lambda patience: b"page\n")
+def server() -> Iterator[HttpServer]:
+    made = HttpServer("127.0.0.1", 0, metrics_page(lambda patience: b"page\n"), option="metrics-")
     made.start()
     yield made
     made.close()
 
 
-def port_of(server: MetricsServer) -> int:
-    return int(server.address.split(":")[2].split("/")[0])
+def port_of(server: HttpServer) -> int:
+    return int(server.address.split(":")[2])
 
 
-def fetch(server: MetricsServer) -> bytes:
-    with urllib.request.urlopen(server.address, timeout=30) as answer:
+def fetch(server: HttpServer) -> bytes:
+    with urllib.request.urlopen(server.address + PAGE, timeout=30) as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
         return bytes(answer.read())
 
 
-def answer_to(server: MetricsServer, request: bytes) -> bytes:
+def answer_to(server: HttpServer, request: bytes) -> bytes:
     """All bytes of the answer; none if the connection was cut."""
     with socket.create_connection(("127.0.0.1", port_of(server)), timeout=30) as client:
         found = b""
@@ -237,7 +242,7 @@ def answer_to(server: MetricsServer, request: bytes) -> bytes:
         (b"<script> /x HTTP/1.1\r\n\r\n", b"501"),
     ],
 )
-def test_get_metrics_is_answered_and_nothing_else(server: MetricsServer, request_text: bytes, code: bytes) -> None:
+def test_get_metrics_is_answered_and_nothing_else(server: HttpServer, request_text: bytes, code: bytes) -> None:
     found = answer_to(server, request_text)
     first = found.split(b"\r\n")[0]
     assert code in first or code in found[:200], found
@@ -258,24 +263,24 @@ def test_get_metrics_is_answered_and_nothing_else(server: MetricsServer, request
     ids=["line", "header", "headers", "many headers", "bytes", "nothing"],
 )
 def test_a_hostile_request_gets_no_page_and_the_next_one_does(
-    server: MetricsServer, monkeypatch: pytest.MonkeyPatch, hostile: bytes
+    server: HttpServer, monkeypatch: pytest.MonkeyPatch, hostile: bytes
 ) -> None:
-    monkeypatch.setattr(metrics_server, "SECONDS", 0.5)
+    monkeypatch.setattr(http_server, "SECONDS", 0.5)
     assert b"page" not in answer_to(server, hostile)
     assert fetch(server) == b"page\n"
 
 
 def test_many_connections_that_wait_shut_nobody_out_and_are_cut(
-    server: MetricsServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    server: HttpServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(metrics_server, "SECONDS", 1.0)
+    monkeypatch.setattr(http_server, "SECONDS", 1.0)
     before = threading.active_count()
     clients = []
     for i in range(300):
         clients.append(socket.create_connection(("127.0.0.1", port_of(server)), timeout=30))
         clients[-1].sendall(b"GET /met"[: i % 8])
     assert fetch(server) == b"page\n"
-    assert threading.active_count() <= before + 2 * metrics_server.MOST + 1
+    assert threading.active_count() <= before + 2 * http_server.MOST + 1
     for client in clients:
         with client, suppress(ConnectionError):
             assert b"page" not in client.recv(65536)
@@ -287,8 +292,8 @@ def test_many_connections_that_wait_shut_nobody_out_and_are_cut(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_client_that_sends_byte_after_byte_is_cut(server: MetricsServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics_server, "SECONDS", 0.5)
+def test_a_client_that_sends_byte_after_byte_is_cut(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "SECONDS", 0.5)
     with socket.create_connection(("127.0.0.1", port_of(server)), timeout=30) as client:
         end = time.monotonic() + 30
         with pytest.raises(ConnectionError):
@@ -303,30 +308,30 @@ def test_an_error_while_numbers_are_read_is_an_answer() -> None:
     def text(patience: float) -> bytes:
         raise errors.pop(0)
 
-    with closing(MetricsServer("127.0.0.1", 0, text)) as server:
+    with closing(HttpServer("127.0.0.1", 0, metrics_page(text))) as server:
         server.start()
         for code in (503, 500):
             with pytest.raises(urllib.error.HTTPError) as found:
-                urllib.request.urlopen(server.address, timeout=30)
+                urllib.request.urlopen(server.address + PAGE, timeout=30)
             assert found.value.code == code and b"secret" not in found.value.read()
 
 
-def test_a_port_in_use_names_the_port_and_the_remedy_and_is_free_after_the_end(server: MetricsServer) -> None:
+def test_a_port_in_use_names_the_port_and_the_remedy_and_is_free_after_the_end(server: HttpServer) -> None:
     port = port_of(server)
-    with pytest.raises(MetricsError, match=rf"--metrics-port {port}: 127\.0\.0\.1:{port} .*in use; name another port"):
-        MetricsServer("127.0.0.1", port, lambda patience: b"")
+    with pytest.raises(ServerError, match=rf"--metrics-port {port}: 127\.0\.0\.1:{port} .*in use; name another port"):
+        HttpServer("127.0.0.1", port, metrics_page(lambda patience: b""), option="metrics-")
     fetch(server)
     server.close()
     server.close()
     with pytest.raises((urllib.error.URLError, ConnectionError)):
         fetch(server)
-    MetricsServer("127.0.0.1", port, lambda patience: b"").close()
+    HttpServer("127.0.0.1", port, metrics_page(lambda patience: b""), option="metrics-").close()
 
 
 @pytest.mark.parametrize("host", ["", "no.such.host.invalid", "203.0.113.7", "a" * 300, "a..b"])
 def test_an_address_that_is_not_here_is_refused(host: str) -> None:
-    with pytest.raises(MetricsError, match=r"--metrics-host .*; name one, such as 127\.0\.0\.1"):
-        MetricsServer(host, 0, lambda patience: b"")
+    with pytest.raises(ServerError, match=r"--metrics-host .*; name one, such as 127\.0\.0\.1"):
+        HttpServer(host, 0, metrics_page(lambda patience: b""), option="metrics-")
 
 
 def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 from freshviews.cli.metrics import METRICS
 from freshviews.spark.phases import PHASES
 
+DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana.json"
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 
@@ -33,3 +35,32 @@ def test_every_phase_is_listed() -> None:
 def test_queries_name_metrics_that_exist() -> None:
     named = set(re.findall(r"freshviews_[a-z_]+", PAGE.read_text()))
     assert named == {metric.name for metric in METRICS}
+
+
+def test_the_dashboard_shows_every_metric_and_no_other() -> None:
+    found = json.loads(DASHBOARD.read_text())
+    shown = [target["expr"] for panel in found["panels"] for target in panel["targets"]]
+    shown += [one["expr"] for one in found["annotations"]["list"]]
+    shown += [one["query"]["query"] for one in found["templating"]["list"] if one["type"] == "query"]
+    named = set(re.findall(r"freshviews_[a-z_]+", " ".join(shown)))
+    assert named == {metric.name for metric in METRICS}
+
+
+def test_the_dashboard_groups_by_labels_that_its_metrics_have() -> None:
+    labels = {metric.name: {*metric.labels, "instance", "job"} for metric in METRICS}
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        for target in panel["targets"]:
+            (name, *others) = re.findall(r"freshviews_[a-z_]+", target["expr"]) or ["up"]
+            used = set(re.findall(r"{{([a-z]+)}}", target["legendFormat"]))
+            used |= set(re.findall(r"by \(([a-z]+)\)", target["expr"]))
+            assert used <= labels.get(name, {"instance", "job"}), (panel["title"], others)
+
+
+def test_the_panels_of_the_dashboard_have_their_own_places() -> None:
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    taken: set[tuple[int, int]] = set()
+    for at in (panel["gridPos"] for panel in panels):
+        own = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert at["x"] + at["w"] <= 24 and not own & taken, at
+        taken |= own

@@ -26,7 +26,7 @@ from freshviews.errors import SqlError
 from freshviews.spark.reading.contents import latest
 from freshviews.spark.reading.select import select as evaluated
 from freshviews.spark.state.stores.addresses import store_of
-from tests.spark.faults import Fault, descendants, environment, gone, kill
+from tests.spark.faults import Fault, command_of, descendants, environment, gone, kill
 from tests.spark.shop import Shop, delivered
 from tests.spark.test_java import fake
 
@@ -180,7 +180,31 @@ def test_a_log_line_per_version_and_sigterm_is_as_ctrl_c(tmp_path: Path) -> None
         r"version 2: 80 rows in \d+\.\d\d s, [\d,]+ rows/s, lag [\d.]+ (s|min); changes: by_part \d, all_of_it 2\n"
     )
     assert re.fullmatch(shape, lines[1]), lines
-    assert "stopped at version 2; resume with: freshviews run shop.sql" in error
+    stopped = r"stopped at version 2; resume with: freshviews run shop\.sql --master local\[2\]"
+    # Nothing else: Java's greetings are not shown.
+    assert re.fullmatch(rf"\nfinishing the current version; press again to stop at once\n{stopped}\n", error), error
+
+
+def test_a_signal_before_the_stream_runs_ends_it_at_once(tmp_path: Path) -> None:
+    Shop(tmp_path).write()
+    command = [*COMMAND, "run", "shop.sql", "--master", "local[2]"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            end = time.monotonic() + SECONDS
+            while not (below := descendants(process.pid)) or not any("java" in command_of(one) for one in below):
+                assert time.monotonic() < end and process.poll() is None
+                time.sleep(0.05)
+            sent = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SECONDS) == 0 and time.monotonic() - sent < 10
+            assert process.stderr is not None
+            resume = "resume with: freshviews run shop.sql --master local[2]"
+            assert process.stderr.read() == f"\nstopped at once at version 0; {resume}\n"
+            assert not gone(below)
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize(("sql", "word"), [("DROP TABLE v", "DROP"), ("", "an empty text"), ("-- a\n(use x", "USE")])
@@ -285,6 +309,10 @@ def test_what_is_wrong_around_it_is_said_in_a_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert re.search(r"Spark does not start with the master lokal\[2\]: .*", done.stderr), done.stderr
     assert "Traceback" not in done.stderr
+    done = run(tmp_path, "run", "shop.sql", "--once", "--conf", "spark.driver.memory=1k")
+    assert done.returncode == 1 and done.stdout == ""
+    said = "Error occurred during initialization of VM / Too small maximum heap"
+    assert done.stderr.startswith(f"Spark does not start: Java ended, and said: {said}"), done.stderr
     home = fake(tmp_path / "java8", "1.8.0_412")
     done = run(tmp_path, "run", "shop.sql", "--once", JAVA_HOME=str(home))
     assert done.returncode == 1

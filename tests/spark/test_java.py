@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -55,3 +58,23 @@ def test_the_stand_in_leaves_out_the_flag_and_nothing_else(tmp_path: Path) -> No
     folder = stand_in(fake(tmp_path / "a place", "21"), tmp_path / "stand in")
     command = [folder / "bin" / "java", "-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", "x"]
     assert subprocess.run(command, capture_output=True, text=True).stdout == "-cp a b Main x\n"
+
+
+def test_where_java_has_ended_the_server_of_accumulators_prints_no_traceback(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    accumulators = pytest.importorskip("pyspark.accumulators")
+    from freshviews.spark.session import _silence_the_end
+
+    for quiet in (False, True):
+        server = accumulators._start_update_server("token", False, None)
+        try:
+            if quiet:
+                _silence_the_end(SimpleNamespace(sparkContext=SimpleNamespace(_accumulatorServer=server)))
+            with socket.create_connection(server.server_address) as java:
+                java.sendall(b"token" + struct.pack("!i", 0))
+                assert java.recv(1) == struct.pack("!b", 1)
+        finally:
+            server.shutdown()
+        printed = capfd.readouterr().err
+        assert ("EOFError" in printed) == (not quiet)

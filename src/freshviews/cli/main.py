@@ -142,7 +142,7 @@ def run(
 @app.command()
 def status(script: PipelineScript, checkpoint: Checkpoint = None, as_json: Json = False) -> None:
     """Version, rows, bad rows, bytes and last error of a pipeline."""
-    from freshviews.cli.pipeline import show_status
+    from freshviews.cli.reading import show_status
 
     with _errors_told():
         show_status(script, checkpoint, as_json)
@@ -160,10 +160,35 @@ def query(
     SELECT columns, * or COUNT(*) FROM one view, with WHERE, ORDER BY, LIMIT and OFFSET, needs neither Spark nor Java;
     its condition compares columns and constants. Any other SELECT starts a local Spark, which takes seconds.
     """
-    from freshviews.cli.pipeline import query_script
+    from freshviews.cli.reading import query_script
 
     with _errors_told():
         query_script(script, sql, checkpoint, as_json)
+
+
+@app.command()
+def serve(
+    script: PipelineScript,
+    checkpoint: Checkpoint = None,
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="0: a free one.")] = 8321,
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="The address on which it answers, to everybody there.")
+    ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A name of this machine that requests may use; may be repeated."),
+    ] = None,
+    max_rows: Annotated[int, typer.Option(metavar="N", min=1, help="Rows of an answer at most.")] = 1_000_000,
+) -> None:
+    """Answer reads of the views over HTTP, while the pipeline runs or not: pages, JSON, CSV and Arrow. Read only.
+
+    http://127.0.0.1:8321/ has the pipeline, /view/NAME a view, /query?sql=SELECT... a plain SELECT, each with
+    format=html, json, csv or arrow. Every answer names its version.
+    """
+    from freshviews.cli.reading import serve as answer_reads
+
+    with _errors_told():
+        answer_reads(script, checkpoint, host, port, allow_host or [], max_rows)
 
 
 @app.command()

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from http import HTTPStatus
 from threading import Lock
 
 from prometheus_client import Metric, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+from freshviews.cli.serving.server import SECONDS, Answer, Busy, Request, plain_answer
 from freshviews.spark.reading.contents import Status
 
+PAGE = "/metrics"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 FRESH_SECONDS = 1.0
@@ -33,7 +36,8 @@ class Numbers:
     """What the metrics are computed from.
 
     ``release``: of freshviews. ``started``: when the run began, in seconds since 1970. ``phases``: seconds by phase.
-    ``sinks``: the format of each view's sink, by view. ``status``: None while it cannot be read.
+    ``sinks``: the format of each view's sink, by view. ``status``: None while it cannot be read. ``disk``: what the
+    checkpoint takes, by part, where a folder has it.
     """
 
     release: str
@@ -41,6 +45,7 @@ class Numbers:
     phases: Mapping[str, float]
     sinks: Mapping[str, str]
     status: Status | None
+    disk: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -142,6 +147,16 @@ METRICS = (
         of_status=lambda n, s: _each(s.tables, "bytes"),
     ),
     Described(
+        "freshviews_cell_bytes", "gauge", "bytes", ("cell",),
+        "Memory that the tables and views of a cell take; the merge is a cell of its own.",
+        of_status=lambda n, s: [((cell,), size) for cell, size in s.cells.items()],
+    ),
+    Described(
+        "freshviews_stored_bytes", "gauge", "bytes", ("part",),
+        "Bytes of a part of the checkpoint in its store; absent for a store that is no folder.",
+        of_status=lambda n, s: _each(n.disk, "bytes"),
+    ),
+    Described(
         "freshviews_changes_out_total", "counter", "rows", ("view",),
         "Rows of the changes of a view, since the checkpoint began.",
         of_status=lambda n, s: _each(s.views, "changed"),
@@ -207,10 +222,6 @@ class _Collector:
         return self.found
 
 
-class Busy(Exception):
-    """Another request has been reading the numbers for too long."""
-
-
 class Texts:
     """The text of the metrics, read by one thread at a time and served again for a while."""
 
@@ -233,3 +244,20 @@ class Texts:
             return self._text
         finally:
             self._reading.release()
+
+
+def metrics_page(text: Callable[[float], bytes]) -> Callable[[Request], Answer]:
+    """What answers requests for /metrics. ``text`` is given the seconds for which it may wait before it raises Busy."""
+
+    def answer(request: Request) -> Answer:
+        if request.target.partition("?")[0] != PAGE:
+            return plain_answer(HTTPStatus.NOT_FOUND, f"there is only {PAGE}")
+        try:
+            return Answer(HTTPStatus.OK, CONTENT_TYPE, text(SECONDS))
+        except Busy:
+            return plain_answer(HTTPStatus.SERVICE_UNAVAILABLE, "the numbers are being read")
+        except Exception as error:
+            message = f"the numbers cannot be read: {type(error).__name__}"
+            return plain_answer(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+
+    return answer

@@ -1,41 +1,33 @@
-"""``freshviews run``, ``status`` and ``query``: a script of streaming SQL on Spark."""
+"""``freshviews run``: a script of streaming SQL on Spark."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import importlib.util
-import json
 import os
 import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-
 from freshviews.cells import describe, plan_cells
-from freshviews.cli.progress import Progress, duration, size
-from freshviews.cli.report import error_text
-from freshviews.cli.script import ReadError, ScriptError, Source, read
+from freshviews.cli.progress import Progress
+from freshviews.cli.script import ReadError, read
 from freshviews.cli.stopping import Stopping
+from freshviews.cli.streaming_script import checkpoint_of, definition_of, placed
 from freshviews.errors import FreshviewsError, SqlError
 from freshviews.spark.definition import Definition, catalog_of, declared_rows
 from freshviews.spark.java import java_process
 from freshviews.spark.phases import Phases
-from freshviews.spark.reading.contents import latest, status
-from freshviews.spark.reading.select import select
-from freshviews.spark.script import read_script
+from freshviews.spark.reading.contents import status
+from freshviews.spark.reading.disk import on_disk
 from freshviews.spark.settings import need_spark, packages_with, settings_of
 from freshviews.spark.state.checkpoint import check_store
 from freshviews.spark.state.manifest import Manifests
-from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.store import Store
 from freshviews.sql.statements.streaming import plain
 
@@ -44,26 +36,6 @@ if TYPE_CHECKING:
 
 METRICS_HOST = "127.0.0.1"
 """Where metrics are served unless the command line says otherwise: for this machine alone."""
-
-
-def definition_of(name: str) -> Definition:
-    """The pipeline of a script. Raises ReadError with the place in the file."""
-    source = read(name)
-    folder = Path.cwd() if name == "-" else Path(name).absolute().parent
-    try:
-        return read_script(source.text, folder)
-    except SqlError as error:
-        raise ReadError(_placed(source, error)) from error
-
-
-def _placed(source: Source, error: SqlError) -> str:
-    message = str(error).removeprefix(f"line {error.line}, column {error.column}: ")
-    return error_text(source, ScriptError(message, error.line, error.column))
-
-
-def checkpoint_of(name: str, given: str | None) -> Store:
-    """The checkpoint's store: at the address given, or in a folder beside the script. Raises AddressError."""
-    return store_of(given if given is not None else Path(name).absolute().with_suffix(".checkpoint"))
 
 
 def run_script(
@@ -111,14 +83,15 @@ def run_script(
         try:
             spark = start_session(master, settings, quiet=True)
             stopping.install()
-            if stopping.asked:
-                return 0
             pipeline = Pipeline.of(spark, definition, store.address, cells=cells)
             query = pipeline.start(once=once, listener=progress.version, phases=phases)
+            stopping.finishes = True
             if query.filling:
                 names = ", ".join(query.filling)
                 print(f"{names}: backfill from the stored rows is running, the stream continues", file=sys.stderr)
             return _wait(query, progress, stopping, resume)
+        except KeyboardInterrupt:  # of Spark's own handler, in the moment before ours is there again
+            stopping.end()
         except Exception as error:
             gone = _java_is_gone(0.5)
             refused = isinstance(error, SPARK_ERRORS)
@@ -149,7 +122,7 @@ def explain_cells(name: str, cells: int) -> str:
             declared = declared_rows(catalog)
             return describe(plan_cells(catalog, cells, declared), catalog, declared)
     except SqlError as error:
-        raise ReadError(_placed(source, error)) from error
+        raise ReadError(placed(source, error)) from error
     definition = definition_of(name)
     need_spark()
     from freshviews.spark.driver.explain import explain_cells as explained
@@ -164,11 +137,11 @@ def explain_cells(name: str, cells: int) -> str:
 
 @contextlib.contextmanager
 def _metrics(definition: Definition, store: Store, phases: Phases, host: str, port: int) -> Iterator[None]:
-    """Serve metrics within a block. Raises MetricsError if the port cannot be taken, ReadError without the library."""
+    """Serve metrics within a block. Raises ServerError if the port cannot be taken, ReadError without the library."""
     if importlib.util.find_spec("prometheus_client") is None:
         raise ReadError("--metrics-port needs prometheus_client: pip install 'freshviews[spark]'")
-    from freshviews.cli.metrics import Numbers, Texts
-    from freshviews.cli.metrics_server import MetricsServer
+    from freshviews.cli.metrics import PAGE, Numbers, Texts, metrics_page
+    from freshviews.cli.serving.server import HttpServer
 
     started = time.time()
     try:
@@ -180,13 +153,15 @@ def _metrics(definition: Definition, store: Store, phases: Phases, host: str, po
     def numbers() -> Numbers:
         try:
             found = status(store, definition)
+            # Elsewhere a list is a request per thousand objects, for every scrape.
+            disk = on_disk(store) if store.is_local else {}
         except (FreshviewsError, OSError):
-            found = None
-        return Numbers(release, started, phases.seconds, sinks, found)
+            found, disk = None, {}
+        return Numbers(release, started, phases.seconds, sinks, found, disk)
 
-    server = MetricsServer(host, port, Texts(numbers).text)
+    server = HttpServer(host, port, metrics_page(Texts(numbers).text), option="metrics-")
     server.start()
-    print(f"metrics: {server.address}", file=sys.stderr, flush=True)
+    print(f"metrics: {server.address}{PAGE}", file=sys.stderr, flush=True)
     try:
         yield
     finally:
@@ -261,60 +236,3 @@ def _resume(
     words += [f"--metrics-port {metrics_port}"] if metrics_port is not None else []
     words += [f"--metrics-host {metrics_host}"] if metrics_port is not None and metrics_host != METRICS_HOST else []
     return " ".join(words)
-
-
-def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
-    """Print the status of a script's pipeline."""
-    found = status(checkpoint_of(name, checkpoint), _definition_if_fine(name))
-    if as_json:
-        print(json.dumps(asdict(found)))
-        return
-    state = {True: "running", False: "not running", None: "whether it runs is not known there"}[found.running]
-    print(f"version {found.version} ({state}), made {duration(found.age)} ago, delivered up to {found.delivered}")
-    print(f"lag {duration(found.lag)} from the newest input to its version; {_behind(found.waiting)}")
-    for table, numbers in found.tables.items():
-        aside = f", {numbers['bad']:,} set aside" if numbers["bad"] else ""
-        print(f"table {table}: {numbers['rows']:,} rows in, {size(numbers['bytes'])}{aside}")
-    for view, numbers in found.views.items():
-        rows = f"{numbers['rows']:,} rows, " if "rows" in numbers else ""
-        print(f"view {view}: {rows}{numbers['changed']:,} changes out, {size(numbers['bytes'])}")
-    for view in found.filling:
-        absent = found.running is False
-        print(f"view {view}: {'not there yet; run the script to have it filled' if absent else 'being filled'}")
-    for view, numbers in found.sinks.items():
-        if numbers["backlog"] or numbers["failures"]:
-            said = f"; {found.refused[view]}" if view in found.refused else ""
-            waits = f"versions that wait: {numbers['backlog']}"
-            print(f"sink of {view}: refused {numbers['failures']:,} times, {waits}{said}")
-    if found.error:
-        print(f"last error: {found.error}")
-
-
-def _behind(waiting: dict[str, int]) -> str:
-    if not waiting:
-        return "what waits is not known"
-    files = ", ".join(f"{count:,} of {table}" for table, count in waiting.items() if count)
-    return f"files that wait: {files}" if files else "no files wait"
-
-
-def _definition_if_fine(name: str) -> Definition | None:
-    """The script, if it can be read: it only says where waiting files are, and the checkpoint has the rest."""
-    try:
-        return definition_of(name)
-    except FreshviewsError:
-        return None
-
-
-def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> None:
-    """Print the result of a SELECT over the views at the last committed version."""
-    store = checkpoint_of(name, checkpoint)
-    latest(store)
-    found = select(store, sql)
-    if as_json:
-        for row in found.to_pylist():
-            print(json.dumps(row, default=str, ensure_ascii=False))
-        return
-    table = Table(*found.schema.names, box=None, pad_edge=False, header_style="bold")
-    for row in found.to_pylist():
-        table.add_row(*("NULL" if value is None else str(value) for value in row.values()))
-    Console(width=None if sys.stdout.isatty() else 1000).print(table)

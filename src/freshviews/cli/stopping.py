@@ -1,5 +1,5 @@
 """SIGINT and SIGTERM while a pipeline runs: the first finishes the current version, a second ends the process at once,
-with Spark's Java process and its Python workers."""
+with Spark's Java process and its Python workers. Before the stream runs, the first one ends it at once, too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from freshviews.spark.java import java_process
 
@@ -18,11 +18,12 @@ SECONDS_TO_END = 5.0
 
 
 class Stopping:
-    """Handlers of both signals. ``asked`` counts the requests to stop."""
+    """Handlers of both signals. ``asked`` counts the requests to stop; ``finishes``: the first lets a version end."""
 
     def __init__(self, at_once: Callable[[], str]) -> None:
         """``at_once`` is called before the process ends at once; its result is printed."""
         self.asked = 0
+        self.finishes = False
         self._at_once = at_once
         self._before: list[Any] = []
 
@@ -43,13 +44,17 @@ class Stopping:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.asked += 1
         # Bypass Python's buffers: the signal may have interrupted a print.
-        if self.asked == 1:
+        if self.asked == 1 and self.finishes:
             os.write(2, b"\nfinishing the current version; press again to stop at once\n")
             return
+        self.end()
+
+    def end(self) -> NoReturn:
+        """End the process at once: with code 0 if one request was enough for that."""
         message = self._at_once()
         os.write(2, f"\n{message}\n".encode())
         end_java()
-        os._exit(130)
+        os._exit(130 if self.asked > 1 else 0)
 
 
 def end_java() -> None:

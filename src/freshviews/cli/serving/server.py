@@ -1,8 +1,8 @@
-"""An HTTP server for one page, /metrics, in threads beside a pipeline, which it can neither block nor end.
+"""An HTTP server in threads beside other work, which it can neither block nor end.
 
-It trusts no client. A connection has ``SECONDS`` in all for its request and answer. At most ``MOST`` connections are
-open: a new one beyond that takes the place of the oldest, so connections that wait silently shut nobody out. A request
-has at most ``LONGEST`` bytes.
+It trusts no client. A connection has ``SECONDS`` for its request, and in all, unless the server gives answers more. At
+most ``MOST`` connections are open: a new one beyond that takes the place of the oldest, so connections that wait
+silently shut nobody out. A request has at most ``LONGEST`` bytes, and only GET is answered.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ import errno
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 from threading import Lock, Thread
 from typing import Any, BinaryIO
 
-from freshviews.cli.metrics import CONTENT_TYPE, Busy
 from freshviews.errors import FreshviewsError
 
-PAGE = "/metrics"
 SECONDS = 5.0
 """Seconds that a connection may take."""
 MOST = 32
@@ -32,49 +31,85 @@ LONGEST = 1 << 16
 _POLL = 0.2
 _PAUSE = 0.1
 
-Text = Callable[[float], bytes]
-"""Returns the page; waits at most the given seconds for another thread that computes it, else raises Busy."""
+
+@dataclass(frozen=True)
+class Request:
+    """A GET request. ``target``: path and query as sent; ``hosts``: the values of its Host headers."""
+
+    target: str
+    hosts: tuple[str, ...]
 
 
-class MetricsError(FreshviewsError):
-    """The page cannot be served; the message names the address and the remedy."""
+@dataclass(frozen=True)
+class Answer:
+    """What is sent; ``headers`` besides the type and the length of the body."""
+
+    status: HTTPStatus
+    kind: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class MetricsServer:
-    """Serves the page from ``start`` until ``close``; the port is taken when it is created."""
+def plain_answer(status: HTTPStatus, message: str) -> Answer:
+    """An error as a line of text."""
+    return Answer(status, "text/plain; charset=utf-8", f"{status.value} {message}\n".encode())
 
-    def __init__(self, host: str, port: int, text: Text) -> None:
-        """Raises MetricsError if the port cannot be taken."""
+
+class Busy(Exception):
+    """Another request has been computing for too long."""
+
+
+class ServerError(FreshviewsError):
+    """An address cannot be served; the message names it and the remedy."""
+
+
+class HttpServer:
+    """Serves from ``start`` until ``close``; the port is taken when it is created."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        answer: Callable[[Request], Answer],
+        *,
+        option: str = "",
+        seconds: float | None = None,
+    ) -> None:
+        """``answer`` must not raise. ``option``: how the options ``host`` and ``port`` of the command line begin.
+        ``seconds``: what a connection has from its request until all is sent; without it ``SECONDS`` in all.
+
+        Raises ServerError if the port cannot be taken.
+        """
         accepted = "name one, such as 127.0.0.1, or 0.0.0.0 for all"
         if not host:
-            raise MetricsError(f"--metrics-host has no address; {accepted}")
+            raise ServerError(f"--{option}host has no address; {accepted}")
         try:
             family, _, _, _, place = socket.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
         except (OSError, UnicodeError) as error:
-            raise MetricsError(
-                f"--metrics-host {host} is no address of this machine: {getattr(error, 'strerror', None) or error}; "
+            raise ServerError(
+                f"--{option}host {host} is no address of this machine: {getattr(error, 'strerror', None) or error}; "
                 f"{accepted}"
             ) from None
         try:
-            self._server = _Server(family, place[:2], text)
+            self._server = _Server(family, place[:2], answer, seconds)
         except OSError as error:
             reason = os.strerror(error.errno or 0)
             if error.errno == errno.EADDRNOTAVAIL:
-                message = f"--metrics-host {host} is no address of this machine: {reason}; {accepted}"
-                raise MetricsError(message) from None
+                message = f"--{option}host {host} is no address of this machine: {reason}; {accepted}"
+                raise ServerError(message) from None
             remedy = "name another port" + (
                 ", or end the process that listens there" if error.errno == errno.EADDRINUSE else ", above 1023"
             )
-            raise MetricsError(f"--metrics-port {port}: {host}:{port} cannot be taken: {reason}; {remedy}") from None
-        self._thread = Thread(target=self._server.serve_forever, args=(_POLL,), name="metrics", daemon=True)
+            raise ServerError(f"--{option}port {port}: {host}:{port} cannot be taken: {reason}; {remedy}") from None
+        self._thread = Thread(target=self._server.serve_forever, args=(_POLL,), name="http", daemon=True)
 
     @property
     def address(self) -> str:
-        """The URL of the page."""
+        """The URL of the server, without a path."""
         host, port = self._server.server_address[:2]
-        return f"http://{f'[{host!s}]' if ':' in str(host) else host!s}:{port}{PAGE}"
+        return f"http://{f'[{host!s}]' if ':' in str(host) else host!s}:{port}"
 
     def start(self) -> None:
         """Serve, in a thread."""
@@ -85,11 +120,11 @@ class MetricsServer:
         if self._thread.is_alive():
             self._server.shutdown()
         self._server.server_close()
-        self._server.cut(0)
+        self._server.cut(float("inf"))
 
 
 class _Server(ThreadingMixIn, TCPServer):
-    """A thread per connection. ``_open`` has the connections, the oldest first, with the time of their beginning."""
+    """A thread per connection. ``_open`` has the connections, the oldest first, with the time when they are cut."""
 
     daemon_threads = True
     block_on_close = False
@@ -97,9 +132,12 @@ class _Server(ThreadingMixIn, TCPServer):
     allow_reuse_address = True
     request_queue_size = MOST
 
-    def __init__(self, family: int, place: Any, text: Text) -> None:
+    def __init__(
+        self, family: int, place: Any, answer: Callable[[Request], Answer], seconds: float | None
+    ) -> None:
         self.address_family = family
-        self.text = text
+        self.answer = answer
+        self._seconds = seconds
         self._open: dict[socket.socket, float] = {}
         self._changing = Lock()
         super().__init__(place, _Handler)
@@ -114,7 +152,7 @@ class _Server(ThreadingMixIn, TCPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._changing:
-            self._open[request] = time.monotonic()
+            self._open[request] = time.monotonic() + SECONDS
             oldest = next(iter(self._open)) if len(self._open) > MOST else None
             full = len(self._open) > 2 * MOST
         if oldest is not None:
@@ -138,13 +176,18 @@ class _Server(ThreadingMixIn, TCPServer):
 
     def service_actions(self) -> None:
         """Called by the loop every ``_POLL`` seconds."""
-        self.cut(SECONDS)
+        self.cut(time.monotonic())
 
-    def cut(self, seconds: float) -> None:
-        """Cut the connections that have been open for this number of seconds or more."""
-        before = time.monotonic() - seconds
+    def answering(self, request: socket.socket) -> None:
+        """The request has been read: from here on its connection has the seconds of an answer."""
         with self._changing:
-            old = [request for request, begun in self._open.items() if begun <= before]
+            if self._seconds is not None and request in self._open:
+                self._open[request] = time.monotonic() + self._seconds
+
+    def cut(self, moment: float) -> None:
+        """Cut the connections whose time is up at a moment."""
+        with self._changing:
+            old = [request for request, end in self._open.items() if end <= moment]
         for request in old:
             _cut(request)
 
@@ -159,7 +202,7 @@ def _cut(request: socket.socket) -> None:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET /metrics, and nothing else."""
+    """Answers GET, and nothing else."""
 
     server: _Server
     rfile: Any
@@ -178,22 +221,15 @@ class _Handler(BaseHTTPRequestHandler):
             super().handle_one_request()
 
     def do_GET(self) -> None:
-        if self.path.partition("?")[0] != PAGE:
-            self.send_error(HTTPStatus.NOT_FOUND, f"there is only {PAGE}")
-            return
-        try:
-            text = self.server.text(SECONDS)
-        except Busy:
-            self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, "the numbers are being read")
-            return
-        except Exception as error:
-            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, f"the numbers cannot be read: {type(error).__name__}")
-            return
-        self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", CONTENT_TYPE)
-        self.send_header("Content-Length", str(len(text)))
+        self.server.answering(self.connection)
+        made = self.server.answer(Request(self.path, tuple(self.headers.get_all("Host", []))))
+        self.send_response(made.status)
+        self.send_header("Content-Type", made.kind)
+        self.send_header("Content-Length", str(len(made.body)))
+        for name, value in made.headers.items():
+            self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(text)
+        self.wfile.write(made.body)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""

@@ -1,0 +1,98 @@
+"""``freshviews status``, ``query`` and ``serve``: a checkpoint, read while its pipeline runs or not."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from threading import Event
+
+from freshviews.cli.progress import duration, size
+from freshviews.cli.streaming_script import checkpoint_of, definition_if_fine
+from freshviews.spark.reading.contents import latest, status
+from freshviews.spark.reading.disk import on_disk
+from freshviews.spark.reading.select import select
+
+
+def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
+    """Print the status of a script's pipeline."""
+    store = checkpoint_of(name, checkpoint)
+    found = status(store, definition_if_fine(name))
+    disk = on_disk(store)
+    if as_json:
+        print(json.dumps({**asdict(found), "disk": disk}))
+        return
+    state = {True: "running", False: "not running", None: "whether it runs is not known there"}[found.running]
+    print(f"version {found.version} ({state}), made {duration(found.age)} ago, delivered up to {found.delivered}")
+    print(f"lag {duration(found.lag)} from the newest input to its version; {_behind(found.waiting)}")
+    for table, numbers in found.tables.items():
+        aside = f", {numbers['bad']:,} set aside" if numbers["bad"] else ""
+        print(f"table {table}: {numbers['rows']:,} rows in, {size(numbers['bytes'])} in memory{aside}")
+    for view, numbers in found.views.items():
+        rows = f"{numbers['rows']:,} rows, " if "rows" in numbers else ""
+        print(f"view {view}: {rows}{numbers['changed']:,} changes out, {size(numbers['bytes'])} in memory")
+    for view in found.filling:
+        absent = found.running is False
+        print(f"view {view}: {'not there yet; run the script to have it filled' if absent else 'being filled'}")
+    for view, numbers in found.sinks.items():
+        if numbers["backlog"] or numbers["failures"]:
+            said = f"; {found.refused[view]}" if view in found.refused else ""
+            waits = f"versions that wait: {numbers['backlog']}"
+            print(f"sink of {view}: refused {numbers['failures']:,} times, {waits}{said}")
+    parts = ", ".join(f"{part} {size(numbers['bytes'])}" for part, numbers in disk.items())
+    objects, total = (sum(numbers[key] for numbers in disk.values()) for key in ("objects", "bytes"))
+    print(f"stored: {size(total)} in {objects:,} objects: {parts}")
+    if found.error:
+        print(f"last error: {found.error}")
+
+
+def _behind(waiting: dict[str, int]) -> str:
+    if not waiting:
+        return "what waits is not known"
+    files = ", ".join(f"{count:,} of {table}" for table, count in waiting.items() if count)
+    return f"files that wait: {files}" if files else "no files wait"
+
+
+def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> None:
+    """Print the result of a SELECT over the views at the last committed version."""
+    store = checkpoint_of(name, checkpoint)
+    latest(store)
+    found = select(store, sql)
+    if as_json:
+        for row in found.to_pylist():
+            print(json.dumps(row, default=str, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*found.schema.names, box=None, pad_edge=False, header_style="bold")
+    for row in found.to_pylist():
+        table.add_row(*("NULL" if value is None else str(value) for value in row.values()))
+    Console(width=None if sys.stdout.isatty() else 1000).print(table)
+
+
+def serve(
+    name: str, checkpoint: str | None, host: str, port: int, allowed: Sequence[str], most_rows: int
+) -> None:
+    """Answer reads over HTTP until SIGINT or SIGTERM. ``allowed``: names of the server that requests may use.
+
+    Raises ServerError if the port cannot be taken.
+    """
+    from freshviews.cli.serving.server import HttpServer
+    from freshviews.cli.serving.site import ANSWER_SECONDS, Site
+
+    own = f"[{host}]" if ":" in host else host
+    store = checkpoint_of(name, checkpoint)
+    site = Site(name, store, lambda: definition_if_fine(name), [own, *allowed], most_rows)
+    server = HttpServer(host, port, site.answer, seconds=ANSWER_SECONDS)
+    ended = Event()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, lambda *_: ended.set())
+    server.start()
+    print(f"{store.address} at {server.address}/ until Ctrl-C", file=sys.stderr, flush=True)
+    try:
+        ended.wait()
+    finally:
+        server.close()

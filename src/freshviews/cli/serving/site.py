@@ -1,0 +1,234 @@
+"""What ``freshviews serve`` answers: pages to look at, and rows of views and of plain SELECTs, read only.
+
+``/`` is the pipeline, ``/view/NAME`` a view, ``/query?sql=`` a SELECT; each as ``format`` html, json, csv or arrow.
+Requests are not trusted (docs/operations.md lists what is refused). A request names its server in the header Host: a
+page of another site, whose name was made to lead here, has its own name there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, replace
+from http import HTTPStatus
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pyarrow as pa
+
+from freshviews.cli.serving.forms import FORMS, MOST_BYTES, Part, TooLong
+from freshviews.cli.serving.pages import STYLE, error_page, query_page, status_page, view_page
+from freshviews.cli.serving.server import Answer, Request
+from freshviews.cli.serving.versions import Refused, Versions, plan_text
+from freshviews.errors import CatalogError, FreshviewsError
+from freshviews.spark.definition import Definition
+from freshviews.spark.reading.contents import status, view_schema
+from freshviews.spark.reading.disk import on_disk
+from freshviews.spark.state.stores.store import Store
+
+MOST_ROWS = 1_000_000
+"""Rows of an answer, unless ``--max-rows`` says otherwise."""
+ANSWER_SECONDS = 60.0
+"""Seconds from a request until its answer is sent, or cut."""
+_FIRST_ROWS = {"html": 50, "json": 1000}
+"""Rows where a request names no limit; the other forms have all."""
+_MOST_ON_PAGE = 1000
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
+HERE = frozenset({"127.0.0.1", "localhost", "[::1]"})
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_HTML = "text/html; charset=utf-8"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The parameters of a request."""
+
+    form: str
+    limit: int | None
+    offset: int
+    version: int | None
+    sql: str | None
+
+
+class Site:
+    """The answers for one checkpoint."""
+
+    def __init__(
+        self,
+        name: str,
+        store: Store,
+        definition: Callable[[], Definition | None],
+        hosts: Collection[str] = (),
+        most_rows: int = MOST_ROWS,
+    ) -> None:
+        """``name``: of the script. ``hosts``: names of this server besides those of the machine itself."""
+        self._name = name
+        self._versions = Versions(store)
+        self._definition = definition
+        self._hosts = HERE | {host.lower() for host in hosts}
+        self._most_rows = most_rows
+
+    def answer(self, request: Request) -> Answer:
+        """The answer to a request, with headers that keep browsers from doing more with it than to show it."""
+        try:
+            made = self._answer(request)
+        except Refused as error:
+            made = Answer(error.status, _HTML, error_page(error.status, str(error)))
+        except FreshviewsError as error:
+            made = _failed(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+        except OSError as error:
+            message = f"the checkpoint cannot be read: {error.strerror or type(error).__name__}"
+            made = _failed(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+        except Exception as error:
+            made = _failed(HTTPStatus.INTERNAL_SERVER_ERROR, f"an error inside freshviews: {type(error).__name__}")
+        return replace(made, headers={**_HEADERS, **made.headers})
+
+    def _answer(self, request: Request) -> Answer:
+        self._check_host(request)
+        if not request.target.startswith("/"):
+            raise Refused(HTTPStatus.BAD_REQUEST, "a path that begins with / is accepted")
+        path, query = _split(request.target)
+        if path == "/style.css":
+            return Answer(HTTPStatus.OK, "text/css; charset=utf-8", STYLE.encode())
+        asked = _asked(query)
+        if path == "/":
+            return self._status(asked)
+        if path == "/query":
+            return self._query(asked)
+        if path.startswith("/view/"):
+            return self._view(path.removeprefix("/view/"), asked)
+        raise Refused(HTTPStatus.NOT_FOUND, "there are /, /query and /view/NAME")
+
+    def _check_host(self, request: Request) -> None:
+        found = _HOST.fullmatch(request.hosts[0]) if len(request.hosts) == 1 else None
+        if found is None or found[1].lower() not in self._hosts:
+            raise Refused(
+                HTTPStatus.MISDIRECTED_REQUEST,
+                "this server does not have the name that the header Host gives; --allow-host NAME gives it one",
+            )
+
+    def _status(self, asked: Asked) -> Answer:
+        if asked.form not in ("html", "json"):
+            raise Refused(HTTPStatus.BAD_REQUEST, "format: html and json are accepted here")
+        manifest = self._versions.at(None)
+        found = status(self._versions.store, self._definition())
+        disk = on_disk(self._versions.store)
+        version = {"Freshviews-Version": str(max(manifest.version, found.version))}
+        if asked.form == "json":
+            text = json.dumps({**asdict(found), "disk": disk}, ensure_ascii=False)
+            return Answer(HTTPStatus.OK, FORMS["json"][0], f"{text}\n".encode(), version)
+        return Answer(HTTPStatus.OK, _HTML, status_page(self._name, found, disk), version)
+
+    def _view(self, name: str, asked: Asked) -> Answer:
+        if asked.sql is not None:
+            raise Refused(HTTPStatus.BAD_REQUEST, "sql is accepted at /query")
+        manifest = self._versions.at(asked.version)
+        try:
+            view, _ = view_schema(manifest, name)
+        except CatalogError as error:
+            raise Refused(HTTPStatus.NOT_FOUND, str(error)) from None
+        part = self._part(self._versions.rows(manifest, view), manifest.version, {"view": view}, asked)
+        if asked.form != "html":
+            return _rows_in(asked.form, part, view)
+        limit = asked.limit or _FIRST_ROWS["html"]
+        page = view_page(part, view, limit, manifest.views[view], plan_text(manifest, view))
+        return Answer(HTTPStatus.OK, _HTML, page, _about(part))
+
+    def _query(self, asked: Asked) -> Answer:
+        sql = (asked.sql or "").strip()
+        if asked.form != "html":
+            return _rows_in(asked.form, self._selected(sql, asked), "query")
+        if not sql:
+            return Answer(HTTPStatus.OK, _HTML, query_page(None, ""))
+        try:
+            part = self._selected(sql, asked)
+        except Refused as error:
+            return Answer(error.status, _HTML, query_page(None, sql, str(error)))
+        return Answer(HTTPStatus.OK, _HTML, query_page(part, sql), _about(part))
+
+    def _selected(self, sql: str, asked: Asked) -> Part:
+        manifest = self._versions.at(asked.version)
+        return self._part(self._versions.select(manifest, sql), manifest.version, {"sql": sql}, asked)
+
+    def _part(self, rows: pa.Table, version: int, of: dict[str, str], asked: Asked) -> Part:
+        most = min(self._most_rows, _MOST_ON_PAGE) if asked.form == "html" else self._most_rows
+        limit = _FIRST_ROWS.get(asked.form) if asked.limit is None else asked.limit
+        if limit is None and rows.num_rows - asked.offset > most:
+            raise Refused(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"there are {rows.num_rows:,} rows, and an answer has at most {most:,}; give limit and offset, and "
+                f"version={version} for parts of one version",
+            )
+        if limit is not None and limit > most and asked.limit is not None:
+            raise Refused(HTTPStatus.BAD_REQUEST, f"limit: at most {most:,} is accepted")
+        shown = rows.slice(asked.offset, most if limit is None else min(limit, most))
+        return Part(version, of, shown, asked.offset, rows.num_rows)
+
+
+def _split(target: str) -> tuple[str, str]:
+    try:
+        parts = urlsplit(target)
+        return unquote(parts.path, errors="strict"), parts.query
+    except ValueError:  # UnicodeDecodeError, too
+        raise Refused(HTTPStatus.BAD_REQUEST, "the address is no text in UTF-8") from None
+
+
+def _asked(query: str) -> Asked:
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=8)
+    except ValueError:
+        raise Refused(HTTPStatus.BAD_REQUEST, "the parameters are too many, or no text in UTF-8") from None
+    given = dict(pairs)
+    for name in given:
+        if name not in ("format", "limit", "offset", "version", "sql"):
+            raise Refused(HTTPStatus.BAD_REQUEST, "the parameters are format, limit, offset, version and sql")
+    if len(given) < len(pairs):
+        raise Refused(HTTPStatus.BAD_REQUEST, "a parameter is given twice")
+    form = given.get("format", "html")
+    if form not in ("html", *FORMS):
+        raise Refused(HTTPStatus.BAD_REQUEST, f"format: html, {', '.join(FORMS)} are accepted")
+    return Asked(
+        form, _number(given, "limit", 1), _number(given, "offset") or 0, _number(given, "version"), given.get("sql")
+    )
+
+
+def _number(given: dict[str, str], name: str, least: int = 0) -> int | None:
+    if name not in given:
+        return None
+    if not re.fullmatch(r"[0-9]{1,12}", given[name]) or int(given[name]) < least:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"{name}: a whole number is accepted, {least} or more")
+    return int(given[name])
+
+
+def _rows_in(form: str, part: Part, name: str) -> Answer:
+    kind, write = FORMS[form]
+    try:
+        body = write(part)
+    except TooLong:
+        raise Refused(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"the answer has more than {MOST_BYTES >> 20} MB; give limit and offset, and version={part.version} for "
+            "parts of one version",
+        ) from None
+    headers = _about(part)
+    if form != "json":
+        file = re.sub(r"[^A-Za-z0-9_]", "_", name)
+        headers["Content-Disposition"] = f'attachment; filename="{file}-{part.version}.{form}"'
+    return Answer(HTTPStatus.OK, kind, body, headers)
+
+
+def _about(part: Part) -> dict[str, str]:
+    return {"Freshviews-Version": str(part.version), "Freshviews-Total-Rows": str(part.total)}
+
+
+def _failed(status: HTTPStatus, message: str) -> Answer:
+    return Answer(status, _HTML, error_page(status, message))

@@ -1,0 +1,120 @@
+"""Views of a checkpoint at committed versions, for many readers in one process.
+
+Cells stay loaded, and continue from one version to the next by their log, so a new version costs its change. Contents
+that were read are kept up to ``KEPT_BYTES``. One thread loads and selects at a time.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from http import HTTPStatus
+from threading import Lock
+
+import pyarrow as pa
+
+from freshviews.catalog.catalog import unknown
+from freshviews.cli.script import only, plan_script
+from freshviews.errors import StoreError
+from freshviews.plan.explain import explain
+from freshviews.spark.reading.contents import contents, latest, view_schema
+from freshviews.spark.reading.plain_select import NotPlain, parsed
+from freshviews.spark.reading.select import plainly_selected
+from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.state.stores.store import Store
+
+KEPT_BYTES = 512 << 20
+PATIENCE = 20.0
+"""Seconds that a reader waits for another one."""
+LONGEST_SELECT = 4000
+"""Characters of a SELECT: what it costs grows with its length."""
+
+
+class Refused(Exception):
+    """A request that is not answered: the status and a message."""
+
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Versions:
+    """The versions of a checkpoint that can be read. All methods raise Refused."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._computing = Lock()
+        self._kept: OrderedDict[tuple[int, str], pa.Table] = OrderedDict()
+
+    def at(self, version: int | None) -> Manifest:
+        """A version; None: the last one."""
+        try:
+            return latest(self.store) if version is None else Manifests(self.store).read(version)
+        except StoreError as error:
+            status = HTTPStatus.SERVICE_UNAVAILABLE if version is None else HTTPStatus.GONE
+            raise Refused(status, str(error)) from None
+
+    def rows(self, manifest: Manifest, view: str) -> pa.Table:
+        """The contents of a view, named as it is defined."""
+        if (manifest.version, view) in self._kept:
+            return self._kept[(manifest.version, view)]
+        with self._alone():
+            return self._rows(self.store, manifest, view)
+
+    def select(self, manifest: Manifest, sql: str) -> pa.Table:
+        """The result of a plain SELECT."""
+        if len(sql) > LONGEST_SELECT:
+            raise Refused(HTTPStatus.BAD_REQUEST, f"a SELECT of at most {LONGEST_SELECT} characters is accepted")
+        try:
+            view = parsed(sql).view
+        except NotPlain:
+            raise Refused(
+                HTTPStatus.BAD_REQUEST,
+                "SELECT columns, * or COUNT(*) FROM one view, with WHERE, ORDER BY, LIMIT and OFFSET, is answered "
+                "here; freshviews query takes any SELECT",
+            ) from None
+        if view.lower() not in {name.lower() for name in manifest.views}:
+            raise Refused(HTTPStatus.NOT_FOUND, unknown("view", view, manifest.views))
+        with self._alone():
+            try:
+                return plainly_selected(self.store, manifest, sql, self._rows)
+            except NotPlain:
+                columns = ", ".join(f"{one.name} {one.type}" for one in view_schema(manifest, view)[1])
+                raise Refused(
+                    HTTPStatus.BAD_REQUEST,
+                    f"the SELECT names other columns than {view} has ({columns}), compares values of two kinds, or "
+                    "needs Spark; freshviews query says what is wrong, or answers it",
+                ) from None
+
+    def _rows(self, store: Store, manifest: Manifest, view: str) -> pa.Table:
+        key = (manifest.version, view)
+        if key not in self._kept:
+            try:
+                self._kept[key] = contents(store, manifest, view, keep_cells=True)
+            except (FileNotFoundError, StoreError):
+                gone = f"the state of version {manifest.version} is not kept any more; ask for the last one"
+                raise Refused(HTTPStatus.GONE, gone) from None
+            while len(self._kept) > 1 and sum(table.nbytes for table in self._kept.values()) > KEPT_BYTES:
+                self._kept.popitem(last=False)
+        return self._kept[key]
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if not self._computing.acquire(timeout=PATIENCE):
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "another request is being computed; try again")
+        try:
+            yield
+        finally:
+            self._computing.release()
+
+
+def plan_text(manifest: Manifest, view: str) -> str:
+    """What EXPLAIN says of a view."""
+    return _plan_text(";\n".join([*manifest.tables.values(), *manifest.views.values()]), view)
+
+
+@lru_cache(64)
+def _plan_text(script: str, view: str) -> str:
+    return "\n".join(explain(one.view, one.plans, {}) for one in only(plan_script(script), view).views)

@@ -1,0 +1,42 @@
+"""A streaming script by its name on the command line, and where its checkpoint is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from freshviews.cli.report import error_text
+from freshviews.cli.script import ReadError, ScriptError, Source, read
+from freshviews.errors import FreshviewsError, SqlError
+from freshviews.spark.definition import Definition
+from freshviews.spark.script import read_script
+from freshviews.spark.state.stores.addresses import store_of
+from freshviews.spark.state.stores.store import Store
+
+
+def definition_of(name: str) -> Definition:
+    """The pipeline of a script. Raises ReadError with the place in the file."""
+    source = read(name)
+    folder = Path.cwd() if name == "-" else Path(name).absolute().parent
+    try:
+        return read_script(source.text, folder)
+    except SqlError as error:
+        raise ReadError(placed(source, error)) from error
+
+
+def placed(source: Source, error: SqlError) -> str:
+    """An error with its place in a script, as a message."""
+    message = str(error).removeprefix(f"line {error.line}, column {error.column}: ")
+    return error_text(source, ScriptError(message, error.line, error.column))
+
+
+def checkpoint_of(name: str, given: str | None) -> Store:
+    """The checkpoint's store: at the address given, or in a folder beside the script. Raises AddressError."""
+    return store_of(given if given is not None else Path(name).absolute().with_suffix(".checkpoint"))
+
+
+def definition_if_fine(name: str) -> Definition | None:
+    """The script, if it can be read: it only says where waiting files are, and the checkpoint has the rest."""
+    try:
+        return definition_of(name)
+    except FreshviewsError:
+        return None

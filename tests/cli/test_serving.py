@@ -1,0 +1,366 @@
+"""``freshviews serve`` over a checkpoint that is made without Spark: answers, their versions, and hostile requests."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import http.client
+import io
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from decimal import Decimal
+from html.parser import HTMLParser
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import pyarrow as pa
+import pytest
+
+from freshviews.cells import plan_cells
+from freshviews.cli.serving import forms, versions
+from freshviews.cli.serving import server as http_server
+from freshviews.cli.serving.server import Answer, HttpServer, Request
+from freshviews.cli.serving.site import Site
+from freshviews.spark.definition import catalog_of, tables_of
+from freshviews.spark.layout.layout import layout_of
+from freshviews.spark.reading.disk import on_disk
+from freshviews.spark.state.cell import EMPTY, appended, changes_schema, load_cell, new_token, segment_of
+from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.state.stores.addresses import store_of
+
+TABLES = {
+    "sales": "CREATE TABLE sales (id BIGINT, part STRING, price DECIMAL(9, 2), weight DOUBLE, day DATE, at TIMESTAMP)"
+}
+VIEWS = {
+    "kept": "CREATE MATERIALIZED VIEW kept AS SELECT id, part, price, weight, day, at FROM sales",
+    "by_part": "CREATE MATERIALIZED VIEW by_part AS SELECT part, COUNT(*) AS n FROM sales GROUP BY part",
+}
+HOSTILE = "<script>alert('x')</script>\"&\n,;=cmd()"
+NEVER = dt.datetime(2026, 1, 5, 12, 30, 0, 250000)
+
+
+def sale(number: int, part: str | None, sign: int = 1, weight: float | None = 1.5) -> dict[str, object]:
+    price = None if part is None else Decimal(number) / 4
+    row = {"id": number, "part": part, "price": price, "weight": weight, "day": dt.date(2026, 1, 5), "at": NEVER}
+    return {**row, "_multiplicity": sign}
+
+
+def commit(root: Path, before: Manifest | None, rows: list[dict[str, object]]) -> Manifest:
+    """The version after one, with some more rows."""
+    store = store_of(root)
+    if before is None:
+        plan = plan_cells(catalog_of(";\n".join([*TABLES.values(), *VIEWS.values()])), 1, {})
+        before = Manifest(0, -1, None, time.time(), TABLES, VIEWS, plan=plan.to_json())
+    layout = layout_of(before)
+    (role,) = layout.roles
+    entry = before.cells.get("0", EMPTY)
+    cell = load_cell(store, entry, layout.statements[0])
+    change = pa.Table.from_pylist(rows).cast(changes_schema(tables_of(TABLES["sales"])["sales"]))
+    cell.database.apply(role.name, change)
+    segment = segment_of(store, "0", {role.name: change})
+    after = appended(store, "0", entry, cell, segment, new_token(), log_only=True)
+    segment.wait()
+    cell.database.close()
+    made = replace(before, version=before.version + 1, time=time.time(), cells={"0": after})
+    Manifests(store).commit(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint with two versions."""
+    folder = tmp_path_factory.mktemp("shop") / "shop.checkpoint"
+    first = [sale(n, f"part {n % 7}") for n in range(120)]
+    made = commit(folder, None, first)
+    commit(folder, made, [sale(500, HOSTILE), sale(501, None, weight=None), sale(502, "", weight=float("nan")),
+                          sale(0, "part 0", -1)])  # fmt: skip
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(root: Path) -> Site:
+    return Site("shop.sql", store_of(root), lambda: None, ["shop.example"], most_rows=200)
+
+
+def ask(site: Site, path: str, host: str = "127.0.0.1:8321", **parameters: object) -> Answer:
+    target = path + (f"?{urlencode(parameters)}" if parameters else "")
+    return site.answer(Request(target, (host,)))
+
+
+def read(site: Site, path: str, **parameters: object) -> dict[str, object]:
+    made = ask(site, path, format="json", **parameters)
+    assert made.status == HTTPStatus.OK, made.body
+    found: dict[str, object] = json.loads(made.body)
+    return found
+
+
+class Seen(HTMLParser):
+    """The elements and the text of a page."""
+
+    def __init__(self, page: bytes) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.text = ""
+        self.feed(page.decode())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name == "href"]
+        assert not any(name.startswith("on") or name in ("style", "src") for name, _ in attrs)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_a_view_in_every_form_is_the_same_and_names_its_version(site: Site) -> None:
+    found = read(site, "/view/by_part")
+    assert found["version"] == 2 and found["view"] == "by_part" and found["total"] == 10
+    rows = {(row["part"], row["n"]) for row in found["rows"]}  # type: ignore[attr-defined]
+    counts = {f"part {n}": sum(i % 7 == n for i in range(1, 120)) for n in range(7)}
+    assert rows == {*counts.items(), (HOSTILE, 1), (None, 1), ("", 1)}
+    made = ask(site, "/VIEW/by_part".lower(), format="arrow")
+    with pa.ipc.open_stream(made.body) as stream:
+        table = stream.read_all()
+        assert stream.schema.metadata == {b"freshviews.version": b"2"}
+    assert {tuple(row.values()) for row in table.to_pylist()} == rows
+    made = ask(site, "/view/BY_PART", format="csv")
+    head, *lines = list(csv.reader(io.StringIO(made.body.decode())))
+    assert head == ["part", "n"] and sorted(lines) == sorted([part or "", str(n)] for part, n in rows)
+    for form in ("html", "json", "csv", "arrow"):
+        assert ask(site, "/view/by_part", format=form).headers["Freshviews-Version"] == "2"
+        assert ask(site, "/view/by_part", format=form, version=1).headers["Freshviews-Version"] == "1"
+    assert read(site, "/view/by_part", version=1)["total"] == 7
+    assert read(site, "/view/by_part")["total"] == 10
+
+
+def test_values_that_json_lacks_are_strings(site: Site) -> None:
+    rows = {row["id"]: row for row in read(site, "/view/kept")["rows"]}  # type: ignore[attr-defined]
+    assert rows[502] == {"id": 502, "part": "", "price": "125.50", "weight": "nan", "day": "2026-01-05",
+                         "at": "2026-01-05 12:30:00.250000"}  # fmt: skip
+    assert rows[501]["weight"] is None and rows[501]["price"] is None and rows[500]["part"] == HOSTILE
+
+
+def test_pages_are_of_one_version_and_lead_through_all_rows(site: Site, root: Path) -> None:
+    seen: list[str] = []
+    link = "/view/kept?limit=50"
+    while link:
+        page = Seen(site.answer(Request(link, ("localhost",))).body)
+        assert "script" not in page.tags
+        seen += re.findall(r"\b(\d+)part \d", page.text)
+        following = [one for one in page.links if f"offset={len(seen)}" in one and "version=2" in one]
+        link = following[0] if len(seen) % 50 == 0 and following else ""
+    assert len(seen) == len(set(seen)) == 119
+    assert "Rows 101 to 122 of 122, at version 2" in page.text and HOSTILE.split("\n")[0] in page.text
+    assert "strategy" in page.text and VIEWS["kept"] in page.text and "NULL" in page.text
+
+
+def test_a_select_is_answered_as_query_does_and_others_are_refused(site: Site) -> None:
+    found = read(site, "/query", sql="SELECT part, n FROM by_part WHERE n >= 17 ORDER BY n DESC, part LIMIT 2")
+    assert (found["version"], found["total"]) == (2, 2)
+    assert found["rows"] == [{"part": "part 0", "n": 17}, {"part": "part 1", "n": 17}]
+    assert read(site, "/query", sql="SELECT COUNT(*) AS n FROM kept", version=1)["rows"] == [{"n": 120}]
+    page = ask(site, "/query", sql="SELECT part FROM by_part WHERE n = 1 AND part LIKE '<%'")
+    assert "script" not in Seen(page.body).tags and HOSTILE.split("\n")[0] in Seen(page.body).text
+    for sql, status, message in [
+        ("DROP TABLE sales", 400, "is answered here"),
+        ("SELECT * FROM by_part; DROP TABLE x", 400, "is answered here"),
+        ("SELECT SUM(n) FROM by_part", 400, "freshviews query takes any SELECT"),
+        ("SELECT * FROM sales", 404, "unknown view sales; there are kept, by_part"),
+        ("SELECT * FROM `../../etc/passwd`", 404, "unknown view"),
+        ("SELECT nope FROM by_part", 400, "part string, n int64"),
+        ("", 400, "is answered here"),
+        ("SELECT * FROM by_part WHERE n = " + "1" * 5000, 400, "at most 4000 characters"),
+    ]:
+        made = ask(site, "/query", sql=sql, format="json")
+        assert made.status == status and message in Seen(made.body).text, (sql, made.body)
+        assert "Freshviews-Version" not in made.headers
+    for deep in ("(" * 1500 + "n = 1" + ")" * 1500, "NOT " * 900 + "n = 1", " OR ".join(["n = 1"] * 300)):
+        assert ask(site, "/query", sql=f"SELECT * FROM by_part WHERE {deep}", format="json").status in (200, 400)
+
+
+def test_the_page_of_the_pipeline_has_what_status_says(site: Site, root: Path) -> None:
+    (root / "error").write_text(f"it ended {HOSTILE}")
+    page = Seen(ask(site, "/").body)
+    found = json.loads(ask(site, "/", format="json").body)
+    (root / "error").unlink()
+    assert f"it ended {HOSTILE}" in page.text and found["error"] == f"it ended {HOSTILE}"
+    assert "Version 2, not running" in page.text and "/view/by_part" in page.links and "script" not in page.tags
+    files = [path for path in root.rglob("*") if path.is_file()]
+    assert sum(part["bytes"] for part in on_disk(store_of(root)).values()) == sum(path.stat().st_size for path in files)
+    assert found["version"] == 2 and sum(part["objects"] for part in found["disk"].values()) == len(files) + 1
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("/../../etc/passwd", 404),
+        ("/view/../../etc/passwd", 404),
+        ("/view/%2e%2e%2f%2e%2e%2fetc%2fpasswd", 404),
+        ("/view/by_part/manifest", 404),
+        ("/view/" + quote(HOSTILE), 404),
+        ("/view/", 404),
+        ("/view/by_part%00", 404),
+        ("/view/%ff%fe", 400),
+        ("/manifest/000000000002.json", 404),
+        ("/nothing?format=%ff", 400),
+        ("http://127.0.0.1/view/by_part", 400),
+        ("*", 400),
+        ("/view/by_part?limit=-1", 400),
+        ("/view/by_part?limit=0", 400),
+        ("/view/by_part?limit=201", 400),
+        ("/view/by_part?limit=9999999999999999999999", 400),
+        ("/view/by_part?offset=1e9", 400),
+        ("/view/by_part?offset=٣", 400),
+        ("/view/by_part?limit=1&limit=2", 400),
+        ("/view/by_part?version=../1", 400),
+        ("/view/by_part?version=99", 410),
+        ("/view/by_part?format=xml", 400),
+        ("/view/by_part?callback=x", 400),
+        ("/view/by_part?sql=SELECT", 400),
+        ("/view/by_part?" + "&".join(f"a{i}=" for i in range(50)), 400),
+        ("/?format=csv", 400),
+    ],
+)
+def test_hostile_requests_get_an_error_that_shows_nothing_else(site: Site, target: str, status: int) -> None:
+    made = site.answer(Request(target, ("127.0.0.1",)))
+    assert made.status == status, made.body
+    page = Seen(made.body)
+    assert "script" not in page.tags and "Traceback" not in page.text and "root:" not in page.text
+    assert "default-src 'none'" in made.headers["Content-Security-Policy"]
+    assert made.headers["X-Content-Type-Options"] == "nosniff"
+    assert not any(name.lower().startswith("access-control") for name in made.headers)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "allowed"),
+    [
+        (("127.0.0.1:8321",), True),
+        (("localhost",), True),
+        (("[::1]:1",), True),
+        (("SHOP.example:80",), True),
+        (("evil.example:8321",), False),
+        (("127.0.0.1.evil.example",), False),
+        (("127.0.0.1@evil.example",), False),
+        (("127.0.0.1:8321", "evil.example"), False),
+        (("127.0.0.1/x",), False),
+        (("",), False),
+        ((), False),
+    ],
+)
+def test_a_request_names_this_server_or_is_refused(site: Site, hosts: tuple[str, ...], allowed: bool) -> None:
+    for target in ("/view/by_part?format=json", "/", "/style.css"):
+        made = site.answer(Request(target, hosts))
+        assert made.status == (HTTPStatus.OK if allowed else HTTPStatus.MISDIRECTED_REQUEST)
+        assert allowed or b"part 1" not in made.body
+
+
+def test_answers_have_at_most_so_many_rows_and_bytes(
+    site: Site, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = Site("shop.sql", store_of(root), lambda: None, most_rows=100)
+    for form in ("csv", "arrow"):
+        made = ask(small, "/view/kept", format=form)
+        assert made.status == 413 and "there are 122 rows, and an answer has at most 100" in Seen(made.body).text
+        assert ask(small, "/view/kept", format=form, limit=100).headers["Freshviews-Total-Rows"] == "122"
+        assert ask(small, "/view/kept", format=form, offset=22).status == 200
+    assert len(read(small, "/view/kept")["rows"]) == 100  # type: ignore[arg-type]
+    monkeypatch.setattr(forms, "MOST_BYTES", 500)
+    for form in ("json", "csv", "arrow"):
+        assert ask(site, "/view/kept", format=form).status == 413
+        assert ask(site, "/view/kept", format=form, limit=2).status == 200
+
+
+def test_one_request_computes_and_others_wait_for_a_while(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(versions, "PATIENCE", 0.05)
+    own = Site("shop.sql", store_of(root), lambda: None)
+    with own._versions._alone():
+        assert ask(own, "/view/by_part").status == 503
+    assert ask(own, "/view/by_part").status == 200
+
+
+def test_a_version_that_is_new_is_read_by_its_change_and_one_without_state_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Site("shop.sql", store_of(tmp_path / "ckpt"), lambda: None)
+    assert ask(own, "/").status == 503 and "no version yet" in Seen(ask(own, "/").body).text
+    first = commit(tmp_path / "ckpt", None, [sale(1, "nut")])
+    assert read(own, "/view/by_part")["rows"] == [{"part": "nut", "n": 1}]
+    loads: list[object] = []
+    monkeypatch.setattr("freshviews.spark.state.cell.load_cell", lambda *given: loads.append(given))
+    second = commit(tmp_path / "ckpt", first, [sale(2, "nut")])
+    found = read(own, "/view/by_part")
+    assert (found["version"], found["rows"]) == (2, [{"part": "nut", "n": 2}]) and not loads
+    monkeypatch.undo()
+    Manifests(store_of(tmp_path / "ckpt")).commit(
+        replace(second, version=3, cells={"0": {**second.cells["0"], "token": "x", "log": [
+            {"token": "x", "level": 0, "rows": 1, "files": {"sales": "state/0/gone.arrow@0+8"}}]}})
+    )  # fmt: skip
+    assert ask(own, "/view/by_part").status == 410
+    assert read(own, "/view/by_part", version=2)["total"] == 1
+
+
+def test_over_a_socket_only_get_is_answered_and_a_slow_client_is_cut(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "SECONDS", 0.5)
+    server = HttpServer("127.0.0.1", 0, site.answer, seconds=30)
+    server.start()
+    try:
+        port = int(server.address.rpartition(":")[2])
+
+        def send(request: bytes) -> bytes:
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+                found = b""
+                try:
+                    client.sendall(request)
+                    while more := client.recv(65536):
+                        found += more
+                except ConnectionError:
+                    pass
+                return found
+
+        host = f"Host: 127.0.0.1:{port}\r\n".encode()
+        good = send(b"GET /view/by_part?format=json HTTP/1.1\r\n" + host + b"\r\n")
+        assert b"200 OK" in good and b"Freshviews-Version: 2" in good and b"Access-Control" not in good
+        for method in (b"POST", b"PUT", b"DELETE", b"OPTIONS", b"HEAD", b"TRACE", b"CONNECT"):
+            found = send(method + b" /view/by_part HTTP/1.1\r\n" + host + b"\r\n")
+            assert b"501" in found.split(b"\r\n")[0] and b"part 1" not in found
+        assert b"421" in send(b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n").split(b"\r\n")[0]
+        assert b"421" in send(b"GET / HTTP/1.0\r\n\r\n").split(b"\r\n")[0]
+        assert b"421" in send(b"GET / HTTP/1.1\r\n" + host + b"Host: evil.example\r\n\r\n").split(b"\r\n")[0]
+        started = time.monotonic()
+        assert b"200" not in send(b"GET / HTTP/1.1\r\n" + host)
+        assert b"200" not in send(b"GET /query?sql=" + b"x" * 100_000 + b" HTTP/1.1\r\n" + host + b"\r\n")
+        assert time.monotonic() - started < 20
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        client.request("GET", "/view/kept?format=csv")
+        assert len(client.getresponse().read().splitlines()) == 124  # the hostile text has two lines
+    finally:
+        server.close()
+
+
+def test_the_command_serves_until_it_is_asked_to_end(root: Path) -> None:
+    command = [sys.executable, "-m", "freshviews.cli", "serve", "shop.sql", "--port", "0"]
+    with subprocess.Popen(command, cwd=root.parent, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            found = re.fullmatch(r".*shop\.checkpoint at (http://127\.0\.0\.1:(\d+))/ until Ctrl-C\n", line)
+            assert found is not None, line
+            client = http.client.HTTPConnection("127.0.0.1", int(found[2]), timeout=60)
+            client.request("GET", "/?format=json")
+            assert json.loads(client.getresponse().read())["version"] == 2
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0 and process.stderr.read() == ""
+        finally:
+            process.kill()
