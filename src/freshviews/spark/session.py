@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import sysconfig
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,8 @@ def start_session(
         own = chosen.get(name, defaults.get(name, ""))
         chosen[name] = f"{own} -Dlog4j2.configurationFile={log.as_uri()}".strip()
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
+        # It tells the root logger of calls that a Java process left unanswered; the message of the run says that.
+        logging.getLogger().addFilter(_is_not_of_py4j)
         # It prints the stack of Java for an error that is raised as well.
         PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     given = {**_notes(), **executor_settings(os.environ), **chosen}
@@ -109,19 +112,25 @@ def start_session(
     return session
 
 
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
+
+
 def _silence_the_end(session: SparkSession) -> None:
-    """The server in this process that takes accumulators from Java prints no traceback where Java has ended: the
-    message of the run says that."""
+    """The server in this process that takes accumulators from Java, and threads that call Java, print no traceback
+    where Java has ended: the message of the run says that."""
     server = session.sparkContext._accumulatorServer
-    usual = server.handle_error
+    usual, of_threads = server.handle_error, threading.excepthook
 
     def handle_error(request: Any, address: Any) -> None:
         if not isinstance(sys.exc_info()[1], EOFError | ConnectionError):
             usual(request, address)
 
-    server.handle_error = handle_error
+    def handle_thread(error: threading.ExceptHookArgs) -> None:
+        if not issubclass(error.exc_type, EOFError | ConnectionError | Py4JError):
+            of_threads(error)
 
-
+    server.handle_error, threading.excepthook = handle_error, handle_thread
 
 
 def _notes() -> dict[str, str]:
