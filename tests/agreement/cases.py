@@ -76,7 +76,7 @@ _FOUR = ("p.x", "q.x", "p.y", "COALESCE(q.x, 1)")
 """Variables whose sums of products are one cofactor."""
 
 _DOUBLES = ("p.z", "CAST(p.x AS DOUBLE)", "(p.z - 1)", "(p.z + p.x)")
-"""Doubles of one table with so many products that loops add them."""
+"""Doubles of one table. There are enough products that a loop adds them."""
 
 PAYLOADS: dict[str, tuple[str | Text, ...]] = {
     "counts": ("COUNT(*)", "COUNT(p.x)", Text("COUNT(p.x, q.w)", f"COUNT({_BOTH})")),

@@ -18,7 +18,7 @@ def cofactor_item(choose: Choices, expressions: Expressions) -> Term:
 
 
 def sums_item(choose: Choices, expressions: Expressions) -> Term:
-    """An item that is the sums of all products of four doubles: loops add so many at once. Its kind is ``matrix``."""
+    """The sums of all products of four doubles, enough for a loop to add them. The kind is ``matrix``."""
     args = [expressions.any("double", choose.between(0, 1)).text for _ in range(4)]
     return Term(Text(_sums([arg.spark for arg in args]), _sums([arg.duck for arg in args])), "matrix")
 

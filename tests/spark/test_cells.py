@@ -81,7 +81,7 @@ def test_heavy_values_are_measured_and_split(spark: Any, tmp_path: Path) -> None
 @pytest.mark.full
 @pytest.mark.long("several runs of a pipeline")
 def test_another_number_of_cells_splits_all_rows_anew(spark: Any, tmp_path: Path) -> None:
-    """Views stay exact and no change is told twice, also of a view that is added or dropped in the same start."""
+    """Views stay exact and no change is delivered twice, also where a view is added or dropped in the same start."""
     world = World(tmp_path)
     views = ["paths", "by_shop"]
     for number in (2, 3, 1):

@@ -90,7 +90,7 @@ def start_session(
         own = chosen.get(name, defaults.get(name, ""))
         chosen[name] = f"{own} -Dlog4j2.configurationFile={log.as_uri()}".strip()
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
-        # It tells the root logger of calls that a Java process left unanswered; the message of the run says that.
+        # It also logs lost connections to Java, through the root logger. The error of the run names the cause.
         logging.getLogger().addFilter(_is_not_of_py4j)
         # It prints the stack of Java for an error that is raised as well.
         PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)

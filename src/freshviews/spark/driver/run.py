@@ -134,7 +134,6 @@ class Run:
         if before is None:
             self._layout = first_layout(self.spark, self.definition, given, self._cells)
         else:
-            note_call(self.store, before)
             base = self._resume(before, before.sources or (), False)
         if known is not None:
             return known
@@ -144,7 +143,8 @@ class Run:
         return self.latest.version
 
     def _resume(self, before: Manifest, streaming: Sequence[str], aside: bool) -> Manifest:
-        """Deliver a version that a crash left undelivered, and go on from it."""
+        """Deliver a version that a crash left undelivered, and go on from it; note its call before that."""
+        note_call(self.store, before)
         found = checkpoint.difference(before, self.definition, streaming)
         if self._delivered.version() < before.version:
             self._deliver(before, again=True)
@@ -208,8 +208,8 @@ class Run:
 
     def _split_anew(self, before: Manifest, old: Layout, cells: int, replaced: Sequence[str]) -> Manifest:
         """Continue with another number of cells, other columns of tables, or other SELECTs of views: all stored rows go
-        to their cells, and the views are made anew. Only those that are ``replaced`` have a change: what they have now,
-        and less what they had."""
+        to their cells, and the views are made anew. Only those that are ``replaced`` have a change: their new rows less
+        their old ones."""
         trusted = [table.name for table in old.catalog.tables.values() if table.trusted]
         if trusted:
             raise checkpoint.CheckpointError(
