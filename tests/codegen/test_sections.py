@@ -1,6 +1,8 @@
-"""A long source has a section per table, which is loaded with the first batch of the table."""
+"""A long source is written with the first batch, in a section per table, loaded with the first batch of the table."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -46,3 +48,40 @@ def test_the_sections_of_a_join_of_twenty_tables_call_what_they_share(monkeypatc
     assert sorted(db.view("v")) == [(*range(20), -1), tuple(range(21))]
     db.delete("t7", [(7, 8)])
     assert not list(db.view("v"))
+
+
+def test_the_triggers_of_a_long_program_are_written_with_the_first_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block, "MANY_STATEMENTS", 1)
+    db = Database()
+    db.execute(SCRIPT)
+    db.execute("CREATE TABLE q (a STRING, b DOUBLE)")
+    db.execute("CREATE MATERIALIZED VIEW w AS SELECT a, SUM(b) AS s FROM q WHERE a <> 'no' GROUP BY a")
+    blocks = [one for view in ("v", "w") for one in db._relations.views[view].maintained.blocks]
+    sources = [one.state.compiled.source for one in blocks]
+    assert not any(source.is_written for source in sources)
+    db.insert("q", [("no", 1.0), ("yes", 2.0), ("yes", 0.5)])
+    assert list(db.view("w")) == [("yes", 2.5)]
+    assert [source.is_written for source in sources] == [False, True]
+    for table in "rst":
+        db.insert(table, [(1, 1)])
+    assert list(db.view("v")) == [(1, 1)]
+
+
+def test_an_interrupt_while_triggers_are_written_leaves_nothing_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block, "MANY_STATEMENTS", 1)
+    db = Database()
+    db.execute(SCRIPT)
+    write, calls = block.write_trigger, iter(range(100))
+
+    def interrupted(*args: Any, **named: Any) -> str:
+        if next(calls) == 1:
+            raise KeyboardInterrupt
+        return write(*args, **named)
+
+    monkeypatch.setattr(block, "write_trigger", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        db.insert("r", [(1, 1)])
+    assert not list(db.view("v"))
+    for table in "rst":
+        db.insert(table, [(1, 1)])
+    assert list(db.view("v")) == [(1, 1)]

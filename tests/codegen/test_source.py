@@ -53,7 +53,7 @@ def test_every_name_is_defined(strategy: str, text: str) -> None:
     except PlanError:
         return
     for counted in (False, True):
-        source = str(generate(program, block_of(made), (), (), None, counted)[0])
+        source = str(generate(program, block_of(made), (), (), None, counted))
         assert not undefined(source)
 
 
@@ -67,7 +67,7 @@ def test_every_name_is_defined_in_long_triggers(strategy: str, seed: int) -> Non
         program = STRATEGIES[strategy].of_query(made)
     except PlanError:
         return
-    source = str(generate(program, block_of(made), (), (), None)[0])
+    source = str(generate(program, block_of(made), (), (), None))
     assert not undefined(source)
 
 
@@ -76,7 +76,7 @@ def test_an_addition_multiplies_no_factors_that_one_around_it_has_multiplied(cou
     """Sources of chains of 60 joins had 11.8 MB: each of 60 additions in each of 60 triggers multiplied 60 factors."""
     atoms = ", ".join(f"R{i}(x{i}, x{i + 1})" for i in range(count))
     made = query(f"Q({', '.join(f'x{i}' for i in range(count + 1))}) = {atoms}")
-    source = str(generate(STRATEGIES["view_tree"].of_query(made), block_of(made), (), (), None)[0])
+    source = str(generate(STRATEGIES["view_tree"].of_query(made), block_of(made), (), (), None))
     times = [line.count("times(") for line in source.splitlines() if re.match(r" *(store|product)", line)]
     assert times and max(times) <= 2
 
@@ -85,12 +85,12 @@ def test_a_product_has_no_rows_of_views_that_the_function_changes() -> None:
     made = query("Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)")
     program = STRATEGIES["view_tree"].of_query(made)
     products = re.compile(r"^ *product\w* = (.*)", re.MULTILINE)
-    source = str(generate(program, block_of(made), (), (), None)[0])
+    source = str(generate(program, block_of(made), (), (), None))
     read = {alias for product in products.findall(source) for alias in re.findall(r"load\((\w+),", product)}
     assert read
     everything = tuple(Clear(view.name) for view in program.stores)
     cleared = tuple(replace(trigger, body=(*trigger.body, *everything)) for trigger in program.triggers)
-    source = str(generate(replace(program, triggers=cleared), block_of(made), (), (), None)[0])
+    source = str(generate(replace(program, triggers=cleared), block_of(made), (), (), None))
     assert not products.findall(source)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import assert_never
 
 from freshviews.codegen.imports import import_lines
 from freshviews.codegen.layout import emitted_row
-from freshviews.codegen.module import LONG, Function, Source, build
+from freshviews.codegen.module import LONG, Function, Source, Written, build, defined, may_be_later
 from freshviews.codegen.reading.enumeration import write_enumeration
 from freshviews.codegen.reading.evaluation import write_evaluate
 from freshviews.codegen.reading.listing import write_listing
@@ -32,6 +32,7 @@ from freshviews.expr.nodes import Expr
 from freshviews.program.printer import print_trigger
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated, Held, Listed
+from freshviews.program.structure import visit
 from freshviews.program.upkeep import Evaluated, Settled
 from freshviews.query.block import Block
 
@@ -42,6 +43,9 @@ _OPTIONAL = (
     "evaluate", "end_version",
 )  # fmt: skip
 """Functions that not every module has."""
+
+MANY_STATEMENTS = 1_500
+"""Statements of the triggers of a program from which on they are written later. Each has some three lines."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,6 @@ class CompiledTrigger:
 class CompiledBlock:
     """The functions of a block, None for those that its result does not need.
 
-    ``constants`` are the strings whose codes the state holds, in order, ``shapes`` the words that its status leads to.
     ``each`` runs updates of a relation one by one. ``read_groups`` is there where rows are looked up, ``read_listed``
     and ``close_listed`` where the result is listed. Where groups are enumerated, ``read_change`` makes raw rows of what
     the triggers emitted.
@@ -65,8 +68,6 @@ class CompiledBlock:
 
     source: Source
     triggers: tuple[CompiledTrigger, ...]
-    constants: tuple[str, ...]
-    shapes: tuple[int, ...]
     each: Mapping[str, Function]
     enumerate: Function | None
     read_change: Function | None
@@ -89,18 +90,13 @@ def generate(
     having: Expr | None,
     counted: bool = False,
     looked_up: bool = False,
-) -> tuple[Source, tuple[str, ...], tuple[int, ...]]:
-    """Source of a block's functions, its string constants, and its shapes, one after the other.
+) -> Source:
+    """Source of a block's functions: readers are written at once, the triggers of a long program when one is needed.
 
     ``projected`` are output expressions to compute on raw rows, none where outputs are plain columns; ``counted``: the
     triggers count their steps; ``looked_up``: many rows at once are looked up.
     """
     module = Module()
-    repeated = repeated_in(program)
-    triggers: dict[str, list[str]] = {}
-    for i, trigger in enumerate(program.triggers):
-        doc = print_trigger(program, trigger)
-        triggers.setdefault(trigger.relation, []).append(write_trigger(program, module, i, doc, repeated, counted))
     readers = [*_readers(program, module, block), *write_procedures(program, module, counted)]
     if looked_up:
         readers.append(write_lookups(program, module))
@@ -110,11 +106,40 @@ def generate(
         readers.append(write_settle(program, module, program.upkeep, counted))
     if projected or having is not None:
         readers.append(write_projection(module, raw_columns, projected, having))
-    if isinstance(program.result, Enumerated):
-        for i, relation in enumerate(_one_by_one(program)):
-            triggers[relation].append(write_each(program, module, relation, i, is_grouped(program, block)))
+    one_by_one = _one_by_one(program) if isinstance(program.result, Enumerated) else ()
+    names = [
+        *(f"on_{i}" for i in range(len(program.triggers))),
+        *(f"each_{i}" for i in range(len(one_by_one))),
+        *chain.from_iterable(map(defined, readers)),
+    ]
+
+    def write() -> Written:
+        whole = module.copy()
+        triggers: dict[str, list[str]] = {}
+        repeated = repeated_in(program)
+        for i, trigger in enumerate(program.triggers):
+            doc = print_trigger(program, trigger)
+            triggers.setdefault(trigger.relation, []).append(write_trigger(program, whole, i, doc, repeated, counted))
+        for i, relation in enumerate(one_by_one):
+            triggers[relation].append(write_each(program, whole, relation, i, is_grouped(program, block)))
+        return _written(program, whole, readers, triggers.values())
+
+    source = Source(names, write)
+    if not (may_be_later() and _is_long(program)):
+        source.written()
+    return source
+
+
+def _is_long(program: Program) -> bool:
+    """Whether the triggers have so many statements that they are written later."""
+    statements = chain.from_iterable(visit(trigger.body) for trigger in program.triggers)
+    return sum(1 for _ in islice(statements, MANY_STATEMENTS)) == MANY_STATEMENTS
+
+
+def _written(program: Program, module: Module, readers: list[str], triggers: Iterable[list[str]]) -> Written:
+    """All of a module, with a section per table if it is long."""
     shared = [*write_called(module), *module.part_sources]
-    sections = [shared, readers, *triggers.values()]
+    sections = [shared, readers, *triggers]
     if sum(text.count("\n") for text in chain.from_iterable(sections)) <= LONG:
         sections = [list(chain.from_iterable(sections))]
     head = [
@@ -125,8 +150,8 @@ def generate(
         "",
         "",
     ]
-    source = Source("\n".join(head), tuple(map(tuple, sections)), len(module.parts))
-    return source, tuple(module.constants), tuple(chain.from_iterable(module.shapes))
+    constants, shapes = tuple(module.constants), tuple(chain.from_iterable(module.shapes))
+    return Written("\n".join(head), tuple(map(tuple, sections)), len(module.parts), constants, shapes)
 
 
 def _readers(program: Program, module: Module, block: Block) -> list[str]:
@@ -170,7 +195,7 @@ def compile_block(
     looked_up: bool = False,
 ) -> CompiledBlock:
     """Generate and load a block's functions; triggers are compiled at once, readers when first called (``build``)."""
-    source, constants, shapes = generate(program, block, raw_columns, projected, having, counted, looked_up)
+    source = generate(program, block, raw_columns, projected, having, counted, looked_up)
     signatures = {f"on_{i}": _TRIGGER for i in range(len(program.triggers))}
     if isinstance(program.upkeep, Evaluated | Settled):
         signatures["evaluate" if isinstance(program.upkeep, Evaluated) else "end_version"] = _EVALUATE
@@ -182,8 +207,6 @@ def compile_block(
             CompiledTrigger(trigger.relation, columns_read(trigger), functions[f"on_{i}"])
             for i, trigger in enumerate(program.triggers)
         ),
-        constants,
-        shapes,
         each={relation: functions[name] for relation, name in numbered.items() if name in functions},
         enumerate=functions.get("enumerate_rows"),
         **{name: functions.get(name) for name in _OPTIONAL},

@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from types import ModuleType
@@ -35,22 +35,70 @@ _lock = threading.RLock()
 
 
 @dataclass(frozen=True)
-class Source:
+class Written:
     """Source of functions. ``sections`` are functions that are loaded together, after ``head``: each calls functions of
-    its own section and of those before. ``parts``: how many functions are called ``part_k`` already."""
+    its own section and of those before. ``parts``: how many functions are called ``part_k`` already. ``constants`` are
+    the strings whose codes the state holds, in order, ``shapes`` the words that its status leads to."""
 
     head: str
     sections: tuple[tuple[str, ...], ...]
     parts: int = 0
+    constants: tuple[str, ...] = ()
+    shapes: tuple[int, ...] = ()
+
+
+class Source:
+    """Source that is written when it is first needed. ``names``: of the functions that are called from outside."""
+
+    def __init__(self, names: Iterable[str], write: Callable[[], Written]) -> None:
+        self.names = tuple(names)
+        self._write = write
+        self._written: Written | None = None
+        self._waiting: list[Callable[[Written], None]] = []
+
+    @property
+    def is_written(self) -> bool:
+        return self._written is not None
+
+    def written(self) -> Written:
+        """The source, written now if it is not."""
+        with _lock:
+            if self._written is None:
+                # An interrupt leaves nothing half done: all of this is done again.
+                written = self._write()
+                for use in self._waiting:
+                    use(written)
+                self._written = written
+                self._waiting.clear()
+            return self._written
+
+    def when_written(self, use: Callable[[Written], None]) -> None:
+        """Call a function with what is written: now, or before the first function of the source is loaded."""
+        with _lock:
+            if self._written is None:
+                self._waiting.append(use)
+            else:
+                use(self._written)
 
     def __str__(self) -> str:
         """All functions as the source of one module."""
-        return self.head + "\n\n".join(split(chain.from_iterable(self.sections), self.parts))
+        written = self.written()
+        return written.head + "\n\n".join(split(chain.from_iterable(written.sections), written.parts))
 
 
 def hash_of(source: str) -> str:
     """The hash that names a generated module and its functions."""
     return hashlib.sha256(source.encode()).hexdigest()[:16]
+
+
+def defined(text: str) -> list[str]:
+    """Names of the functions that a text defines."""
+    return _DEFINED.findall(text)
+
+
+def may_be_later() -> bool:
+    """Whether functions may be written and loaded when they are first called: where plain Python may run first."""
+    return mem.PURE_PYTHON or may_stand_in()
 
 
 def build(source: Source, signatures: Mapping[str, str]) -> dict[str, Function]:
@@ -60,13 +108,11 @@ def build(source: Source, signatures: Mapping[str, str]) -> dict[str, Function]:
     Python may run first, each of several sections is loaded when one of its functions is first called: a join of 60
     tables has 100,000 lines, and a batch of one table runs few of them.
     """
-    sections: list[_Section] = []
-    for written in source.sections:
-        sections.append(_Section(source, written, tuple(sections)))
-    later = len(sections) > 1 and (mem.PURE_PYTHON or may_stand_in())
-    functions: dict[str, Function] = {}
-    for section in sections:
-        functions |= {name: _Later(section, name) for name in section.names} if later else section.functions()
+    loader = _Loader(source)
+    later = may_be_later() and (not source.is_written or len(source.written().sections) > 1)
+    functions: dict[str, Function] = {name: _Later(loader, name) for name in source.names}
+    if not later:
+        functions = {name: loader.function(name) for name in source.names}
     if not (later or mem.PURE_PYTHON):
         with no_collection():
             for name, signature in signatures.items():
@@ -76,29 +122,47 @@ def build(source: Source, signatures: Mapping[str, str]) -> dict[str, Function]:
     return functions
 
 
+class _Loader:
+    """Loads the sections of a source, each when one of its functions is needed."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._of: dict[str, _Section] = {}
+
+    def function(self, name: str) -> Function:
+        """A function of the source, loaded now if it is not."""
+        with _lock:
+            if not self._of:
+                sections: list[_Section] = []
+                written = self._source.written()
+                for texts in written.sections:
+                    sections.append(_Section(written, texts, tuple(sections)))
+                self._of = {one: section for section in sections for one in section.names}
+            return self._of[name].functions()[name]
+
+
 class _Section:
     """Functions that become one module when one of them is needed; they may call those of sections before."""
 
-    def __init__(self, source: Source, written: tuple[str, ...], before: tuple[_Section, ...]) -> None:
-        self._source = source
+    def __init__(self, written: Written, texts: tuple[str, ...], before: tuple[_Section, ...]) -> None:
         self._written = written
+        self._texts = texts
         self._before = before
         self._functions: dict[str, Function] | None = None
         self._digest = ""
-        self.names = [name for text in written for name in _DEFINED.findall(text)]
+        self.names = [name for text in texts for name in defined(text)]
 
     def functions(self) -> dict[str, Function]:
         """The functions by their names in the source, loaded now if they are not."""
-        with _lock:
-            if self._functions is None:
-                self._functions = self._loaded()
-            return self._functions
+        if self._functions is None:
+            self._functions = self._loaded()
+        return self._functions
 
     def _loaded(self) -> dict[str, Function]:
-        body = "\n\n".join(split(self._written, self._source.parts))
-        text = self._source.head + self._imports(body) + body
+        body = "\n\n".join(split(self._texts, self._written.parts))
+        text = self._written.head + self._imports(body) + body
         self._digest = hash_of(text)
-        names = _DEFINED.findall(body)
+        names = defined(body)
         module = _load(_renamed(text, names, self._digest), self._digest)
         return {name: getattr(module, f"{name}_{self._digest}") for name in names}
 
@@ -118,20 +182,20 @@ class _Section:
 
 
 class _Later:
-    """A function whose section is loaded when it is first called or compiled."""
+    """A function that is written and loaded when it is first called or compiled."""
 
-    def __init__(self, section: _Section, name: str) -> None:
-        self._section = section
+    def __init__(self, loader: _Loader, name: str) -> None:
+        self._loader = loader
         self._name = name
 
     @property
     def dispatcher(self) -> Any:
         """The function as Numba has it."""
-        function = self._section.functions()[self._name]
+        function = self._loader.function(self._name)
         return getattr(function, "dispatcher", function)
 
     def __call__(self, *words: int) -> int:
-        return self._section.functions()[self._name](*words)
+        return self._loader.function(self._name)(*words)
 
 
 def compile_ahead(*functions: Callable[..., int | None]) -> bool:

@@ -49,6 +49,18 @@ class Module:
     deferred: frozenset[str] | None = None
     shapes: dict[tuple[int, ...], int] = field(default_factory=dict)
 
+    def copy(self) -> Module:
+        """Another module that has collected the same so far."""
+        return Module(
+            self.words.copy(),
+            self.constants.copy(),
+            self.calls.copy(),
+            self.parts.copy(),
+            self.part_sources.copy(),
+            self.deferred,
+            self.shapes.copy(),
+        )
+
     def shape(self, words: tuple[int, ...]) -> int:
         """The position of words among the shapes that the state holds. Equal shapes share their room."""
         return self.shapes.setdefault(words, sum(map(len, self.shapes)))

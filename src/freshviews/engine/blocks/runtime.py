@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from freshviews.codegen.block import CompiledBlock
 from freshviews.codegen.layout import (
+    CONSTANTS,
     FIRST_TABLE,
     STATUS_SHAPES,
     STATUS_WORDS,
@@ -24,7 +26,7 @@ from freshviews.codegen.layout import (
     row_layout,
     scratch_words,
 )
-from freshviews.codegen.module import compile_ahead
+from freshviews.codegen.module import Written, compile_ahead
 from freshviews.codegen.reading import enumeration, listing
 from freshviews.engine.blocks import exponent
 from freshviews.engine.blocks.calls import Call, call_of
@@ -71,9 +73,7 @@ class BlockState:
         self._defaults = [np.array(default_row(program.view(name)), np.int64) for name in default_views(program)]
         self._state = np.zeros(FIRST_TABLE + len(program.views) + len(scratch) + 1 + len(self._defaults), np.int64)
         self.status = np.zeros(STATUS_WORDS, np.int64)
-        self._constants = np.array([dictionary.pin(text) for text in compiled.constants] or [0], np.int64)
         self._scratch = {word: np.zeros(program.long_sums[place], np.int64) for place, word in scratch.items()}
-        self._shapes = np.array(compiled.shapes or [0], np.int64)
         self._emitted_layout = np.array(payload_layout(program.result.emitted), np.int64)
         self._strings: tuple[Codes, NDArray[Any]] | None = None
         self.orders_strings = any(o.type.name == "STRING" for view in program.views for o in view.ordered)
@@ -86,8 +86,7 @@ class BlockState:
         self.raw = buffers.new_buffer(width) if self._grouped else self.changes
         self._headers = [words_in(buffer, 1, buffers.HEADER)[0] for buffer in (self.changes, self.raw)]
         self._state[1] = self.changes
-        self._state[3] = address(self._constants)
-        self.status[STATUS_SHAPES] = address(self._shapes)
+        compiled.source.when_written(partial(_hold_for, weakref.ref(self)))
         for word, block in self._scratch.items():
             self._state[word] = address(block)
         self._digested = digested(heir or program)
@@ -110,6 +109,13 @@ class BlockState:
         compile_ahead(shrink_tables)
         self._free = weakref.finalize(self, _free, self.tables, {self.changes, self.raw}, self._mappings)
         self.reset_status()
+
+    def _hold(self, written: Written) -> None:
+        """Hold what the functions read beside tables: codes of strings, and shapes."""
+        self._constants = np.array([self._dictionary.pin(text) for text in written.constants] or [0], np.int64)
+        self._shapes = np.array(written.shapes or [0], np.int64)
+        self._state[CONSTANTS] = address(self._constants)
+        self.status[STATUS_SHAPES] = address(self._shapes)
 
     def close(self) -> None:
         """Give all memory back; the state must not be used any more."""
@@ -522,6 +528,13 @@ class BlockState:
             if any(order.type.name == "STRING" for order in view.ordered):
                 index = mem.load(mem.load(handle, table.ORDERED_LIST), 0)
                 ordered.set_strings(index, address(offsets), address(data))
+
+
+def _hold_for(state: weakref.ref[BlockState], written: Written) -> None:
+    """Have a state hold what its functions read, if it is still there."""
+    there = state()
+    if there is not None:
+        there._hold(written)
 
 
 def _free(tables: list[int], emitted: set[int], mappings: list[Mapping]) -> None:

@@ -207,9 +207,10 @@ def update_exponents(query: Query, dependencies: tuple[FD, ...] = ()) -> dict[st
 def _update_exponents(query: Query, dependencies: tuple[FD, ...]) -> dict[str, int]:
     deltas = _deltas(query, dependencies)
     unique = {view.name: store.unique for store in deltas.stores for view in store.rows}
+    exponents = [update_exponent(trigger.body, unique) for trigger in deltas.triggers]
     return {
-        atom.name: update_exponent(trigger.body, unique)
-        for store, trigger in zip(deltas.stores, deltas.triggers, strict=True)
+        atom.name: exponent
+        for store, exponent in zip(deltas.stores, exponents, strict=True)
         for atom in store.atoms
     }
 

@@ -156,6 +156,13 @@ def _choose(join: Join) -> tuple[Step, Step | None]:
     make a product.
     """
     bound = join.bound
+    most = max(s.determined for s in join.steps)
+    for step in join.steps:
+        # No other ranks before such a step: a join of 60 tables chooses among 59, then 58, and so on.
+        ranks_first = step.determined == most and len(step.variables - bound) == 1
+        touches = ranks_first and not bound.isdisjoint(step.key)
+        if touches and step.is_one_row(bound) and step.can_be_looped_over(bound):
+            return step, None
     steps = [s for s in join.steps if s.can_be_looped_over(bound)]
     if not steps:
         raise PlanError("the given variables of an optional view are bound by none of the views it is joined with")

@@ -20,6 +20,7 @@ from sqlglot import Token, TokenType, exp
 Node = exp.Expr
 
 _TABLES = ("TUMBLE", "HOP")
+_CHANGED = (TokenType.TABLE, TokenType.WINDOW)
 _OF_ANY = ("any_value", "first", "first_value", "last", "last_value")
 _NUMBERS = "\x1dhops"
 _MOST = 10_000
@@ -38,6 +39,9 @@ def tokens_of(tokens: Sequence[Token]) -> list[Token]:
     """The tokens without TABLE around TUMBLE and HOP and before their table, and with ``window(`` as a function."""
     made: list[Token] = []
     for i, token in enumerate(tokens):
+        if token.token_type not in _CHANGED:
+            made.append(token)
+            continue
         after = [one.text.upper() for one in tokens[i + 1 : i + 4]]
         before = [one.text.upper() for one in tokens[max(i - 2, 0) : i]]
         if token.text.upper() == "TABLE" and before and before[0] in _TABLES and before[1:] == ["("]:
@@ -56,12 +60,11 @@ def _as_name(token: Token) -> Token:
     )
 
 
-def as_spark(tree: Node) -> None:
-    """Put the tree in Spark's forms. Raises Misuse."""
-    for table in list(tree.find_all(exp.Table)):
+def as_spark(tree: Node, kinds: frozenset[type[Node]]) -> None:
+    """Put the tree, which has nodes of these kinds, in Spark's forms. Raises Misuse."""
+    for table in list(tree.find_all(exp.Table)) if exp.Anonymous in kinds else ():
         if isinstance(table.this, exp.Anonymous) and table.this.name.upper() in _TABLES:
             _put(table, _windowed(table))
-    kinds = set(map(type, tree.walk()))
     if kinds.isdisjoint((exp.Select, exp.IgnoreNulls, exp.Fetch)):
         return
     for select in list(tree.find_all(exp.Select)):

@@ -184,12 +184,17 @@ def _remembering_spans(method: Callable[..., Any]) -> Callable[..., Any]:
     def parse(self: Any, *args: Any, **options: Any) -> Any:
         first = self._curr
         node = method(self, *args, **options)
-        if not isinstance(node, Node):
+        if not first or not isinstance(node, Node):
             return node
         last = self._prev
-        if first and last and last.end >= first.start:
-            start, end = node.meta.get(_SPAN, (first.start, last.end))
-            node.meta[_SPAN] = (min(start, first.start), max(end, last.end))
+        if last and last.end >= first.start:
+            # Most calls only pass on what an inner one made.
+            meta, start, end = node.meta, first.start, last.end
+            known = meta.get(_SPAN)
+            if known is None:
+                meta[_SPAN] = (start, end)
+            elif start < known[0] or end > known[1]:
+                meta[_SPAN] = (min(start, known[0]), max(end, known[1]))
         return node
 
     return parse
@@ -268,9 +273,11 @@ def parse(sql: SqlText) -> list[Node]:
     if found is None:
         found = _parsed(sql, sql.text, _Parser(dialect=Spark(), error_level=ErrorLevel.IMMEDIATE))
     for tree in found:
-        _check_depth(sql, tree)
+        nodes = list(tree.walk())
+        if len(nodes) > DEPTH:
+            _check_depth(sql, tree)
         try:
-            as_spark(tree)
+            as_spark(tree, frozenset(map(type, nodes)))
         except Misuse as misuse:
             raise sql.error(misuse.node, str(misuse)) from None
     return found
