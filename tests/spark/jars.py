@@ -20,6 +20,7 @@ SECONDS = 300
 
 KAFKA_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
+POSTGRES = "org.postgresql:postgresql:42.7.14"
 """The newest that Maven has; docs/connectors/README.md says with which Spark they run."""
 
 
@@ -47,7 +48,7 @@ def spark_jars() -> dict[str, str]:
     import pyspark
 
     own = Path(pyspark.__file__).parent / "jars"
-    found = [path for package in (KAFKA_CONNECTOR, AVRO) if has(package) for path in jars(package, [own])]
+    found = [path for package in (KAFKA_CONNECTOR, AVRO, POSTGRES) if has(package) for path in jars(package, [own])]
     return {"spark.jars": ",".join(map(str, found))} if found else {}
 
 

@@ -25,7 +25,7 @@ from freshviews.spark.definition import ViewSpec
 from freshviews.spark.driver.version import PipelineError
 from freshviews.spark.io import delivery
 from freshviews.spark.io.message_sink import messages
-from freshviews.spark.io.sinks import SinkError, deliver
+from freshviews.spark.io.sinks import Due, SinkError, deliver
 from freshviews.spark.reading.contents import contents, latest, status
 from freshviews.spark.script import read_script
 from freshviews.spark.state.stores.addresses import store_of
@@ -241,7 +241,7 @@ def test_a_version_that_was_cut_off_is_completed(spark: Any, kafka: str) -> None
     topic.send({"key": "x", "headers": [("_view", b"v"), ("_version", b"6"), ("_row", b"40")]})
     topic.send({"key": "x", "headers": [("_view", b"w"), ("_version", b"7"), ("_row", b"41")]}, {"key": "no headers"})
     for _ in range(2):
-        deliver(spark, view, change, 7, None, True, committed)
+        deliver(spark, view, change, Due(7, True, committed), None)
         found = [message for message in topic.messages() if message.key() not in (b"x", b"no headers")]
         assert sorted(json.loads(message.value())["a"] for message in found) == list(range(50))
         assert {headers_of(message)["_row"] for message in found} == set(map(str, range(50)))

@@ -20,7 +20,7 @@ from freshviews.errors import SqlError
 from freshviews.spark import Pipeline
 from freshviews.spark import crash_points as steps
 from freshviews.spark.definition import Definition, ViewSpec
-from freshviews.spark.io.sinks import SinkError, check_new, deliver, publish_bad
+from freshviews.spark.io.sinks import Due, SinkError, check_new, deliver, publish_bad
 from freshviews.spark.state.runs import runs_of
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.shop import Shop, delivered
@@ -39,7 +39,7 @@ ROWS = pa.table(
 
 def give(view: ViewSpec, rows: pa.Table = ROWS, version: int = 3, again: bool = False) -> None:
     no_session: Any = None
-    deliver(no_session, view, rows, version, None, again)
+    deliver(no_session, view, rows, Due(version, again), None)
 
 
 def sink(provider: str, folder: Path, output: str = "changes", **options: str) -> ViewSpec:

@@ -25,6 +25,9 @@ FILLING = ("image filled", "images filled")
 CALLS = ("call noted",)
 """The last step of a version of ``Pipeline.advance``, in the driver."""
 
+TABLES = ("rows in the transaction",)
+"""A step of the delivery to a table of a database, in the driver: the transaction is not committed yet."""
+
 hook: Callable[[str], None] | None = None
 
 

@@ -38,8 +38,8 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class ViewSpec:
-    """A view. ``sql`` creates it. Without a provider it is maintained and not delivered. ``written``: how its rows
-    become messages, where its sink takes messages."""
+    """A view. ``sql`` creates it. Without a provider it is maintained and not delivered. ``written``: its key, and how
+    its rows become messages, where its sink takes messages or the new row of each key."""
 
     name: str
     sql: str
@@ -114,10 +114,10 @@ def views_of(script: str) -> dict[str, ViewDef]:
     return found
 
 
-def as_messages(spec: ViewSpec, catalog: Catalog) -> ViewSpec:
-    """The view with how its rows become messages, if its sink takes messages. Raises MessageError."""
-    view = catalog.view(spec.name)
-    if view is None or not connector_of(spec.provider).messages:
+def with_key(spec: ViewSpec, catalog: Catalog) -> ViewSpec:
+    """The view with its key and how its rows become messages, if its sink asks for that. Raises MessageError."""
+    view, connector = catalog.view(spec.name), connector_of(spec.provider)
+    if view is None or not (connector.messages or (connector.tables and spec.output == UPSERT)):
         return spec
     own, options = split_options(spec.options)
     columns = [column.name for column in view.columns]

@@ -15,7 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 from freshviews.errors import SqlError
 from freshviews.spark.connectors.declarations import connector_of
 from freshviews.spark.connectors.message_format import MessageError
-from freshviews.spark.definition import Definition, TableSpec, ViewSpec, as_messages, catalog_of, tables_of
+from freshviews.spark.definition import Definition, TableSpec, ViewSpec, catalog_of, tables_of, with_key
 from freshviews.spark.driver.run import Listener, Run, note_error
 from freshviews.spark.io.sinks import Receiver
 from freshviews.spark.io.sources import SourceError, given_sources, one_frame, open_sources, sql_type
@@ -161,8 +161,8 @@ class Pipeline:
         """Add a view of a SELECT. Without one: the contents of a view at the last committed version.
 
         ``sink`` is called with a DataFrame and the version; or ``format`` and ``path`` name its output; without either
-        it is maintained and can be read. ``output``: changes or complete; for messages changes or upsert. Raises
-        SqlError.
+        it is maintained and can be read. ``output``: changes or complete; for messages changes or upsert, for a table
+        of a database (``jdbc``) all three. Raises SqlError.
         """
         if sql is None:
             return self._read(name, {})
@@ -175,7 +175,7 @@ class Pipeline:
             held["path"] = str(Path(path).absolute()) if "://" not in str(path) else str(path)
         made = ViewSpec(name, f"CREATE MATERIALIZED VIEW {name} AS {body}", format, held, output)
         try:
-            made = as_messages(made, catalog_of(self._definition.with_view(made).script))
+            made = with_key(made, catalog_of(self._definition.with_view(made).script))
         except MessageError as error:
             raise SqlError(f"view {name}: {error}") from None
         self._define(self._definition.with_view(made))

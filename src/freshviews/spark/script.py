@@ -13,7 +13,7 @@ from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import SqlError
 from freshviews.spark.connectors.declarations import OUTPUTS, connector_of, lacking, refusal
 from freshviews.spark.connectors.message_format import OP, MessageError, message_format, split_options
-from freshviews.spark.definition import Definition, TableSpec, ViewSpec, as_messages, catalog_of, form_of
+from freshviews.spark.definition import Definition, TableSpec, ViewSpec, catalog_of, form_of, with_key
 from freshviews.sql import Catalog
 from freshviews.sql.statements.streaming import Option, Split, Using, split_streaming
 from freshviews.stream.formats import FormatError, check_format
@@ -54,7 +54,7 @@ def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.env
             made = _view(one, view.name, options, folder)
             if one.using is not None:
                 try:
-                    made = as_messages(made, catalog)
+                    made = with_key(made, catalog)
                 except MessageError as error:
                     raise SqlError(f"view {view.name}: {error}", *_place_of(one.using, error)) from None
             made = replace(made, sql=";\n".join((*_plain_views(view, catalog), made.sql)))

@@ -18,7 +18,9 @@ class Connector:
     """A source and sink of Spark.
 
     ``path``: it needs an option of this name. ``files``: its rows know the file that they are from. ``text``: rows are
-    parsed from text. ``messages``: its rows are messages with a key and a value. ``outputs``: what its sink takes.
+    parsed from text. ``messages``: its rows are messages with a key and a value. ``tables``: it is a table of a
+    database: its rows are read as they are when a run begins, and written in transactions. ``outputs``: what its sink
+    takes.
 
     ``reading``, ``writing``: options that are needed, of each group one. ``given``: options of reading that are passed
     unless the user names them. ``refused``: values of options under which rows would be lost, with the reason and the
@@ -30,6 +32,7 @@ class Connector:
     files: bool = False
     text: bool = False
     messages: bool = False
+    tables: bool = False
     outputs: tuple[str, ...] = (CHANGES, COMPLETE)
     reading: tuple[tuple[str, ...], ...] = ()
     writing: tuple[tuple[str, ...], ...] = ()
@@ -60,6 +63,12 @@ CONNECTORS: Mapping[str, Connector] = {
     "orc": Connector(path=True, files=True, refused=_OF_FILES),
     "text": Connector(path=True, files=True, refused=_OF_FILES),
     "avro": Connector(path=True, package="org.apache.spark:spark-avro_2.13"),
+    "jdbc": Connector(
+        tables=True,
+        outputs=OUTPUTS,
+        reading=(("url",), ("dbtable", "query")),
+        writing=(("url",), ("dbtable",)),
+    ),
     "delta": Connector(path=True, package="io.delta:delta-spark_2.13"),
     "kafka": Connector(
         messages=True,
@@ -108,3 +117,19 @@ def with_given(connector: Connector, options: Mapping[str, str]) -> dict[str, st
     """The options of reading, with those that the connector gives where the user names none."""
     named = {name.lower() for name in options}
     return {**{name: value for name, value in connector.given.items() if name.lower() not in named}, **options}
+
+
+DRIVERS = {
+    "jdbc:postgresql:": "org.postgresql.Driver",
+    "jdbc:mysql:": "com.mysql.cj.jdbc.Driver",
+    "jdbc:mariadb:": "org.mariadb.jdbc.Driver",
+    "jdbc:h2:": "org.h2.Driver",
+}
+"""Java finds no driver by itself that is loaded with --packages."""
+
+
+def with_driver(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a database by lower-case names, with the driver of its address where the user names none."""
+    found = {name.lower(): value for name, value in options.items()}
+    known = [driver for start, driver in DRIVERS.items() if found.get("url", "").startswith(start)]
+    return {"driver": known[0], **found} if known else found

@@ -15,11 +15,12 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from freshviews.spark.connectors.declarations import COMPLETE
+from freshviews.spark.connectors.declarations import COMPLETE, connector_of
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.io.sink_files import FORMATS
-from freshviews.spark.io.sinks import Receiver, SinkError, deliver, publish_bad
+from freshviews.spark.io.sinks import Due, Receiver, SinkError, deliver, publish_bad
 from freshviews.spark.state.bundle import read_all, read_change
+from freshviews.spark.state.identity import identity_of
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.runs import note_failure, note_part, runs_of
 from freshviews.spark.state.stores.store import Store
@@ -84,10 +85,11 @@ def _tried(
 ) -> SinkError | None:
     """The refusal of a sink; None if it has the version."""
     receiver = sinks.receivers.get(view.name)
+    identity = identity_of(sinks.store) if connector_of(view.provider).tables else ""
     elsewhere = receiver is None and view.provider not in (*FORMATS, "console")
     for wait in (*(WAITS if elsewhere else ()), None):
         try:
-            deliver(sinks.spark, view, rows, manifest.version, receiver, again, manifest.time)
+            deliver(sinks.spark, view, rows, Due(manifest.version, again, manifest.time, identity), receiver)
             return None
         except SinkError as error:
             note_failure(sinks.store, view.name)

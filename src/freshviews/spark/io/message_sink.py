@@ -17,10 +17,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from freshviews.engine.codes.encoding import MULTIPLICITY
-from freshviews.errors import FreshviewsError
 from freshviews.spark.connectors.declarations import UPSERT
-from freshviews.spark.connectors.message_format import Written
 from freshviews.spark.definition import ViewSpec
+from freshviews.spark.io.key_changes import BadKey, last_rows
 from freshviews.spark.io.sink_files import json_objects
 
 VIEW, VERSION, ROW, ROWS = "_view", "_version", "_row", "_rows"
@@ -28,10 +27,6 @@ VIEW, VERSION, ROW, ROWS = "_view", "_version", "_row", "_rows"
 
 _CLOCKS = 600
 """Seconds by which the clocks of driver, executors and brokers may differ."""
-
-
-class BadKey(FreshviewsError):
-    """The key of a row cannot be that of a message."""
 
 
 def deliver_messages(spark: SparkSession, view: ViewSpec, rows: pa.Table, version: int, since: float | None) -> None:
@@ -53,14 +48,16 @@ def messages(view: ViewSpec, rows: pa.Table, version: int) -> pa.Table:
     assert written is not None
     whole = rows.combine_chunks()
     if view.output == UPSERT:
-        values, keyed = _last_rows(view, whole, written)
+        keyed, here = last_rows(whole, written.key)
+        texts = _texts(keyed)
+        values = pc.if_else(here, texts, pa.scalar(None, texts.type))
     else:
         values = _texts(whole.append_column(VERSION, pa.array(np.full(whole.num_rows, version, np.int64))))
         keyed = whole
     names = written.key or tuple(name for name in keyed.schema.names if name != MULTIPLICITY)
     keys = keyed.select(list(names))
-    texts = _key_text(keys) if written.text else _texts(keys)
-    return pa.table({"key": texts, "value": values, "headers": _headers(view.name, version, keyed.num_rows)})
+    shown = _key_text(keys) if written.text else _texts(keys)
+    return pa.table({"key": shown, "value": values, "headers": _headers(view.name, version, keyed.num_rows)})
 
 
 def without(found: pa.Table, numbers: Collection[int]) -> pa.Table:
@@ -68,25 +65,6 @@ def without(found: pa.Table, numbers: Collection[int]) -> pa.Table:
     kept = np.ones(found.num_rows, np.bool_)
     kept[[number for number in numbers if number < found.num_rows]] = False
     return found.filter(pa.array(kept))
-
-
-def _last_rows(view: ViewSpec, rows: pa.Table, written: Written) -> tuple[pa.Array, pa.Table]:
-    """The value of each key that changed, null where its row is gone, and a row with the key."""
-    key = list(written.key)
-    signs = rows.column(MULTIPLICITY)
-    come = rows.filter(pc.greater(signs, 0))
-    both = pa.concat_tables([come, rows.filter(pc.less(signs, 0))])
-    placed = both.append_column("_place", pa.array(np.arange(both.num_rows)))
-    added = placed.append_column("_come", pc.max_element_wise(both.column(MULTIPLICITY), 0))
-    found = added.group_by(key, use_threads=False).aggregate([("_place", "min"), ("_come", "sum")])
-    repeated = found.filter(pc.greater(found.column("_come_sum"), 1)).select(key).slice(0, 1).to_pylist()
-    if repeated:
-        raise BadKey(f"several rows have the key {repeated[0]}; take output 'changes'")
-    # The new row of a key stands before the row that it replaces.
-    chosen = np.sort(found.column("_place_min").to_numpy())
-    keyed = both.take(pa.array(chosen))
-    values = _texts(keyed.drop_columns([MULTIPLICITY]))
-    return pc.if_else(pa.array(chosen < come.num_rows), values, pa.scalar(None, values.type)), keyed
 
 
 def _texts(rows: pa.Table) -> pa.Array:

@@ -8,24 +8,29 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.errors import FreshviewsError
-from freshviews.spark.connectors.declarations import CHANGES, COMPLETE
+from freshviews.spark.connectors.declarations import CHANGES, COMPLETE, connector_of
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.io.java_errors import cause
-from freshviews.spark.io.message_sink import BadKey, deliver_messages
+from freshviews.spark.io.key_changes import BadKey
+from freshviews.spark.io.message_sink import deliver_messages
 from freshviews.spark.io.sink_files import FORMATS, encoded, publish
+from freshviews.spark.io.table_sink import OtherTable, deliver_rows
 from freshviews.spark.state.stores.store import Store
 
 VERSION = "_version"
 _DELIVERED = "delivered"
+_PLACES = ("path", "topic", "dbtable")
+"""Options that say where a sink is."""
 
 Receiver = Callable[[DataFrame, int], object]
 """A user's function, called as by foreachBatch with the rows and the version. After a crash it may be called again with
@@ -44,23 +49,23 @@ class SinkError(FreshviewsError):
         self.passes = passes
 
 
-def deliver(
-    spark: SparkSession,
-    view: ViewSpec,
-    rows: pa.Table,
-    version: int,
-    receiver: Receiver | None,
-    again: bool = False,
-    committed: float = 0.0,
-) -> None:
-    """Deliver the rows of a version to the sink of a view; ``again``: it may have been delivered before, though not
-    before it was ``committed``, in seconds since 1970.
+@dataclass(frozen=True)
+class Due:
+    """A version that is to be delivered. ``again``: it may have been delivered before, though not before it was
+    ``committed``, in seconds since 1970. ``checkpoint``: the identity of its checkpoint."""
 
-    Raises SinkError.
-    """
+    version: int
+    again: bool = False
+    committed: float = 0.0
+    checkpoint: str = ""
+
+
+def deliver(spark: SparkSession, view: ViewSpec, rows: pa.Table, due: Due, receiver: Receiver | None) -> None:
+    """Deliver the rows of a version to the sink of a view. Raises SinkError."""
+    version, connector = due.version, connector_of(view.provider)
     if view.output == CHANGES and view.written is None:
         rows = rows.append_column(pa.field(VERSION, pa.int64()), pa.array([version] * rows.num_rows, pa.int64()))
-    named = view.options.get("path") or view.options.get("topic") or view.provider
+    named = next((view.options[name] for name in view.options if name.lower() in _PLACES), view.provider)
     where = named if receiver is None else "its function"
     try:
         if receiver is not None:
@@ -68,14 +73,16 @@ def deliver(
         elif view.provider in FORMATS:
             publish(_file(view, version), encoded(str(view.provider), rows, view.options))
         elif view.provider == "console":
-            _print(view, rows, version, again)
-        elif view.written is not None:
-            deliver_messages(spark, view, rows, version, committed if again else None)
+            _print(view, rows, version, due.again)
+        elif connector.messages:
+            deliver_messages(spark, view, rows, version, due.committed if due.again else None)
+        elif connector.tables:
+            deliver_rows(spark, view, rows, version, due.checkpoint)
         elif view.provider is not None:
             frame = spark.createDataFrame(rows)
             mode = "overwrite" if view.output == COMPLETE else "append"
             frame.write.format(view.provider).options(**view.options).mode(mode).save()
-    except (OSError, PySparkException, Py4JJavaError, BadKey) as error:
+    except (OSError, PySparkException, Py4JError, BadKey, OtherTable) as error:
         raise _refused(view, version, f"{where} did not take it", error) from error
     except Exception as error:
         if receiver is None:
@@ -90,7 +97,7 @@ def _refused(view: ViewSpec, version: int, what: str, error: Exception) -> SinkE
         f"view {view.name}, version {version}: {what}: {reason}; the version is kept, and is delivered at the next "
         "start: correct the cause, then start again",
         f"{what}: {reason}",
-        not isinstance(error, BadKey),
+        not isinstance(error, BadKey | OtherTable),
     )
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 from freshviews.catalog.catalog import unknown
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import FreshviewsError
-from freshviews.spark.connectors.declarations import connector_of, with_given
+from freshviews.spark.connectors.declarations import connector_of, with_driver, with_given
 from freshviews.spark.connectors.message_format import expected, message_format, reads_headers
 from freshviews.spark.definition import Definition, TableSpec, catalog_of, form_of
 from freshviews.spark.io.messages import rows_of
@@ -62,8 +62,8 @@ class Source:
 def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source:
     """Open the source of a table of a script. Raises SourceError."""
     form = form_of(spec.changes, spec.form_options, ())
-    batch = isinstance(form, Snapshots)
     provider = spec.provider or "parquet"
+    batch = isinstance(form, Snapshots) or connector_of(provider).tables
     try:
         reader: Any = spark.read if batch else spark.readStream
         reader = reader.format(provider).options(**_reader_options(spec))
@@ -224,7 +224,7 @@ def _file_places() -> list[Column]:
 
 def _reader_options(spec: TableSpec) -> dict[str, str]:
     connector = connector_of(spec.provider)
-    options = with_given(connector, spec.options)
+    options = with_driver(spec.options) if connector.tables else with_given(connector, spec.options)
     given = {name.lower() for name in options}
     if spec.message is not None and reads_headers(spec.message):
         options["includeHeaders"] = "true"

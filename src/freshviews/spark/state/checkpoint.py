@@ -6,6 +6,7 @@
     <checkpoint>/manifest/   an object per version
     <checkpoint>/state/  changes/  bad/    objects that manifests name
     <checkpoint>/calls/      an object per named call of Pipeline.advance
+    <checkpoint>/identity    what sinks know the checkpoint by
     <checkpoint>/delivered   the last version that went to the sinks
     <checkpoint>/runs        how often it was started, and what sinks refused
     <checkpoint>/lock        held by the process that runs the pipeline

@@ -1,0 +1,244 @@
+"""Rows of a version into a table of a database, in one transaction per version.
+
+Spark writes the rows to a table beside it, ``<table>_freshviews``. Then one transaction brings them over and notes the
+version in the table ``freshviews_versions``. So a version is there as a whole, and once, however often it is tried::
+
+    DELETE FROM t WHERE EXISTS (SELECT 1 FROM t_freshviews s WHERE s.k = t.k)       upsert
+    INSERT INTO t (k, v) SELECT k, v FROM t_freshviews WHERE _here = 1
+    UPDATE freshviews_versions SET version = 7 WHERE target = 't' AND version = 6 AND ...
+
+``changes`` are inserted, ``complete`` deletes all rows before. The statements are of every SQL database; names are
+quoted, and types chosen, by Spark's dialect of the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from freshviews.errors import FreshviewsError
+from freshviews.spark.connectors.declarations import COMPLETE, UPSERT, with_driver
+from freshviews.spark.crash_points import reach
+from freshviews.spark.definition import ViewSpec
+from freshviews.spark.io.key_changes import last_rows
+
+VERSIONS = "freshviews_versions"
+"""The table that says which version each table has."""
+_BESIDE = "_freshviews"
+_HERE = "_here"
+
+
+class OtherTable(FreshviewsError):
+    """A table has rows that are not of this view at the version before. Trying again does not help."""
+
+
+def deliver_rows(spark: SparkSession, view: ViewSpec, rows: pa.Table, version: int, checkpoint: str) -> None:
+    """Bring a table to a version; nothing if it is there. ``rows``: the change of the view, or its contents, as it is
+    delivered. ``checkpoint``: the identity of the checkpoint that counts versions.
+
+    Raises OtherTable, BadKey and what Spark and Py4J raise.
+    """
+    target = next(value for name, value in view.options.items() if name.lower() == "dbtable")
+    with _connected(spark, view) as database:
+        noted = _noted(database, target)
+        if noted is None:
+            _begin(database, spark, view, rows, target)
+        elif (noted.view, noted.checkpoint) != (view.name, checkpoint):
+            raise OtherTable(
+                f"{target} is kept for view {noted.view}{'' if noted.view != view.name else ' of another checkpoint'}; "
+                f"name another table, or delete its rows and its line in {VERSIONS}"
+            )
+        elif noted.version == version:
+            return
+        elif noted.version > version:
+            raise OtherTable(
+                f"{target} has version {noted.version} of view {view.name}, but the checkpoint is at {version}: it was "
+                f"set back; delete the rows of {target} and its line in {VERSIONS}, and begin with a new checkpoint"
+            )
+        statements = _staged(database, spark, view, rows, target)
+        before = None if noted is None else noted.version
+        with database.transaction():
+            for statement in statements:
+                database.run(statement)
+            reach("rows in the transaction")
+            _note(database, target, view.name, checkpoint, before, version)
+        database.run(f"DROP TABLE {_beside(target)}")
+
+
+@dataclass(frozen=True)
+class _Noted:
+    view: str
+    checkpoint: str
+    version: int
+
+
+class _Database:
+    """A connection of the driver to a database, over Spark's Java."""
+
+    def __init__(self, jvm: Any, options: dict[str, str]) -> None:
+        found = with_driver(options)
+        self.options = found
+        held = jvm.java.util.HashMap()
+        for name, value in found.items():
+            held.put(name, value)
+        self._jdbc = jvm.org.apache.spark.sql.execution.datasources.jdbc
+        self._given = self._jdbc.JdbcOptionsInWrite(jvm.PythonUtils.toScalaMap(held))
+        self._dialect = jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(found["url"])
+        self._connection = self._dialect.createConnectionFactory(self._given).apply(-1)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def quoted(self, name: str) -> str:
+        return str(self._dialect.quoteIdentifier(name))
+
+    def has(self, table: str) -> bool:
+        """Whether a table exists."""
+        try:
+            self.rows(str(self._dialect.getTableExistsQuery(table)))
+        except Py4JError:
+            return False
+        return True
+
+    def run(self, statement: str, *values: str | int) -> int:
+        """Run a statement; the number of rows that it changes."""
+        prepared = self._prepared(statement, values)
+        try:
+            return int(prepared.executeUpdate())
+        finally:
+            prepared.close()
+
+    def rows(self, query: str, *values: str | int) -> list[tuple[str, ...]]:
+        """The rows of a query, at most a few, as texts."""
+        prepared = self._prepared(query, values)
+        try:
+            found = prepared.executeQuery()
+            width = found.getMetaData().getColumnCount()
+            rows: list[tuple[str, ...]] = []
+            while len(rows) < 2 and found.next():
+                rows.append(tuple(str(found.getString(i + 1)) for i in range(width)))
+            return rows
+        finally:
+            prepared.close()
+
+    def _prepared(self, statement: str, values: Sequence[str | int]) -> Any:
+        prepared = self._connection.prepareStatement(statement)
+        for i, value in enumerate(values, 1):
+            if isinstance(value, str):
+                prepared.setString(i, value)
+            else:
+                prepared.setLong(i, value)
+        return prepared
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All statements inside take effect, or none."""
+        self._connection.setAutoCommit(False)
+        try:
+            yield
+            self._connection.commit()
+        except BaseException:
+            with suppress(Py4JError):
+                self._connection.rollback()
+            raise
+        finally:
+            with suppress(Py4JError):
+                self._connection.setAutoCommit(True)
+
+
+@contextmanager
+def _connected(spark: SparkSession, view: ViewSpec) -> Iterator[_Database]:
+    database = _Database(spark._jvm, view.options)
+    try:
+        yield database
+    finally:
+        with suppress(Py4JError):
+            database.close()
+
+
+def _noted(database: _Database, target: str) -> _Noted | None:
+    """What is noted of a table; None if nothing is."""
+    if not database.has(VERSIONS):
+        database.run(
+            f"CREATE TABLE {VERSIONS} (target VARCHAR(200) PRIMARY KEY, view_name VARCHAR(200) NOT NULL, "
+            "checkpoint VARCHAR(64) NOT NULL, version BIGINT NOT NULL)"
+        )
+    found = database.rows(f"SELECT view_name, checkpoint, version FROM {VERSIONS} WHERE target = ?", target)
+    return _Noted(found[0][0], found[0][1], int(found[0][2])) if found else None
+
+
+def _note(database: _Database, target: str, view: str, checkpoint: str, before: int | None, version: int) -> None:
+    """Note the version of a table, within the transaction that makes it. Raises OtherTable if another did meanwhile."""
+    if before is None:
+        database.run(f"INSERT INTO {VERSIONS} VALUES (?, ?, ?, ?)", target, view, checkpoint, version)
+        return
+    where = "target = ? AND view_name = ? AND checkpoint = ? AND version = ?"
+    values = (version, target, view, checkpoint, before)
+    if database.run(f"UPDATE {VERSIONS} SET version = ? WHERE {where}", *values) != 1:
+        raise OtherTable(f"{target} was changed by another process: two pipelines write to it")
+
+
+def _begin(database: _Database, spark: SparkSession, view: ViewSpec, rows: pa.Table, target: str) -> None:
+    """Make the table if it is not there. Raises OtherTable if it has rows, which would be mixed with the view's."""
+    if database.has(target):
+        if database.rows(f"SELECT 1 FROM {target}"):
+            raise OtherTable(
+                f"{target} has rows already, which are not of this view; delete them, or name another table"
+            )
+        return
+    _write(spark, database, _table(view, rows).slice(0, 0), target)
+    if view.output == UPSERT:
+        # Changes are looked up by the key. A key may have NULLs, so it cannot be declared.
+        assert view.written is not None
+        key = ", ".join(map(database.quoted, view.written.key))
+        database.run(f"CREATE INDEX {database.quoted(_plain(target) + '_key')} ON {target} ({key})")
+
+
+def _table(view: ViewSpec, rows: pa.Table) -> pa.Table:
+    """Rows with the columns that the view's table has."""
+    return last_rows(rows, view.written.key)[0] if view.output == UPSERT and view.written is not None else rows
+
+
+def _staged(database: _Database, spark: SparkSession, view: ViewSpec, rows: pa.Table, target: str) -> list[str]:
+    """Write rows to the table beside; the statements that bring them over."""
+    beside = _beside(target)
+    if view.output != UPSERT:
+        _write(spark, database, rows, beside)
+        names = ", ".join(map(database.quoted, rows.schema.names))
+        insert = f"INSERT INTO {target} ({names}) SELECT {names} FROM {beside}"
+        return [f"DELETE FROM {target}", insert] if view.output == COMPLETE else [insert]
+    assert view.written is not None
+    last, here = last_rows(rows, view.written.key)
+    _write(spark, database, last.append_column(_HERE, here.cast(pa.int32())), beside)
+    names = ", ".join(map(database.quoted, last.schema.names))
+    same = " AND ".join(
+        f"(s.{key} = {target}.{key} OR (s.{key} IS NULL AND {target}.{key} IS NULL))"
+        if last.schema.field(name).nullable
+        else f"s.{key} = {target}.{key}"
+        for name, key in ((name, database.quoted(name)) for name in view.written.key)
+    )
+    return [
+        f"DELETE FROM {target} WHERE EXISTS (SELECT 1 FROM {beside} s WHERE {same})",
+        f"INSERT INTO {target} ({names}) SELECT {names} FROM {beside} WHERE {database.quoted(_HERE)} = 1",
+    ]
+
+
+def _write(spark: SparkSession, database: _Database, rows: pa.Table, table: str) -> None:
+    frame = spark.createDataFrame(rows)
+    frame.write.format("jdbc").options(**database.options | {"dbtable": table}).mode("overwrite").save()
+
+
+def _beside(target: str) -> str:
+    """The name of the table beside: behind the last part of a name, which may be quoted."""
+    return f"{target[:-1]}{_BESIDE}{target[-1]}" if target[-1] in "\"`]" else target + _BESIDE
+
+
+def _plain(target: str) -> str:
+    """The last part of a table's name, without quotes."""
+    return target.rpartition(".")[2].strip("\"`[]")

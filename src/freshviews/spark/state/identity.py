@@ -1,0 +1,22 @@
+"""The identity of a checkpoint: an object ``identity``, made when a sink first asks for it.
+
+A checkpoint that was deleted counts its versions from 1 again. By the identity a sink knows them apart.
+"""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import suppress
+
+from freshviews.spark.state.stores.store import Store
+
+_NAME = "identity"
+
+
+def identity_of(store: Store) -> str:
+    """The identity, made if there is none. Raises OSError."""
+    with suppress(FileNotFoundError):
+        return store.read(_NAME).decode()
+    with suppress(FileExistsError):
+        store.write_if_absent(_NAME, uuid.uuid4().hex.encode())
+    return store.read(_NAME).decode()

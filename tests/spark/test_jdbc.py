@@ -1,0 +1,185 @@
+"""A table of a database, PostgreSQL, is kept equal to a view: a version is in it as a whole, and once."""
+
+from __future__ import annotations
+
+import random
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+pytest.importorskip("psycopg", reason="psycopg is not installed; pip install 'psycopg[binary]'")
+
+from freshviews.errors import SqlError
+from freshviews.spark import Pipeline
+from freshviews.spark.io.sinks import SinkError
+from tests.spark.databases import postgres, rows_in, run_in
+from tests.spark.faults import Fault, environment
+from tests.spark.jars import POSTGRES, jars, spark_jars
+
+pytestmark = pytest.mark.spark
+
+ORDERS = "CREATE TABLE orders (o_id BIGINT NOT NULL, cust STRING, total DECIMAL(12, 2), at DATE, PRIMARY KEY (o_id))"
+BY_CUST = "SELECT cust, SUM(total) AS total, COUNT(*) AS n, MAX(at) AS latest FROM orders GROUP BY cust"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    jars(POSTGRES)
+    with postgres() as address:
+        yield address
+
+
+@pytest.fixture
+def table(server: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    name = "t_" + request.node.name.partition("[")[0].removeprefix("test_")[:40]
+    yield name
+    run_in(server, f"DROP TABLE IF EXISTS {name}", "DROP TABLE IF EXISTS freshviews_versions")
+
+
+def pipeline(spark: Any, folder: Path, server: str, table: str, output: str = "upsert", **options: str) -> Pipeline:
+    made = Pipeline(spark, folder).table_of(ORDERS, changes="upsert")
+    given = {"url": server, "dbtable": table, **options}
+    return made.view("by_cust", BY_CUST, format="jdbc", output=output, options=given)
+
+
+def orders(spark: Any, rows: list[tuple[int, str | None, str, str | None]]) -> Any:
+    frame = spark.createDataFrame(rows, "o_id BIGINT, cust STRING, total STRING, at STRING")
+    return frame.selectExpr("o_id", "cust", "CAST(total AS DECIMAL(12, 2)) AS total", "CAST(at AS DATE) AS at")
+
+
+def of_view(made: Pipeline) -> list[tuple[object, ...]]:
+    return sorted((tuple(row) for row in made.view("by_cust").collect()), key=repr)
+
+
+COLUMNS = "cust, total, n, latest"
+
+
+def test_a_table_equals_the_view_after_each_version(spark: Any, tmp_path: Path, server: str, table: str) -> None:
+    chance = random.Random(5)
+    made = pipeline(spark, tmp_path / "ckpt", server, table)
+    for _ in range(5):
+        rows = [
+            (chance.randrange(30), chance.choice(["ann", "b'b", None]), f"{chance.randrange(999)}.50", "2026-01-02")
+            for _ in range(20)
+        ]
+        made.advance({"orders": orders(spark, list({row[0]: row for row in rows}.values()))})
+        assert rows_in(server, f"SELECT {COLUMNS} FROM {table}") == of_view(made)
+    made.advance({"orders": orders(spark, [(i, "only", "1.00", None) for i in range(30)])})
+    assert [row[0] for row in rows_in(server, f"SELECT cust FROM {table}")] == ["only"]
+    assert rows_in(server, "SELECT target, view_name, version FROM freshviews_versions") == [(table, "by_cust", 6)]
+    assert not rows_in(server, f"SELECT 1 FROM pg_tables WHERE tablename = '{table}_freshviews'")
+    (index,) = rows_in(server, f"SELECT indexdef FROM pg_indexes WHERE tablename = '{table}'")
+    assert str(index[0]).endswith("(cust)")
+
+
+@pytest.mark.parametrize("output", ["upsert", "changes"])
+@pytest.mark.parametrize("step", ["rows in the transaction", "sink written", "delivery noted"])
+def test_a_version_that_was_cut_off_is_there_once(
+    spark: Any, tmp_path: Path, server: str, table: str, step: str, output: str, fault: Fault
+) -> None:
+    made = pipeline(spark, tmp_path / "ckpt", server, table, output)
+    made.advance({"orders": orders(spark, [(1, "ann", "1.00", None), (2, "bob", "2.00", None)])})
+    fault.plan(step, "raise", "driver")
+    with pytest.raises(Exception, match="a fault"):
+        made.advance({"orders": orders(spark, [(1, "bob", "1.00", None)])}, call="second")
+    fault.forget()
+    expected = [("bob", 3, 2)] if output == "upsert" else [("bob", 3, 2), ("bob", 2, 1), ("ann", 1, 1)]
+    if step == "rows in the transaction":
+        assert len(rows_in(server, f"SELECT * FROM {table}")) == 2
+    again = pipeline(spark, tmp_path / "ckpt", server, table, output)
+    assert again.advance({"orders": orders(spark, [(1, "bob", "1.00", None)])}, call="second") == 2
+    if output == "upsert":
+        assert rows_in(server, f"SELECT cust, total, n FROM {table}") == expected
+        return
+    summed = "SELECT cust, total, n FROM {} GROUP BY ALL HAVING SUM(_multiplicity) > 0"
+    assert rows_in(server, summed.format(table).replace("ALL", "cust, total, n")) == [("bob", 3, 2)]
+    assert rows_in(server, f"SELECT COUNT(*), MAX(_version) FROM {table}") == [(5, 2)]
+
+
+def test_contents_replace_those_before(spark: Any, tmp_path: Path, server: str, table: str) -> None:
+    made = pipeline(spark, tmp_path / "ckpt", server, table, "complete")
+    for cust in ("ann", "bob"):
+        made.advance({"orders": orders(spark, [(1, cust, "1.00", None)])})
+        assert rows_in(server, f"SELECT cust FROM {table}") == [(cust,)]
+
+
+def test_rows_that_are_not_the_views_are_refused(spark: Any, tmp_path: Path, server: str, table: str) -> None:
+    columns = "(cust TEXT, total NUMERIC, n BIGINT, latest DATE)"
+    run_in(server, f"CREATE TABLE {table} {columns}", f"INSERT INTO {table} VALUES ('x')")
+    first = {"orders": orders(spark, [(1, "ann", "1.00", None)])}
+    with pytest.raises(SinkError, match="has rows already, which are not of this view"):
+        pipeline(spark, tmp_path / "ckpt", server, table).advance(first)
+    run_in(server, f"DELETE FROM {table}")
+    pipeline(spark, tmp_path / "ckpt", server, table).advance({"orders": orders(spark, [(2, "bob", "1.00", None)])})
+    assert len(rows_in(server, f"SELECT * FROM {table}")) == 2
+    with pytest.raises(SinkError, match="is kept for view by_cust of another checkpoint"):
+        pipeline(spark, tmp_path / "other", server, table).advance(first)
+    run_in(server, "UPDATE freshviews_versions SET version = 9")
+    with pytest.raises(SinkError, match="has version 9 of view by_cust, but the checkpoint is at 3"):
+        pipeline(spark, tmp_path / "ckpt", server, table).advance({"orders": orders(spark, [(3, "c", "1.00", None)])})
+
+
+def test_names_are_quoted_and_rows_can_be_read_while_they_change(spark: Any, tmp_path: Path, server: str) -> None:
+    run_in(server, "CREATE SCHEMA IF NOT EXISTS \"My Shop\"")
+    made = Pipeline(spark, tmp_path / "ckpt").table_of(ORDERS, changes="upsert")
+    given = {"url": server, "dbtable": '"My Shop"."By Cust"'}
+    sql = "SELECT cust AS `from`, COUNT(*) AS `a b`, total FROM orders GROUP BY cust, total"
+    made.view("by_cust", sql, format="jdbc", output="upsert", options=given)
+    made.advance({"orders": orders(spark, [(1, "ann", "1.00", None), (2, None, "2.00", None)])})
+    made.advance({"orders": orders(spark, [(2, None, "3.00", None)])})
+    found = rows_in(server, 'SELECT "from", "a b", total FROM "My Shop"."By Cust"')
+    assert [row[:2] for row in found] == [("ann", 1), (None, 1)]
+    run_in(server, 'DROP SCHEMA "My Shop" CASCADE', "DROP TABLE freshviews_versions")
+
+
+def test_a_view_without_a_key_and_a_wrong_address_are_told(spark: Any, tmp_path: Path, server: str, table: str) -> None:
+    made = Pipeline(spark, tmp_path / "ckpt").table_of(ORDERS, changes="upsert")
+    given = {"url": server, "dbtable": "t"}
+    with pytest.raises(SqlError, match="needs a view whose rows have a key"):
+        made.view("v", "SELECT cust FROM orders", format="jdbc", output="upsert", options=given)
+    wrong = server.replace("/postgres?", "/nowhere?")
+    with pytest.raises(SinkError, match='database "nowhere" does not exist'):
+        pipeline(spark, tmp_path / "other", wrong, table).advance({"orders": orders(spark, [(1, "a", "1.00", None)])})
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "jdbc.md"
+
+
+@pytest.mark.full
+@pytest.mark.long("two pipelines in processes of their own")
+def test_the_page_killed_within_a_transaction(server: str, tmp_path: Path) -> None:
+    blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL))
+    (tmp_path / "shop.sql").write_text(blocks["sql"])
+    (tmp_path / "orders").mkdir()
+    lines = ["o_id,cust,total", *(f"{n},{n % 3},{n}.50" for n in range(60))]
+    (tmp_path / "orders" / "1.csv").write_text("\n".join(lines))
+    rows = ", ".join(f"({n}, 'city {n}')" for n in range(3))
+    run_in(server, "CREATE TABLE customers (id BIGINT PRIMARY KEY, city TEXT)", f"INSERT INTO customers VALUES {rows}")
+    # Without asking Maven, which takes long.
+    line = f"{blocks['sh'].partition(' --packages')[0]} --conf {shlex.quote('='.join(*spark_jars().items()))}"
+
+    def freshviews(fault: Fault | None = None) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, "-m", "freshviews.cli", *shlex.split(line)[1:]]
+        given = environment(fault) | {"DATABASE": server}
+        return subprocess.run(words, cwd=tmp_path, env=given, capture_output=True, text=True, timeout=300)
+
+    fault = Fault(tmp_path / "fault")
+    fault.plan("rows in the transaction", "kill", "driver")
+    killed = freshviews(fault)
+    assert (killed.returncode, fault.met) == (-signal.SIGKILL, True), killed.stderr
+    assert rows_in(server, "SELECT * FROM by_city") == []
+    done = freshviews()
+    assert done.returncode == 0, done.stderr
+    expected = [(f"city {n}", 20, sum(range(n, 60, 3)) + 10) for n in range(3)]
+    assert rows_in(server, "SELECT city, n, total FROM by_city") == expected
+    run_in(server, "DELETE FROM customers WHERE id = 1", "UPDATE customers SET city = 'town' WHERE id = 2")
+    assert freshviews().returncode == 0
+    assert rows_in(server, "SELECT city, n FROM by_city") == [("city 0", 20), ("town", 20)]
