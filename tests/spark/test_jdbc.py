@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,11 @@ pytest.importorskip("psycopg", reason="psycopg is not installed; pip install 'ps
 
 from freshviews.errors import SqlError
 from freshviews.spark import Pipeline
+from freshviews.spark.io import delivery
 from freshviews.spark.io.sinks import SinkError
+from freshviews.spark.reading.contents import status
+from freshviews.spark.script import read_script
+from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.databases import postgres, rows_in, run_in
 from tests.spark.faults import Fault, environment
 from tests.spark.jars import POSTGRES, jars, spark_jars
@@ -33,8 +38,8 @@ BY_CUST = "SELECT cust, SUM(total) AS total, COUNT(*) AS n, MAX(at) AS latest FR
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     jars(POSTGRES)
-    with postgres() as address:
-        yield address
+    with postgres() as found:
+        yield found.address
 
 
 @pytest.fixture
@@ -148,6 +153,60 @@ def test_a_view_without_a_key_and_a_wrong_address_are_told(spark: Any, tmp_path:
     wrong = server.replace("/postgres?", "/nowhere?")
     with pytest.raises(SinkError, match='database "nowhere" does not exist'):
         pipeline(spark, tmp_path / "other", wrong, table).advance({"orders": orders(spark, [(1, "a", "1.00", None)])})
+
+
+def test_a_run_goes_on_while_the_database_is_away(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "WAITS", (0.1,))
+    monkeypatch.setattr(delivery, "PAUSES", (0.2, 1.0))
+    jars(POSTGRES)
+    (tmp_path / "in").mkdir()
+
+    def give(number: int) -> None:
+        aside = tmp_path / f"{number}.json"
+        aside.write_text(f'{{"o_id": {number}, "cust": "c{number % 2}", "total": "1.00", "at": "2026-01-02"}}\n')
+        aside.rename(tmp_path / "in" / aside.name)
+
+    with postgres() as database:
+        (tmp_path / "shop.sql").write_text(f"""
+            {ORDERS.replace("TABLE", "STREAMING TABLE")} USING json OPTIONS (path 'in', changes 'upsert');
+            CREATE MATERIALIZED VIEW by_cust
+              USING jdbc OPTIONS (url '{database.address}', dbtable 'by_cust', output 'upsert') AS {BY_CUST};
+            CREATE MATERIALIZED VIEW lines USING json OPTIONS (path 'out') AS SELECT o_id FROM orders;
+        """)
+        made = Pipeline.from_script(spark, tmp_path / "shop.sql")
+        store = store_of(tmp_path / "shop.checkpoint")
+        definition = read_script((tmp_path / "shop.sql").read_text(), tmp_path)
+        give(0)
+        query = made.start()
+        query.processAllAvailable()
+        database.stop()
+        for number in (1, 2, 3):
+            give(number)
+            query.processAllAvailable()
+        assert query.version == 5 and len(list((tmp_path / "out").iterdir())) == 4
+        found = status(store, definition)
+        assert found.sinks["by_cust"]["backlog"] == 3 and found.sinks["lines"]["backlog"] == 0
+        assert "refused" in found.refused["by_cust"]
+        # Stopped while the sink is behind: the next run gives it what it lacks.
+        query.stop()
+        with pytest.raises(SinkError, match="by_cust did not take it"):
+            Pipeline.from_script(spark, tmp_path / "shop.sql").start(once=True)
+        query = Pipeline.from_script(spark, tmp_path / "shop.sql").start()
+        give(4)
+        query.processAllAvailable()
+        database.start()
+        until = time.monotonic() + 60
+        while status(store, definition).sinks["by_cust"]["backlog"] and time.monotonic() < until:
+            time.sleep(0.1)
+        assert rows_in(database.address, "SELECT cust, n FROM by_cust") == [("c0", 3), ("c1", 2)]
+        assert rows_in(database.address, "SELECT version FROM freshviews_versions") == [(6,)]
+        assert status(store, definition).refused == {}
+        give(5)
+        query.processAllAvailable()
+        assert rows_in(database.address, "SELECT cust, n FROM by_cust") == [("c0", 3), ("c1", 3)]
+        query.stop()
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "jdbc.md"

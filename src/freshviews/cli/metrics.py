@@ -178,13 +178,13 @@ METRICS = (
     ),
     Described(
         "freshviews_sink_backlog_versions", "gauge", "versions", ("view", "sink"),
-        "Committed versions that the sink of a view does not have yet: 0 or 1.",
+        "Committed versions that the sink of a view does not have yet.",
         of_status=lambda n, s: _sinks(n, s, "backlog"),
     ),
     Described(
         "freshviews_sink_failures_total", "counter", "versions", ("view", "sink"),
         "How often the sink of a view refused a version, since the checkpoint began. "
-        "Sinks of Spark are tried three times, then the run ends; others once.",
+        "Sinks of Spark are tried again until they have every version; others once.",
         of_status=lambda n, s: _sinks(n, s, "failures"),
     ),
 )  # fmt: skip

@@ -255,7 +255,7 @@ class Pipeline:
         streaming = [source for source in sources if source.is_streaming]
         static = [source for source in sources if not source.is_streaming]
         ends = once or bool({"once", "availableNow"} & set(trigger or ()))
-        run.begin(streaming, static, aside=bool(streaming) and not ends)
+        run.begin(streaming, static, goes_on=bool(streaming) and not ends)
         if not streaming:
             held.close()
             return Query(run, None, held)

@@ -27,8 +27,8 @@ from freshviews.spark.driver.stages import can_go_on
 from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, retracted, stored_rows, stored_source
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.driver.view_backfill import Filling
-from freshviews.spark.io.delivery import Sinks, deliver_all
-from freshviews.spark.io.sinks import Delivered, Receiver, check_new
+from freshviews.spark.io.delivery import Deliveries, Sinks
+from freshviews.spark.io.sinks import Receiver, check_new
 from freshviews.spark.io.sources import Source, feed_of, needs_order, one_frame, reads_text
 from freshviews.spark.layout.cell_count import first_layout
 from freshviews.spark.layout.layout import MERGE, Layout, layout_of, next_layout
@@ -82,9 +82,8 @@ class Run:
         self.error: BaseException | None = None
         self.stopping = False
         self.working = Lock()
-        self._receivers = receivers
         self._listener = listener
-        self._delivered = Delivered(store)
+        self._deliveries = Deliveries(Sinks(spark, store, receivers), self.manifests)
         self._cells = cells
         self._phases = phases
         self._layout: Layout | None = None
@@ -99,11 +98,20 @@ class Run:
         assert self._layout is not None
         return self._layout
 
-    def begin(self, streaming: Sequence[Source], static: Sequence[Source], aside: bool) -> None:
+    def begin(self, streaming: Sequence[Source], static: Sequence[Source], goes_on: bool) -> None:
         """Deliver a version that a crash left undelivered, and make a version of batch sources and views that are new.
 
-        ``aside``: leave new views to ``fill``. Raises CheckpointError if the checkpoint cannot be continued.
+        ``goes_on``: the run does not end by itself, so new views are left to ``fill``, and it goes on while a sink does
+        not take a version. Raises CheckpointError if the checkpoint cannot be continued.
         """
+        self._deliveries.patient = goes_on
+        try:
+            self._begin(streaming, static)
+        except BaseException:
+            self._deliveries.stop()
+            raise
+
+    def _begin(self, streaming: Sequence[Source], static: Sequence[Source]) -> None:
         before = self.latest
         self.spark_files.restore(before.spark if before is not None else ())
         check_new(self.definition, before.views if before is not None else ())
@@ -112,7 +120,7 @@ class Run:
             self._load(_NOTHING, static)
             return
         checkpoint.check_query(self.spark_files.folder, before)
-        base = self._resume(before, [source.table.name for source in streaming], aside)
+        base = self._resume(before, [source.table.name for source in streaming], self._deliveries.patient)
         due = [s for s in static if isinstance(s.form, Snapshots) or s.table.name not in base.loaded]
         for source in static:
             if source not in due:
@@ -146,8 +154,11 @@ class Run:
         """Deliver a version that a crash left undelivered, and go on from it; note its call before that."""
         note_call(self.store, before)
         found = checkpoint.difference(before, self.definition, streaming)
-        if self._delivered.version() < before.version:
-            self._deliver(before, again=True)
+        is_due = self._deliveries.version < before.version
+        with self._phases.timed("sinks"):
+            self._deliveries.resume(self.definition, before, lambda: self.stopping)
+        if is_due and self._listener is not None:
+            self._listener(before)
         old = layout_of(before)
         cells = old.cells if self._cells is None else self._cells
         if found.tables or found.views or cells != old.cells:
@@ -275,12 +286,14 @@ class Run:
         with self.working:
             if self._filling is not None:
                 self._filling.cancel()
+        self._deliveries.stop()
 
     def fail(self, error: BaseException) -> None:
         """End with an error; the first error is kept."""
         if self.error is None:
             self.error = error
             note_error(self.store, error)
+        self._deliveries.stop()
 
     def _of(self, before: Manifest, layout: Layout) -> Manifest:
         """A version without the views that were dropped."""
@@ -385,13 +398,11 @@ class Run:
         self._deliver(manifest)
         if manifest.version % COLLECT_EVERY == 0:
             with self._phases.timed("collect"):
-                checkpoint.collect(self.store, self.manifests)
+                checkpoint.collect(self.store, self.manifests, needed_from=self._deliveries.oldest)
 
-    def _deliver(self, manifest: Manifest, again: bool = False) -> None:
+    def _deliver(self, manifest: Manifest) -> None:
         with self._phases.timed("sinks"):
-            sinks = Sinks(self.spark, self.store, self._receivers)
-            deliver_all(sinks, self.definition, manifest, again, lambda: self.stopping)
-            self._delivered.note(manifest.version)
+            self._deliveries.deliver(self.definition, manifest, lambda: self.stopping)
         if self._listener is not None:
             self._listener(manifest)
 

@@ -1,7 +1,11 @@
-"""A version to all its sinks: what one of them refuses keeps it from no other.
+"""Versions to all sinks: what one of them refuses keeps it from no other.
 
 A sink outside of this machine may refuse for a while, so it is tried again; each refusal is logged with its cause. If
-it does not take the version, the run ends when all others have had it; the next run gives it to that sink alone.
+it does not take a version, a run that goes on goes on: the sink is behind, and a thread tries until it has every
+version, in order. A run that ends by itself ends with the refusal, when all other sinks have had the version; the next
+run gives it to that sink alone.
+
+Which version a sink has is noted after it has it, so a version may be given again after a crash: see ``sinks``.
 """
 
 from __future__ import annotations
@@ -11,24 +15,32 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Lock
 
 import pyarrow as pa
+from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
+from freshviews.errors import FreshviewsError
 from freshviews.spark.connectors.declarations import COMPLETE, connector_of
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.io.sink_files import FORMATS
 from freshviews.spark.io.sinks import Due, Receiver, SinkError, deliver, publish_bad
 from freshviews.spark.state.bundle import read_all, read_change
+from freshviews.spark.state.delivered import Delivered
 from freshviews.spark.state.identity import identity_of
-from freshviews.spark.state.manifest import Manifest
-from freshviews.spark.state.runs import note_failure, note_part, runs_of
+from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.state.runs import note_failure, note_part, note_refused, runs_of
 from freshviews.spark.state.stores.store import Store
 
 _LOGGER = logging.getLogger("freshviews")
 
 WAITS = (1.0, 5.0)
 """Seconds before each further try."""
+PAUSES = (5.0, 60.0)
+"""Seconds between two tries of a sink that is behind: at first, and at most."""
+MOST_BEHIND = 1_000
+"""Versions that a sink may be behind before the run ends."""
 
 
 @dataclass(frozen=True)
@@ -40,32 +52,153 @@ class Sinks:
     receivers: Mapping[str, Receiver]
 
 
-def deliver_all(
-    sinks: Sinks, definition: Definition, manifest: Manifest, again: bool, stopped: Callable[[], bool]
-) -> None:
-    """Deliver a version. ``again``: a run before may have delivered it, or a part. ``stopped``: try no more.
+class Deliveries:
+    """The delivery of the versions of one run. ``patient``: it goes on while a sink is behind."""
 
-    Raises SinkError with every refusal, when all sinks have had their turn.
-    """
-    before = runs_of(sinks.store)
-    have = set(before.have) if again and before.part == manifest.version else set()
-    refused: dict[str, SinkError] = {}
-    for view in definition.views:
-        rows = None if view.name in have else _rows(sinks, view, manifest)
-        if rows is not None:
-            error = _tried(sinks, view, rows, manifest, again, stopped)
-            if error is None:
-                have.add(view.name)
+    def __init__(self, sinks: Sinks, manifests: Manifests) -> None:
+        self.patient = False
+        self._sinks = sinks
+        self._manifests = manifests
+        self._delivered = Delivered(sinks.store)
+        self._lock = Lock()
+        """Held while the next two are read or changed together."""
+        self._latest = 0
+        self._behind: dict[str, int] = dict(self._delivered.behind)
+        self._refused: dict[str, str] = {}
+        self._failed: Exception | None = None
+        self._stopping = Event()
+        self._chasing: dict[str, InheritableThread] = {}
+
+    @property
+    def version(self) -> int:
+        """The last version that every sink has had its turn with."""
+        return self._delivered.version
+
+    @property
+    def oldest(self) -> int | None:
+        """The oldest version that a sink lacks; None if none is behind."""
+        with self._lock:
+            return min(self._behind.values(), default=None)
+
+    def resume(self, definition: Definition, latest: Manifest, stopped: Callable[[], bool]) -> None:
+        """Go on with what a run before left: give sinks that are behind what they lack, and the ``latest`` version to
+        all that may not have it. Raises SinkError in a run that is not patient."""
+        self._latest = self.version
+        views = {view.name: view for view in definition.views}
+        for name in [name for name in self._behind if name not in views]:
+            del self._behind[name]
+        for name in list(self._behind):
+            if self.patient:
+                self._chase(views[name])
             else:
-                refused[view.name] = error
-    errors = [*refused.values(), *_set_aside(sinks.store, definition, manifest)]
-    if errors or before.part:
-        causes = {name: error.cause for name, error in refused.items()}
-        note_part(sinks.store, manifest.version if errors else 0, have if errors else (), causes)
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise SinkError("; ".join(map(str, errors)))
+                self._catch_up(views[name], stopped)
+        if self.version < latest.version:
+            self.deliver(definition, latest, stopped, again=True)
+
+    def deliver(
+        self, definition: Definition, manifest: Manifest, stopped: Callable[[], bool], again: bool = False
+    ) -> None:
+        """Deliver a version. ``again``: a run before may have delivered it, or a part. ``stopped``: try no more.
+
+        Raises SinkError with every refusal, when all sinks have had their turn.
+        """
+        if self._failed is not None:
+            raise self._failed
+        store = self._sinks.store
+        before = runs_of(store)
+        have = set(before.have) if again and before.part == manifest.version else set()
+        refused: dict[str, SinkError] = {}
+        fallen: list[ViewSpec] = []
+        with self._lock:
+            self._latest = manifest.version
+            behind = dict(self._behind)
+        for view in definition.views:
+            skipped = view.name in have or view.name in behind
+            rows = None if skipped else _rows(self._sinks, view, manifest)
+            if rows is not None:
+                error = _tried(self._sinks, view, rows, manifest, again, stopped)
+                if error is None:
+                    have.add(view.name)
+                elif self.patient and error.passes and _is_elsewhere(self._sinks, view) and not stopped():
+                    _LOGGER.warning(
+                        "view %s, version %d: %s; the run goes on, and tries again until the sink has every version",
+                        view.name, manifest.version, error.cause,
+                    )  # fmt: skip
+                    self._refused[view.name] = error.cause
+                    fallen.append(view)
+                else:
+                    refused[view.name] = error
+        errors = [*refused.values(), *_set_aside(store, definition, manifest)]
+        if errors or before.part:
+            causes = {name: error.cause for name, error in refused.items()}
+            note_part(store, manifest.version if errors else 0, have if errors else (), causes)
+        if len(errors) == 1:
+            raise errors[0]
+        if errors:
+            raise SinkError("; ".join(map(str, errors)))
+        with self._lock:
+            self._behind.update(dict.fromkeys((view.name for view in fallen), manifest.version))
+            self._delivered.note(manifest.version, self._behind)
+            behind = dict(self._behind)
+        if behind:
+            note_refused(store, self._refused)
+        for view in fallen:
+            self._chase(view)
+        for name, first in behind.items():
+            if manifest.version - first >= MOST_BEHIND:
+                cause = self._refused.get(name, "it does not answer")
+                raise SinkError(f"view {name}: its sink lacks {MOST_BEHIND} versions, from {first} on: {cause}")
+
+    def stop(self) -> None:
+        """Try no more sinks that are behind. Waits for tries under way: another run may follow at once."""
+        self._stopping.set()
+        for thread in list(self._chasing.values()):
+            thread.join()
+
+    def _chase(self, view: ViewSpec) -> None:
+        """Give a sink what it lacks, in a thread of its own, until it has every version."""
+
+        def chase() -> None:
+            pause = PAUSES[0]
+            while not self._stopping.wait(pause):
+                try:
+                    self._catch_up(view, self._stopping.is_set)
+                    return
+                except FreshviewsError as error:
+                    cause = error.cause if isinstance(error, SinkError) else str(error)
+                    self._refused[view.name] = cause
+                    note_refused(self._sinks.store, self._refused)
+                    pause = min(2 * pause, PAUSES[1])
+                    _LOGGER.warning("view %s: %s; trying again in %d seconds", view.name, cause, pause)
+                except Exception as error:
+                    self._failed = error
+                    return
+
+        self._chasing[view.name] = InheritableThread(target=chase, daemon=True)
+        self._chasing[view.name].start()
+
+    def _catch_up(self, view: ViewSpec, stopped: Callable[[], bool]) -> None:
+        """Give a sink every version that it lacks, in order. Raises SinkError where it refuses one, StoreError."""
+        again = True
+        while not stopped():
+            with self._lock:
+                version = self._behind[view.name]
+                if version > self._latest:
+                    del self._behind[view.name]
+                    self._refused.pop(view.name, None)
+                    self._delivered.note(self.version, self._behind)
+                    break
+            manifest = self._manifests.read(version)
+            rows = _rows(self._sinks, view, manifest)
+            error = None if rows is None else _once(self._sinks, view, rows, manifest, again)
+            if error is not None:
+                raise error
+            again = False
+            with self._lock:
+                self._behind[view.name] = version + 1
+                self._delivered.note(self.version, self._behind)
+        note_refused(self._sinks.store, self._refused)
+        _LOGGER.warning("view %s: its sink has every version again", view.name)
 
 
 def _rows(sinks: Sinks, view: ViewSpec, manifest: Manifest) -> pa.Table | None:
@@ -80,25 +213,35 @@ def _rows(sinks: Sinks, view: ViewSpec, manifest: Manifest) -> pa.Table | None:
     return rows if rows is not None and rows.num_rows else None
 
 
+def _is_elsewhere(sinks: Sinks, view: ViewSpec) -> bool:
+    """Whether the sink of a view is outside of this machine."""
+    return view.name not in sinks.receivers and view.provider not in (*FORMATS, "console")
+
+
 def _tried(
     sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Manifest, again: bool, stopped: Callable[[], bool]
 ) -> SinkError | None:
     """The refusal of a sink; None if it has the version."""
-    receiver = sinks.receivers.get(view.name)
-    identity = identity_of(sinks.store) if connector_of(view.provider).tables else ""
-    elsewhere = receiver is None and view.provider not in (*FORMATS, "console")
-    for wait in (*(WAITS if elsewhere else ()), None):
-        try:
-            deliver(sinks.spark, view, rows, Due(manifest.version, again, manifest.time, identity), receiver)
-            return None
-        except SinkError as error:
-            note_failure(sinks.store, view.name)
-            if wait is None or not error.passes or stopped():
-                return error
-            _LOGGER.warning("view %s, version %d: %s; trying again", view.name, manifest.version, error.cause)
-            time.sleep(wait)
-            again = True
+    for wait in (*(WAITS if _is_elsewhere(sinks, view) else ()), None):
+        error = _once(sinks, view, rows, manifest, again)
+        if error is None or wait is None or not error.passes or stopped():
+            return error
+        _LOGGER.warning("view %s, version %d: %s; trying again", view.name, manifest.version, error.cause)
+        time.sleep(wait)
+        again = True
     raise AssertionError
+
+
+def _once(sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Manifest, again: bool) -> SinkError | None:
+    """The refusal of a sink that is tried once; None if it has the version."""
+    identity = identity_of(sinks.store) if connector_of(view.provider).tables else ""
+    due = Due(manifest.version, again, manifest.time, identity)
+    try:
+        deliver(sinks.spark, view, rows, due, sinks.receivers.get(view.name))
+        return None
+    except SinkError as error:
+        note_failure(sinks.store, view.name)
+        return error
 
 
 def _set_aside(store: Store, definition: Definition, manifest: Manifest) -> list[SinkError]:

@@ -25,10 +25,8 @@ from freshviews.spark.io.key_changes import BadKey
 from freshviews.spark.io.message_sink import deliver_messages
 from freshviews.spark.io.sink_files import FORMATS, encoded, publish
 from freshviews.spark.io.table_sink import OtherTable, deliver_rows
-from freshviews.spark.state.stores.store import Store
 
 VERSION = "_version"
-_DELIVERED = "delivered"
 _PLACES = ("path", "topic", "dbtable")
 """Options that say where a sink is."""
 
@@ -146,28 +144,3 @@ def _print(view: ViewSpec, rows: pa.Table, version: int, again: bool) -> None:
         lines.append(f"   and {rows.num_rows - most} more")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
-
-
-class Delivered:
-    """The record of the last version that was delivered."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def version(self) -> int:
-        """The last delivered version; 0 before the first."""
-        try:
-            return int(self._store.read(_DELIVERED))
-        except FileNotFoundError:
-            return 0
-
-    def note(self, version: int) -> None:
-        """Record a version as delivered. Raises SinkError."""
-        try:
-            self._store.write(_DELIVERED, str(version).encode())
-        except OSError as error:
-            raise SinkError(
-                f"version {version} is delivered, but {self._store.address}/{_DELIVERED} cannot be written to say so: "
-                f"{error}; free some space there, then start again, which delivers the version once more"
-            ) from error
-        reach("delivery noted")

@@ -18,6 +18,7 @@ from freshviews.spark.layout.layout import MERGE, layout_of
 from freshviews.spark.reading.arrival import waiting
 from freshviews.spark.state.bundle import read_change
 from freshviews.spark.state.cell import EMPTY, keep, load_cell, loaded
+from freshviews.spark.state.delivered import Delivered
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.runs import Runs, is_running, runs_of
 from freshviews.spark.state.spark_files import files_at
@@ -131,7 +132,7 @@ def status(store: Store, definition: Definition | None = None) -> Status:
     Raises StoreError if it has no version yet.
     """
     # Read in this order: a version committed meanwhile makes the counts older than the state, which is safe.
-    delivered = _delivered(store)
+    delivered = Delivered(store)
     running = is_running(store)
     error = last_error(store)
     runs = runs_of(store)
@@ -158,7 +159,7 @@ def status(store: Store, definition: Definition | None = None) -> Status:
             }
             for name in manifest.views
         },
-        delivered,
+        delivered.version,
         running,
         error,
         _waiting(store, manifest, definition),
@@ -170,12 +171,17 @@ def status(store: Store, definition: Definition | None = None) -> Status:
     )
 
 
-def _sinks(manifest: Manifest, delivered: int, definition: Definition | None, runs: Runs) -> dict[str, dict[str, int]]:
-    # A version is delivered before the next one begins, so only the last one can be missing.
-    due = {*manifest.changes, *manifest.anew} if delivered < manifest.version else set()
+def _sinks(
+    manifest: Manifest, delivered: Delivered, definition: Definition | None, runs: Runs
+) -> dict[str, dict[str, int]]:
+    # A version is delivered before the next one begins, so only the last one can be missing, but of a sink behind.
+    due = {*manifest.changes, *manifest.anew} if delivered.version < manifest.version else set()
     due -= set(runs.have) if runs.part == manifest.version else set()
+    waiting = dict.fromkeys(due, 1) | {
+        view: max(0, manifest.version + 1 - first) for view, first in delivered.behind.items()
+    }
     return {
-        view.name: {"backlog": int(view.name in due), "failures": runs.failures.get(view.name, 0)}
+        view.name: {"backlog": waiting.get(view.name, 0), "failures": runs.failures.get(view.name, 0)}
         for view in (definition.views if definition is not None else ())
         if view.provider is not None
     }
@@ -197,13 +203,6 @@ def last_error(store: Store) -> str | None:
         return store.read("error").decode() or None
     except FileNotFoundError:
         return None
-
-
-def _delivered(store: Store) -> int:
-    try:
-        return int(store.read("delivered"))
-    except FileNotFoundError:
-        return 0
 
 
 def _script(manifest: Manifest) -> str:

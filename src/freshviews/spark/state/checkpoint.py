@@ -159,16 +159,17 @@ def collect(
     versions: int = KEEP_VERSIONS,
     states: int = KEEP_STATES,
     orphan_seconds: float = ORPHAN_SECONDS,
+    needed_from: int | None = None,
 ) -> int:
-    """Delete manifests but the last ``versions``, and objects that no remaining manifest needs; return the number of
-    objects deleted.
+    """Delete manifests but the last ``versions`` and those ``needed_from`` a version on, and objects that no remaining
+    manifest needs; return the number of objects deleted.
 
     An object that no manifest names may belong to a version in progress, so only old ones are deleted. An object whose
     versions have no state any more is deleted at once.
     """
-    kept = manifests.versions()
-    manifests.delete(kept[:-versions])
-    kept = kept[-versions:]
+    there = manifests.versions()
+    kept = [version for version in there if version in there[-versions:] or version >= (needed_from or version + 1)]
+    manifests.delete(sorted({*there} - {*kept}))
     needed: set[str] = set()
     named: set[str] = set()
     now = time.time()

@@ -95,6 +95,11 @@ def note_part(store: Store, version: int, have: Iterable[str], refused: Mapping[
     _write(store, replace(runs_of(store), part=version, have=sorted(have), refused=dict(refused)))
 
 
+def note_refused(store: Store, refused: Mapping[str, str]) -> None:
+    """Record what sinks that are behind said last, by view. The caller holds the checkpoint's lock."""
+    _write(store, replace(runs_of(store), refused=dict(refused)))
+
+
 def _write(store: Store, runs: Runs) -> None:
     with suppress(OSError):
         store.write("runs", json.dumps(asdict(runs)).encode())

@@ -1,0 +1,50 @@
+"""The object ``delivered``: the last version that every sink has had its turn with, and the sinks that lack versions.
+
+It is a number, or an object of JSON if a sink is behind: ``{"version": 57, "behind": {"by_part": 51}}``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from freshviews.errors import StoreError
+from freshviews.spark.crash_points import reach
+from freshviews.spark.state.stores.store import Objects
+
+_NAME = "delivered"
+
+
+class NotNoted(StoreError):
+    """What was delivered cannot be noted; the next start delivers it once more."""
+
+
+class Delivered:
+    """What a store says was delivered. ``version``: the last version; 0 before the first. ``behind``: by view, the
+    first version that its sink lacks. Raises StoreError where it cannot be read."""
+
+    def __init__(self, store: Objects) -> None:
+        self._store = store
+        self.version, self.behind = 0, dict[str, int]()
+        try:
+            found = json.loads(store.read(_NAME))
+            held = found if isinstance(found, dict) else {"version": found}
+            self.version = int(held["version"])
+            self.behind = {str(view): int(version) for view, version in held.get("behind", {}).items()}
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(f"{store.address}/{_NAME}, which says what sinks have, cannot be read: {error}") from None
+
+    def note(self, version: int, behind: Mapping[str, int]) -> None:
+        """Record what sinks have. Raises NotNoted."""
+        held = {"version": version, "behind": dict(behind)} if behind else version
+        try:
+            self._store.write(_NAME, json.dumps(held).encode())
+        except OSError as error:
+            raise NotNoted(
+                f"version {version} is delivered, but {self._store.address}/{_NAME} cannot be written to say so: "
+                f"{error}; free some space there, then start again, which delivers the version once more"
+            ) from error
+        self.version, self.behind = version, dict(behind)
+        reach("delivery noted")
