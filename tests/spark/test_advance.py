@@ -109,6 +109,31 @@ def test_a_call_that_fails_and_is_tried_again_takes_its_rows_once(
     assert Manifests(store_of(tmp_path / "ckpt")).versions() == [1, 2]
 
 
+def test_a_stream_between_a_call_that_failed_and_its_repetition(spark: Any, tmp_path: Path, fault: Fault) -> None:
+    (tmp_path / "in").mkdir()
+
+    def give(number: int) -> None:
+        (tmp_path / f"{number}.json").write_text(f'{{"a": {number}}}\n')
+        (tmp_path / f"{number}.json").rename(tmp_path / "in" / f"{number}.json")
+
+    def pipeline() -> Pipeline:
+        stream = spark.readStream.schema("a BIGINT").json(str(tmp_path / "in"))
+        made = Pipeline(spark, tmp_path / "ckpt", cells=1).table("r", stream).table_of("CREATE TABLE s (a BIGINT)")
+        return made.view("v", "SELECT a FROM r UNION ALL SELECT a FROM s")
+
+    give(1)
+    pipeline().start(once=True).awaitTermination()
+    rows = {"s": spark.createDataFrame([(10,)], "a BIGINT")}
+    fault.plan("manifest in place", "raise", "driver")
+    with pytest.raises(Exception, match="a fault"):
+        pipeline().advance(rows, call="night")
+    fault.forget()
+    give(2)
+    pipeline().start(once=True).awaitTermination()
+    pipeline().advance(rows, call="night")
+    assert rows_of(pipeline().view("v")) == Counter([(1,), (2,), (10,)])
+
+
 def test_what_cannot_be_taken_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
     pipeline = job(spark, tmp_path)
     with pytest.raises(SourceError, match="unknown table order; did you mean orders"):

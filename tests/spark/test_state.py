@@ -441,6 +441,19 @@ def test_what_a_kept_version_needs_is_not_collected(
     assert {name.removesuffix(".begun") for name in found} == named
 
 
+def test_versions_that_a_sink_lacks_are_not_collected(tmp_path: Path) -> None:
+    store = store_of(tmp_path)
+    kept = Manifests(store)
+    for version in range(1, 21):
+        store.write(f"changes/{version}.arrow", b"change")
+        kept.commit(manifest(version, changes={"v": [f"changes/{version}.arrow"]}))
+    collect(store, kept, versions=6, states=2, orphan_seconds=-1, needed_from=9)
+    assert kept.versions() == list(range(9, 21))
+    assert len(list((tmp_path / "changes").iterdir())) == 12
+    collect(store, kept, versions=6, states=2, orphan_seconds=-1, needed_from=18)
+    assert kept.versions() == list(range(15, 21))
+
+
 def test_state_that_somebody_may_be_reading_is_not_collected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:

@@ -115,13 +115,14 @@ class _Database:
             prepared.close()
 
     def rows(self, query: str, *values: str | int) -> list[tuple[str, ...]]:
-        """The rows of a query, at most a few, as texts."""
+        """The first rows of a query, at most two, as texts."""
         prepared = self._prepared(query, values)
         try:
+            prepared.setMaxRows(2)
             found = prepared.executeQuery()
             width = found.getMetaData().getColumnCount()
             rows: list[tuple[str, ...]] = []
-            while len(rows) < 2 and found.next():
+            while found.next():
                 rows.append(tuple(str(found.getString(i + 1)) for i in range(width)))
             return rows
         finally:
@@ -192,7 +193,8 @@ def _begin(database: _Database, spark: SparkSession, view: ViewSpec, rows: pa.Ta
                 f"{target} has rows already, which are not of this view; delete them, or name another table"
             )
         return
-    _write(spark, database, _table(view, rows).slice(0, 0), target)
+    # As an append: a table that is there, but cannot be seen, is not replaced.
+    _write(spark, database, _table(view, rows).slice(0, 0), target, "append")
     if view.output == UPSERT:
         # Changes are looked up by the key. A key may have NULLs, so it cannot be declared.
         assert view.written is not None
@@ -229,9 +231,9 @@ def _staged(database: _Database, spark: SparkSession, view: ViewSpec, rows: pa.T
     ]
 
 
-def _write(spark: SparkSession, database: _Database, rows: pa.Table, table: str) -> None:
+def _write(spark: SparkSession, database: _Database, rows: pa.Table, table: str, mode: str = "overwrite") -> None:
     frame = spark.createDataFrame(rows)
-    frame.write.format("jdbc").options(**database.options | {"dbtable": table}).mode("overwrite").save()
+    frame.write.format("jdbc").options(**database.options | {"dbtable": table}).mode(mode).save()
 
 
 def _beside(target: str) -> str:

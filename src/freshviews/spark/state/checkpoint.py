@@ -168,8 +168,9 @@ def collect(
     versions have no state any more is deleted at once.
     """
     there = manifests.versions()
-    kept = [version for version in there if version in there[-versions:] or version >= (needed_from or version + 1)]
-    manifests.delete(sorted({*there} - {*kept}))
+    oldest = min([*there[-versions:][:1], *([] if needed_from is None else [needed_from])], default=0)
+    kept = [version for version in there if version >= oldest]
+    manifests.delete(version for version in there if version < oldest)
     needed: set[str] = set()
     named: set[str] = set()
     now = time.time()

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from threading import Lock
 from typing import BinaryIO
 
 from freshviews.spark.state.stores.store import Store
 from freshviews.store.files import lock
 
 LOCK = "lock"
+_changing = Lock()
+"""Held while the counts are read and written: sinks that are behind have threads of their own."""
 
 
 @dataclass(frozen=True)
@@ -80,26 +83,28 @@ def runs_of(store: Store) -> Runs:
 
 def note_start(store: Store) -> None:
     """Count a start. The caller holds the checkpoint's lock."""
-    before = runs_of(store)
-    _write(store, replace(before, starts=before.starts + 1))
+    _change(store, lambda before: replace(before, starts=before.starts + 1))
 
 
 def note_failure(store: Store, view: str) -> None:
     """Count that the sink of a view refused a version. The caller holds the checkpoint's lock."""
-    before = runs_of(store)
-    _write(store, replace(before, failures={**before.failures, view: before.failures.get(view, 0) + 1}))
+    _change(
+        store,
+        lambda before: replace(before, failures={**before.failures, view: before.failures.get(view, 0) + 1}),
+    )
 
 
 def note_part(store: Store, version: int, have: Iterable[str], refused: Mapping[str, str]) -> None:
     """Record which sinks have a version, and what the others said. The caller holds the checkpoint's lock."""
-    _write(store, replace(runs_of(store), part=version, have=sorted(have), refused=dict(refused)))
+    held = sorted(have)
+    _change(store, lambda before: replace(before, part=version, have=held, refused=dict(refused)))
 
 
 def note_refused(store: Store, refused: Mapping[str, str]) -> None:
     """Record what sinks that are behind said last, by view. The caller holds the checkpoint's lock."""
-    _write(store, replace(runs_of(store), refused=dict(refused)))
+    _change(store, lambda before: replace(before, refused=dict(refused)))
 
 
-def _write(store: Store, runs: Runs) -> None:
-    with suppress(OSError):
-        store.write("runs", json.dumps(asdict(runs)).encode())
+def _change(store: Store, changed: Callable[[Runs], Runs]) -> None:
+    with _changing, suppress(OSError):
+        store.write("runs", json.dumps(asdict(changed(runs_of(store)))).encode())
