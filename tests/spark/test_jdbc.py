@@ -80,7 +80,8 @@ def test_a_table_equals_the_view_after_each_version(spark: Any, tmp_path: Path, 
     made.advance({"orders": orders(spark, [(i, "only", "1.00", None) for i in range(30)])})
     assert [row[0] for row in rows_in(server, f"SELECT cust FROM {table}")] == ["only"]
     assert rows_in(server, "SELECT target, view_name, version FROM freshviews_versions") == [(table, "by_cust", 6)]
-    assert not rows_in(server, f"SELECT 1 FROM pg_tables WHERE tablename = '{table}_freshviews'")
+    beside = "SELECT tablename FROM pg_tables WHERE tablename LIKE 'freshviews%'"
+    assert rows_in(server, beside) == [("freshviews_versions",)]
     (index,) = rows_in(server, f"SELECT indexdef FROM pg_indexes WHERE tablename = '{table}'")
     assert str(index[0]).endswith("(cust)")
 
@@ -127,9 +128,32 @@ def test_rows_that_are_not_the_views_are_refused(spark: Any, tmp_path: Path, ser
     assert len(rows_in(server, f"SELECT * FROM {table}")) == 2
     with pytest.raises(SinkError, match="is kept for view by_cust of another checkpoint"):
         pipeline(spark, tmp_path / "other", server, table).advance(first)
+    old = pipeline(spark, tmp_path / "ckpt", server, f"{table}_2")
+    with pytest.raises(SinkError, match="has no line of"):
+        old.advance({"orders": orders(spark, [(7, "g", "1.00", None)])})
+    pipeline(spark, tmp_path / "ckpt", server, table).advance()
     run_in(server, "UPDATE freshviews_versions SET version = 9")
-    with pytest.raises(SinkError, match="has version 9 of view by_cust, but the checkpoint is at 3"):
+    with pytest.raises(SinkError, match="has version 9 of view by_cust, but the checkpoint is at"):
         pipeline(spark, tmp_path / "ckpt", server, table).advance({"orders": orders(spark, [(3, "c", "1.00", None)])})
+
+
+def test_a_view_that_was_dropped_and_one_that_gets_its_table_late_are_refused(
+    spark: Any, tmp_path: Path, server: str, table: str
+) -> None:
+    def rows(number: int) -> dict[str, Any]:
+        return {"orders": orders(spark, [(number, f"c{number}", "1.00", None)])}
+
+    def without() -> Pipeline:
+        return Pipeline(spark, tmp_path / "ckpt").table_of(ORDERS, changes="upsert")
+
+    pipeline(spark, tmp_path / "ckpt", server, table).advance(rows(1))
+    without().view("other", "SELECT o_id FROM orders").advance(rows(2))
+    with pytest.raises(SinkError, match="has rows of an earlier view by_cust, which was dropped"):
+        pipeline(spark, tmp_path / "ckpt", server, table).advance(rows(3))
+    late = Pipeline(spark, tmp_path / "late").table_of(ORDERS, changes="upsert").view("by_cust", BY_CUST)
+    late.advance(rows(1))
+    with pytest.raises(SinkError, match="the view was there before its table"):
+        pipeline(spark, tmp_path / "late", server, f"{table}_3").advance(rows(2))
 
 
 def test_names_are_quoted_and_rows_can_be_read_while_they_change(spark: Any, tmp_path: Path, server: str) -> None:

@@ -253,15 +253,15 @@ def test_a_sink_that_fails_says_why(spark: Any, kafka: str) -> None:
     view = ViewSpec("v", "", "kafka", options, "upsert", Written(("a",), text=True))
     change = pa.table({"a": ["x"], "_multiplicity": [1]})
     with pytest.raises(SinkError, match=r"view v, version 3: no topic did not take it: .*[Tt]opic"):
-        deliver(spark, view, change, 3, None)
+        deliver(spark, view, change, Due(3), None)
     good = ViewSpec("v", "", "kafka", {**options, "topic": topic.name}, "upsert", Written(("a",), text=True))
     twice = pa.table({"a": ["x", "x"], "b": [1, 2], "_multiplicity": [1, 1]})
     with pytest.raises(SinkError, match=r"several rows have the key \{'a': 'x'\}; take output 'changes'"):
-        deliver(spark, good, twice, 3, None)
+        deliver(spark, good, twice, Due(3), None)
     with pytest.raises(SinkError, match="NULL in a, which has no text; take keys 'json'"):
-        deliver(spark, good, pa.table({"a": pa.array([None], pa.string()), "_multiplicity": [1]}), 3, None)
+        deliver(spark, good, pa.table({"a": pa.array([None], pa.string()), "_multiplicity": [1]}), Due(3), None)
     assert topic.messages() == []
-    deliver(spark, good, change, 3, None)
+    deliver(spark, good, change, Due(3), None)
     (message,) = topic.messages()
     assert (message.key(), message.value()) == (b"x", b'{"a": "x"}')
 

@@ -184,7 +184,7 @@ METRICS = (
     Described(
         "freshviews_sink_failures_total", "counter", "versions", ("view", "sink"),
         "How often the sink of a view refused a version, since the checkpoint began. "
-        "Sinks of Spark are tried again until they have every version; others once.",
+        "Sinks of Spark are tried again; others once.",
         of_status=lambda n, s: _sinks(n, s, "failures"),
     ),
 )  # fmt: skip

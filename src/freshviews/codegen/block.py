@@ -28,10 +28,11 @@ from freshviews.codegen.writing.rebalancing_functions import write_procedures
 from freshviews.codegen.writing.repeated import repeated_in
 from freshviews.codegen.writing.statements import begin
 from freshviews.codegen.writing.triggers import columns_read, write_each, write_trigger
-from freshviews.expr.nodes import Expr
+from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.program.printer import print_trigger
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated, Held, Listed
+from freshviews.program.statements import If, Let
 from freshviews.program.structure import visit
 from freshviews.program.upkeep import Evaluated, Settled
 from freshviews.query.block import Block
@@ -125,7 +126,7 @@ def generate(
         return _written(program, whole, readers, triggers.values())
 
     source = Source(names, write)
-    if not (may_be_later() and _is_long(program)):
+    if not (may_be_later() and _is_long(program) and not _has_strings(program)):
         source.written()
     return source
 
@@ -134,6 +135,26 @@ def _is_long(program: Program) -> bool:
     """Whether the triggers have so many statements that they are written later."""
     statements = chain.from_iterable(visit(trigger.body) for trigger in program.triggers)
     return sum(1 for _ in islice(statements, MANY_STATEMENTS)) == MANY_STATEMENTS
+
+
+def _has_strings(program: Program) -> bool:
+    """Whether the triggers have string literals, whose codes the state holds from the beginning: a dictionary that is
+    read back in steps must not have got other codes meanwhile."""
+    for trigger in program.triggers:
+        exprs = [*trigger.filters, *(parameter.expr for parameter in trigger.parameters)]
+        for statement in visit(trigger.body):
+            match statement:
+                case Let(_, expr) | If(expr):
+                    exprs.append(expr)
+        if any(map(_has_string, exprs)):
+            return True
+    return False
+
+
+def _has_string(expr: Expr) -> bool:
+    if isinstance(expr, Call):
+        return any(map(_has_string, expr.args))
+    return isinstance(expr, Literal) and isinstance(expr.value, str)
 
 
 def _written(program: Program, module: Module, readers: list[str], triggers: Iterable[list[str]]) -> Written:

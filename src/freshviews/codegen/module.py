@@ -34,6 +34,15 @@ _WORD = re.compile(r"\w+")
 _lock = threading.RLock()
 
 
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+# A thread that writes or loads may hold it where another forks.
+os.register_at_fork(after_in_child=_renew_lock)
+
+
 @dataclass(frozen=True)
 class Written:
     """Source of functions. ``sections`` are functions that are loaded together, after ``head``: each calls functions of

@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from freshviews.errors import SqlError
-from freshviews.spark.connectors.declarations import connector_of
+from freshviews.spark.connectors.declarations import connector_of, lacking
 from freshviews.spark.connectors.message_format import MessageError
 from freshviews.spark.definition import Definition, TableSpec, ViewSpec, catalog_of, tables_of, with_key
 from freshviews.spark.driver.run import Listener, Run, note_error
 from freshviews.spark.io.sinks import Receiver
-from freshviews.spark.io.sources import SourceError, given_sources, one_frame, open_sources, sql_type
+from freshviews.spark.io.sources import Source, SourceError, given_sources, one_frame, open_sources, sql_type
 from freshviews.spark.phases import Phases
 from freshviews.spark.reading.data_source import register
 from freshviews.spark.running_query import Query
@@ -169,6 +169,9 @@ class Pipeline:
         outputs = connector_of(format).outputs
         if output not in outputs:
             raise SqlError(f"output is {' or '.join(map(repr, outputs))}, not {output!r}")
+        missing = lacking(options or {}, connector_of(format).writing)
+        if missing is not None:
+            raise SqlError(f"view {name}: {format} needs the option {' or '.join(missing)}")
         body = re.sub(r";\s*$", "", sql)
         held = dict(options or {})
         if path is not None:
@@ -259,6 +262,17 @@ class Pipeline:
         if not streaming:
             held.close()
             return Query(run, None, held)
+        try:
+            query = self._stream(run, streaming, once, trigger)
+        except BaseException:
+            run.release()
+            raise
+        return Query(run, query, held)
+
+    def _stream(
+        self, run: Run, streaming: Sequence[Source], once: bool, trigger: Mapping[str, Any] | None
+    ) -> StreamingQuery:
+        """Start Spark's query over the streaming tables."""
         frame, slots = one_frame(streaming)
 
         def each(rows: DataFrame, batch: int) -> None:
@@ -270,7 +284,7 @@ class Pipeline:
         elif trigger:
             writer = writer.trigger(**trigger)
         query: StreamingQuery = writer.start()
-        return Query(run, query, held)
+        return query
 
     def _define(self, definition: Definition) -> None:
         catalog_of(definition.script)

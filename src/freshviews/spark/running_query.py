@@ -93,6 +93,7 @@ class Query:
         try:
             ended: bool | None = self._query.awaitTermination(*(() if timeout is None else (timeout,)))
         except StreamingQueryException as error:
+            self._run.release()
             self._held.close()
             if self._run.stopping and self._run.error is None:
                 return None if timeout is None else True
@@ -100,6 +101,7 @@ class Query:
                 raise self._run.error from None
             raise PipelineError(f"Spark ended the query: {cause(error)}") from error
         if ended is not False:
+            self._run.release()
             self._held.close()
             if self._run.error is not None:
                 raise self._run.error

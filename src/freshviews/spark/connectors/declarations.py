@@ -129,7 +129,8 @@ DRIVERS = {
 
 
 def with_driver(options: Mapping[str, str]) -> dict[str, str]:
-    """The options of a database by lower-case names, with the driver of its address where the user names none."""
+    """The options of a database, with the driver of its address where the user names none. Names stay as they are
+    written: those that Spark does not know go to the driver."""
     found = {name.lower(): value for name, value in options.items()}
     known = [driver for start, driver in DRIVERS.items() if found.get("url", "").startswith(start)]
-    return {"driver": known[0], **found} if known else found
+    return {**options, **({"driver": known[0]} if known and "driver" not in found else {})}

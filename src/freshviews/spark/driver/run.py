@@ -83,7 +83,7 @@ class Run:
         self.stopping = False
         self.working = Lock()
         self._listener = listener
-        self._deliveries = Deliveries(Sinks(spark, store, receivers), self.manifests)
+        self._deliveries = Deliveries(Sinks(spark, store, self.manifests, receivers))
         self._cells = cells
         self._phases = phases
         self._layout: Layout | None = None
@@ -286,6 +286,10 @@ class Run:
         with self.working:
             if self._filling is not None:
                 self._filling.cancel()
+        self._deliveries.stop()
+
+    def release(self) -> None:
+        """Let no thread of the run do more: another run may follow."""
         self._deliveries.stop()
 
     def fail(self, error: BaseException) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event, Lock
 
@@ -21,11 +21,11 @@ import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
-from freshviews.errors import FreshviewsError
 from freshviews.spark.connectors.declarations import COMPLETE, connector_of
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.io.sink_files import FORMATS
 from freshviews.spark.io.sinks import Due, Receiver, SinkError, deliver, publish_bad
+from freshviews.spark.state.begun import begun, forget_others, note_begun
 from freshviews.spark.state.bundle import read_all, read_change
 from freshviews.spark.state.delivered import Delivered
 from freshviews.spark.state.identity import identity_of
@@ -39,6 +39,8 @@ WAITS = (1.0, 5.0)
 """Seconds before each further try."""
 PAUSES = (5.0, 60.0)
 """Seconds between two tries of a sink that is behind: at first, and at most."""
+_LONGEST = 180.0
+"""Seconds that the end of a run waits for a sink that is being tried."""
 MOST_BEHIND = 1_000
 """Versions that a sink may be behind before the run ends."""
 
@@ -49,16 +51,16 @@ class Sinks:
 
     spark: SparkSession
     store: Store
+    manifests: Manifests
     receivers: Mapping[str, Receiver]
 
 
 class Deliveries:
     """The delivery of the versions of one run. ``patient``: it goes on while a sink is behind."""
 
-    def __init__(self, sinks: Sinks, manifests: Manifests) -> None:
+    def __init__(self, sinks: Sinks) -> None:
         self.patient = False
         self._sinks = sinks
-        self._manifests = manifests
         self._delivered = Delivered(sinks.store)
         self._lock = Lock()
         """Held while the next two are read or changed together."""
@@ -76,24 +78,37 @@ class Deliveries:
 
     @property
     def oldest(self) -> int | None:
-        """The oldest version that a sink lacks; None if none is behind."""
+        """The oldest version that is needed for sinks that are behind: the one before the first that one lacks. None if
+        none is behind."""
         with self._lock:
-            return min(self._behind.values(), default=None)
+            return min((version - 1 for version in self._behind.values()), default=None)
 
     def resume(self, definition: Definition, latest: Manifest, stopped: Callable[[], bool]) -> None:
         """Go on with what a run before left: give sinks that are behind what they lack, and the ``latest`` version to
         all that may not have it. Raises SinkError in a run that is not patient."""
         self._latest = self.version
         views = {view.name: view for view in definition.views}
+        forget_others(self._sinks.store, views)
         for name in [name for name in self._behind if name not in views]:
             del self._behind[name]
+        errors: list[SinkError] = []
         for name in list(self._behind):
+            if latest.views.get(name) != views[name].sql:
+                raise SinkError(
+                    f"view {name} has another SELECT, but its sink lacks versions from {self._behind[name]} on; put "
+                    "the SELECT back that it had until its sink has them"
+                )
             if self.patient:
                 self._chase(views[name])
-            else:
+                continue
+            try:
                 self._catch_up(views[name], stopped)
+            except SinkError as error:
+                errors.append(error)
         if self.version < latest.version:
             self.deliver(definition, latest, stopped, again=True)
+        if errors:
+            raise SinkError("; ".join(map(str, errors)))
 
     def deliver(
         self, definition: Definition, manifest: Manifest, stopped: Callable[[], bool], again: bool = False
@@ -115,6 +130,8 @@ class Deliveries:
         for view in definition.views:
             skipped = view.name in have or view.name in behind
             rows = None if skipped else _rows(self._sinks, view, manifest)
+            if rows is None and not skipped:
+                _begin_table(self._sinks, view, manifest)
             if rows is not None:
                 error = _tried(self._sinks, view, rows, manifest, again, stopped)
                 if error is None:
@@ -131,51 +148,53 @@ class Deliveries:
         errors = [*refused.values(), *_set_aside(store, definition, manifest)]
         if errors or before.part:
             causes = {name: error.cause for name, error in refused.items()}
-            note_part(store, manifest.version if errors else 0, have if errors else (), causes)
+            note_part(store, manifest.version if errors else 0, have if errors else (), {**self._refused, **causes})
         if len(errors) == 1:
             raise errors[0]
         if errors:
             raise SinkError("; ".join(map(str, errors)))
         with self._lock:
-            self._behind.update(dict.fromkeys((view.name for view in fallen), manifest.version))
-            self._delivered.note(manifest.version, self._behind)
-            behind = dict(self._behind)
+            behind = self._behind | dict.fromkeys((view.name for view in fallen), manifest.version)
+            self._delivered.note(manifest.version, behind)
+            self._behind = behind
         if behind:
             note_refused(store, self._refused)
         for view in fallen:
-            self._chase(view)
+            self._chase(view, PAUSES[0])
         for name, first in behind.items():
-            if manifest.version - first >= MOST_BEHIND:
-                cause = self._refused.get(name, "it does not answer")
+            # One that takes versions is let catch up.
+            if manifest.version - first >= MOST_BEHIND and name in self._refused:
+                cause = self._refused[name]
                 raise SinkError(f"view {name}: its sink lacks {MOST_BEHIND} versions, from {first} on: {cause}")
 
     def stop(self) -> None:
         """Try no more sinks that are behind. Waits for tries under way: another run may follow at once."""
         self._stopping.set()
         for thread in list(self._chasing.values()):
-            thread.join()
+            thread.join(_LONGEST)
 
-    def _chase(self, view: ViewSpec) -> None:
-        """Give a sink what it lacks, in a thread of its own, until it has every version."""
+    def _chase(self, view: ViewSpec, pause: float = 0.0) -> None:
+        """Give a sink what it lacks, in a thread of its own, until it has every version; first after a ``pause``."""
 
         def chase() -> None:
-            pause = PAUSES[0]
-            while not self._stopping.wait(pause):
+            wait = pause
+            while not self._stopping.wait(wait):
                 try:
                     self._catch_up(view, self._stopping.is_set)
                     return
-                except FreshviewsError as error:
-                    cause = error.cause if isinstance(error, SinkError) else str(error)
-                    self._refused[view.name] = cause
-                    note_refused(self._sinks.store, self._refused)
-                    pause = min(2 * pause, PAUSES[1])
-                    _LOGGER.warning("view %s: %s; trying again in %d seconds", view.name, cause, pause)
                 except Exception as error:
-                    self._failed = error
-                    return
+                    if not isinstance(error, SinkError) or not error.passes:
+                        _LOGGER.warning("view %s: its sink is tried no more: %s", view.name, error)
+                        self._failed = error
+                        return
+                    self._refused[view.name] = error.cause
+                    note_refused(self._sinks.store, self._refused)
+                    wait = min(max(2 * wait, PAUSES[0]), PAUSES[1])
+                    _LOGGER.warning("view %s: %s; trying again in %d seconds", view.name, error.cause, wait)
 
-        self._chasing[view.name] = InheritableThread(target=chase, daemon=True)
-        self._chasing[view.name].start()
+        thread = InheritableThread(target=chase, daemon=True)
+        thread.start()
+        self._chasing[view.name] = thread
 
     def _catch_up(self, view: ViewSpec, stopped: Callable[[], bool]) -> None:
         """Give a sink every version that it lacks, in order. Raises SinkError where it refuses one, StoreError."""
@@ -184,19 +203,26 @@ class Deliveries:
             with self._lock:
                 version = self._behind[view.name]
                 if version > self._latest:
-                    del self._behind[view.name]
+                    behind = {name: first for name, first in self._behind.items() if name != view.name}
+                    self._delivered.note(self.version, behind)
+                    self._behind = behind
                     self._refused.pop(view.name, None)
-                    self._delivered.note(self.version, self._behind)
                     break
-            manifest = self._manifests.read(version)
+            manifest = self._sinks.manifests.read(version)
             rows = _rows(self._sinks, view, manifest)
+            if rows is None:
+                _begin_table(self._sinks, view, manifest)
             error = None if rows is None else _once(self._sinks, view, rows, manifest, again)
             if error is not None:
                 raise error
             again = False
             with self._lock:
-                self._behind[view.name] = version + 1
-                self._delivered.note(self.version, self._behind)
+                behind = {**self._behind, view.name: version + 1}
+                self._delivered.note(self.version, behind)
+                self._behind = behind
+                self._refused.pop(view.name, None)
+        else:
+            return
         note_refused(self._sinks.store, self._refused)
         _LOGGER.warning("view %s: its sink has every version again", view.name)
 
@@ -233,15 +259,40 @@ def _tried(
 
 
 def _once(sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Manifest, again: bool) -> SinkError | None:
-    """The refusal of a sink that is tried once; None if it has the version."""
-    identity = identity_of(sinks.store) if connector_of(view.provider).tables else ""
-    due = Due(manifest.version, again, manifest.time, identity)
+    """The refusal of a sink that is tried once; None if it has the version. Raises OSError of the store."""
+    due = Due(manifest.version, again, manifest.time)
+    is_table = _is_table(sinks, view)
     try:
+        if is_table:
+            known = begun(sinks.store).get(view.name)
+            if known is None and view.output != COMPLETE and not _is_new(sinks, view, manifest):
+                raise SinkError(
+                    f"view {view.name}, version {manifest.version}: the view was there before its table, which would "
+                    "lack rows; give the view another name, or begin with a new checkpoint"
+                )
+            due = replace(due, checkpoint=identity_of(sinks.store), begun=bool(known))
         deliver(sinks.spark, view, rows, due, sinks.receivers.get(view.name))
-        return None
     except SinkError as error:
         note_failure(sinks.store, view.name)
         return error
+    if is_table:
+        note_begun(sinks.store, view.name, True)
+    return None
+
+
+def _begin_table(sinks: Sinks, view: ViewSpec, manifest: Manifest) -> None:
+    """Note that the table of a view has its first version, which has no rows."""
+    if _is_table(sinks, view) and view.name not in begun(sinks.store) and _is_new(sinks, view, manifest):
+        note_begun(sinks.store, view.name, False)
+
+
+def _is_table(sinks: Sinks, view: ViewSpec) -> bool:
+    return view.name not in sinks.receivers and connector_of(view.provider).tables
+
+
+def _is_new(sinks: Sinks, view: ViewSpec, manifest: Manifest) -> bool:
+    """Whether a version is the view's first."""
+    return manifest.version == 1 or view.name not in sinks.manifests.read(manifest.version - 1).views
 
 
 def _set_aside(store: Store, definition: Definition, manifest: Manifest) -> list[SinkError]:

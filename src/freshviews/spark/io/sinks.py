@@ -29,6 +29,8 @@ from freshviews.spark.io.table_sink import OtherTable, deliver_rows
 VERSION = "_version"
 _PLACES = ("path", "topic", "dbtable")
 """Options that say where a sink is."""
+_SECRET = ("url", "password")
+"""Options that no log and no error has: an address may have a password."""
 
 Receiver = Callable[[DataFrame, int], object]
 """A user's function, called as by foreachBatch with the rows and the version. After a crash it may be called again with
@@ -50,12 +52,14 @@ class SinkError(FreshviewsError):
 @dataclass(frozen=True)
 class Due:
     """A version that is to be delivered. ``again``: it may have been delivered before, though not before it was
-    ``committed``, in seconds since 1970. ``checkpoint``: the identity of its checkpoint."""
+    ``committed``, in seconds since 1970. ``checkpoint``: the identity of its checkpoint. ``begun``: a table has had
+    rows of the view."""
 
     version: int
     again: bool = False
     committed: float = 0.0
     checkpoint: str = ""
+    begun: bool = False
 
 
 def deliver(spark: SparkSession, view: ViewSpec, rows: pa.Table, due: Due, receiver: Receiver | None) -> None:
@@ -75,7 +79,7 @@ def deliver(spark: SparkSession, view: ViewSpec, rows: pa.Table, due: Due, recei
         elif connector.messages:
             deliver_messages(spark, view, rows, version, due.committed if due.again else None)
         elif connector.tables:
-            deliver_rows(spark, view, rows, version, due.checkpoint)
+            deliver_rows(spark, view, rows, version, due.checkpoint, due.begun)
         elif view.provider is not None:
             frame = spark.createDataFrame(rows)
             mode = "overwrite" if view.output == COMPLETE else "append"
@@ -91,6 +95,9 @@ def deliver(spark: SparkSession, view: ViewSpec, rows: pa.Table, due: Due, recei
 
 def _refused(view: ViewSpec, version: int, what: str, error: Exception) -> SinkError:
     reason = cause(error)
+    for name, value in view.options.items():
+        if name.lower() in _SECRET and value:
+            reason = reason.replace(value, f"<{name}>")
     return SinkError(
         f"view {view.name}, version {version}: {what}: {reason}; the version is kept, and is delivered at the next "
         "start: correct the cause, then start again",

@@ -1,18 +1,20 @@
 """Rows of a version into a table of a database, in one transaction per version.
 
-Spark writes the rows to a table beside it, ``<table>_freshviews``. Then one transaction brings them over and notes the
-version in the table ``freshviews_versions``. So a version is there as a whole, and once, however often it is tried::
+Spark writes the rows to a table beside it, ``freshviews_`` and a hash of its name. Then one transaction brings them
+over and notes the version in the table ``freshviews_versions``. So a version is there as a whole, and once, however
+often it is tried::
 
-    DELETE FROM t WHERE EXISTS (SELECT 1 FROM t_freshviews s WHERE s.k = t.k)       upsert
-    INSERT INTO t (k, v) SELECT k, v FROM t_freshviews WHERE _here = 1
+    DELETE FROM t WHERE EXISTS (SELECT 1 FROM beside s WHERE s.k = t.k)       upsert
+    INSERT INTO t (k, v) SELECT k, v FROM beside WHERE _here = 1
     UPDATE freshviews_versions SET version = 7 WHERE target = 't' AND version = 6 AND ...
 
-``changes`` are inserted, ``complete`` deletes all rows before. The statements are of every SQL database; names are
-quoted, and types chosen, by Spark's dialect of the database.
+``changes`` are inserted, ``complete`` deletes all rows before. Names are quoted, and types chosen, by Spark's dialect
+of the database.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,7 +32,6 @@ from freshviews.spark.io.key_changes import last_rows
 
 VERSIONS = "freshviews_versions"
 """The table that says which version each table has."""
-_BESIDE = "_freshviews"
 _HERE = "_here"
 
 
@@ -38,29 +39,37 @@ class OtherTable(FreshviewsError):
     """A table has rows that are not of this view at the version before. Trying again does not help."""
 
 
-def deliver_rows(spark: SparkSession, view: ViewSpec, rows: pa.Table, version: int, checkpoint: str) -> None:
+def deliver_rows(
+    spark: SparkSession, view: ViewSpec, rows: pa.Table, version: int, checkpoint: str, begun: bool
+) -> None:
     """Bring a table to a version; nothing if it is there. ``rows``: the change of the view, or its contents, as it is
-    delivered. ``checkpoint``: the identity of the checkpoint that counts versions.
+    delivered. ``checkpoint``: the identity of the checkpoint that counts versions. ``begun``: the table has had a
+    version of this view before.
 
     Raises OtherTable, BadKey and what Spark and Py4J raise.
     """
-    target = next(value for name, value in view.options.items() if name.lower() == "dbtable")
+    target = target_of(view)
     with _connected(spark, view) as database:
         noted = _noted(database, target)
-        if noted is None:
-            _begin(database, spark, view, rows, target)
-        elif (noted.view, noted.checkpoint) != (view.name, checkpoint):
+        again = f"delete the rows of {target} and its line in {VERSIONS}, and begin with a new checkpoint"
+        if noted is not None and (noted.view, noted.checkpoint) != (view.name, checkpoint):
             raise OtherTable(
                 f"{target} is kept for view {noted.view}{'' if noted.view != view.name else ' of another checkpoint'}; "
                 f"name another table, or delete its rows and its line in {VERSIONS}"
             )
-        elif noted.version == version:
-            return
-        elif noted.version > version:
+        if noted is not None and noted.version > version:
             raise OtherTable(
                 f"{target} has version {noted.version} of view {view.name}, but the checkpoint is at {version}: it was "
-                f"set back; delete the rows of {target} and its line in {VERSIONS}, and begin with a new checkpoint"
+                f"set back; {again}"
             )
+        if noted is not None and noted.version == version:
+            return
+        if begun and noted is None and view.output != COMPLETE:
+            raise OtherTable(f"{VERSIONS} has no line of {target} any more, which had versions before; {again}")
+        if noted is not None and not begun and view.output != COMPLETE:
+            raise OtherTable(f"{target} has rows of an earlier view {view.name}, which was dropped; {again}")
+        if noted is None:
+            _begin(database, spark, view, rows, target)
         statements = _staged(database, spark, view, rows, target)
         before = None if noted is None else noted.version
         with database.transaction():
@@ -69,6 +78,11 @@ def deliver_rows(spark: SparkSession, view: ViewSpec, rows: pa.Table, version: i
             reach("rows in the transaction")
             _note(database, target, view.name, checkpoint, before, version)
         database.run(f"DROP TABLE {_beside(target)}")
+
+
+def target_of(view: ViewSpec) -> str:
+    """The table of a view."""
+    return next(value for name, value in view.options.items() if name.lower() == "dbtable")
 
 
 @dataclass(frozen=True)
@@ -82,14 +96,14 @@ class _Database:
     """A connection of the driver to a database, over Spark's Java."""
 
     def __init__(self, jvm: Any, options: dict[str, str]) -> None:
-        found = with_driver(options)
-        self.options = found
+        self.options = with_driver(options)
+        url = next(value for name, value in options.items() if name.lower() == "url")
         held = jvm.java.util.HashMap()
-        for name, value in found.items():
+        for name, value in self.options.items():
             held.put(name, value)
         self._jdbc = jvm.org.apache.spark.sql.execution.datasources.jdbc
         self._given = self._jdbc.JdbcOptionsInWrite(jvm.PythonUtils.toScalaMap(held))
-        self._dialect = jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(found["url"])
+        self._dialect = jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(url)
         self._connection = self._dialect.createConnectionFactory(self._given).apply(-1)
 
     def close(self) -> None:
@@ -103,6 +117,8 @@ class _Database:
         try:
             self.rows(str(self._dialect.getTableExistsQuery(table)))
         except Py4JError:
+            if not self._connection.isValid(5):
+                raise
             return False
         return True
 
@@ -219,26 +235,33 @@ def _staged(database: _Database, spark: SparkSession, view: ViewSpec, rows: pa.T
     last, here = last_rows(rows, view.written.key)
     _write(spark, database, last.append_column(_HERE, here.cast(pa.int32())), beside)
     names = ", ".join(map(database.quoted, last.schema.names))
-    same = " AND ".join(
-        f"(s.{key} = {target}.{key} OR (s.{key} IS NULL AND {target}.{key} IS NULL))"
-        if last.schema.field(name).nullable
-        else f"s.{key} = {target}.{key}"
-        for name, key in ((name, database.quoted(name)) for name in view.written.key)
-    )
-    return [
-        f"DELETE FROM {target} WHERE EXISTS (SELECT 1 FROM {beside} s WHERE {same})",
-        f"INSERT INTO {target} ({names}) SELECT {names} FROM {beside} WHERE {database.quoted(_HERE)} = 1",
-    ]
+    key = [database.quoted(name) for name in view.written.key]
+    plain = " AND ".join(f"s.{name} = {target}.{name}" for name in key)
+    deleted = [f"DELETE FROM {target} WHERE EXISTS (SELECT 1 FROM {beside} s WHERE {plain})"]
+    if any(last.column(name).null_count for name in view.written.key):
+        # Apart, as no database joins by a hash where NULL equals NULL.
+        same = " AND ".join(
+            f"(s.{name} = {target}.{name} OR (s.{name} IS NULL AND {target}.{name} IS NULL))" for name in key
+        )
+        nulls = " OR ".join(f"s.{name} IS NULL" for name in key)
+        deleted.append(f"DELETE FROM {target} WHERE EXISTS (SELECT 1 FROM {beside} s WHERE ({nulls}) AND {same})")
+    here = database.quoted(_HERE)
+    return [*deleted, f"INSERT INTO {target} ({names}) SELECT {names} FROM {beside} WHERE {here} = 1"]
 
 
 def _write(spark: SparkSession, database: _Database, rows: pa.Table, table: str, mode: str = "overwrite") -> None:
     frame = spark.createDataFrame(rows)
-    frame.write.format("jdbc").options(**database.options | {"dbtable": table}).mode(mode).save()
+    frame.write.format("jdbc").options(**_for_table(database.options, table)).mode(mode).save()
+
+
+def _for_table(options: dict[str, str], table: str) -> dict[str, str]:
+    return {name: value for name, value in options.items() if name.lower() != "dbtable"} | {"dbtable": table}
 
 
 def _beside(target: str) -> str:
-    """The name of the table beside: behind the last part of a name, which may be quoted."""
-    return f"{target[:-1]}{_BESIDE}{target[-1]}" if target[-1] in "\"`]" else target + _BESIDE
+    """The name of the table beside, in the same schema. It is short: databases cut long names off."""
+    schema, dot, _ = target.rpartition(".")
+    return f"{schema}{dot}freshviews_{hashlib.sha256(target.encode()).hexdigest()[:16]}"
 
 
 def _plain(target: str) -> str:

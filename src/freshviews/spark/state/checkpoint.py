@@ -7,7 +7,8 @@
     <checkpoint>/state/  changes/  bad/    objects that manifests name
     <checkpoint>/calls/      an object per named call of Pipeline.advance
     <checkpoint>/identity    what sinks know the checkpoint by
-    <checkpoint>/delivered   the last version that went to the sinks
+    <checkpoint>/tables      which views have a table of a database
+    <checkpoint>/delivered   the last version that went to the sinks, and which sinks lack what
     <checkpoint>/runs        how often it was started, and what sinks refused
     <checkpoint>/lock        held by the process that runs the pipeline
 """

@@ -1,0 +1,40 @@
+"""Which views have a table of a database that was begun with their first version: an object ``tables`` for all.
+
+A table gets changes, so it has the view's rows only if it has had all of them, from the first version on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from threading import Lock
+
+from freshviews.spark.state.stores.store import Store
+
+_NAME = "tables"
+_changing = Lock()
+"""Held while the object is read and written: sinks that are behind have threads of their own."""
+
+
+def begun(store: Store) -> dict[str, bool]:
+    """By view, whether its table has had rows. Raises OSError."""
+    try:
+        return {str(view): bool(had) for view, had in json.loads(store.read(_NAME)).items()}
+    except FileNotFoundError:
+        return {}
+
+
+def note_begun(store: Store, view: str, had_rows: bool) -> None:
+    """Record that the table of a view has had its first version, or rows. Raises OSError."""
+    with _changing:
+        known = begun(store)
+        if known.get(view) != had_rows:
+            store.write(_NAME, json.dumps({**known, view: had_rows}).encode())
+
+
+def forget_others(store: Store, views: Collection[str]) -> None:
+    """Forget views that are dropped: a new one of the name begins anew. Raises OSError."""
+    with _changing:
+        known = begun(store)
+        if not known.keys() <= set(views):
+            store.write(_NAME, json.dumps({view: known[view] for view in known if view in views}).encode())
