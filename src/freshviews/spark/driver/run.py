@@ -3,7 +3,7 @@
 The order: rows go to their cells, whose workers write files under fresh names. Changes of groups that cells share go
 through the merge. The driver writes one manifest that names all files, which commits the version. Then sinks get the
 version, and that is recorded. The next micro-batch begins after that, so at a restart at most the last version is
-undelivered.
+undelivered, but for a sink that is behind.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sinks: the change of a view at a version, or its contents, delivered exactly once.
 
-A version is delivered after its commit and before the next commit. Its output is fixed when it is committed, and a file
-is named by its version. So delivering again after a crash writes the same file again.
+A version is delivered after its commit and before the next commit, or later where a sink is behind. Its output is fixed
+when it is committed, and a file is named by its version. So delivering again after a crash writes the same file again.
 """
 
 from __future__ import annotations
