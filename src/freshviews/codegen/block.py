@@ -132,14 +132,14 @@ def generate(
 
 
 def _is_long(program: Program) -> bool:
-    """Whether the triggers have so many statements that they are written later."""
+    """True if the triggers have ``MANY_STATEMENTS`` or more."""
     statements = chain.from_iterable(visit(trigger.body) for trigger in program.triggers)
     return sum(1 for _ in islice(statements, MANY_STATEMENTS)) == MANY_STATEMENTS
 
 
 def _has_strings(program: Program) -> bool:
-    """Whether the triggers have string literals, whose codes the state holds from the beginning: a dictionary that is
-    read back in steps must not have got other codes meanwhile."""
+    """True if the triggers have string literals. The state holds their codes from the beginning: a dictionary that is
+    read back in steps must not give these codes to other strings."""
     for trigger in program.triggers:
         exprs = [*trigger.filters, *(parameter.expr for parameter in trigger.parameters)]
         for statement in visit(trigger.body):

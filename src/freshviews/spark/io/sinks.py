@@ -51,9 +51,8 @@ class SinkError(FreshviewsError):
 
 @dataclass(frozen=True)
 class Due:
-    """A version that is to be delivered. ``again``: it may have been delivered before, though not before it was
-    ``committed``, in seconds since 1970. ``checkpoint``: the identity of its checkpoint. ``begun``: a table has had
-    rows of the view."""
+    """A version to deliver. ``committed``: the time of its commit, in seconds since 1970. ``again``: an earlier try may
+    have delivered it. ``checkpoint``: the identity of its checkpoint. ``begun``: a table has rows of the view."""
 
     version: int
     again: bool = False
