@@ -275,7 +275,7 @@ def _once(sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Manifest, agai
     except SinkError as error:
         note_failure(sinks.store, view.name)
         return error
-    if is_table:
+    if is_table and not due.begun:
         note_begun(sinks.store, view.name, True)
     return None
 
