@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from freshviews import Database
 from freshviews.cells import CellPlan, Role, cell_statements, joined_columns, merge_inputs, merge_statements, plan_cells
-from freshviews.kernel.beside import wait_always
+from freshviews.kernel.machine.beside import wait_always
 from freshviews.spark.state.manifest import Manifest, to_json
 from freshviews.sql import Catalog, parse_script
 

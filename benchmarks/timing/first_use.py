@@ -1,7 +1,7 @@
 """Seconds from CREATE to the first answer of a view over three relations, with an empty cache and in the next process.
 
 With an empty cache of compiled code, freshviews has never run on the machine: the first answer comes from plain Python,
-while another process compiles (``freshviews.kernel.beside``). The time to import the package is shown apart.
+while another process compiles (``freshviews.kernel.machine.beside``). The time to import the package is shown apart.
 """
 
 from __future__ import annotations

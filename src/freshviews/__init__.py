@@ -21,6 +21,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from freshviews.kernel.memory.collection import no_collection
+
 if TYPE_CHECKING:
     from freshviews.engine.change import Change, Subscription
     from freshviews.engine.commit.batch import Batch
@@ -78,7 +80,8 @@ def __getattr__(name: str) -> Any:
     only ask for a version or an error class."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)
+    with no_collection():
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)
     return found
 
 

@@ -8,7 +8,7 @@ import sys
 
 PROGRAM = """
 import gc
-from numba.core.dispatcher import Dispatcher
+from freshviews.kernel.machine.functions import Function
 import freshviews
 
 db = freshviews.Database()
@@ -30,7 +30,7 @@ for view in db.views:
     db.view(view).subscribe(lambda change: None)
 
 def compiled():
-    return {one.py_func.__qualname__ for one in gc.get_objects() if isinstance(one, Dispatcher) and one.signatures}
+    return {one.__qualname__ for one in gc.get_objects() if isinstance(one, Function) and one.made}
 
 before = compiled()
 for name in ("r", "s", "t"):

@@ -13,7 +13,7 @@ import pytest
 PREPARE = """
 import os, random, signal, sys, threading, time
 import freshviews
-from freshviews.kernel import beside
+from freshviews.kernel.machine import beside
 
 VIEWS = '''
 CREATE TABLE r (a BIGINT, x BIGINT, s STRING);
@@ -43,7 +43,7 @@ def update(count):
 
 def machine_code():
     calls = [call.run for block in db.view("v").state.maintained.blocks for call in block.state._calls]
-    return [bool(getattr(call, "dispatcher", call).overloads) for call in calls]
+    return [call.code is not None for call in calls]
 
 db = freshviews.Database()
 db.execute(VIEWS)
@@ -120,7 +120,7 @@ print("parent")
 
 ORPHAN = """
 import os, subprocess, sys
-compiling = "import sys; from freshviews.kernel import beside; beside._LONGER = 1; "
+compiling = "import sys; from freshviews.kernel.machine import beside; beside._LONGER = 1; "
 compiling += "beside.pickle.loads = lambda order: sum(1 for _ in iter(int, 1)); beside.serve(int(sys.argv[1]))"
 command = [sys.executable, "-c", compiling, str(os.getpid())]
 child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)

@@ -180,14 +180,14 @@ def test_views_are_filled_again_where_memory_ran_out(noted: bool, monkeypatch: p
         if noted:
             db.view("groups").subscribe(lambda change: None)
         for step in ("apply_rows", "commit_rows"):
-            monkeypatch.setattr(kernel, step, lambda plan: kernel.LOST)
+            monkeypatch.setattr(db._direct_way("r"), f"_{step}", lambda plan: kernel.LOST)
         with pytest.raises(OutOfMemory, match="state is as before"):
             db.insert("r", [(2, 2, 3)])
         assert (db.version, list(db.view("groups"))) == (1, [(2, 1, 3)])
         monkeypatch.undo()
         assert db.insert("r", [(2, 2, 3)]) == 2
         db.insert("t", [(1, "x")])
-        monkeypatch.setattr(kernel, "apply_rows", lambda plan: kernel.LOST)
+        monkeypatch.setattr(db._direct_way("t"), "_apply_rows", lambda plan: kernel.LOST)
         with pytest.raises(FreshviewsError, match="trusted"):
             db.insert("t", [(1, "x")])
         with pytest.raises(FreshviewsError, match="open the database again"):

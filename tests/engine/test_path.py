@@ -44,7 +44,7 @@ def called(act: Callable[[], Any]) -> list[str]:
 
     def note(frame: FrameType, event: str, given: Any) -> None:
         module = frame.f_globals.get("__name__", "")
-        if event == "call" and module.startswith("freshviews."):
+        if event == "call" and module.startswith("freshviews.") and module != CALLS:
             found.append(f"{module.removeprefix('freshviews.')} {frame.f_code.co_qualname}")
 
     sys.setprofile(note)
@@ -54,6 +54,9 @@ def called(act: Callable[[], Any]) -> list[str]:
         sys.setprofile(None)
     return found
 
+
+CALLS = "freshviews.kernel.machine.functions"
+"""Its functions call machine code."""
 
 DIRECT = ["engine.database Database.insert", "engine.commit.direct Direct.put", "engine.commit.direct Direct.commit"]
 

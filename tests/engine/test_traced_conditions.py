@@ -27,9 +27,7 @@ from freshviews.types import BIGINT, BOOLEAN
 a, b = Column("a", BIGINT), Column("b", BIGINT)
 condition = Call("lt", (Call("add_int", (a, b), BIGINT), b), BOOLEAN)
 made = conditions.compile_conditions([condition], ("a", "b"))
-(loaded,) = (module for name, module in sys.modules.items() if name.startswith("freshviews_generated_"))
-(function,) = [f for name, f in vars(loaded).items() if name.startswith("condition_0")]
-print(sum(function.stats.cache_hits.values()), sum(function.stats.cache_misses.values()), made.addresses[0] != 0)
+print("numba" in sys.modules, made.addresses[0] != 0)
 """
 
 
@@ -131,4 +129,4 @@ def test_conditions_compare_strings_that_are_constants() -> None:
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
 def test_another_process_finds_compiled_conditions_on_disk(tmp_path: Path) -> None:
-    assert printed_by_two(SCRIPT, tmp_path) == [["0", "1", "True"], ["1", "0", "True"]]
+    assert printed_by_two(SCRIPT, tmp_path) == [["True", "True"], ["False", "True"]]

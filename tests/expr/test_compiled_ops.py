@@ -67,8 +67,8 @@ def test_an_op_that_cannot_fail_takes_no_status() -> None:
         if op.kernel is not None:
             function = getattr(scalar, op.kernel)
             function = getattr(function, "dispatcher", function)
-            names = getattr(function, "py_func", function).__code__.co_varnames
-            count = getattr(function, "py_func", function).__code__.co_argcount
+            names = getattr(function, "body", function).__code__.co_varnames
+            count = getattr(function, "body", function).__code__.co_argcount
             assert ("status" in names[:count]) == op.fallible, op.name
             assert count - op.fallible == op.arity[0] == op.arity[1], op.name
 

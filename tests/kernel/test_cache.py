@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from freshviews.kernel import cache
+from freshviews.kernel.machine import cache
 
-ASK = "from freshviews.kernel.cache import cache_folder; print(cache_folder())"
+ASK = "from freshviews.kernel.machine.cache import cache_folder; print(cache_folder())"
 
 
 @pytest.fixture(autouse=True)

@@ -119,7 +119,7 @@ def test_one_update_of_a_group_of_many_values_looks_at_a_logarithm_of_them(
         ):
             for name in names:
                 function = getattr(module, name)
-                monkeypatch.setattr(module, name, getattr(function, "py_func", function))
+                monkeypatch.setattr(module, name, getattr(function, "body", function))
         monkeypatch.setattr(upkeep, "fold_row", counting(upkeep.fold_row))
         for module in (upkeep, ordered):
             monkeypatch.setattr(module, "compare_rows", counting(ordered.compare_rows))

@@ -196,7 +196,7 @@ def test_an_update_and_a_range_look_at_a_logarithm_of_the_rows(monkeypatch: pyte
         for module, names in plain.items():
             for name in (*names, *(("tree_insert", "tree_remove") if module is upkeep else ())):
                 function = getattr(module, name)
-                monkeypatch.setattr(module, name, getattr(function, "py_func", function))
+                monkeypatch.setattr(module, name, getattr(function, "body", function))
         for module, name in (
             (upkeep, "sum_row"), (upkeep, "compare_rows"), (ordered, "compare_rows"), (ranges, "_place_in_range")
         ):  # fmt: skip

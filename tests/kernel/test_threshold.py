@@ -49,7 +49,7 @@ class Points:
         self.t = table.new_table(2, 4, 1, TREE_WORDS, 0)
         with block([0]) as positions:
             table.add_index(self.t, positions, 1)
-        self.o = ordered.new_ordered(self.t, 1, TREE_WORDS - 1)
+        self.o = ordered.new_ordered(self.t, 1, TREE_WORDS - 1, 0)
         store(self.o, KINDS, INTEGER_ORDER | (DESCENDING if descending else 0))
         store(self.o, TOP + VALUE, value)
         store(self.o, TOP + NULLABLE, int(nullable))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from freshviews.kernel.cache import cache_folder
+from freshviews.kernel.machine.cache import cache_folder
 from freshviews.spark.java import JavaError, java_home
 
 SECONDS = 300

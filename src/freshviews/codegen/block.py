@@ -37,8 +37,6 @@ from freshviews.program.structure import visit
 from freshviews.program.upkeep import Evaluated, Settled
 from freshviews.query.block import Block
 
-_TRIGGER = "int64(int64, int64, int64)"
-_EVALUATE = "int64(int64)"
 _OPTIONAL = (
     "read_change", "read_rows", "read_group", "read_groups", "read_listed", "close_listed", "project", "awake",
     "evaluate", "end_version",
@@ -217,10 +215,10 @@ def compile_block(
 ) -> CompiledBlock:
     """Generate and load a block's functions; triggers are compiled at once, readers when first called (``build``)."""
     source = generate(program, block, raw_columns, projected, having, counted, looked_up)
-    signatures = {f"on_{i}": _TRIGGER for i in range(len(program.triggers))}
+    ahead = [f"on_{i}" for i in range(len(program.triggers))]
     if isinstance(program.upkeep, Evaluated | Settled):
-        signatures["evaluate" if isinstance(program.upkeep, Evaluated) else "end_version"] = _EVALUATE
-    functions = build(source, signatures)
+        ahead.append("evaluate" if isinstance(program.upkeep, Evaluated) else "end_version")
+    functions = build(source, ahead)
     numbered = {relation: f"each_{i}" for i, relation in enumerate(_one_by_one(program))}
     return CompiledBlock(
         source,

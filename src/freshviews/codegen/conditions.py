@@ -19,8 +19,8 @@ from freshviews.codegen.writer import Module, Writer
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.expr.ops import may_fail
 from freshviews.expr.printer import print_expression
-from freshviews.kernel.beside import compiled
-from freshviews.kernel.memory.mem import entry_of
+from freshviews.kernel.machine.beside import compiled
+from freshviews.kernel.memory.triggers import entry_of
 
 _RESERVED = frozenset({"state", "codes", "status", "constants"})
 
@@ -39,7 +39,7 @@ def compile_conditions(conditions: Sequence[Expr], order: tuple[str, ...]) -> Co
         return CompiledConditions((), ())
     source = generate(conditions, order)
     with compiled():  # As their addresses are needed.
-        functions = build(source, dict.fromkeys(source.names, "int64(int64, int64)"))
+        functions = build(source, source.names)
     addresses = tuple(entry_of(functions[name]) for name in source.names)
     return CompiledConditions(addresses, source.written().constants)
 
@@ -63,7 +63,7 @@ def _write(module: Module, number: int, condition: Expr, order: tuple[str, ...])
     def variable(name: str) -> str:
         return writer.names.of("variable", name)
 
-    with writer.function(f"condition_{number}", "state, codes", "called"):
+    with writer.function(f"condition_{number}", "state, codes"):
         writer.line(f"# {print_expression(condition)}")
         writer.line(f"status = load(state, {STATUS})")
         writer.line(f"constants = load(state, {CONSTANTS})")

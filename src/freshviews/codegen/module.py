@@ -12,15 +12,15 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
 from types import ModuleType
 from typing import Any
 
 from freshviews.codegen.nesting import split
-from freshviews.kernel.beside import machine_code, may_stand_in
-from freshviews.kernel.cache import cache_folder, load_generated
+from freshviews.kernel.machine.beside import machine_code, may_stand_in
+from freshviews.kernel.machine.cache import cache_folder, load_generated
 from freshviews.kernel.memory import mem
 from freshviews.kernel.memory.collection import no_collection
 
@@ -110,24 +110,19 @@ def may_be_later() -> bool:
     return mem.PURE_PYTHON or may_stand_in()
 
 
-def build(source: Source, signatures: Mapping[str, str]) -> dict[str, Function]:
+def build(source: Source, ahead: Iterable[str]) -> dict[str, Function]:
     """The functions that ``source`` defines, by their names in it.
 
-    Functions with a Numba signature in ``signatures`` are compiled now, others when they are first called. Where plain
-    Python may run first, each of several sections is loaded when one of its functions is first called: a join of 60
-    tables has 100,000 lines, and a batch of one table runs few of them.
+    Those named in ``ahead`` are compiled now, others when they are first called. Where plain Python may run first, each
+    of several sections is loaded when one of its functions is first called: a join of 60 tables has 100,000 lines, and
+    a batch of one table runs few of them.
     """
     loader = _Loader(source)
     later = may_be_later() and (not source.is_written or len(source.written().sections) > 1)
-    functions: dict[str, Function] = {name: _Later(loader, name) for name in source.names}
-    if not later:
-        functions = {name: loader.function(name) for name in source.names}
-    if not (later or mem.PURE_PYTHON):
-        with no_collection():
-            for name, signature in signatures.items():
-                function: Any = functions[name]
-                if not function.signatures:
-                    machine_code(function, signature)
+    if later:
+        return {name: _Later(loader, name) for name in source.names}
+    functions = {name: loader.function(name) for name in source.names}
+    compile_ahead(*(functions[name] for name in ahead))
     return functions
 
 
@@ -186,7 +181,7 @@ class _Section:
                 digest = section._digest
                 lines += [f'{name} = load_generated("{digest}").{name}_{digest}' for name in called]
         if lines:
-            lines = ["from freshviews.kernel.cache import load_generated", "", *lines, "", "", ""]
+            lines = ["from freshviews.kernel.machine.cache import load_generated", "", *lines, "", "", ""]
         return "\n".join(lines)
 
 
@@ -198,10 +193,14 @@ class _Later:
         self._name = name
 
     @property
-    def dispatcher(self) -> Any:
-        """The function as Numba has it."""
-        function = self._loader.function(self._name)
-        return getattr(function, "dispatcher", function)
+    def function(self) -> Any:
+        """The function itself."""
+        return self._loader.function(self._name)
+
+    @property
+    def code(self) -> Any:
+        """Its machine code."""
+        return self.function.code
 
     def __call__(self, *words: int) -> int:
         return self._loader.function(self._name)(*words)
@@ -210,18 +209,15 @@ class _Later:
 def compile_ahead(*functions: Callable[..., int | None]) -> bool:
     """Compile functions of words now, so that no commit compiles them: kernels, and functions that ``build`` loaded.
 
-    False if some of them run as plain Python for a while (``kernel.beside``).
+    False if some of them run as plain Python for a while (``kernel.machine.beside``).
     """
     if mem.PURE_PYTHON:
         return True
     ready = True
     with no_collection():
         for function in functions:
-            # A kernel that is called by name has its dispatcher aside, see ``kernel.memory.outside``.
-            compiled: Any = getattr(function, "dispatcher", function)
-            if not compiled.signatures:
-                words = f"({'int64,' * compiled.py_func.__code__.co_argcount})"
-                ready = machine_code(compiled, words) is not None and ready
+            found: Any = getattr(function, "function", function)
+            ready = machine_code(found, found.kinds) is not None and ready
     return ready
 
 

@@ -143,7 +143,7 @@ class Writer:
 
     @contextmanager
     def function(self, name: str, parameters: str, decorator: str = "jit") -> Iterator[None]:
-        """A function; the lines inside are its body. ``decorator``: ``jit``, ``outside`` or ``called``."""
+        """A function; the lines inside are its body. ``decorator``: ``jit`` or ``outside``."""
         assert FUNCTIONS.fullmatch(name), f"{name} is not reserved for functions"
         if self._lines:
             self._lines += ["", ""]

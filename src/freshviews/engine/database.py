@@ -52,9 +52,8 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError, shown
-from freshviews.kernel.beside import LITTLE, Taken, take_in, work_for
+from freshviews.kernel.machine.beside import LITTLE, Taken, take_in, work_for
 from freshviews.kernel.memory.collection import no_collection
-from freshviews.rules import script_of
 from freshviews.sql.statements.script import parse_script
 from freshviews.store.crash_points import reach
 from freshviews.store.directory import Directory, not_opened
@@ -176,6 +175,8 @@ class Database:
         _check_text("a text of rules", text)
         with self._lock:
             self._check_usable()
+            from freshviews.rules import script_of  # With its parser, which SQL does not need.
+
             script = script_of(text, self._relations.catalog, properties)
             try:
                 self.execute(script.text)

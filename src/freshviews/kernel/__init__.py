@@ -1,7 +1,7 @@
 """Data structures over raw memory and their compiled functions. Kernels know no query.
 
 All memory is malloc'ed and counted in 64-bit words; a structure is known by the address of its header block, its
-handle. A function compiled by Numba takes handles and words and returns words, so a call costs no boxing and nothing is
+handle. A compiled function takes handles and words and returns words, so a call costs no boxing and nothing is
 reference-counted. The same functions run as plain Python over the same memory (``memory.mem``).
 
 - ``hash``: tables with indexes, in which relations and views are stored; ``ordered``: MIN, MAX and first rows of them.
@@ -10,17 +10,18 @@ reference-counted. The same functions run as plain Python over the same memory (
 - ``scalar``, ``codes``, ``output``: operations on codes, Arrow columns to codes, rows that a program returns.
 - ``rings``: payloads of several words.
 - ``direct`` makes a version of a small batch in one call.
-- ``image`` writes tables as arrays to files; ``cache`` stores compiled code; ``beside`` has another process make it.
+- ``image`` writes tables as arrays to files.
+- ``machine``: functions with machine code, its cache; ``compiler`` makes it, and alone imports Numba.
 """
 
 __all__ = [
-    "beside",
     "btree",
-    "cache",
     "codes",
+    "compiler",
     "direct",
     "hash",
     "image",
+    "machine",
     "memory",
     "ordered",
     "output",

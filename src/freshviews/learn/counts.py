@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from freshviews.engine.database import Database
 from freshviews.learn.kept_view import KeptView, LearnError, numbered
+from freshviews.types import arrow_compute as pc
 
 MOST = 62
 """Most variables: a bit of a BIGINT says of each whether a row of the view has it."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from freshviews.errors import FreshviewsError
-from freshviews.kernel.cache import cache_folder
+from freshviews.kernel.machine.cache import cache_folder
 
 ACCEPTED = (17, 21)
 """The lowest and highest version of Java that Spark 4 runs on."""

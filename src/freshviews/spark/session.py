@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 import freshviews
 from freshviews.errors import FreshviewsError
-from freshviews.kernel.cache import cache_folder
+from freshviews.kernel.machine.cache import cache_folder
 from freshviews.spark.java import JavaOutput, java_home
 from freshviews.spark.settings import defaults_of, together
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from freshviews.catalog.definitions import ColumnDef
 from freshviews.stream.pieces import Report, codes_of
 from freshviews.stream.text import text_codes, text_reader
 from freshviews.types import Dictionary
+from freshviews.types import arrow_compute as pc
 from freshviews.types.columns import arrow_type, characters_over, decode_array, encode_arrow
 from freshviews.types.values import NULL_REFUSED, too_long
 

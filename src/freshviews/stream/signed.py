@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.encoding import MULTIPLICITY
@@ -38,6 +37,7 @@ from freshviews.stream.problems import Positions, Problems
 from freshviews.stream.snapshots import difference
 from freshviews.stream.words import ALL_WORDS, DELTA_WORDS, KEY_WORDS, REMOVE, REPLACE, ROW_WORDS, actions_of
 from freshviews.types import BIGINT
+from freshviews.types import arrow_compute as pc
 from freshviews.types.columns import arrow_type
 
 Numbers = npt.NDArray[np.int64]

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from freshviews.expr.casts import (
     string_to_bool,
@@ -25,6 +24,7 @@ from freshviews.expr.casts import (
     string_to_timestamp,
 )
 from freshviews.types import Dictionary, SqlType
+from freshviews.types import arrow_compute as pc
 from freshviews.types.calendar import MICROS_PER_DAY
 from freshviews.types.columns import arrow_type, encode_arrow
 from freshviews.types.values import encoder_for

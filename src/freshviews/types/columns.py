@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from freshviews.types import arrow_compute as pc
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import NAN, NULL, SqlType

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from freshviews.types import arrow_compute as pc
 
 SortKey = tuple[pa.Array | pa.ChunkedArray, bool, bool]
 """A column, whether it is descending, and whether NULL is last."""

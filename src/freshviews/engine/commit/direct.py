@@ -27,8 +27,9 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.kernel import direct as kernel
+from freshviews.kernel.machine.functions import direct
 from freshviews.kernel.memory.mem import PURE_PYTHON
-from freshviews.kernel.memory.triggers import trigger_entry
+from freshviews.kernel.memory.triggers import entry_of
 
 FEW = 16
 """Rows of Python values that have room in a plan."""
@@ -65,6 +66,7 @@ class Direct:
         self.compiled = compile_ahead(*_KERNELS, *calls)
         if not self.compiled:
             return
+        self._commit_rows, self._apply_rows, self._settle_rows, self._take_back = map(direct, _KERNELS)
         self._looks = [state.look for state in self._states if state.chooses]
         self._plan = self._words(width, version)
         self._memory = memoryview(self._plan.data).cast("B")
@@ -91,7 +93,7 @@ class Direct:
             keys = [(key.handle, len(key.positions)) for key in table.stored.keys]
         for number, state in enumerate(self._states):
             for call in state.calls_of(table.name):
-                calls.append((trigger_entry(call.run), state.state, call.place, number))
+                calls.append((entry_of(call.run), state.state, call.place, number))
                 columns += [(call.place + 16 * i, places[name]) for i, name in enumerate(call.columns, 1)]
         blocks = [(state.state, len(state.tables), state.changes, state.raw) for state in self._states]
         counters = [address(one.counted) for one in relations]
@@ -150,7 +152,7 @@ class Direct:
     def commit(self) -> int | None:
         """Make the batch that was put in a version, which comes back; None where it is refused. Raises MemoryRanOut."""
         start = time.perf_counter()
-        result = kernel.commit_rows(self._address)
+        result = self._commit_rows(self._address)
         self.seconds += time.perf_counter() - start
         if result != kernel.DONE:
             self._refused(result)
@@ -167,7 +169,7 @@ class Direct:
         start = time.perf_counter()
         for state in self._states:
             state.awake()
-        result = kernel.apply_rows(self._address)
+        result = self._apply_rows(self._address)
         if result != kernel.DONE:
             self._refused(result)
             return None
@@ -181,14 +183,14 @@ class Direct:
             if log is not None:
                 log()
         except BaseException as error:
-            result = kernel.take_back(self._address)
+            result = self._take_back(self._address)
             for view in self.views:
                 view.maintained.discard_change()
             self._refused(result)
             if isinstance(error, Failed | MemoryError):
                 return None
             raise
-        kernel.settle_rows(self._address)
+        self._settle_rows(self._address)
         self.seconds += time.perf_counter() - start
         for look in self._looks:
             look(self._header[kernel.N])

@@ -40,7 +40,7 @@ from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import EvaluationError
 from freshviews.expr.host_evaluation import INTERRUPTION
-from freshviews.kernel.beside import FEW_ROWS
+from freshviews.kernel.machine.beside import FEW_ROWS
 from freshviews.kernel.memory.mem import PURE_PYTHON
 
 MANY = FEW_ROWS

@@ -8,13 +8,9 @@ and words every refusal, then says what is wrong.
 from __future__ import annotations
 
 import ctypes
-from typing import Any
-
-from llvmlite import ir
-from numba import types as numba_types
 
 from freshviews.kernel.codes.string_slots import UNKNOWN, code_of, short_text
-from freshviews.kernel.memory.mem import inlined, jit, load, load8, load32, mul_wrapping, primitive, store
+from freshviews.kernel.memory.mem import inlined, jit, load, load8, load32, mul_wrapping, store
 from freshviews.types.sqltype import NAN, NULL
 
 # Words of Arrow's C structure of an array.
@@ -52,16 +48,6 @@ _POSITIVE = 0x7FFFFFFFFFFFFFFF
 def call_release(array: int) -> None:
     """Call the release function of an Arrow C structure."""
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(load(array, RELEASE))(array)
-
-
-def _lower_release(builder: Any, array: Any) -> None:
-    word = ir.IntType(64)
-    place = builder.gep(builder.inttoptr(array, word.as_pointer()), [ir.Constant(word, RELEASE)])
-    kind = ir.FunctionType(ir.VoidType(), [word])
-    builder.call(builder.inttoptr(builder.load(place), kind.as_pointer()), [array])
-
-
-primitive(call_release, numba_types.none, _lower_release, numba_types.int64)
 
 
 @inlined

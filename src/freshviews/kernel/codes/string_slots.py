@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import ctypes
 
-from llvmlite import ir
-from numba import types
-
 from freshviews.kernel.hash.slots import fill_slot
-from freshviews.kernel.memory.mem import inlined, jit, load, load8, mix, primitive, shift_right
+from freshviews.kernel.memory.mem import inlined, jit, load, load8, mix, shift_right
 
 # Words of the block.
 SLOTS = 0
@@ -34,22 +31,6 @@ def word_at(address: int) -> int:
 def half_at(address: int) -> int:
     """The four bytes at any address, unsigned."""
     return ctypes.c_uint32.from_address(address).value
-
-
-_WORD, _HALF = ir.IntType(64), ir.IntType(32)
-
-primitive(
-    word_at,
-    types.int64,
-    lambda b, a: b.load(b.inttoptr(a, _WORD.as_pointer()), align=1),
-    types.int64,
-)
-primitive(
-    half_at,
-    types.int64,
-    lambda b, a: b.zext(b.load(b.inttoptr(a, _HALF.as_pointer()), align=1), _WORD),
-    types.int64,
-)
 
 
 @inlined

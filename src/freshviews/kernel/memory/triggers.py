@@ -1,48 +1,44 @@
-"""Triggers called by address, from compiled code.
+"""Triggers and conditions called by address, from compiled code.
 
-A trigger is a function of three words to a word, compiled by Numba for Python alone: it has no C function. So it is
-called as Numba's functions call each other: the result goes to an address, as would an exception, and a status comes
-back. Triggers raise nothing.
+They are functions of words to a word, as the compiler writes them for its own calls: the result goes to an address, as
+would an exception, and a status comes back. They raise nothing.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba import types
+from freshviews.kernel.memory.mem import PURE_PYTHON
 
-from freshviews.kernel.memory.mem import PURE_PYTHON, primitive
-
-_WORD = ir.IntType(64)
-_STATUS = ir.IntType(32)
-_plain: list[Callable[[int, int, int], int]] = []
+_plain: list[Callable[..., int]] = []
 
 
-def trigger_entry(function: Any) -> int:
-    """What ``call_trigger`` calls a trigger by. The function must live as long as it is called."""
+def entry_of(function: Any) -> int:
+    """What ``call_trigger`` and ``call_condition`` call a function by that is compiled. It must live as long."""
     if PURE_PYTHON:
         if function not in _plain:
             _plain.append(function)
         return _plain.index(function)
-    (overload,) = getattr(function, "dispatcher", function).overloads.values()
-    return int(overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name))
+    return int(function.code.address)
 
 
 def call_trigger(entry: int, state: int, batch: int, n: int) -> int:
     """Run the trigger of an entry over ``n`` rows."""
-    return _plain[entry](state, batch, n)
+    return _call(entry, state, batch, n)
 
 
-def _lower(builder: Any, entry: Any, state: Any, batch: Any, n: Any) -> Any:
-    nowhere = ir.IntType(8).as_pointer()
-    kind = ir.FunctionType(_STATUS, [_WORD.as_pointer(), nowhere.as_pointer(), _WORD, _WORD, _WORD])
-    with builder.goto_entry_block():
-        result = builder.alloca(_WORD)
-        error = builder.alloca(nowhere)
-    builder.call(builder.inttoptr(entry, kind.as_pointer()), [result, error, state, batch, n])
-    return builder.load(result)
+def call_condition(entry: int, state: int, binding: int) -> int:
+    """Whether the condition of an entry holds for codes of variables."""
+    return _call(entry, state, binding)
 
 
-primitive(call_trigger, types.int64, _lower, types.int64, types.int64, types.int64, types.int64)
+def _call(entry: int, *words: int) -> int:
+    if PURE_PYTHON:
+        return _plain[entry](*words)
+    result, error = ctypes.c_int64(), ctypes.c_void_p()
+    pointers = [ctypes.c_void_p, ctypes.c_void_p]
+    kind = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers, *[ctypes.c_int64] * len(words))
+    kind(entry)(ctypes.addressof(result), ctypes.addressof(error), *words)
+    return result.value

@@ -59,7 +59,7 @@ _MAGNITUDE = 2**63 - 1
 
 
 @jit
-def new_ordered(t: int, words: int, folds: int = 0, extra: int = 0) -> int:
+def new_ordered(t: int, words: int, folds: int, extra: int) -> int:
     """Handle of an empty ordered index, added to the list of an empty table; 0 without memory.
 
     The last ``words`` key words have kinds. The caller stores the kinds at KINDS, and descriptions of the folds, before

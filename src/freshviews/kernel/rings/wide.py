@@ -6,9 +6,6 @@ Arithmetic is modulo 2^(64 * words), so a batch is undone by its negation even a
 
 from __future__ import annotations
 
-from llvmlite import ir
-from numba import types
-
 from freshviews.kernel.memory.mem import (
     add_wrapping,
     bits,
@@ -18,7 +15,6 @@ from freshviews.kernel.memory.mem import (
     load,
     mul_overflows,
     mul_wrapping,
-    primitive,
     shift_right,
     signed,
     store,
@@ -28,20 +24,11 @@ from freshviews.kernel.scalar.payload import SUM_OVERFLOW
 
 _SIGN = -(2**63)
 _WORD = 2**64 - 1
-_LONG = ir.IntType(128)
 
 
 def mul_high(a: int, b: int) -> int:
     """The high word of the product of two unsigned words."""
     return signed((a & _WORD) * (b & _WORD) >> 64)
-
-
-def _high(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
-    product = builder.mul(builder.zext(a, _LONG), builder.zext(b, _LONG))
-    return builder.trunc(builder.lshr(product, ir.Constant(_LONG, 64)), ir.IntType(64))
-
-
-primitive(mul_high, types.int64, _high, types.int64, types.int64)
 
 
 @inlined

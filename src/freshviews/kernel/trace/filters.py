@@ -1,6 +1,6 @@
 """Conditions and negated atoms, which are checked when all iterators of a level stand at a candidate, in this order.
 
-A condition compares the codes of two variables, or is a C function of the bound codes. It depends on nothing that can
+A condition compares the codes of two variables, or is a function of the bound codes. It depends on nothing that can
 change, so it is no operation of the trace. For a negated atom, the complement of its last column seeks the candidate in
 the version of the walk: it stands there, or at the first gap after the run of codes that begins at the candidate, and
 is sensitive from one to the other.
@@ -9,7 +9,8 @@ is sensitive from one to the other.
 from __future__ import annotations
 
 from freshviews.kernel.btree.tree import find_row
-from freshviews.kernel.memory.mem import call_pair, inlined, jit, load, store
+from freshviews.kernel.memory.mem import inlined, jit, load, store
+from freshviews.kernel.memory.triggers import call_condition
 from freshviews.kernel.trace.leapfrog import (
     ABOVE,
     BINDING,
@@ -83,7 +84,7 @@ def all_hold(r: int, number: int, code: int) -> bool:
         condition = load(r, CONDITION_LIST) + 8 * CONDITION_WORDS * i
         if load(condition, SIGN) == OWN:
             store(binding, number, code)
-            if call_pair(load(condition, FUNCTION), load(r, CONDITION_STATE), binding) == 0:
+            if call_condition(load(condition, FUNCTION), load(r, CONDITION_STATE), binding) == 0:
                 return False
             continue
         left = load(condition, LEFT)

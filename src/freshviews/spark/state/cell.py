@@ -33,7 +33,7 @@ import pyarrow as pa
 from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.engine.database import Database
-from freshviews.kernel.beside import wait_always
+from freshviews.kernel.machine.beside import wait_always
 from freshviews.spark.state.bundle import Bundle, object_of, read_all
 from freshviews.spark.state.cell_image import Entry, begun, is_given_up, settled
 from freshviews.spark.state.image_files import image_folder

@@ -13,11 +13,9 @@ If this process ends before, the other one goes on for a minute at most: the nex
 
 from __future__ import annotations
 
-import base64
 import importlib
 import json
 import os
-import pickle
 import select
 import signal
 import subprocess
@@ -28,13 +26,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from types import FrameType
 from typing import Any
 
-from numba.core.sigutils import normalize_signature
-
-from freshviews.kernel.cache import GENERATED, NotStored, cache_folder, load_generated, only_stored
+from freshviews.kernel.machine.cache import GENERATED, cache_folder, load_generated
+from freshviews.kernel.machine.functions import Function, MachineCode, compiler
+from freshviews.kernel.machine.native import loaded
 
 FEW_ROWS = 1_000
 """Rows of a batch up to which its functions may run as plain Python."""
@@ -54,7 +52,7 @@ _LONGER = 60
 _START = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
-from freshviews.kernel.beside import serve
+from freshviews.kernel.machine.beside import serve
 serve(int(sys.argv[2]))
 """
 
@@ -118,15 +116,15 @@ def may_stand_in() -> bool:
     return _switched_on and taken is not None and not _thread.waits and taken.rows <= LITTLE
 
 
-def called_first(dispatcher: Any, compile_for: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """What a call of these arguments runs, of a function that has no machine code for them yet."""
+def called_first(function: Function, kinds: str) -> Callable[..., Any]:
+    """What a call runs, with arguments of some kinds, of a function that may have no machine code for them yet."""
+    known = function.made.get(kinds)
+    if known is not None:
+        return known.call
     if _thread.plain:
-        return dispatcher.py_func
-    if named or not may_stand_in():
-        _compiler.finish()
-        return compile_for(*arguments, **named)
-    made = _compiler.made(dispatcher, tuple(dispatcher.typeof_pyval(each) for each in arguments))
-    return partial(_run_plain, dispatcher.py_func) if made is None else made
+        return function.body
+    made = machine_code(function, kinds)
+    return partial(_run_plain, function.body) if made is None else made.call
 
 
 def _run_plain(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -158,18 +156,26 @@ def _undisturbed() -> Iterator[None]:
             before(*put_off[-1])
 
 
-def machine_code(dispatcher: Any, signature: str) -> Any:
-    """The compiled function of a signature as Numba writes it. None where plain Python may run first: it is ordered."""
+def machine_code(function: Function, kinds: str) -> MachineCode | None:
+    """The machine code of a function. None where plain Python may run first: it is ordered."""
+    known = function.made.get(kinds)
+    if known is not None:
+        return known
     if may_stand_in():
-        return _compiler.made(dispatcher, _arguments_of(signature))
+        return _compiler.made(function, kinds)
     _compiler.finish()
-    return dispatcher.compile(signature)
+    return _made_here(function, kinds)
 
 
-@lru_cache
-def _arguments_of(signature: str) -> Any:
-    """The types of the arguments of a signature that is written as Numba does."""
-    return normalize_signature(signature)[0]
+def _made_here(function: Function, kinds: str) -> MachineCode:
+    """The machine code of a function, compiled in this process if it is not stored."""
+    with _undisturbed():
+        made = loaded(function, kinds)
+        if made is None:
+            compiler().compile_and_store(function, kinds)
+            made = loaded(function, kinds)
+        assert made is not None, f"{function} is compiled, and is not in {cache_folder()}"
+        return made
 
 
 class _Compiler:
@@ -178,10 +184,10 @@ class _Compiler:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._ordered: deque[tuple[Any, Any]] = deque()
+        self._ordered: deque[tuple[Function, str]] = deque()
         self._sent = 0
-        self._waiting: set[tuple[Any, Any]] = set()
-        self._given_up: set[tuple[Any, Any]] = set()
+        self._waiting: set[tuple[Function, str]] = set()
+        self._given_up: set[tuple[Function, str]] = set()
         self._works = bool(sys.executable)
 
     def forget(self) -> None:
@@ -190,18 +196,18 @@ class _Compiler:
             self._close(self._process)
         self.__init__()  # type: ignore[misc]
 
-    def made(self, dispatcher: Any, signature: Any) -> Any:
+    def made(self, function: Function, kinds: str) -> MachineCode | None:
         """The machine code if it is in the cache, else None, after ordering it."""
         with self._lock:
-            if (dispatcher, signature) in self._waiting and not self._answers(0):
+            if (function, kinds) in self._waiting and not self._answers(0):
                 return None
         with self._lock, _undisturbed():
             self._take(wait=False)
-            if (dispatcher, signature) in self._waiting:
+            if (function, kinds) in self._waiting:
                 return None
-            made = _stored(dispatcher, signature)
-            if made is None and ((dispatcher, signature) in self._given_up or not self._order(dispatcher, signature)):
-                return dispatcher.compile(signature)
+            made = loaded(function, kinds)
+            if made is None and ((function, kinds) in self._given_up or not self._order(function, kinds)):
+                return _made_here(function, kinds)
             return made
 
     def finish(self) -> None:
@@ -211,7 +217,7 @@ class _Compiler:
                 while self._ordered:
                     self._take(wait=True)
 
-    def _order(self, dispatcher: Any, signature: Any) -> bool:
+    def _order(self, function: Function, kinds: str) -> bool:
         """Ask for a function; False where no process can be had, or one has ended before it answered."""
         if not self._works:
             return False
@@ -221,8 +227,8 @@ class _Compiler:
             except OSError:
                 self._works = False
                 return False
-        self._ordered.append((dispatcher, signature))
-        self._waiting.add((dispatcher, signature))
+        self._ordered.append((function, kinds))
+        self._waiting.add((function, kinds))
         self._send()
         return True
 
@@ -231,10 +237,9 @@ class _Compiler:
         assert self._process is not None and self._process.stdin is not None
         with suppress(OSError):  # If it has ended, no answer comes.
             while self._sent < min(len(self._ordered), _SENT):
-                dispatcher, signature = self._ordered[self._sent]
-                function = dispatcher.py_func
-                order = pickle.dumps((function.__module__, function.__qualname__, signature))
-                self._process.stdin.write(base64.b64encode(order) + b"\n")
+                function, kinds = self._ordered[self._sent]
+                order = (function.__module__, function.__qualname__, kinds)
+                self._process.stdin.write(json.dumps(order).encode() + b"\n")
                 self._process.stdin.flush()
                 self._sent += 1
 
@@ -251,7 +256,7 @@ class _Compiler:
                 ordered = self._ordered.popleft()
                 self._sent -= 1
                 self._waiting.discard(ordered)
-                if _stored(*ordered) is None:
+                if loaded(*ordered) is None:
                     self._given_up.add(ordered)
             if answers:
                 self._send()
@@ -291,25 +296,14 @@ def _started() -> subprocess.Popen[bytes]:
     )
 
 
-def _stored(dispatcher: Any, signature: Any) -> Any:
-    """The machine code of a function if it is loaded or in the cache on disk, else None."""
-    only_stored.now = True
-    try:
-        return dispatcher.compile(signature)
-    except NotStored:
-        return None
-    finally:
-        only_stored.now = False
-
-
 def serve(asking: int) -> None:
     """Compile what the input names, and write one byte for each, in order, whether it worked or not. ``asking``: the
     number of the process that asks."""
     threading.Thread(target=_end_after, args=(asking,), daemon=True).start()
     for line in sys.stdin.buffer:
-        module, name, signature = pickle.loads(base64.b64decode(line))
+        module, name, kinds = json.loads(line)
         with suppress(Exception):  # The process that asked compiles it then itself, and has the error.
-            _found(module, name).compile(signature)
+            compiler().compile_and_store(_found(module, name), kinds)
         with suppress(BrokenPipeError):
             os.write(1, b".")
 
@@ -323,12 +317,13 @@ def _end_after(asking: int) -> None:
     os._exit(0)
 
 
-def _found(module: str, name: str) -> Any:
-    """The dispatcher of a kernel or of a generated function."""
+def _found(module: str, name: str) -> Function:
+    """A kernel or a generated function."""
     if module.startswith(GENERATED):
-        return getattr(load_generated(module.removeprefix(GENERATED)), name)
-    function = getattr(importlib.import_module(module), name)
-    return getattr(function, "dispatcher", function)
+        found: Function = getattr(load_generated(module.removeprefix(GENERATED)), name)
+    else:
+        found = getattr(importlib.import_module(module), name)
+    return found
 
 
 _switched_on = os.environ.get("FRESHVIEWS_COMPILE", "beside") != "ahead" and os.name == "posix"

@@ -4,7 +4,7 @@ The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's 
 it is used only where no other user can put files; otherwise a folder that this user alone can read takes its place, and
 a warning says why. It has a subfolder per version. A version is a hash of all that compiled code depends on: the source
 of every kernel, Numba, Python. Numba's own cache checks only the file of the function that it loads, and would miss a
-change in a callee.
+change in a callee. No module here imports Numba, which takes longer than all the rest of a start.
 """
 
 from __future__ import annotations
@@ -15,16 +15,10 @@ import os
 import stat
 import sys
 import tempfile
-import threading
 import warnings
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
-
-import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 
 @cache
@@ -80,78 +74,17 @@ def _fault(path: Path, found: os.stat_result, user: int, own: bool) -> str:
 
 def _version() -> str:
     digest = hashlib.sha256()
-    kernels = Path(__file__).parent
+    kernels = Path(__file__).parents[1]
     for path in sorted(kernels.rglob("*.py")):
         digest.update(path.relative_to(kernels).as_posix().encode())
         digest.update(path.read_bytes())
-    digest.update(f"{numba.__version__} {sys.version}".encode())
+    for package in ("numba", "llvmlite"):
+        spec = importlib.util.find_spec(package)
+        assert spec is not None and spec.origin is not None
+        # Found, and not imported. As installed packages are, it is known by the file that names its version.
+        digest.update(Path(spec.origin).with_name("_version.py").read_bytes())
+    digest.update(sys.version.encode())
     return f"v{digest.hexdigest()[:16]}"
-
-
-class _Locator(_CacheLocator):  # type: ignore[misc]
-    """Stores the compiled code of a function in the folder of this version, whatever the time stamp of its file."""
-
-    def get_cache_path(self) -> str:
-        return str(cache_folder())
-
-    def get_source_stamp(self) -> str:
-        return "by version"
-
-    def get_disambiguator(self) -> str | None:
-        return None
-
-    @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
-        return cls()
-
-
-SYMBOL_PREFIX = "freshviews_outside_"
-
-symbols: dict[str, Callable[[], None]] = {}
-"""Symbols that compiled code may refer to, and a function that defines each in the process; see ``outside``."""
-
-
-class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
-    """Stores with a function the symbols it refers to; loading the function first defines them in the process."""
-
-    _locator_classes = [_Locator]  # noqa: RUF012
-
-    def reduce(self, data: Any) -> Any:
-        functions = data.library._final_module.functions
-        used = [f.name for f in functions if f.is_declaration and f.name.startswith(SYMBOL_PREFIX)]
-        return used, super().reduce(data)
-
-    def rebuild(self, target_context: Any, payload: Any) -> Any:
-        used, rest = payload
-        for symbol in used:
-            symbols[symbol]()
-        return super().rebuild(target_context, rest)
-
-
-class NotStored(Exception):
-    """A function is not in the cache, and was not to be compiled."""
-
-
-class _OnlyStored(threading.local):
-    """``now``: this thread loads functions, and compiles none."""
-
-    now = False
-
-
-only_stored = _OnlyStored()
-
-
-class VersionedCache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache of one function, in the folder of this version."""
-
-    _impl_class = _Implementation
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The stored machine code of a signature, else None, or NotStored is raised if this thread compiles nothing."""
-        found = super().load_overload(sig, target_context)
-        if found is None and only_stored.now:
-            raise NotStored
-        return found
 
 
 GENERATED = "freshviews_generated_"

@@ -1,0 +1,299 @@
+"""The machine code of primitives: of the functions of ``kernel`` whose Python bodies reach memory through ctypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import lower_builtin, type_callable
+
+from freshviews.kernel.codes.ingest import RELEASE, call_release
+from freshviews.kernel.codes.string_slots import half_at, word_at
+from freshviews.kernel.machine.functions import Function
+from freshviews.kernel.memory import mem
+from freshviews.kernel.memory.triggers import call_condition, call_trigger
+from freshviews.kernel.rings.wide import mul_high
+
+_WORD = ir.IntType(64)
+_HALF = ir.IntType(32)
+_BYTE = ir.IntType(8)
+_FLOAT = ir.DoubleType()
+_LONG = ir.IntType(128)
+_POINTER = _BYTE.as_pointer()
+
+
+def primitive(function: Callable[..., Any], result: Any, lowering: Callable[..., Any], *kinds: Any) -> None:
+    """Give a Python function a machine-code body: ``lowering(builder, *llvm arguments)``.
+
+    ``kinds`` are the Numba types of the arguments, ``result`` is that of the result.
+    """
+
+    def typer(*args: Any) -> Any:
+        return result if len(args) == len(kinds) else None
+
+    # Numba reads the arity off the signature.
+    names = ", ".join(f"a{i}" for i in range(len(kinds)))
+    scope: dict[str, Any] = {"typer": typer}
+    exec(f"def arity({names}): return typer({names})", scope)
+    type_callable(function)(lambda context: scope["arity"])
+
+    abstract = [types.Float if kind is types.float64 else types.Integer for kind in kinds]
+
+    @lower_builtin(function, *abstract)
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        cast = [
+            context.cast(builder, arg, given, wanted)
+            for arg, given, wanted in zip(args, sig.args, kinds, strict=True)
+        ]
+        value = lowering(builder, *cast)
+        return context.get_dummy_value() if value is None else value
+
+
+def by_symbol(function: Function, enter: Callable[[], None]) -> None:
+    """Have other functions call one by its symbol. ``enter`` defines the symbol in this process."""
+
+    def lower(builder: Any, *arguments: Any) -> Any:
+        enter()
+        kind = _own_kind(len(arguments))
+        found = cgutils.get_or_insert_function(builder.module, kind, function.symbol)
+        value = _call_own(builder, found, arguments)
+        return None if result == types.none else value
+
+    result = types.none if function.body.__annotations__["return"] == "None" else types.int64
+    primitive(function, result, lower, *[types.int64] * function.arguments)
+
+
+def _own_kind(words: int) -> Any:
+    """The type of a function of words as Numba writes it: the result goes to an address, as would an exception."""
+    return ir.FunctionType(_HALF, [_WORD.as_pointer(), _POINTER.as_pointer(), *[_WORD] * words])
+
+
+def _call_own(builder: Any, function: Any, words: Any) -> Any:
+    with builder.goto_entry_block():
+        result = builder.alloca(_WORD)
+        error = builder.alloca(_POINTER)
+    builder.call(function, [result, error, *words])
+    return builder.load(result)
+
+
+def _lower_entry(builder: Any, entry: Any, *words: Any) -> Any:
+    return _call_own(builder, builder.inttoptr(entry, _own_kind(len(words)).as_pointer()), words)
+
+
+primitive(call_trigger, types.int64, _lower_entry, *[types.int64] * 4)
+primitive(call_condition, types.int64, _lower_entry, *[types.int64] * 3)
+
+
+def _at(builder: Any, address: Any, index: Any, kind: Any) -> Any:
+    return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
+
+
+primitive(
+    mem.load, types.int64, lambda b, a, i: b.load(_at(b, a, i, _WORD)), types.int64, types.int64
+)
+primitive(
+    mem.store,
+    types.none,
+    lambda b, a, i, v: b.store(v, _at(b, a, i, _WORD)) and None,
+    types.int64,
+    types.int64,
+    types.int64,
+)
+primitive(
+    mem.load32,
+    types.int64,
+    lambda b, a, i: b.sext(b.load(_at(b, a, i, _HALF)), _WORD),
+    types.int64,
+    types.int64,
+)
+
+
+def _lower_same8(builder: Any, address: Any, word: Any) -> Any:
+    kind = ir.VectorType(_HALF, 8)
+    there = builder.load(builder.inttoptr(address, kind.as_pointer()), align=4)
+    wanted = ir.Constant(kind, ir.Undefined)
+    for i in range(8):
+        wanted = builder.insert_element(wanted, builder.trunc(word, _HALF), ir.Constant(_HALF, i))
+    return builder.zext(builder.bitcast(builder.icmp_unsigned("==", there, wanted), _BYTE), _WORD)
+
+
+primitive(mem.same8, types.int64, _lower_same8, types.int64, types.int64)
+primitive(
+    mem.store32,
+    types.none,
+    lambda b, a, i, v: b.store(b.trunc(v, _HALF), _at(b, a, i, _HALF)) and None,
+    types.int64,
+    types.int64,
+    types.int64,
+)
+primitive(
+    mem.load8,
+    types.int64,
+    lambda b, a, i: b.zext(b.load(_at(b, a, i, _BYTE)), _WORD),
+    types.int64,
+    types.int64,
+)
+
+
+def _lower_prefetch(builder: Any, address: Any) -> None:
+    kind = ir.FunctionType(ir.VoidType(), [_POINTER, _HALF, _HALF, _HALF])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    # For reading, kept in all caches, data.
+    builder.call(function, [builder.inttoptr(address, _POINTER), *(ir.Constant(_HALF, n) for n in (0, 3, 1))])
+
+
+primitive(mem.prefetch, types.none, _lower_prefetch, types.int64)
+primitive(mem.f64, types.float64, lambda b, w: b.bitcast(w, _FLOAT), types.int64)
+primitive(mem.bits, types.int64, lambda b, x: b.bitcast(x, _WORD), types.float64)
+
+
+def _extern(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    function = cgutils.get_or_insert_function(builder.module, kind, name)
+    return builder.call(function, arguments)
+
+
+primitive(
+    mem.allocate, types.int64, lambda b, n: _extern(b, "calloc", _WORD, n, ir.Constant(_WORD, 8)), types.int64
+)
+primitive(
+    mem.reallocate,
+    types.int64,
+    lambda b, a, n: _extern(b, "realloc", _WORD, a, b.mul(n, ir.Constant(_WORD, 8))),
+    types.int64,
+    types.int64,
+)
+primitive(mem.release, types.none, lambda b, a: _extern(b, "free", ir.VoidType(), a) and None, types.int64)
+primitive(
+    mem.copy_words,
+    types.none,
+    lambda b, t, s, n: _extern(b, "memcpy", _WORD, t, s, b.mul(n, ir.Constant(_WORD, 8))) and None,
+    types.int64,
+    types.int64,
+    types.int64,
+)
+primitive(
+    mem.move_words,
+    types.none,
+    lambda b, t, s, n: _extern(b, "memmove", _WORD, t, s, b.mul(n, ir.Constant(_WORD, 8))) and None,
+    types.int64,
+    types.int64,
+    types.int64,
+)
+
+
+def _lower_call_pair(builder: Any, function: Any, a: Any, b: Any) -> Any:
+    kind = ir.FunctionType(_WORD, [_WORD, _WORD])
+    return builder.call(builder.inttoptr(function, kind.as_pointer()), [a, b])
+
+
+primitive(mem.call_pair, types.int64, _lower_call_pair, types.int64, types.int64, types.int64)
+primitive(mem.add_wrapping, types.int64, lambda b, x, y: b.add(x, y), types.int64, types.int64)
+primitive(mem.mul_wrapping, types.int64, lambda b, x, y: b.mul(x, y), types.int64, types.int64)
+primitive(mem.shift_right, types.int64, lambda b, x, n: b.lshr(x, n), types.int64, types.int64)
+
+
+def _overflowing(operation: str) -> Callable[[Any, Any, Any], Any]:
+    def lowering(builder: Any, x: Any, y: Any) -> Any:
+        kind = ir.FunctionType(ir.LiteralStructType([_WORD, ir.IntType(1)]), [_WORD, _WORD])
+        function = cgutils.get_or_insert_function(
+            builder.module, kind, f"llvm.{operation}.with.overflow.i64"
+        )
+        flag = builder.extract_value(builder.call(function, [x, y]), 1)
+        return builder.zext(flag, _WORD)
+
+    return lowering
+
+
+primitive(mem.add_overflows, types.int64, _overflowing("sadd"), types.int64, types.int64)
+primitive(mem.mul_overflows, types.int64, _overflowing("smul"), types.int64, types.int64)
+
+
+def _lower_mix(builder: Any, state: Any, word: Any) -> Any:
+    half = ir.Constant(_WORD, 32)
+    folded = builder.xor(state, word)
+    product = builder.mul(builder.xor(folded, builder.lshr(folded, half)), ir.Constant(_WORD, mem.MIX))
+    return builder.xor(product, builder.lshr(product, half))
+
+
+primitive(mem.mix, types.int64, _lower_mix, types.int64, types.int64)
+
+
+# Operations on keys are unrolled to the length of the tuple.
+
+
+def _words_of(context: Any, builder: Any, kind: Any, key: Any) -> list[Any]:
+    return [
+        context.cast(builder, builder.extract_value(key, i), element, types.int64)
+        for i, element in enumerate(kind.types)
+    ]
+
+
+@type_callable(mem.hash_key)
+def _type_hash_key(context: Any) -> Any:
+    return lambda key: types.int64 if isinstance(key, types.BaseTuple) else None
+
+
+@lower_builtin(mem.hash_key, types.BaseTuple)
+def _lower_hash_key(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    state = ir.Constant(_WORD, 0)
+    for word in _words_of(context, builder, sig.args[0], args[0]):
+        state = _lower_mix(builder, state, word)
+    return builder.and_(state, ir.Constant(_WORD, 0xFFFFFFFF))
+
+
+@type_callable(mem.key_equals)
+def _type_key_equals(context: Any) -> Any:
+    return lambda address, key: types.boolean if isinstance(key, types.BaseTuple) else None
+
+
+@lower_builtin(mem.key_equals, types.Integer, types.BaseTuple)
+def _lower_key_equals(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    address = context.cast(builder, args[0], sig.args[0], types.int64)
+    same = ir.Constant(ir.IntType(1), 1)
+    for i, word in enumerate(_words_of(context, builder, sig.args[1], args[1])):
+        stored = builder.load(_at(builder, address, ir.Constant(_WORD, i), _WORD))
+        same = builder.and_(same, builder.icmp_signed("==", stored, word))
+    return same
+
+
+@type_callable(mem.write_key)
+def _type_write_key(context: Any) -> Any:
+    return lambda address, key: types.none if isinstance(key, types.BaseTuple) else None
+
+
+@lower_builtin(mem.write_key, types.Integer, types.BaseTuple)
+def _lower_write_key(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    address = context.cast(builder, args[0], sig.args[0], types.int64)
+    for i, word in enumerate(_words_of(context, builder, sig.args[1], args[1])):
+        builder.store(word, _at(builder, address, ir.Constant(_WORD, i), _WORD))
+    return context.get_dummy_value()
+
+
+def _lower_release(builder: Any, array: Any) -> None:
+    place = _at(builder, array, ir.Constant(_WORD, RELEASE), _WORD)
+    kind = ir.FunctionType(ir.VoidType(), [_WORD])
+    builder.call(builder.inttoptr(builder.load(place), kind.as_pointer()), [array])
+
+
+primitive(call_release, types.none, _lower_release, types.int64)
+primitive(
+    word_at, types.int64, lambda b, a: b.load(b.inttoptr(a, _WORD.as_pointer()), align=1), types.int64
+)
+primitive(
+    half_at,
+    types.int64,
+    lambda b, a: b.zext(b.load(b.inttoptr(a, _HALF.as_pointer()), align=1), _WORD),
+    types.int64,
+)
+
+
+def _lower_mul_high(builder: Any, a: Any, b: Any) -> Any:
+    product = builder.mul(builder.zext(a, _LONG), builder.zext(b, _LONG))
+    return builder.trunc(builder.lshr(product, ir.Constant(_LONG, 64)), _WORD)
+
+
+primitive(mul_high, types.int64, _lower_mul_high, types.int64, types.int64)

@@ -1,0 +1,8 @@
+"""Machine code: of which functions, where it is stored, and what runs until it is there.
+
+- ``functions``: functions of words with a Python body and, once it is loaded, machine code.
+- ``cache``: the folder of compiled code; ``native``: its files, loaded into this process.
+- ``beside``: another process compiles, while functions run as plain Python.
+"""
+
+__all__ = ["beside", "cache", "functions", "native"]

@@ -1,0 +1,134 @@
+"""Functions of words, which run as machine code where there is some, else as plain Python.
+
+``jit`` and its relatives (``kernel.memory``) make a ``Function`` of a kernel; so does the head of generated code. A
+Function has its Python body. Its machine code comes from the cache on disk (``kernel.machine.native``), or from Numba,
+which this process imports only if it compiles by itself: all of Numba is behind ``kernel.compiler``.
+
+The *kinds* of arguments name the machine code: ``w`` a word, ``d`` a double, ``t`` and a number a tuple of so many
+words. Most functions take words alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, update_wrapper
+from typing import Any
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """Machine code of a function: ``call`` it from Python, or from machine code by its ``address``.
+
+    The code at ``address`` takes a pointer to its result, a pointer to a pointer that it does not use, then the
+    arguments, the words of a tuple one by one; it returns 0.
+    """
+
+    call: Callable[..., Any]
+    address: int
+
+
+class Function:
+    """A function with a Python ``body``.
+
+    ``first`` says what a call runs before machine code is loaded; ``made`` is its machine code by kinds. ``inline``:
+    LLVM must inline it. ``symbol``: the name by which machine code calls it; else each caller links a copy of it.
+    """
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        first: Callable[[Function, str], Callable[..., Any]],
+        *,
+        inline: bool = False,
+        symbol: str = "",
+    ) -> None:
+        update_wrapper(self, body)
+        self.body = body
+        self._called_first = first
+        self.inline = inline
+        self.symbol = symbol
+        self.made: dict[str, MachineCode] = {}
+        self.arguments = body.__code__.co_argcount
+        assert not body.__defaults__, f"{body.__name__} has defaults, which machine code has not"
+        self.run: Callable[..., Any] = self._first
+        if symbol:
+            assert symbol not in by_symbol, f"two kernels are called {body.__name__}"
+            by_symbol[symbol] = self
+
+    def __call__(self, *words: Any) -> Any:
+        return self.run(*words)
+
+    def __repr__(self) -> str:
+        return f"<function {self.__module__}.{self.__qualname__}>"
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+    @cached_property
+    def kinds(self) -> str | None:
+        """The kinds of all its calls; None if it takes tuples, whose lengths calls choose."""
+        found = [str(self.body.__annotations__.get(name, "int")) for name in self._names]
+        if any(kind.startswith("tuple") for kind in found):
+            return None
+        return "".join("d" if kind == "float" else "w" for kind in found)
+
+    def kinds_of(self, words: tuple[Any, ...]) -> str:
+        """The kinds of arguments."""
+        return self.kinds if self.kinds is not None else "".join(map(_kind, words))
+
+    @property
+    def code(self) -> MachineCode | None:
+        """The machine code, if it is loaded, of a function that takes no tuples."""
+        return self.made.get(self.kinds) if self.kinds is not None else None
+
+    def take(self, kinds: str, made: MachineCode) -> None:
+        """From now on, run machine code."""
+        self.made[kinds] = made
+        if kinds == self.kinds:
+            self.run = made.call
+
+    @property
+    def _numba_type_(self) -> Any:
+        """How Numba sees a function that another one calls; not for one that is called by its symbol."""
+        if self.symbol:
+            raise AttributeError
+        return compiler().type_of(self)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self.body.__code__.co_varnames[: self.arguments]
+
+    def _first(self, *words: Any) -> Any:
+        """A call before machine code is loaded."""
+        return self._called_first(self, self.kinds_of(words))(*words)
+
+
+def direct(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What a call of a function runs now: its machine code without a step between, once it is loaded."""
+    return function.run if isinstance(function, Function) else function
+
+
+def compiler() -> Any:
+    """``kernel.compiler``, imported now if it is not: with Numba, that takes a second.
+
+    By its name, because it knows kernels, which know this module.
+    """
+    return importlib.import_module("freshviews.kernel.compiler")
+
+
+def _kind(word: Any) -> str:
+    if isinstance(word, tuple):
+        return f"t{len(word)}"
+    return "d" if isinstance(word, float) else "w"
+
+
+by_symbol: dict[str, Function] = {}
+"""Functions that machine code calls by a symbol."""
+
+SYMBOL_PREFIX = "freshviews_outside_"
+

@@ -1,0 +1,186 @@
+"""Machine code in files, and loaded into this process without Numba.
+
+A file of the cache folder holds the code of one function for arguments of certain kinds: a line of JSON that says what
+follows, the object file of the function, and the object file of an *entry*, by which Python calls it
+(``kernel.compiler.entries``). An entry fits all functions of the same kinds and result, and is loaded once.
+
+Only code for this processor is loaded: its name and features are part of a file's name. A file that is cut off or
+damaged counts as missing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import tempfile
+import threading
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from llvmlite import binding
+
+from freshviews.kernel.machine.cache import cache_folder
+from freshviews.kernel.machine.functions import Function, MachineCode, by_symbol
+
+_FASTCALL = 0x0080
+
+
+class _Method(ctypes.Structure):
+    """PyMethodDef of Python's C interface."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a file holds. ``symbol`` is the function's, ``entry`` the entry's, ``outside`` are symbols of functions that
+    it calls by name."""
+
+    symbol: str
+    entry: str
+    outside: tuple[str, ...]
+    code: bytes
+    entry_code: bytes
+
+
+@cache
+def processor() -> str:
+    """The processor, as a hash of its name and features."""
+    names = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")
+    settings = [os.environ.get(name, "") for name in names]
+    features = binding.get_host_cpu_features().flatten()
+    text = " ".join([binding.get_default_triple(), binding.get_host_cpu_name(), features, *settings])
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+@cache
+def target_machine() -> Any:
+    """What makes object files for this processor that are loaded into a process."""
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    target = binding.Target.from_default_triple()
+    # As Numba has it: static code on x86 alone.
+    model = "static" if target.name.startswith("x86") else "pic" if target.name.startswith("ppc") else "default"
+    return target.create_target_machine(
+        cpu=binding.get_host_cpu_name(),
+        features=binding.get_host_cpu_features().flatten(),
+        opt=2,
+        reloc=model,
+        codemodel="jitdefault",
+        jit=True,
+    )
+
+
+def file_of(function: Function, kinds: str) -> Path:
+    """The file of a function's machine code."""
+    name = f"{function.__module__}.{function.__qualname__} {kinds} {processor()}"
+    return cache_folder() / f"{function.__name__[:60]}-{hashlib.sha256(name.encode()).hexdigest()[:20]}.code"
+
+
+def write(path: Path, stored: Stored) -> None:
+    """Write a file: whole, or not at all."""
+    rest = stored.code + stored.entry_code
+    head = {
+        "symbol": stored.symbol,
+        "entry": stored.entry,
+        "outside": stored.outside,
+        "sizes": (len(stored.code), len(stored.entry_code)),
+        "check": zlib.crc32(rest),
+    }
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(json.dumps(head).encode() + b"\n" + rest)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read(path: Path) -> Stored | None:
+    """What a file holds; None if it is missing or damaged."""
+    try:
+        line, _, rest = path.read_bytes().partition(b"\n")
+        head = json.loads(line)
+        size, entry_size = head["sizes"]
+        if len(rest) != size + entry_size or zlib.crc32(rest) != head["check"]:
+            return None
+        return Stored(head["symbol"], head["entry"], tuple(head["outside"]), rest[:size], rest[size:])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def loaded(function: Function, kinds: str) -> MachineCode | None:
+    """The machine code of a function, loaded from its file if it is not; None if it is not stored."""
+    made = function.made.get(kinds)
+    if made is None:
+        with _lock:
+            made = function.made.get(kinds) or _load(function, kinds)
+    return made
+
+
+def _load(function: Function, kinds: str) -> MachineCode | None:
+    stored = read(file_of(function, kinds))
+    if stored is None or not all(map(_defined, stored.outside)):
+        return None
+    engine = _engine()
+    engine.add_object_file(binding.ObjectFileRef.from_data(stored.code))
+    if not engine.get_function_address(stored.entry):
+        engine.add_object_file(binding.ObjectFileRef.from_data(stored.entry_code))
+    engine.finalize_object()
+    address = engine.get_function_address(stored.symbol)
+    made = MachineCode(_builtin(function.__name__, engine.get_function_address(stored.entry), address), address)
+    function.take(kinds, made)
+    if function.symbol:
+        binding.add_symbol(function.symbol, address)
+    return made
+
+
+def _defined(symbol: str) -> bool:
+    """Whether the function of a symbol is stored; then the process has its symbol."""
+    function = by_symbol[symbol]
+    return loaded(function, function.kinds or "") is not None
+
+
+def _builtin(name: str, entry: int, address: int) -> Callable[..., Any]:
+    """A function of Python that calls an entry with the address of machine code."""
+    method = _Method(name.encode(), entry, _FASTCALL, None)
+    _methods.append(method)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    found: Callable[..., Any] = make(ctypes.addressof(method), address, None)
+    return found
+
+
+@cache
+def _engine() -> Any:
+    """Where the machine code of this process is."""
+    machine = target_machine()
+    return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+
+
+_methods: list[_Method] = []
+"""Python keeps their addresses."""
+
+_lock = threading.RLock()
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+# A thread that loads may hold it where another forks.
+os.register_at_fork(after_in_child=_renew_lock)

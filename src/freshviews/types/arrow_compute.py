@@ -1,0 +1,10 @@
+"""``pyarrow.compute``, imported when a function of it is first used: that takes a tenth of a start."""
+
+from importlib import import_module
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """A function of pyarrow.compute."""
+    found = globals()[name] = getattr(import_module("pyarrow.compute"), name)
+    return found
