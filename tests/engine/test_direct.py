@@ -16,6 +16,7 @@ from freshviews.engine import database
 from freshviews.engine.change import Change
 from freshviews.errors import BatchError, CatalogError, EvaluationError, FreshviewsError, OutOfMemory, SubscriberError
 from freshviews.kernel import direct as kernel
+from freshviews.kernel.memory.mem import PURE_PYTHON
 
 pytestmark = pytest.mark.plain_python
 
@@ -179,7 +180,7 @@ def test_views_are_filled_again_where_memory_ran_out(noted: bool, monkeypatch: p
         db.insert("r", [(1, 2, 3)])
         if noted:
             db.view("groups").subscribe(lambda change: None)
-        for step in ("apply_rows", "commit_rows"):
+        for step in ("apply_rows", "apply_and_read", "commit_rows"):
             monkeypatch.setattr(db._direct_way("r"), f"_{step}", lambda plan: kernel.LOST)
         with pytest.raises(OutOfMemory, match="state is as before"):
             db.insert("r", [(2, 2, 3)])
@@ -187,11 +188,28 @@ def test_views_are_filled_again_where_memory_ran_out(noted: bool, monkeypatch: p
         monkeypatch.undo()
         assert db.insert("r", [(2, 2, 3)]) == 2
         db.insert("t", [(1, "x")])
-        monkeypatch.setattr(db._direct_way("t"), "_apply_rows", lambda plan: kernel.LOST)
+        monkeypatch.setattr(db._direct_way("t"), "_apply_and_read", lambda plan: kernel.LOST)
         with pytest.raises(FreshviewsError, match="trusted"):
             db.insert("t", [(1, "x")])
         with pytest.raises(FreshviewsError, match="open the database again"):
             db.insert("r", [(3, 2, 3)])
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="no compiled code reads changes then")
+def test_where_a_change_cannot_be_read_the_general_way_takes_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Database() as db:
+        db.execute(SCRIPT)
+        db.insert("r", [(1, 2, 3)])
+        changes: list[list[object]] = []
+        db.view("groups").subscribe(lambda change: changes.append(sorted(change)))
+        assert db.insert("r", [(2, 2, 3)]) == 2
+        direct = db._direct["r"]
+        assert direct is not None and direct._readers
+        read = direct._apply_and_read
+        monkeypatch.setattr(direct, "_apply_and_read", lambda plan: read(plan) or kernel.UNREAD)
+        assert db.insert("r", [(3, 2, 3)]) == 3
+        assert list(db.view("groups")) == [(2, 3, 9)]
+        assert changes == [[((2, 1, 3), -1), ((2, 2, 6), 1)], [((2, 2, 6), -1), ((2, 3, 9), 1)]]
 
 
 def test_ctrl_c_loses_no_change_and_halves_no_batch() -> None:

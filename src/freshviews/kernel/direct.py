@@ -4,7 +4,7 @@ Most of the time of such a commit goes into the calls of its steps, and a signal
 one call takes them all: the stored table takes the rows and checks them, the triggers run, the version counts. Where a
 step refuses the batch, everything is taken back, and the caller goes the general way (``engine.commit.commit``), which
 words the error. ``apply_rows`` stops before the version counts, so that the caller can read changes and write a log;
-then it calls ``settle_rows`` or ``take_back``.
+``apply_and_read`` has read the changes of views by then. The caller ends with ``settle_rows`` or ``take_back``.
 
 A *plan* of a table is one block of words: its header, the codes of a few rows, and from ENTRIES on, one after the
 other, as many entries of each kind as the header counts:
@@ -25,7 +25,7 @@ from freshviews.kernel.hash.base_reads import duplicate, missing
 from freshviews.kernel.hash.base_store import add_rows, settle_base, undo_base
 from freshviews.kernel.hash.shrink import shrink_tables
 from freshviews.kernel.memory.mem import inlined, jit, load, store
-from freshviews.kernel.memory.triggers import call_trigger
+from freshviews.kernel.memory.triggers import call_reader, call_trigger
 from freshviews.kernel.output.buffer import FAILED
 from freshviews.kernel.output.drain import any_failed
 
@@ -42,22 +42,26 @@ CALLS = 8
 BLOCKS = 9
 COUNTERS = 10
 RAN = 11  # the number of calls of the last batch
-DATA = 12  # column c of row r of the batch is the word at DATA + 8 * (c * COLUMN_STEP + r * ROW_STEP)
-COLUMN_STEP = 13
-ROW_STEP = 14
-SIGN = 15  # the multiplicity of each row
-N = 16  # the number of rows
-HEADER = 17
+READS = 12  # address of entries of readers: entry, state, its output buffer
+READ_COUNT = 13
+DATA = 14  # column c of row r of the batch is the word at DATA + 8 * (c * COLUMN_STEP + r * ROW_STEP)
+COLUMN_STEP = 15
+ROW_STEP = 16
+SIGN = 17  # the multiplicity of each row
+N = 18  # the number of rows
+HEADER = 19  # the codes of a few rows follow
 
 COLUMN_WORDS = 2
 KEY_WORDS = 2
 CALL_WORDS = 4
 BLOCK_WORDS = 4
+READ_WORDS = 3
 
 # Results.
 DONE = 0
 REFUSED = 1  # the state is as before
 LOST = 2  # memory ran out in a view: its state is not to be trusted, the stored table is as before
+UNREAD = 3  # a change could not be read: the caller takes the batch back, and forgets the changes
 
 
 @inlined
@@ -169,6 +173,20 @@ def apply_rows(plan: int) -> int:
         result = take_back(plan)
     elif result == LOST and base != 0:
         undo_base(base)
+    return result
+
+
+@jit
+def apply_and_read(plan: int) -> int:
+    """As ``apply_rows``, and the readers have written changes to their buffers: also UNREAD."""
+    result = apply_rows(plan)
+    if result == DONE:
+        read = load(plan, READS)
+        for _ in range(load(plan, READ_COUNT)):
+            call_reader(load(read, 0), load(read, 1), load(read, 2))
+            if load(load(read, 2), FAILED) != 0 or load(_status(read + 8), 0) != 0:
+                result = UNREAD
+            read += 8 * READ_WORDS
     return result
 
 

@@ -84,7 +84,9 @@ class BlockState:
         layout = row_layout(emitted_row(program))
         self.changes = buffers.new_buffer(layout.key + layout.payload if self._grouped else width)
         self.raw = buffers.new_buffer(width) if self._grouped else self.changes
-        self._headers = [words_in(buffer, 1, buffers.HEADER)[0] for buffer in (self.changes, self.raw)]
+        # As memoryviews, whose words are Python ints at once.
+        self._headers = [words_in(buffer, 1, buffers.HEADER)[0].data for buffer in (self.changes, self.raw)]
+        self._drained = 0, 0, words_in(0, 0, width)
         self._state[1] = self.changes
         compiled.source.when_written(partial(_hold_for, weakref.ref(self)))
         for word, block in self._scratch.items():
@@ -299,7 +301,7 @@ class BlockState:
             self.enter_pending()
         if self.compiled.read_change is not None:
             self.compiled.read_change(self.state, self.raw)
-        return self._drain()
+        return self.drain()
 
     def forget_changes(self) -> None:
         """Have the change begin here."""
@@ -311,11 +313,15 @@ class BlockState:
         else:
             self.take_changes()
 
-    def _drain(self) -> Codes:
-        rows = mem.load(self.raw, buffers.COUNT)
-        raw = words_at(mem.load(self.raw, buffers.ROWS), rows, self.width)
-        failed = mem.load(self.raw, buffers.FAILED)
-        buffers.clear_buffer(self.raw)
+    def drain(self) -> Codes:
+        """The raw rows in the buffer, which is empty then."""
+        header = self._headers[1]
+        place, room = header[buffers.ROWS], header[buffers.CAPACITY]
+        if self._drained[:2] != (place, room):
+            self._drained = place, room, words_in(place, room, self.width)
+        raw = self._drained[2][: header[buffers.COUNT]].copy()
+        failed = header[buffers.FAILED]
+        header[buffers.COUNT] = header[buffers.FAILED] = 0
         if failed:
             raise MemoryError("memory ran out while rows were read")
         return raw
@@ -389,7 +395,7 @@ class BlockState:
             self.enter_pending()
         words = np.array(key or (0,), np.int64)
         self.compiled.read_group(self.state, address(words), self.raw)
-        return self._drain()
+        return self.drain()
 
     def groups(self, keys: Sequence[Codes], n: int) -> tuple[NDArray[np.bool_], Codes]:
         """Which of ``n`` keys, given as columns, there are, and the raw rows of these."""

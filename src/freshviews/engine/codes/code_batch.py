@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 Codes = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class CodeBatch:
     """Updates of one relation: ``columns[name]`` are codes, ``multiplicities`` signed, all of one length.
 
     Columns that nobody reads may be absent, and results of text functions may be there in their place. Arrays may be
-    strided views of wider buffers; they are not written to after the batch is made.
+    strided views of wider buffers; they are not written to after the batch is made. The class is not
+    frozen, as that takes three times as long to make.
     """
 
     relation: str

@@ -24,6 +24,7 @@ from freshviews.engine.codes.words import address
 from freshviews.engine.commit.commit import Log, MemoryRanOut, ViewChanges
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.table_state import TableState
+from freshviews.engine.views.change_reader import ChangeReader
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.kernel import direct as kernel
@@ -39,7 +40,7 @@ SMALL = 4096
 
 _AT = 8 * kernel.DATA
 
-_KERNELS = (kernel.commit_rows, kernel.apply_rows, kernel.settle_rows, kernel.take_back)
+_KERNELS = (kernel.commit_rows, kernel.apply_rows, kernel.apply_and_read, kernel.settle_rows, kernel.take_back)
 
 
 class Direct:
@@ -66,7 +67,11 @@ class Direct:
         self.compiled = compile_ahead(*_KERNELS, *calls)
         if not self.compiled:
             return
-        self._commit_rows, self._apply_rows, self._settle_rows, self._take_back = map(direct, _KERNELS)
+        made = map(direct, _KERNELS)
+        self._commit_rows, self._apply_rows, self._apply_and_read, self._settle_rows, self._take_back = made
+        self._read: list[ViewState] | None = None
+        self._readers: list[tuple[ViewState, ChangeReader]] | None = None
+        self._reads: Codes = np.zeros(0, np.int64)
         self._looks = [state.look for state in self._states if state.chooses]
         self._plan = self._words(width, version)
         self._memory = memoryview(self._plan.data).cast("B")
@@ -167,19 +172,33 @@ class Direct:
         ``log`` makes the batch durable; what it raises is raised after everything is taken back. Runs uninterrupted.
         """
         start = time.perf_counter()
-        for state in self._states:
-            state.awake()
-        result = self._apply_rows(self._address)
+        readers = self._change_readers()
+        if readers is None:
+            for state in self._states:
+                state.awake()
+            result = self._apply_rows(self._address)
+        else:
+            result = self._apply_and_read(self._address)
+        if result == kernel.UNREAD:
+            result = self._take_back(self._address)
+            for view in self.views:
+                view.maintained.discard_change()
         if result != kernel.DONE:
             self._refused(result)
             return None
         reported: ViewChanges = []
         try:
-            for view in self.views:
-                if view.wants_change:
-                    change = view.maintained.take_change()
-                    if len(change) and view.subscriptions:
-                        reported.append((view, change))
+            if readers is None:
+                for view in self.views:
+                    if view.wants_change:
+                        change = view.maintained.take_change()
+                        if len(change) and view.subscriptions:
+                            reported.append((view, change))
+            else:
+                for view, reader in readers:
+                    rows = reader.rows()
+                    if len(rows) and view.subscriptions:
+                        reported.append((view, view.maintained.batch_of(rows)))
             if log is not None:
                 log()
         except BaseException as error:
@@ -196,10 +215,22 @@ class Direct:
             look(self._header[kernel.N])
         return reported
 
+    def _change_readers(self) -> list[tuple[ViewState, ChangeReader]] | None:
+        """What compiled code reads the changes of all views by that want theirs; None where one has no such reader."""
+        wanted = [view for view in self.views if view.wants_change]
+        if wanted != self._read:
+            found = [(view, view.maintained.change_reader()) for view in wanted]
+            readers = [(view, reader) for view, reader in found if reader is not None]
+            self._readers = readers if len(readers) == len(found) else None
+            self._read = None if self._readers is None else wanted
+            self._reads = np.array([reader.entry for _, reader in readers], np.int64)
+            self._header[kernel.READS], self._header[kernel.READ_COUNT] = address(self._reads), len(readers)
+        return self._readers
+
     @property
     def deleted(self) -> int:
         """How many rows the batch that was put in deletes."""
-        return int(self._plan[kernel.N]) if self._plan[kernel.SIGN] < 0 else 0
+        return self._header[kernel.N] if self._header[kernel.SIGN] < 0 else 0
 
     def batch(self) -> CodeBatch:
         """A copy of the batch that was put in, with the columns that are wanted."""

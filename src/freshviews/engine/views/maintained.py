@@ -13,6 +13,7 @@ from freshviews.catalog.definitions import ReadOrder, TableDef, ViewDef
 from freshviews.engine.blocks.at_once import hand_over, state_at_once, walked
 from freshviews.engine.blocks.passes import relations_to_feed
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
+from freshviews.engine.views.change_reader import ChangeReader, reader_of
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.image import read_image, write_image
 from freshviews.engine.views.output import consolidate
@@ -52,6 +53,7 @@ class MaintainedView:
         self._definitions = dict(inputs)
         self._dictionary = dictionary
         self._wants_change = False
+        self._names = tuple(column.name for column in view.columns)
 
     def prepare(self) -> None:
         """Plan and compile. Raises PlanError where the named strategy cannot maintain the view."""
@@ -164,6 +166,10 @@ class MaintainedView:
         """The view's change since the last call, consolidated. Raises Failed where an output has no value."""
         return self.batch_of(self._upkeep.take_change())
 
+    def change_reader(self) -> ChangeReader | None:
+        """What compiled code reads the change by in the place of ``take_change``; None where there is more to do."""
+        return reader_of(self.blocks) if self.by_triggers and self.blocks.reads_whole else None
+
     def discard_change(self) -> None:
         """Forget the change since the last call of ``take_change``."""
         self._upkeep.discard_change()
@@ -176,7 +182,7 @@ class MaintainedView:
 
     def batch_of(self, rows: Codes) -> CodeBatch:
         """Output rows, shape (n, columns + 1), as a batch of the view."""
-        columns = {column.name: rows[:, i] for i, column in enumerate(self.view.columns)}
+        columns = {name: rows[:, i] for i, name in enumerate(self._names)}
         return CodeBatch(self.view.name, columns, rows[:, -1])
 
     # Backfill

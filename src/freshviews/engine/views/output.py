@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -39,6 +40,12 @@ class Projection:
     injective: bool
     two_values: Callable[[Codes], str]
 
+    @cached_property
+    def order(self) -> list[int] | None:
+        """The words of a raw row that are the outputs, where none is computed; None if they are all, in their order."""
+        order = [place for _, place in self.places]
+        return None if order == list(range(len(self.raw))) else order
+
 
 def projection_of(block: Block, dictionary: Dictionary) -> Projection:
     """Plan the output of a block."""
@@ -72,8 +79,8 @@ def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Co
         raw = np.column_stack([raw[:, :-1], *computed, raw[:, -1]])
         width = raw.shape[1]
     if compiled.project is None:
-        order = [place for _, place in projection.places]
-        if order == list(range(width - 1)):
+        order = projection.order
+        if order is None:
             return raw
         return raw[:, [*order, width - 1]] if rows else np.empty((0, len(order) + 1), np.int64)
     out_width = len(projection.compiled) + 1

@@ -221,6 +221,11 @@ class ViewBlocks:
         rows = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         return rows if self._consolidated else consolidate(rows)
 
+    @property
+    def reads_whole(self) -> bool:
+        """Whether the change is the raw rows of one block, column by column."""
+        return self._consolidated and self.view.combined is None and not self._constants.size
+
     def forget_changes(self) -> None:
         """Forget the change since the last call of ``take_change``."""
         for block in self.blocks:

@@ -14,7 +14,7 @@ from freshviews.kernel.codes.ingest import RELEASE, call_release
 from freshviews.kernel.codes.string_slots import half_at, word_at
 from freshviews.kernel.machine.functions import Function
 from freshviews.kernel.memory import mem
-from freshviews.kernel.memory.triggers import call_condition, call_trigger
+from freshviews.kernel.memory.triggers import call_condition, call_reader, call_trigger
 from freshviews.kernel.rings.wide import mul_high
 
 _WORD = ir.IntType(64)
@@ -85,6 +85,7 @@ def _lower_entry(builder: Any, entry: Any, *words: Any) -> Any:
 
 primitive(call_trigger, types.int64, _lower_entry, *[types.int64] * 4)
 primitive(call_condition, types.int64, _lower_entry, *[types.int64] * 3)
+primitive(call_reader, types.none, lambda *given: _lower_entry(*given) and None, *[types.int64] * 3)
 
 
 def _at(builder: Any, address: Any, index: Any, kind: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Triggers and conditions called by address, from compiled code.
+"""Triggers, conditions and readers called by address, from compiled code.
 
 They are functions of words to a word, as the compiler writes them for its own calls: the result goes to an address, as
 would an exception, and a status comes back. They raise nothing.
@@ -16,7 +16,7 @@ _plain: list[Callable[..., int]] = []
 
 
 def entry_of(function: Any) -> int:
-    """What ``call_trigger`` and ``call_condition`` call a function by that is compiled. It must live as long."""
+    """What ``call_trigger`` and its relatives call a function by that is compiled. It must live as long."""
     if PURE_PYTHON:
         if function not in _plain:
             _plain.append(function)
@@ -32,6 +32,11 @@ def call_trigger(entry: int, state: int, batch: int, n: int) -> int:
 def call_condition(entry: int, state: int, binding: int) -> int:
     """Whether the condition of an entry holds for codes of variables."""
     return _call(entry, state, binding)
+
+
+def call_reader(entry: int, state: int, out: int) -> None:
+    """Have the reader of an entry write rows of a state to a buffer."""
+    _call(entry, state, out)
 
 
 def _call(entry: int, *words: int) -> int:
