@@ -39,7 +39,7 @@ STEPS = (*WORKER, *(step for step in DRIVER if not step.startswith("manifest ") 
 IMAGES = {"FRESHVIEWS_SMALLEST_IMAGE": "50"}
 """So that cells are restored from images, too."""
 MOST_VERSIONS = 20
-"""After so many versions a cell has an image, although images are written beside the versions."""
+"""Versions by which a cell has an image, although images are written beside the versions."""
 
 
 @pytest.fixture

@@ -69,8 +69,8 @@ class Direct:
             return
         made = map(direct, _KERNELS)
         self._commit_rows, self._apply_rows, self._apply_and_read, self._settle_rows, self._take_back = made
-        self._read: list[ViewState] | None = None
-        self._readers: list[tuple[ViewState, ChangeReader]] | None = None
+        self._wanted: list[ViewState] = []
+        self._readers: list[tuple[ViewState, ChangeReader]] = []
         self._reads: Codes = np.zeros(0, np.int64)
         self._looks = [state.look for state in self._states if state.chooses]
         self._plan = self._words(width, version)
@@ -218,11 +218,11 @@ class Direct:
     def _change_readers(self) -> list[tuple[ViewState, ChangeReader]] | None:
         """What compiled code reads the changes of all views by that want theirs; None where one has no such reader."""
         wanted = [view for view in self.views if view.wants_change]
-        if wanted != self._read:
-            found = [(view, view.maintained.change_reader()) for view in wanted]
-            readers = [(view, reader) for view, reader in found if reader is not None]
-            self._readers = readers if len(readers) == len(found) else None
-            self._read = None if self._readers is None else wanted
+        if wanted != self._wanted:
+            readers = [(view, reader) for view in wanted if (reader := view.maintained.change_reader()) is not None]
+            if len(readers) < len(wanted):
+                return None
+            self._wanted, self._readers = wanted, readers
             self._reads = np.array([reader.entry for _, reader in readers], np.int64)
             self._header[kernel.READS], self._header[kernel.READ_COUNT] = address(self._reads), len(readers)
         return self._readers

@@ -12,15 +12,8 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from freshviews.kernel.memory.mem import bits, f64, inlined
-from freshviews.kernel.scalar.checked import (
-    exact_ratio,
-    float_exp,
-    float_power,
-    float_remainder,
-    nearest_float32,
-    scaled_floor,
-    scaled_quotient,
-)
+from freshviews.kernel.rings.wide import mul_high
+from freshviews.kernel.scalar import checked
 from freshviews.types.sqltype import NULL
 
 _ZERO = np.uint64(0)
@@ -33,16 +26,6 @@ _BASE = np.uint64(2**32)
 _SIGN = np.uint64(2**63)
 
 
-def _product_high_body(typing_context: Any, a: Any, b: Any) -> Any:
-
-    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        double = ir.IntType(128)
-        product = builder.mul(builder.zext(args[0], double), builder.zext(args[1], double))
-        return builder.trunc(builder.lshr(product, ir.Constant(double, 64)), ir.IntType(64))
-
-    return types.uint64(types.uint64, types.uint64), lower
-
-
 def _leading_zeros_body(typing_context: Any, a: Any) -> Any:
 
     def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -51,11 +34,14 @@ def _leading_zeros_body(typing_context: Any, a: Any) -> Any:
     return types.uint64(types.uint64), lower
 
 
-_product_high: Any = intrinsic(_product_high_body)
-"""The high word of the product of two uint64."""
-
 _leading_zeros: Any = intrinsic(_leading_zeros_body)
 """Count of leading zero bits of a uint64 that is not 0."""
+
+
+@inlined
+def _product_high(a: Any, b: Any) -> Any:
+    """The high word of the product of two uint64."""
+    return np.uint64(mul_high(a, b))
 
 
 @inlined
@@ -94,7 +80,7 @@ def _divide(high: Any, low: Any, divisor: Any) -> Any:
     return quotient, upper >> shift
 
 
-@overload(scaled_quotient)
+@overload(checked.scaled_quotient)
 def _scaled_quotient(a: Any, b: Any, divisor: Any) -> Callable[..., Any]:
     def compiled(a: Any, b: Any, divisor: Any) -> Any:
         x, y, d = _magnitude(a), _magnitude(b), _magnitude(divisor)
@@ -113,7 +99,7 @@ def _scaled_quotient(a: Any, b: Any, divisor: Any) -> Callable[..., Any]:
     return compiled
 
 
-@overload(exact_ratio)
+@overload(checked.exact_ratio)
 def _exact_ratio(a: Any, factor: Any) -> Callable[..., Any]:
     def compiled(a: Any, factor: Any) -> Any:
         if -(2**53) <= a <= 2**53:
@@ -138,7 +124,7 @@ def _exact_ratio(a: Any, factor: Any) -> Callable[..., Any]:
     return compiled
 
 
-@overload(scaled_floor)
+@overload(checked.scaled_floor)
 def _scaled_floor(x: Any, factor: Any) -> Callable[..., Any]:
     def compiled(x: Any, factor: Any) -> Any:
         m, f = np.uint64((bits(x) & (2**52 - 1)) | 2**52), np.uint64(factor)
@@ -158,7 +144,7 @@ def _scaled_floor(x: Any, factor: Any) -> Callable[..., Any]:
     return compiled
 
 
-@overload(float_power)
+@overload(checked.float_power)
 def _float_power(x: Any, y: Any) -> Callable[..., Any]:
     def compiled(x: Any, y: Any) -> Any:
         return math.pow(x, y)
@@ -166,7 +152,7 @@ def _float_power(x: Any, y: Any) -> Callable[..., Any]:
     return compiled
 
 
-@overload(float_exp)
+@overload(checked.float_exp)
 def _float_exp(x: Any) -> Callable[..., Any]:
     def compiled(x: Any) -> Any:
         return math.exp(x)
@@ -174,7 +160,7 @@ def _float_exp(x: Any) -> Callable[..., Any]:
     return compiled
 
 
-@overload(nearest_float32)
+@overload(checked.nearest_float32)
 def _nearest_float32(x: Any) -> Callable[..., Any]:
     def compiled(x: Any) -> Any:
         return float(np.float32(x))
@@ -182,7 +168,7 @@ def _nearest_float32(x: Any) -> Callable[..., Any]:
     return compiled
 
 
-@overload(float_remainder)
+@overload(checked.float_remainder)
 def _float_remainder(x: Any, y: Any) -> Callable[..., Any]:
     def compiled(x: Any, y: Any) -> Any:
         return np.fmod(x, y)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,12 +16,11 @@ from freshviews.kernel.compiler import arithmetic as arithmetic
 from freshviews.kernel.compiler import primitives
 from freshviews.kernel.compiler.entries import entry_code, entry_name
 from freshviews.kernel.machine.cache import cache_folder
-from freshviews.kernel.machine.functions import SYMBOL_PREFIX, Function, by_symbol
+from freshviews.kernel.machine.functions import KIND, SYMBOL_PREFIX, Function, by_symbol
 from freshviews.kernel.machine.native import Stored, file_of, write
 
 _dispatchers: WeakKeyDictionary[Function, Any] = WeakKeyDictionary()
 _RESULTS = {types.none: "n", types.int64: "w", types.boolean: "b", types.float64: "d"}
-_KIND = re.compile(r"t(\d+)|[wd]")
 
 
 def type_of(function: Function) -> Any:
@@ -36,8 +34,8 @@ def compile_and_store(function: Function, kinds: str) -> None:
     result, outside, code = _compiled(function, kinds)
     for symbol in outside:
         callee = by_symbol[symbol]
-        if not file_of(callee, callee.kinds or "").exists():
-            compile_and_store(callee, callee.kinds or "")
+        if not file_of(callee, "w" * callee.arguments).exists():
+            compile_and_store(callee, "w" * callee.arguments)
     kind = _result_kind(result.signature.return_type)
     stored = Stored(result.fndesc.llvm_func_name, entry_name(kinds, kind), outside, code, entry_code(kinds, kind))
     write(file_of(function, kinds), stored)
@@ -71,7 +69,7 @@ def _compiled(function: Function, kinds: str) -> tuple[Any, tuple[str, ...], byt
 def _types_of(kinds: str) -> tuple[Any, ...]:
     """Types of arguments of some kinds."""
     found: list[Any] = []
-    for part in _KIND.finditer(kinds):
+    for part in KIND.finditer(kinds):
         if part[1] is not None:
             found.append(types.UniTuple(types.int64, int(part[1])))
         else:
@@ -98,7 +96,7 @@ def _enter(symbol: str) -> None:
     """Define the symbol of a function in this process, for Numba."""
     if symbol not in _entered:
         function = by_symbol[symbol]
-        result, _, _ = _compiled(function, function.kinds or "")
+        result, _, _ = _compiled(function, "w" * function.arguments)
         binding.add_symbol(symbol, result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
         _entered.add(symbol)
 

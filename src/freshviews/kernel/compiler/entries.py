@@ -7,18 +7,17 @@ value of the result. It names no exception: in a process with Numba, symbols as 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from llvmlite import binding, ir
 
+from freshviews.kernel.machine.functions import KIND
 from freshviews.kernel.machine.native import target_machine
 
 _WORD, _HALF, _BYTE, _DOUBLE = ir.IntType(64), ir.IntType(32), ir.IntType(8), ir.DoubleType()
 _POINTER = _BYTE.as_pointer()
 _RESULTS: dict[str, ir.Type] = {"w": _WORD, "b": _BYTE, "d": _DOUBLE}
-_KIND = re.compile(r"t(\d+)|[wd]")
 
 
 def entry_name(kinds: str, result: str) -> str:
@@ -44,7 +43,7 @@ class _Entry:
         function = ir.Function(self.module, kind, entry_name(kinds, result))
         self._builder = ir.IRBuilder(function.append_basic_block())
         address, given, count = function.args
-        parts = list(_KIND.finditer(kinds))
+        parts = list(KIND.finditer(kinds))
         self._return_if(
             self._builder.icmp_signed("!=", count, ir.Constant(_WORD, len(parts))),
             lambda: self._call("PyErr_BadArgument", _HALF),

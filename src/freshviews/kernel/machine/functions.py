@@ -4,17 +4,21 @@
 Function has its Python body. Its machine code comes from the cache on disk (``kernel.machine.native``), or from Numba,
 which this process imports only if it compiles by itself: all of Numba is behind ``kernel.compiler``.
 
-The *kinds* of arguments name the machine code: ``w`` a word, ``d`` a double, ``t`` and a number a tuple of so many
-words. Most functions take words alone.
+The *kinds* of arguments name the machine code: ``w`` is a word, ``d`` a double, ``t3`` a tuple of three words. Most
+functions take words alone.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from typing import Any
+
+KIND = re.compile(r"t(\d+)|[wd]")
+"""The kind of one argument."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,8 @@ class Function:
     """A function with a Python ``body``.
 
     ``first`` says what a call runs before machine code is loaded; ``made`` is its machine code by kinds. ``inline``:
-    LLVM must inline it. ``symbol``: the name by which machine code calls it; else each caller links a copy of it.
+    LLVM must inline it. ``symbol``: the name by which machine code calls a function of words; else each caller links
+    a copy of it.
     """
 
     __name__: str

@@ -150,7 +150,7 @@ def _load(function: Function, kinds: str) -> MachineCode | None:
 def _defined(symbol: str) -> bool:
     """Whether the function of a symbol is stored; then the process has its symbol."""
     function = by_symbol[symbol]
-    return loaded(function, function.kinds or "") is not None
+    return loaded(function, "w" * function.arguments) is not None
 
 
 def _builtin(name: str, entry: int, address: int) -> Callable[..., Any]:
