@@ -25,6 +25,7 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.maintained import MaintainedView
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError, PlanError
+from freshviews.kernel.memory.collection import no_collection
 from freshviews.plan.crown.tree_choice import NAMED
 from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary
@@ -75,6 +76,7 @@ class Draft:
         return [statement_of(self._views[key].name, updates) for key, updates in made]
 
     @room()
+    @no_collection()
     def run(self, statements: Iterable[Statement]) -> None:
         """Make and drop what the statements say. Raises CatalogError, PlanError, EvaluationError, OutOfMemory."""
         for statement in statements:
@@ -123,6 +125,7 @@ class Draft:
         self.remake(catalog, numbers, load, restore)
 
     @room()
+    @no_collection()
     def remake(
         self,
         catalog: Catalog,

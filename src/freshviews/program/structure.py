@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from operator import is_
 from typing import NamedTuple, assert_never
 
@@ -179,8 +180,12 @@ def _uses(statement: Statement) -> Uses:
             assert_never(statement)
 
 
+_variable = lru_cache(maxsize=1 << 16)(Variable)
+"""A key of a hundred variables is read by thousands of statements."""
+
+
 def _variables(names: tuple[str, ...]) -> tuple[Variable, ...]:
-    return tuple(map(Variable, names))
+    return tuple(map(_variable, names))
 
 
 def _factors(payload: tuple[Monomial, ...]) -> tuple[Name, ...]:

@@ -9,58 +9,77 @@ plan.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from functools import lru_cache
-from itertools import chain
+from functools import lru_cache, reduce
+from operator import or_
 
 
 def edge_cover_number(variables: frozenset[str], edges: Iterable[frozenset[str]]) -> Fraction:
     """rho* of the variables. Raises ValueError if a variable is in no edge."""
-    maximal = _maximal(frozenset(edge & variables for edge in edges))
-    missing = variables - frozenset[str]().union(*maximal)
+    bits = bits_of(variables)
+    return numbered_cover(set_of(variables, bits), [set_of(edge & variables, bits) for edge in edges], bits)
+
+
+def bits_of(variables: Iterable[str]) -> dict[str, int]:
+    """Numbers of variables, as the bits of sets that are integers: a join of 60 tables asks for thousands of covers."""
+    return {v: 1 << i for i, v in enumerate(sorted(variables))}
+
+
+def set_of(variables: Iterable[str], bits: Mapping[str, int]) -> int:
+    """A set of variables as an integer."""
+    return sum(map(bits.__getitem__, variables))
+
+
+def numbered_cover(variables: int, edges: Iterable[int], bits: Mapping[str, int]) -> Fraction:
+    """rho* of variables. Raises ValueError if a variable is in no edge."""
+    maximal = maximal_edges(frozenset(edge & variables for edge in edges))
+    missing = variables & ~reduce(or_, maximal, 0)
     if missing:
-        raise ValueError(f"no edge covers {min(missing)}")
+        raise ValueError(f"no edge covers {next(v for v, bit in bits.items() if bit & missing)}")
     return _cover(maximal)
 
 
 @lru_cache(maxsize=65536)
-def _cover(edges: frozenset[frozenset[str]]) -> Fraction:
+def _cover(edges: frozenset[int]) -> Fraction:
     whole, left = 0, edges
     while len(left) > 1:
         # A variable that is alone in its edge forces that edge; the variables it covers are done.
         forced = _with_own_variables(left)
         if not forced:
-            return whole + _largest_packing([sorted(edge) for edge in sorted(left, key=sorted)])
-        covered = frozenset[str]().union(*forced)
+            return whole + _largest_packing(sorted(left))
+        covered = reduce(or_, forced)
         whole += len(forced)
-        left = _maximal(frozenset(edge - covered for edge in left - forced))
+        left = maximal_edges(frozenset(edge & ~covered for edge in left - forced))
     return Fraction(whole + len(left))
 
 
-def _with_own_variables(edges: frozenset[frozenset[str]]) -> frozenset[frozenset[str]]:
+def _with_own_variables(edges: frozenset[int]) -> frozenset[int]:
     """The edges with a variable that no other edge has."""
-    times = Counter(chain.from_iterable(edges))
-    return frozenset(edge for edge in edges if any(times[v] == 1 for v in edge))
+    some = several = 0
+    for edge in edges:
+        several |= some & edge
+        some |= edge
+    return frozenset(edge for edge in edges if edge & ~several)
 
 
-def _maximal(edges: frozenset[frozenset[str]]) -> frozenset[frozenset[str]]:
-    """The edges that are not empty and contained in no other."""
+def maximal_edges(edges: frozenset[int]) -> frozenset[int]:
+    """The edges that are not empty and contained in no other: the others help no cover."""
     own = _with_own_variables(edges)
     rest = [edge for edge in edges if edge and edge not in own]
-    return own.union(edge for edge in rest if not any(map(edge.__lt__, edges)))
+    return own.union(edge for edge in rest if not any(edge != other and edge & other == edge for other in edges))
 
 
-def _largest_packing(edges: list[list[str]]) -> Fraction:
+def _largest_packing(edges: list[int]) -> Fraction:
     """max sum(y) with sum(y[v] for v in edge) <= 1 per edge and y >= 0: the dual, of the same value.
 
     All rows have one denominator, the last pivot, so their entries stay integers (Edmonds; Bareiss).
     """
-    variables = sorted({v for edge in edges for v in edge})
+    everything = reduce(or_, edges)
+    variables = [1 << i for i in range(everything.bit_length()) if everything >> i & 1]
     width = len(variables) + len(edges)
     rows = [
-        [int(v in edge) for v in variables] + [int(i == j) for j in range(len(edges))] + [1]
+        [int(v & edge != 0) for v in variables] + [int(i == j) for j in range(len(edges))] + [1]
         for i, edge in enumerate(edges)
     ]
     objective = [-1] * len(variables) + [0] * (len(edges) + 1)

@@ -27,7 +27,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from freshviews.query.dependencies import FD, closure
-from freshviews.query.edge_cover import edge_cover_number
+from freshviews.query.edge_cover import bits_of, edge_cover_number, maximal_edges, numbered_cover, set_of
 from freshviews.query.hypergraph import Edge, Hypergraph, components, union
 
 
@@ -75,9 +75,12 @@ def update_costs(
     """Per edge, rho* of the variables that an update of its atom leaves open, over the edges."""
     names = {edge.name for edge in edges}
     rules = tuple(fd for fd in dependencies if fd.atom is None or fd.atom in names)
-    fixed = [closure & variables for closure in _closures(edges, rules)]
-    within = frozenset(fixed)
-    costs = {one: edge_cover_number(variables - one, within) for one in within}
+    bits, closures = _numbered(edges, rules)
+    wanted = set_of(variables, bits)
+    fixed = [closure & wanted for closure in closures]
+    distinct = frozenset(fixed)
+    within = maximal_edges(distinct)
+    costs = {one: numbered_cover(wanted & ~one, within, bits) for one in distinct}
     return tuple(costs[one] for one in fixed)
 
 
@@ -85,3 +88,11 @@ def update_costs(
 def _closures(edges: tuple[Edge, ...], rules: tuple[FD, ...]) -> tuple[frozenset[str], ...]:
     """The closure of each edge."""
     return tuple(closure(edge.variables, rules) for edge in edges)
+
+
+@lru_cache(maxsize=4096)
+def _numbered(edges: tuple[Edge, ...], rules: tuple[FD, ...]) -> tuple[dict[str, int], tuple[int, ...]]:
+    """The bits of the variables of edges, and the closure of each edge."""
+    closures = _closures(edges, rules)
+    bits = bits_of(frozenset[str]().union(*closures))
+    return bits, tuple(set_of(one, bits) for one in closures)

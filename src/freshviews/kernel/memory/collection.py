@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Switch garbage collection off: compilers and parsers make many objects, and nearly all of them stay."""
+    """Switch garbage collection off: parsers, the planner and compilers make many objects, and
+    nearly all of them stay."""
     collecting = gc.isenabled()
     gc.disable()
     try:

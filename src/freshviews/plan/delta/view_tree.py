@@ -31,7 +31,7 @@ The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 
 from freshviews.errors import PlanError
 from freshviews.plan.assemble import assemble
@@ -79,6 +79,14 @@ class Branch:
     @property
     def given(self) -> tuple[str, ...] | None:
         return None if self.optional is None else self.optional.given
+
+    @cached_property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The atoms of the leaves."""
+        if self.atom is not None:
+            return (self.atom,)
+        assert self.tree is not None
+        return tuple(atom for branch in self.tree.branches for atom in branch.atoms)
 
 
 @dataclass(frozen=True)
@@ -237,7 +245,7 @@ class _Builder:
         free_below = {v for v in node.variables if v in self.query.free}
         extra = set(node.carried) | (set() if self.factorised else free_below)
         key = (*node.keys, *(v for v in node.variables if v in extra and v not in node.keys))
-        atoms = frozenset(a.name for branch in branches for a in _atoms(branch))
+        atoms = frozenset(a.name for branch in branches for a in branch.atoms)
         spanning = frozenset(self._spanning_below(node))
         components = components_over(self.query, atoms, spanning)
         is_open = self.factorised and bool(free_below)
@@ -254,7 +262,7 @@ class _Builder:
 
     def _optional(self, view: View, branches: list[Branch], factors: tuple[int, ...]) -> OptionalView | None:
         """The optional view of a node below which all atoms are optional; None for other nodes."""
-        atoms = [atom for branch in branches if not branch.negated for atom in _atoms(branch)]
+        atoms = [atom for branch in branches if not branch.negated for atom in branch.atoms]
         given = given_of(atoms)
         if given is None:
             return None
@@ -277,13 +285,6 @@ class _Builder:
         return View(self.names.view(f"W_{node.here[-1]}"), key, components, definition=f"join of {below}")
 
 
-def _atoms(branch: Branch) -> list[Atom]:
-    if branch.atom is not None:
-        return [branch.atom]
-    assert branch.tree is not None
-    return [atom for b in branch.tree.branches for atom in _atoms(b)]
-
-
 def _stored(tree: Tree) -> list[View]:
     """The views that the update of a sibling or the enumeration reads, leaves first."""
     found: list[View] = []
@@ -304,7 +305,7 @@ def _path(tree: Tree, atom: Atom) -> list[tuple[Tree, Branch]]:
     for branch in tree.branches:
         if branch.atom is atom:
             return [(tree, branch)]
-        if branch.tree is not None and atom in _atoms(branch):
+        if branch.tree is not None and atom in branch.atoms:
             return [*_path(branch.tree, atom), (tree, branch)]
     raise AssertionError(f"no atom {atom.name}")
 
@@ -438,7 +439,11 @@ def _emit(query: Query, done: Join) -> Emit:
 
 
 def _plan(request: Request) -> Program:
-    return assemble(request.block, lambda query: plan(query, request.keys_of(query)), bool(request.negative))
+    made = request.made.get(STRATEGY.name)
+    if made is None:
+        made = assemble(request.block, lambda query: plan(query, request.keys_of(query)), bool(request.negative))
+        request.made[STRATEGY.name] = made
+    return made
 
 
 def _plan_factorised(request: Request) -> Program:
