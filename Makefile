@@ -13,10 +13,11 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test test-change test-all fuzz states soak without-spark kills lint clean bench bench-full bench-check bench-ready
+.PHONY: help setup demo demo-kafka test test-change test-all fuzz states soak without-spark kills lint clean bench bench-full bench-check bench-ready
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
+	@echo "make demo-kafka    a shop from Kafka to PostgreSQL and Kafka, with servers of its own and the same check"
 	@echo "make test    the tests to run after each change: every package, every strategy, fixed seeds; 8 minutes on two cores"
 	@echo "make test-change   every test, a quarter of the random examples, a part of the cases compiled; half an hour"
 	@echo "make test-all   every test at full size, and the 20 slowest by name; an hour, less where code is compiled already"
@@ -61,6 +62,9 @@ $(READY): pyproject.toml
 
 demo: $(READY)
 	@$(RUN) -m demo
+
+demo-kafka: $(READY)
+	@$(RUN) -m demo.shop
 
 test: $(READY)
 	@$(RUN) -m tests quick -n $(JOBS) --dist worksteal

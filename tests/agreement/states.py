@@ -31,6 +31,7 @@ from freshviews import BatchError, Database
 from freshviews.engine.change import Change
 from freshviews.errors import EvaluationError, PlanError, UnsupportedSql
 from freshviews.plan import STRATEGIES
+from freshviews.spark.definition import row_keys
 from tests.agreement.choices import Choices, seeded
 from tests.agreement.collecting import collecting
 from tests.agreement.constructs import NAMES, constructs
@@ -196,9 +197,20 @@ class _Maintained:
         for row, m in own.items():
             found[comparable(row)] += m
         assert found == expected, _difference(f"{view} under {self.course}, and DuckDB", found, expected)
+        for key in self._keys(view):
+            times = Counter[Row]()
+            for row, m in own.items():
+                times[tuple(row[i] for i in key)] += m
+            assert max(times.values(), default=1) == 1, f"{key} are no key of {view} under {self.course}: {times}"
         told = Counter({row: m for row, m in self.sums[view].items() if m})
         assert told == own, _difference(f"the changes and the rows of {view} under {self.course}", told, own)
         return True
+
+    def _keys(self, view: str) -> list[list[int]]:
+        """The positions of columns that are known to determine the rows of a view."""
+        definition = self.database.view(view).state.definition
+        names = [column.name for column in definition.columns]
+        return [[names.index(name) for name in key] for key in row_keys(definition, self.database._relations.catalog)]
 
     def _create(self) -> None:
         strategy = self.course.strategy

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from demo.servers import free_port
 from tests.spark.faults import descendants, gone, kill
-from tests.spark.servers import free_port
 
 SECONDS = 180
 EXECUTOR = "CoarseGrainedExecutorBackend"

@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from demo.servers.kafka import broker
+from demo.servers.maven import jars
+from demo.shop.packages import KAFKA_CONNECTOR
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.store import Store
-from tests.spark.brokers import broker
 from tests.spark.faults import KILLING, Fault
-from tests.spark.jars import KAFKA_CONNECTOR, jars, spark_jars
+from tests.spark.jars import skipping, spark_jars
 from tests.spark.servers import BUCKET, s3_server
 
 
@@ -69,9 +71,10 @@ def s3() -> Iterator[dict[str, str]]:
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a broker of Kafka for the whole run; Spark has its connector."""
     pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
-    jars(KAFKA_CONNECTOR)
-    with broker(tmp_path_factory.mktemp("kafka")) as found:
-        yield found
+    with skipping():
+        jars(KAFKA_CONNECTOR)
+        with broker(tmp_path_factory.mktemp("kafka")) as found:
+            yield found
 
 
 @pytest.fixture(params=["folder", "s3"])

@@ -1,92 +1,36 @@
-"""Jars of Maven for tests: fetched once by Ivy, which comes with Spark, into a folder of the user."""
+"""The packages of Maven that tests load into Spark."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import shutil
-import subprocess
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from freshviews.kernel.machine.cache import cache_folder
-from freshviews.spark.java import JavaError, java_home
+from demo.servers import Missing
+from demo.servers.maven import jars, jars_for_spark
+from demo.shop.packages import KAFKA_CONNECTOR, POSTGRES
 
-SECONDS = 300
-"""Time to fetch a package with all that it needs."""
-
-
-KAFKA_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
-POSTGRES = "org.postgresql:postgresql:42.7.14"
-"""The newest that Maven has; docs/connectors/README.md says with which Spark they run."""
 
 
-def java() -> str:
-    """The program that Spark runs on. Skips the test if there is none."""
+@contextmanager
+def skipping() -> Iterator[None]:
+    """A block that skips the test where a component cannot be had."""
     try:
-        home = java_home(os.environ) or os.environ.get("JAVA_HOME")
-    except JavaError as error:
-        pytest.skip(f"no Java: {error}")
-    return f"{home}/bin/java" if home else str(shutil.which("java"))
-
-
-def jars(package: str, without: Sequence[Path] = ()) -> list[Path]:
-    """The jars of GROUP:NAME:VERSION and of all that it needs; ``without``: not those that are in one of these folders.
-    Skips the test where they cannot be fetched."""
-    found = _fetched(package)
-    if isinstance(found, str):
-        pytest.skip(found)
-    there = {path.name.rpartition("-")[0] for folder in without for path in folder.glob("*.jar")}
-    return [path for path in sorted(found.glob("*.jar")) if path.name.rpartition("-")[0] not in there]
+        yield
+    except Missing as error:
+        pytest.skip(str(error))
 
 
 def spark_jars() -> dict[str, str]:
     """The setting ``spark.jars`` with the connectors that can be fetched; empty if there are none."""
-    import pyspark
-
-    own = Path(pyspark.__file__).parent / "jars"
-    found = [path for package in (KAFKA_CONNECTOR, AVRO, POSTGRES) if has(package) for path in jars(package, [own])]
-    return {"spark.jars": ",".join(map(str, found))} if found else {}
+    return jars_for_spark([package for package in (KAFKA_CONNECTOR, AVRO, POSTGRES) if has(package)])
 
 
 def has(package: str) -> bool:
     """True if a package can be fetched."""
     try:
-        return isinstance(_fetched(package), Path)
-    except pytest.skip.Exception:
+        return bool(jars(package))
+    except Missing:
         return False
-
-
-_FAILED: dict[str, str] = {}
-
-
-def _fetched(package: str) -> Path | str:
-    """The folder with the jars of a package, or why it cannot be fetched."""
-    import pyspark
-
-    folder = cache_folder().parent / "maven" / package.replace(":", "_")
-    if folder.exists() or package in _FAILED:
-        return _FAILED.get(package, folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if folder.exists():
-            return folder
-        aside = folder.with_name(f"{folder.name}.part")
-        shutil.rmtree(aside, ignore_errors=True)
-        (ivy,) = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
-        command = [java(), "-jar", str(ivy), "-dependency", *package.split(":"), "-cache", str(folder.parent / "ivy")]
-        command += ["-confs", "default", "-types", "jar", "bundle", "-warn"]
-        command += ["-retrieve", f"{aside}/[artifact]-[revision](-[classifier]).[ext]"]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-            failed = done.returncode != 0 or "UNRESOLVED" in done.stdout + done.stderr or not aside.exists()
-        except subprocess.TimeoutExpired:
-            failed = True
-        if failed:
-            return _FAILED.setdefault(package, f"{package} cannot be fetched from Maven")
-        aside.rename(folder)
-    return folder

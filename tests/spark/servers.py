@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
@@ -10,13 +9,9 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from demo.servers import free_port
+
 BUCKET = "freshviews-test"
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @contextmanager

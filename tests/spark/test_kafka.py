@@ -19,6 +19,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
+from demo.shop.packages import KAFKA_CONNECTOR
 from freshviews.spark import Pipeline
 from freshviews.spark.connectors.message_format import Written
 from freshviews.spark.definition import ViewSpec
@@ -29,9 +30,9 @@ from freshviews.spark.io.sinks import Due, SinkError, deliver
 from freshviews.spark.reading.contents import contents, latest, status
 from freshviews.spark.script import read_script
 from freshviews.spark.state.stores.addresses import store_of
-from tests.spark.brokers import Topic, headers_of
 from tests.spark.faults import Fault, environment
-from tests.spark.jars import AVRO, KAFKA_CONNECTOR, has, spark_jars
+from tests.spark.jars import AVRO, has, spark_jars
+from tests.spark.topics import Topic, headers_of
 
 pytestmark = pytest.mark.spark
 

@@ -21,6 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
+from demo.servers import free_port
 from freshviews.cli.metrics import METRICS
 from freshviews.spark import Pipeline
 from freshviews.spark.io.sinks import SinkError
@@ -36,11 +37,6 @@ pytestmark = pytest.mark.spark
 
 Served = dict[tuple[str, tuple[str, ...]], float]
 """Values by the name of a metric and the values of its labels."""
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def served(port: int) -> Served:

@@ -217,11 +217,24 @@ def test_options_of_messages_are_refused_at_their_place(
         ("a, c FROM u", []),
         ("b, SUM(a) AS a FROM t GROUP BY ROLLUP (b)", []),
         ("a, b FROM t ORDER BY b LIMIT 3", [("a",)]),
+        # What the keys of several relations imply.
+        ("a, b FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.c = t.a)", [("a",)]),
+        ("a, b FROM t WHERE a IN (SELECT c FROM u)", [("a",)]),
+        ("b, (SELECT COUNT(*) FROM u WHERE u.c = t.a) AS n, a FROM t", [("a",)]),
+        ("x.a, y.b FROM t x JOIN t y ON x.b = y.b AND y.a = x.a", [("a",)]),
+        ("x.a, y.a AS c, y.b FROM t x JOIN t y ON x.b = y.b", [("a", "c")]),
+        ("x.a, y.a AS c FROM t x, t y", [("a", "c")]),
+        ("o.k, o.cust, c.b FROM o JOIN t c ON o.cust = c.a", [("k",)]),
+        ("o.k, o.cust, c.b FROM o LEFT JOIN t c ON o.cust = c.a", [("k",)]),
+        ("c.a, o.k FROM t c LEFT JOIN o ON o.cust = c.a", [("a", "k")]),
+        ("c.b, o.k FROM t c LEFT JOIN o ON o.cust = c.a", []),
+        ("c.a, o.c FROM t c LEFT JOIN u o ON o.c = c.a", []),
     ],
 )
 def test_keys_of_views(select: str, keys: list[tuple[str, ...]]) -> None:
     catalog = catalog_of(
         "CREATE TABLE t (a INT PRIMARY KEY, b STRING); CREATE TABLE u (a INT UNIQUE, c INT);"
+        "CREATE TABLE o (k INT PRIMARY KEY, cust INT);"
         f"CREATE MATERIALIZED VIEW v AS SELECT {select}; CREATE MATERIALIZED VIEW over AS SELECT * FROM v"
     )
     view, over = catalog.view("v"), catalog.view("over")

@@ -77,8 +77,39 @@ def from_keys(query: Query, keys: Mapping[str, tuple[tuple[str, ...], ...]]) -> 
     return tuple(found)
 
 
-def _key_variables(atom: Atom, key: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The variables of the key's columns; None if a column is missing or may be NULL."""
+def row_keys(
+    query: Query, keys: Mapping[str, Iterable[tuple[str, ...]]], shown: frozenset[str]
+) -> list[tuple[str, ...]]:
+    """Sets of the variables ``shown`` of which a row of the join has each combination once at most.
+
+    ``keys``: per relation, sets of columns whose values, NULL included, no two rows share.
+    """
+    own: list[tuple[str, ...]] = []
+    rules: list[FD] = []
+    for atom in query.atoms:
+        of_atom = (_key_variables(atom, key, nulls=True) for key in keys.get(atom.relation, ()))
+        found = [variables for variables in of_atom if variables is not None]
+        if not found:
+            return []
+        own += found
+        # A row of an optional atom may be the default row, which has what it is looked up by, and else NULL.
+        rules += [FD((*(atom.given or ()), *variables), atom.variables, atom.name) for variables in found]
+
+    def is_key(variables: Iterable[str]) -> bool:
+        return closure(variables, rules).issuperset(query.variables)
+
+    alone = [one for one in dict.fromkeys(own) if shown.issuperset(one) and is_key(one)]
+    together = tuple(v for v in query.variables if v in shown)
+    if alone or not is_key(together):
+        return alone
+    for variable in reversed(together):
+        fewer = tuple(v for v in together if v != variable)
+        together = fewer if is_key(fewer) else together
+    return [together]
+
+
+def _key_variables(atom: Atom, key: tuple[str, ...], nulls: bool = False) -> tuple[str, ...] | None:
+    """The variables of the key's columns; None if a column is missing, or may be NULL unless ``nulls`` are allowed."""
     held = {
         expr.name: variable
         for expr, variable in zip(atom.columns, atom.variables, strict=True)
@@ -96,7 +127,7 @@ def _key_variables(atom: Atom, key: tuple[str, ...]) -> tuple[str, ...] | None:
     for column in key:
         if column in constant:
             continue
-        if column not in held or (column in nullable and column not in not_null):
+        if column not in held or (column in nullable and column not in not_null and not nulls):
             return None
         variables.append(held[column])
     return tuple(dict.fromkeys(variables))

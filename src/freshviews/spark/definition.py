@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import SqlError
 from freshviews.expr.nodes import Column
+from freshviews.query import dependencies
 from freshviews.spark.connectors.declarations import UPSERT, connector_of
 from freshviews.spark.connectors.message_format import Written, split_options, written_as
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
@@ -126,18 +127,13 @@ def with_key(spec: ViewSpec, catalog: Catalog) -> ViewSpec:
 
 
 def row_keys(view: ViewDef, catalog: Catalog) -> list[tuple[str, ...]]:
-    """Columns of a view that determine its rows: of its groups, or the key of the one relation that it selects from."""
+    """Columns of a view that determine its rows: its groups, or what the keys of the relations that it joins imply."""
     found = list(view.checked_keys)
     if not found and len(view.blocks) == 1 and view.combined is None and view.blocks[0].kind == "bag":
         (block,) = view.blocks
-        atoms = block.query.atoms
-        if len(atoms) == 1 and block.query.is_inner:
-            outputs = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}
-            pairs = zip(atoms[0].variables, atoms[0].columns, strict=True)
-            shown = {c.name.lower(): outputs[v] for v, c in pairs if isinstance(c, Column) and v in outputs}
-            for key in _keys_of_relation(atoms[0].relation, catalog):
-                if all(column.lower() in shown for column in key):
-                    found.append(tuple(shown[column.lower()] for column in key))
+        outputs = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}
+        keys = {atom.relation: _keys_of_relation(atom.relation, catalog) for atom in block.query.atoms}
+        found = [tuple(outputs[v] for v in key) for key in dependencies.row_keys(block.query, keys, frozenset(outputs))]
     return found
 
 

