@@ -132,6 +132,8 @@ class _Queries:
                 call = f"COUNT({choose.pick(scope.own)})"
                 items.append(Text.same(self._window((*inner.own, call))))
             by = ", ".join(g.spark for g in groups), ", ".join(g.duck for g in groups)
+            if choose.chance(30):
+                by = (", ".join(str(i) for i, _ in enumerate(groups, 1)),) * 2
             tail = Text(*(f" GROUP BY {one}" for one in by)) if groups else Text.same("")
             if choose.chance(35):
                 having = self._having(scope, inner)

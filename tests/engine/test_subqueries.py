@@ -60,6 +60,14 @@ QUERIES = [
         "SELECT (SELECT COUNT(*) FROM s WHERE s.a = r.a) AS n, COUNT(*) AS m FROM r GROUP BY (SELECT COUNT(*) FROM "
         "s WHERE s.a = r.a)"
     ),
+    "SELECT (SELECT COUNT(*) FROM s WHERE s.a = r.a) AS n, COUNT(*) AS m FROM r GROUP BY n",
+    "SELECT r.b, 1 + (SELECT MAX(c) FROM s WHERE s.a = r.a) AS n, COUNT(*) AS m FROM r GROUP BY 2, 1 HAVING n > 2",
+    "SELECT EXISTS (SELECT 1 FROM s WHERE s.a = r.a) AS n, SUM(b) AS m FROM r GROUP BY ALL",
+    "SELECT (SELECT MAX(c) FROM s WHERE s.a = r.a) AS n, b, COUNT(*) AS m FROM r GROUP BY GROUPING SETS ((n, b), (n))",
+    (
+        "SELECT (SELECT MAX(c) FROM s WHERE s.a = r.a) AS n, COUNT(*) AS m FROM r GROUP BY GROUPING SETS (((SELECT "
+        "MAX(c) FROM s WHERE s.a = r.a)), (b))"
+    ),
     "SELECT CASE WHEN EXISTS (SELECT 1 FROM s WHERE s.a = r.a) THEN (SELECT MIN(v) FROM t) ELSE b END AS x FROM r",
     (
         "SELECT r.a, t.v FROM r LEFT JOIN t ON t.k = r.a WHERE r.b > (SELECT MIN(c) FROM s WHERE s.a = r.a) OR t.v "

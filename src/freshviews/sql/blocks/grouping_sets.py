@@ -24,6 +24,7 @@ from freshviews.query.block import SET
 from freshviews.sql.blocks.bound import Item, group_ref, has_aggregate
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import call, integer, key, null, retyped
+from freshviews.sql.expressions.expression import is_asked
 from freshviews.sql.names.scope import Entry, Scope
 from freshviews.sql.names.star import columns_of, is_star
 from freshviews.sql.text.parse import Node, SqlText
@@ -117,7 +118,9 @@ def _levels(text: SqlText, clause: Node, written: Sequence[Node], nodes: list[No
 
 def _unit(node: Node, nodes: list[Node]) -> tuple[int, ...]:
     """The positions of an expression, or of the expressions in parentheses."""
-    return _placed(node.expressions if isinstance(node, exp.Tuple) else [node.unnest()], nodes)
+    # The parentheses of a subquery are its own.
+    whole = node if isinstance(node, exp.Subquery) else node.unnest()
+    return _placed(node.expressions if isinstance(node, exp.Tuple) else [whole], nodes)
 
 
 def _placed(written: Sequence[Node], nodes: list[Node]) -> tuple[int, ...]:
@@ -185,6 +188,9 @@ def form_of(
         return aliases.get(name) if entry is None else column_form(entry)
     if isinstance(node, exp.Literal):
         return (exp.Literal, node.is_string, node.this)
+    if isinstance(node, Node) and is_asked(node) and not isinstance(node, exp.Window):
+        # Its names are its own; equal texts are the same.
+        return (exp.Subquery, node.unnest())
     if type(node) in _BINARY:
         left, right = (form_of(one, scope, aliases, shown) for one in (node.this, node.expression))
         return None if left is None or right is None else _in_order(type(node), left, right)
@@ -210,10 +216,6 @@ def _in_order(kind: type[Node], left: Form, right: Form) -> Form:
 
 def column_form(entry: Entry) -> Form:
     return (exp.Column, entry)
-
-
-def _has_column(form: Any) -> bool:
-    return isinstance(form, tuple) and (exp.Column in form[:1] or any(map(_has_column, form)))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from sqlglot import exp
 
@@ -11,14 +11,16 @@ from freshviews.sql.expressions.expression import is_asked
 from freshviews.sql.text.parse import Node
 
 
-def rows_ask(select: exp.Select) -> Iterator[Node]:
+def rows_ask(select: exp.Select, groups: Sequence[Node]) -> Iterator[Node]:
     """The subqueries of a SELECT that are values of the rows of its join: those in GROUP BY, in aggregate calls and
-    their FILTER, and where it does not group, those of its list and of ORDER BY."""
+    their FILTER, and where it does not group, those of its list and of ORDER BY. ``groups``: the expressions of the
+    list that GROUP BY names (``listed_groups``)."""
     clauses = [select.args.get(clause) for clause in ("having", "qualify", "order")]
     parts = [*select.expressions, *(clause for clause in clauses if clause is not None)]
     group = select.args.get("group")
     grouped = bool(group or select.args.get("having")) or any(_calls(part) for part in parts)
-    waiting = [(part, not grouped) for part in parts] + ([] if group is None else [(group, True)])
+    named = set(map(id, groups))
+    waiting = [(part, not grouped or id(part) in named) for part in parts] + ([] if group is None else [(group, True)])
     while waiting:
         node, of_rows = waiting.pop()
         if is_asked(node):
@@ -27,6 +29,36 @@ def rows_ask(select: exp.Select) -> Iterator[Node]:
             continue
         within = of_rows or is_aggregate(node) or isinstance(node, exp.Filter)
         waiting += [(inner, within) for inner in node.iter_expressions()]
+
+
+def listed_groups(select: exp.Select, listed: Sequence[Node], known: Container[str]) -> list[Node]:
+    """The expressions of the list that GROUP BY names by ALL, by number or by alias. ``listed``: the node of each
+    column of the list; ``known``: the names of columns of FROM, which come before aliases."""
+    group = select.args.get("group")
+    if group is None:
+        return []
+    if group.args.get("all"):
+        return [node for node in listed if not _calls(node)]
+    aliases = {node.alias.lower(): node for node in reversed(listed) if isinstance(node, exp.Alias)}
+    found: list[Node] = []
+    waiting: list[tuple[Node, bool]] = [(group, True)]
+    while waiting:
+        node, is_whole = waiting.pop()
+        if isinstance(node, exp.Literal):
+            if is_whole and node.name.isdigit() and 0 < int(node.name) <= len(listed):
+                found.append(listed[int(node.name) - 1])
+        elif isinstance(node, exp.Column):
+            name = node.name.lower()
+            if not node.table and name not in known and name in aliases:
+                found.append(aliases[name])
+        elif not is_asked(node):
+            within = is_whole and isinstance(node, _OF_GROUPS)
+            waiting += [(inner, within) for inner in node.iter_expressions()]
+    return found
+
+
+_OF_GROUPS = (exp.Group, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple, exp.Paren)
+"""What GROUP BY is made of, around its expressions."""
 
 
 def _calls(node: Node) -> bool:

@@ -39,7 +39,7 @@ from freshviews.sql.blocks.joins.lowering import Read, lowered
 from freshviews.sql.blocks.joins.tree import Joined, all_aliases
 from freshviews.sql.blocks.limit import Clause, places_of
 from freshviews.sql.blocks.selects.groups import naming_groups, over_groups_of, refuse_ungrouped
-from freshviews.sql.blocks.selects.rows_ask import rows_ask, windows_of
+from freshviews.sql.blocks.selects.rows_ask import listed_groups, rows_ask, windows_of
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
 from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
 from freshviews.sql.blocks.windows.binding import Window, is_numbered
@@ -69,6 +69,8 @@ class SelectBinder:
     """The join of FROM and WHERE."""
     asked: list[Asked | Window] = field(default_factory=list)
     """The subqueries of a grouped SELECT whose values are those of its groups."""
+    listed: list[Node] = field(default_factory=list)
+    """The expressions of the list with subqueries that GROUP BY names."""
     made: list[str] = field(default_factory=list)
     """Aliases of the sources that subqueries became."""
 
@@ -196,7 +198,8 @@ class SelectBinder:
         terms = [*binder.asked, *([] if where is None else [where.this])]
         if terms:
             joined = self._where(joined, terms)
-        if any(True for one in rows_ask(self.node) if isinstance(one, exp.Window)):
+        self.listed = self._listed_groups(joined.scope)
+        if any(True for one in rows_ask(self.node, self.listed) if isinstance(one, exp.Window)):
             # All columns of a row tell it from others that have the same place in the order.
             numbered = any(map(is_numbered, windows_of(self.node)))
             read = None if numbered else columns_read(self.node, False)
@@ -259,7 +262,7 @@ class SelectBinder:
     def _with_values(self, joined: Joined) -> Joined:
         """The join with the sources of subqueries that are values of its rows. The scope has these values, under names
         that no column has."""
-        nodes = list(rows_ask(self.node))
+        nodes = list(rows_ask(self.node, self.listed))
         if not nodes:
             return joined
         binder = replace(self._subqueries(joined), rows=joined.sources[0] if joined.sources else None)
@@ -269,10 +272,11 @@ class SelectBinder:
         made: dict[Node, str] = {}
         for node in nodes:
             # Equal subqueries are one: the same value stands in GROUP BY and in the list.
-            if node not in made:
-                made[node] = f"\x1dvalue{len(made)}"
-                entries.append(Entry("", made[node], binder.value(node, bind)))
-            self.values[id(node)] = made[node]
+            same = node.unnest()
+            if same not in made:
+                made[same] = f"\x1dvalue{len(made)}"
+                entries.append(Entry("", made[same], binder.value(node, bind)))
+            self.values[id(node)] = made[same]
         scope = replace(joined.scope, entries=(*joined.scope.entries, *entries))
         return replace(binder.joined, scope=scope)
 
@@ -285,10 +289,21 @@ class SelectBinder:
         self.asked.append(replace(self._subqueries(self.rows), rows=of_rows).ask(node, bind))
         return subquery_ref(len(self.asked) - 1, self.asked[-1].type)
 
+    def _listed_groups(self, scope: Scope) -> list[Node]:
+        """The expressions of the list with subqueries that GROUP BY names by ALL, by number or by alias."""
+        if not any(map(has_subquery, self.node.expressions)) or any(map(is_matrix, self.node.expressions)):
+            return []
+        listed: list[Node] = []
+        for node in self.node.expressions:
+            listed += [node] * (len(columns_of(self.views.text, node, scope)) if is_star(node) else 1)
+        known = {entry.name.lower() for entry in (*scope.entries, *scope.visible)}
+        return [one for one in listed_groups(self.node, listed, known) if one.find(exp.Window) is None]
+
     def _value_of_row(self, node: Node) -> Expr | None:
         """The value of a subquery that is one of the rows of the join, or equal to one of GROUP BY."""
         group = self.node.args.get("group")
-        same_group = [] if group is None else [one for one in group.find_all(type(node)) if one == node]
+        groups = [*([] if group is None else [group]), *self.listed]
+        same_group = [one for part in groups for one in part.find_all(type(node)) if one.unnest() == node.unnest()]
         name = next((self.values[id(one)] for one in (node, *same_group) if id(one) in self.values), None)
         return next((entry.expr for entry in self.scope.entries if entry.name == name), None)
 
