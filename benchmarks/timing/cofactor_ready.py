@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.measuring.processes import in_own_process
-from benchmarks.workloads.cofactor import stream
+from benchmarks.workloads import cofactor
 
 TITLE = "cofactor, ready"
 UNIT = "s"
@@ -39,7 +39,7 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
 
 
 def _once(size: str) -> dict[str, Any]:
-    made = stream(f"{size}, small")
+    made = cofactor.stream(f"{size}, small")
     rows = {}
     for step in made.steps:
         rows.setdefault(step.table, pa.table(step.rows.slice(0, 1).to_pydict() | {"postcode": [1]}))

@@ -80,6 +80,7 @@ def test_a_window_of_sales_keeps_its_size() -> None:
 
 
 def test_a_view_is_ready_when_it_has_taken_batches() -> None:
+    assert not hasattr(cofactor_ready, "stream"), "the worker would take it for a stream"
     found = cofactor_ready.measure("once m = 3", PLANNED)
     assert found["value"] >= found["create"] > 0
 
