@@ -1,8 +1,9 @@
 """Seconds from CREATE until a view of a cofactor of m variables over a star of six tables is ready for any batch.
 
 A process creates the view, inserts a row into each table, deletes one and reads the view: all programs are loaded, or
-compiled where the cache lacks them. Importing the package is not part of it. ``empty cache``: nothing was compiled before, as on a new machine. ``another
-view``: the cache has what a cofactor of other columns needs. ``second process``: the same view was created before.
+compiled where the cache lacks them. Importing the package is not part of it. ``empty cache``: nothing was compiled
+before, as on a new machine. ``another view``: the cache has what a cofactor of fewer columns needs. ``second process``:
+the same view was created before.
 """
 
 from __future__ import annotations
