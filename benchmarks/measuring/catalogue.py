@@ -9,14 +9,15 @@ WORKLOADS = {
     **{
         name: f"workloads.{name}"
         for name in (
-            "compiled", "eps", "flights", "graph", "kept_listing", "large_book", "orderbook", "oumv", "snb", "star",
-            "tpch", "triangle",
+            "cofactor", "compiled", "eps", "flights", "graph", "kept_listing", "large_book", "orderbook", "oumv", "snb",
+            "star", "tpch", "triangle",
         )
     },
     **{
         name: f"timing.{name}"
         for name in (
-            "enclosure", "first_use", "memory", "single_edits", "single_rows", "tree_load", "trie", "windowed_graph",
+            "cofactor_ready", "enclosure", "first_use", "memory", "ridge", "single_edits", "single_rows", "tree_load",
+            "trie", "windowed_graph",
         )
     },
     **{name: f"counting.{name}" for name in ("eps_steps", "moves", "steps")},

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("freshviews", "numba", "llvmlite", "numpy", "pyarrow", "duckdb", "pyspark")
+PACKAGES = ("freshviews", "numba", "llvmlite", "numpy", "pyarrow", "duckdb", "scikit-learn", "pyspark")
 
 
 def median(values: Sequence[float]) -> float:

@@ -36,8 +36,9 @@ PEERS = {
     "C++": Peer("programs", "cpp"),
     "differential dataflow": Peer("programs", "differential"),
     "DBSP": Peer("programs", "dbsp"),
+    "numpy": Peer("numpy_arrays", "recompute"),
 }
-BESIDE = ("shuffle through Python", "SQLite")
+BESIDE = ("shuffle through Python", "SQLite", "scikit-learn")
 """Peers that a workload runs by itself."""
 IN_PROCESS = ("plain Python", "DuckDB", "DuckDB, delta SQL")
 

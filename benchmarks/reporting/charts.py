@@ -53,9 +53,9 @@ class Mark:
 
 _COLOURS = (
     "#E69F00", "#0A84D0", "#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#A0785A", "#222222", "#B22222",
-    "#117733", "#8C8C8C", "#5B5EA6",
+    "#117733", "#6A8D00", "#8C8C8C", "#5B5EA6", "#C2569B",
 )  # fmt: skip
-_MARKERS = "osD^vXP*d>ph"
+_MARKERS = "osD^vXP*d><phH"
 MARKS = {
     PLANNED: Mark("#0A84D0", "o"),
     **{

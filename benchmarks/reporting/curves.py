@@ -1,4 +1,4 @@
-"""Line charts of parts whose figures depend on a size: batches, windows, enclosureness, and eps."""
+"""Line charts of parts whose figures depend on a size: batches, windows, enclosureness, eps, variables and rows."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from benchmarks.running.results import Measured
 Points = dict[str, list[tuple[float, float]]]
 """By the name of a line, pairs of x and y, by x."""
 SIZE = re.compile(r"(.*), batches of (\d+)$")
+VARIABLES = re.compile(r"m = (\d+)(?:, (.*))?$")
 WINDOWED = "3-hop, full"
 
 
@@ -128,6 +129,39 @@ def _eps(measured: Sequence[Measured]) -> Charts:
     ]
 
 
+def _learning(measured: Sequence[Measured]) -> Charts:
+    def of(workload: str, key: str) -> list[tuple[Measured, re.Match[str]]]:
+        here = [one for one in measured if one["workload"] == workload and key in one]
+        return [(one, found) for one in here if (found := VARIABLES.match(one["case"]))]
+
+    rates = [{**one, "m": float(found[1])} for one, found in of("cofactor", "rows_per_second") if not found[2]]
+    ready = [{**one, "m": float(found[1]), "state": found[2]} for one, found in of("cofactor_ready", "value")]
+    models = [one for one in measured if one["workload"] == "ridge" and "value" in one]
+    by_m = points_of(rates, strategy, lambda one: one["m"], lambda one: one["rows_per_second"])
+    states = points_of(ready, lambda one: str(one["state"]), lambda one: one["m"], lambda one: one["value"])
+    states = {state: points for state, points in states.items() if len(points) > 1}
+    by_rows = points_of(models, strategy, lambda one: float(one["rows"]), lambda one: one["value"])
+    memory = points_of(models, strategy, lambda one: float(one["rows"]), lambda one: one["peak_bytes"] / 2**20)
+    return [
+        (
+            "learning-variables.svg",
+            "Cofactors by the number of variables",
+            [
+                Panel("rows per second", "variables", "", by_m),
+                Panel("seconds until a view is ready", "variables", "", states),
+            ],
+        ),
+        (
+            "learning-rows.svg",
+            "A ridge regression fresh after each batch of 1,000, by the rows of the join",
+            [
+                Panel("milliseconds of a batch", "rows of the join", "", by_rows),
+                Panel("most MB of memory", "rows of the join", "", memory),
+            ],
+        ),
+    ]
+
+
 def _most_telling(points: Points) -> Points:
     """Of the lines for many values of eps, those at its ends and in the middle."""
     return {name: line for name, line in points.items() if ", eps = " not in name or name in _TELLING}
@@ -139,4 +173,5 @@ _CHARTS: dict[str, Callable[[Sequence[Measured]], Charts]] = {
     "compiled": partial(_by_size, "compiled.svg"),
     "windows": _windows,
     "eps": _eps,
+    "learning": _learning,
 }

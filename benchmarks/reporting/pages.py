@@ -134,7 +134,7 @@ def _parts_text(titled: dict[str, tuple[str, list[Measured]]]) -> str:
 
 def describe(machine: dict[str, Any]) -> str:
     """The machine, the versions and the repetitions, in one paragraph."""
-    names = ("python", "freshviews", "numba", "numpy", "pyarrow", "duckdb", "pyspark", *NAMES, *BUILT)
+    names = ("python", "freshviews", "numba", "numpy", "pyarrow", "duckdb", "scikit-learn", "pyspark", *NAMES, *BUILT)
     versions = ", ".join(f"{name} {machine[name]}" for name in names if name in machine)
     load = " ".join(f"{x:g}" for x in machine["load"])
     return (

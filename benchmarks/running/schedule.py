@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.measuring.catalogue import module_of
 from benchmarks.measuring.strategies import IN_PROCESS, NAMED, OURS, PEERS, PLANNED
-from benchmarks.workloads import compiled, flights, graph, large_book, orderbook, snb, tpch_queries
+from benchmarks.workloads import cofactor, compiled, flights, graph, large_book, orderbook, snb, tpch_queries
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,11 @@ GROUPS = {
     "windows": "Windows of a graph",
     "trie": "Leapfrog triejoin",
     "subqueries": "Outer joins and subqueries",
+    "learning": "Models over joins",
     "pipeline": "The pipeline on Spark",
 }
 """Parts of the pages, in order."""
-APART = ("compiled", "eps", "windows", "trie", "subqueries", "pipeline")
+APART = ("compiled", "eps", "windows", "trie", "subqueries", "learning", "pipeline")
 """Parts that run only where they are named. The results of a part that runs alone are a file of their own."""
 
 PLAIN = "plain Python"
@@ -46,6 +47,7 @@ PIPELINES = ("pipeline_star", "pipeline_fixed", "pipeline_graph", "pipeline_rest
 EPS = ("eps", "eps_steps")
 WINDOWS = ("windowed_graph", "enclosure")
 TRIE = ("trie", "moves", "tree_load", "kept_listing", "single_edits")
+LEARNING = ("cofactor_ready", "ridge")
 SIZES = (1, 10, 100, 1_000, 10_000)
 
 PATTERNS = tuple(graph.PATTERNS)
@@ -73,6 +75,8 @@ def quick() -> Iterator[Entry]:
     yield Entry("tables", "snb", "friends of friends", (PLANNED, *SQL))
     yield Entry("tables", "orderbook", "axf", (PLANNED, *SQL))
     yield Entry("tables", "oumv", "n = 100", (PLANNED, "first_order", *SQL))
+    yield Entry("learning", "cofactor", "m = 9, small", (PLANNED, "numpy", "DuckDB"))
+    yield Entry("learning", "ridge", "join of 10,000 rows", (PLANNED, "scikit-learn"))
     yield Entry("engine", "steps", "10,000 rows", (PLANNED,))
     yield Entry("engine", "single_rows", "trusted tables", (PLANNED, "SQLite", PLAIN, "DuckDB"))
     yield Entry("engine", "first_use", "second process", (PLANNED,))
@@ -143,6 +147,7 @@ def apart() -> Iterator[Entry]:
     yield from _of_modules("windows", WINDOWS)
     yield from _of_modules("trie", TRIE)
     yield from _subqueries()
+    yield from _learning()
     yield from _of_modules("pipeline", PIPELINES)
 
 
@@ -153,6 +158,13 @@ def _subqueries() -> Iterator[Entry]:
         yield Entry("subqueries", "tpch", query, (PLANNED, "DuckDB"))
     for view in large_book.VIEWS:
         yield Entry("subqueries", "large_book", view, (PLANNED, PLAIN, "DuckDB"))
+
+
+def _learning() -> Iterator[Entry]:
+    for case in cofactor.CASES:
+        # DuckDB has no COFACTOR, and numbers of it that are doubles are not compared with sums of rounded products.
+        yield Entry("learning", "cofactor", case, (PLANNED, "numpy", *(() if "DOUBLE" in case else SQL[:1])))
+    yield from _of_modules("learning", LEARNING)
 
 
 def guard() -> Iterator[Entry]:

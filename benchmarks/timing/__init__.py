@@ -1,10 +1,12 @@
-"""Workloads that time themselves: single calls, loads, memory, windows and first use."""
+"""Workloads that time themselves: single calls, loads, memory, windows, models and first use."""
 
 __all__ = [
     "backfill",
+    "cofactor_ready",
     "enclosure",
     "first_use",
     "memory",
+    "ridge",
     "single_edits",
     "single_rows",
     "tree_load",

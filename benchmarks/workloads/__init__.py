@@ -2,10 +2,12 @@
 
 ``graph``, ``triangle``, ``eps`` and ``kept_listing`` are patterns in graphs, drawn or read by ``graphs``. ``tpch``,
 ``star``, ``snb``, ``orderbook`` and ``flights`` join tables; ``large_book`` has subqueries over many orders.
+``cofactor`` has the sums that a model reads.
 ``compiled`` is for peers that are programs. ``oumv`` and ``hard`` are streams on which every algorithm is slow.
 """
 
 __all__ = [
+    "cofactor",
     "compiled",
     "eps",
     "flights",
@@ -16,6 +18,7 @@ __all__ = [
     "large_book",
     "orderbook",
     "oumv",
+    "retail",
     "snb",
     "star",
     "tpch",

@@ -1,0 +1,62 @@
+"""The cofactor of m variables over the star of ``benchmarks.workloads.star``: what a regression reads of a join.
+
+350,000 rows of six tables, shuffled, in batches of 1,000; their join has 2,025,000 rows. The view has the count, the
+sums of m columns and the sums of all their products, 1 + m + m (m + 1) / 2 numbers. With m = 27 these are all columns,
+the post code among them; fewer are taken from the tables in turn. Over BIGINT the view is a list of SUMs, which
+freshviews keeps as one cofactor, and which every SQL has. Over DOUBLE it is ``COFACTOR``, as sums of doubles are kept
+apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations_with_replacement, zip_longest
+
+import pyarrow as pa
+
+from benchmarks.measuring.stream import Stream
+from benchmarks.workloads import star
+
+TITLE = "cofactor"
+UNIT = "rows/s"
+SIZES = (6, 9, 13, 18, 27)
+CASES = (*(f"m = {m}" for m in SIZES), "m = 27, DOUBLE")
+
+
+def variables_of(m: int) -> list[str]:
+    """Columns as ``table.column``: one of each table, a second one of each, and so on; the post code is the last."""
+    columns = [[f"{table}.{name}" for name in names.split()] for table, (_, names) in star.COLUMNS.items()]
+    found = [one for row in zip_longest(*columns) for one in row if one is not None]
+    return [*found, f"{star.FIRST}.postcode"][:m]
+
+
+def sums_of(variables: Sequence[str]) -> str:
+    """The numbers of a cofactor, each by an aggregate of its own."""
+    products = combinations_with_replacement(variables, 2)
+    terms = ["COUNT(*)", *(f"SUM({x})" for x in variables), *(f"SUM({x} * {y})" for x, y in products)]
+    return ", ".join(f"{term} AS v{i}" for i, term in enumerate(terms))
+
+
+def stream(case: str) -> Stream:
+    """The stream of a case: ``m = 27``, then ``small`` for a tenth of the rows or ``DOUBLE`` for columns of doubles."""
+    size, _, more = case.partition(", ")
+    variables = variables_of(int(size.removeprefix("m = ")))
+    made = star.stream("shuffled, small" if more == "small" else "shuffled")
+    described = {"name": "cofactor", "key": "postcode", "variables": tuple(variables)}
+    if more != "DOUBLE":
+        return replace(made, view=f"SELECT {sums_of(variables)} {star.JOINED}", pattern=described)
+    relations = tuple(replace(one, columns=", ".join(map(_double, one.columns.split(", ")))) for one in made.relations)
+    steps = tuple(replace(step, rows=_doubles(step.rows)) for step in made.steps)
+    view = f"SELECT COFACTOR({', '.join(variables)}) {star.JOINED}"
+    return replace(made, relations=relations, steps=steps, view=view, pattern=described)
+
+
+def _double(column: str) -> str:
+    return column if column.startswith("postcode ") else column.replace("BIGINT", "DOUBLE")
+
+
+def _doubles(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with all columns but the post code as doubles."""
+    kinds = [(name, pa.int64() if name == "postcode" else pa.float64()) for name in rows.schema.names]
+    return rows.cast(pa.schema(kinds))
