@@ -101,11 +101,12 @@ class _Queries:
             head, tail = "SELECT DISTINCT " if choose.chance(20) else "SELECT ", Text.same("")
             windowed = choose.chance(15)
             if windowed:
-                items.append(Text.same(self._window(scope.own)))
+                items.append(self._window(scope.own, of_rows=scope))
             if choose.chance(8):
                 # Equal rows have their numbers in any order: two numbers of them would not belong together.
-                test = self._window(scope.own, not windowed)
-                tail = Text.same(f" QUALIFY {test} {choose.pick((*_RANGES, '<=', '='))} {choose.pick((1, 2, 2, 3))}")
+                test = self._window(scope.own, not windowed, scope)
+                compared = f"{choose.pick((*_RANGES, '<=', '='))} {choose.pick((1, 2, 2, 3))}"
+                tail = _texts(f" QUALIFY {{0}} {compared}", test)
         elif shape == "first":
             items = [Text.same(choose.pick(scope.own)), self._item(scope, 2, 60)]
             head = "SELECT "
@@ -130,7 +131,7 @@ class _Queries:
                 items.append(self._scalar(inner, 1))
             elif inner.own and choose.chance(15):
                 call = f"COUNT({choose.pick(scope.own)})"
-                items.append(Text.same(self._window((*inner.own, call))))
+                items.append(self._window((*inner.own, call)))
             by = ", ".join(g.spark for g in groups), ", ".join(g.duck for g in groups)
             if choose.chance(30):
                 by = (", ".join(str(i) for i, _ in enumerate(groups, 1)),) * 2
@@ -237,11 +238,15 @@ class _Queries:
             return _texts("COUNT(DISTINCT {0}){1}", argument, rows)
         return _texts(f"{function}({{0}}){{1}}", argument, rows)
 
-    def _window(self, columns: tuple[str, ...], numbered: bool = True) -> str:
+    def _window(self, columns: tuple[str, ...], numbered: bool = True, of_rows: _Around | None = None) -> Text:
         """A window function; NULL is ordered as Spark orders it where nothing else is written. ``columns``: those that
-        tell rows apart, in order."""
+        tell rows apart, in order. ``of_rows``: what a subquery within it may name."""
         choose = self.choose
         by, at, of = (choose.pick(columns) for _ in range(3))
+        value = Text.same(of)
+        if of_rows is not None and choose.chance(30):
+            value = self._scalar(of_rows, 1)
+            by, of = choose.pick(((by, "{0}"), ("{0}", of), ("{0}", "{0}")))
         order = choose.pick((f"ORDER BY {at} ASC NULLS FIRST", f"ORDER BY {at} DESC NULLS LAST"))
         partition = f"PARTITION BY {by}"
         over = choose.pick(("", partition, f"{partition} {order}", f"{partition} {order}", order))
@@ -252,7 +257,7 @@ class _Queries:
         call = choose.pick(calls)
         if call.startswith(("ROW_NUMBER", "LAG", "LEAD")):
             over += "".join(f", {one} ASC NULLS FIRST" for one in columns if one != at)
-        return f"{call} OVER ({over})"
+        return _texts(f"{call} OVER ({over})", value)
 
     def _first(self, column: str) -> Text:
         """ORDER BY ... LIMIT; as the column alone is shown, ties are equal rows."""

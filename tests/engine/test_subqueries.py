@@ -68,6 +68,12 @@ QUERIES = [
         "SELECT (SELECT MAX(c) FROM s WHERE s.a = r.a) AS n, COUNT(*) AS m FROM r GROUP BY GROUPING SETS (((SELECT "
         "MAX(c) FROM s WHERE s.a = r.a)), (b))"
     ),
+    "SELECT a, b, SUM(b + (SELECT COUNT(*) FROM s WHERE s.a = r.a)) OVER (PARTITION BY a) AS w, (SELECT MIN(v) FROM t "
+    "WHERE t.k = r.b) AS x FROM r",
+    "SELECT a, b, SUM((SELECT COUNT(*) FROM s WHERE s.a = r.a)) OVER (PARTITION BY a) AS w FROM r",
+    "SELECT a, b, RANK() OVER (PARTITION BY b ORDER BY (SELECT MAX(c) FROM s WHERE s.a = r.a) NULLS LAST) AS w FROM r",
+    "SELECT a, b, COUNT(*) OVER (PARTITION BY EXISTS (SELECT 1 FROM s WHERE s.a = r.a), b IN (SELECT v FROM t)) AS w "
+    "FROM r",
     "SELECT CASE WHEN EXISTS (SELECT 1 FROM s WHERE s.a = r.a) THEN (SELECT MIN(v) FROM t) ELSE b END AS x FROM r",
     (
         "SELECT r.a, t.v FROM r LEFT JOIN t ON t.k = r.a WHERE r.b > (SELECT MIN(c) FROM s WHERE s.a = r.a) OR t.v "

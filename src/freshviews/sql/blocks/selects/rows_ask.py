@@ -81,3 +81,12 @@ def windows_of(select: exp.Select, clauses: Sequence[str] = ("expressions", "qua
     parts = (part for clause in clauses for part in _nodes(select.args.get(clause)))
     found = (one for part in parts for one in part.find_all(exp.Window))
     return [one for one in found if one.parent_select is select]
+
+
+def asked_within(windows: Sequence[Node]) -> list[Node]:
+    """The subqueries within window functions, or within what the WINDOW clause names."""
+    waiting, found = list(windows), list[Node]()
+    while waiting:
+        for inner in waiting.pop().iter_expressions():
+            (found if is_asked(inner) and not isinstance(inner, exp.Window) else waiting).append(inner)
+    return found

@@ -39,7 +39,7 @@ from freshviews.sql.blocks.joins.lowering import Read, lowered
 from freshviews.sql.blocks.joins.tree import Joined, all_aliases
 from freshviews.sql.blocks.limit import Clause, places_of
 from freshviews.sql.blocks.selects.groups import naming_groups, over_groups_of, refuse_ungrouped
-from freshviews.sql.blocks.selects.rows_ask import listed_groups, rows_ask, windows_of
+from freshviews.sql.blocks.selects.rows_ask import asked_within, listed_groups, rows_ask, windows_of
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
 from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
 from freshviews.sql.blocks.windows.binding import Window, is_numbered
@@ -199,16 +199,15 @@ class SelectBinder:
         if terms:
             joined = self._where(joined, terms)
         self.listed = self._listed_groups(joined.scope)
-        if any(True for one in rows_ask(self.node, self.listed) if isinstance(one, exp.Window)):
+        asked = list(rows_ask(self.node, self.listed))
+        if any(isinstance(one, exp.Window) for one in asked):
+            windows = [*windows_of(self.node), *(self.node.args.get("windows") or ())]
+            joined = self._with_values(joined, asked_within(windows))
             # All columns of a row tell it from others that have the same place in the order.
             numbered = any(map(is_numbered, windows_of(self.node)))
-            read = None if numbered else columns_read(self.node, False)
-            joined = self._rows_of_windows(joined, read)
-        joined = self._with_values(joined)
-        read = columns_read(self.node, False)
-        if read is not None:
-            read = {*read, *(("", name) for name in self.values.values())}
-        joined = lowered(self._tied(joined), self.views, read)
+            joined = self._rows_of_windows(joined, None if numbered else self._read())
+        joined = self._with_values(joined, asked)
+        joined = lowered(self._tied(joined), self.views, self._read())
         never_null = frozenset[str]().union(*map(rejects_null, joined.conjuncts))
         return replace(joined, scope=joined.scope.knowing(never_null))
 
@@ -259,22 +258,31 @@ class SelectBinder:
         made = as_source(joined, self.around, self.views, read, all_aliases(joined))
         return replace(made, scope=replace(made.scope, outer=self.around))
 
-    def _with_values(self, joined: Joined) -> Joined:
+    def _read(self) -> Read:
+        """The columns that the SELECT reads of its rows, and the values of its subqueries."""
+        read = columns_read(self.node, False)
+        return None if read is None else {*read, *(("", name) for name in self.values.values())}
+
+    def _with_values(self, joined: Joined, nodes: Sequence[Node]) -> Joined:
         """The join with the sources of subqueries that are values of its rows. The scope has these values, under names
         that no column has."""
-        nodes = list(rows_ask(self.node, self.listed))
         if not nodes:
             return joined
+        known = {entry.name: entry.expr for entry in joined.scope.entries}
         binder = replace(self._subqueries(joined), rows=joined.sources[0] if joined.sources else None)
         binder.around = _keys_around(joined.conjuncts)
-        bind = Binder(self.views.text, binder.names, "SELECT", subquery=binder.value).bind
+
+        def value(node: Node, bind: Callable[[Node], Expr]) -> Expr:
+            return known.get(self.values.get(id(node), "")) or binder.value(node, bind)
+
+        bind = Binder(self.views.text, binder.names, "SELECT", subquery=value).bind
         entries: list[Entry] = []
         made: dict[Node, str] = {}
         for node in nodes:
             # Equal subqueries are one: the same value stands in GROUP BY and in the list.
             same = node.unnest()
             if same not in made:
-                made[same] = f"\x1dvalue{len(made)}"
+                made[same] = f"\x1dvalue{len(set(self.values.values()))}"
                 entries.append(Entry("", made[same], binder.value(node, bind)))
             self.values[id(node)] = made[same]
         scope = replace(joined.scope, entries=(*joined.scope.entries, *entries))
@@ -285,6 +293,9 @@ class SelectBinder:
         known = self._value_of_row(node)
         if known is not None:
             return known
+        if isinstance(node, exp.Window) and asked_within([node, *(self.node.args.get("windows") or ())]):
+            what = "a subquery in a window function of a SELECT that groups"
+            raise self.views.text.unsupported(node, what, "group in a subquery of FROM")
         of_rows = self.rows.sources[0] if isinstance(node, exp.Window) else None
         self.asked.append(replace(self._subqueries(self.rows), rows=of_rows).ask(node, bind))
         return subquery_ref(len(self.asked) - 1, self.asked[-1].type)
