@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from freshviews.kernel.machine.cache import cache_folder
+from freshviews.spark.connectors.declarations import connector_of
 from freshviews.spark.java import JavaError, java_home
 
 SECONDS = 300
@@ -22,6 +23,11 @@ KAFKA_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
 POSTGRES = "org.postgresql:postgresql:42.7.14"
 """The newest that Maven has; docs/connectors/README.md says with which Spark they run."""
+LAKES = {
+    "4.1": ["io.delta:delta-spark_4.1_2.13:4.4.0", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"],
+    "4.2": ["io.delta:delta-spark_4.2_2.13:4.4.0"],
+}
+"""By the release of Spark. None runs with 4.3: docs/connectors/delta.md and iceberg.md say why."""
 
 
 def java() -> str:
@@ -48,8 +54,38 @@ def spark_jars() -> dict[str, str]:
     import pyspark
 
     own = Path(pyspark.__file__).parent / "jars"
-    found = [path for package in (KAFKA_CONNECTOR, AVRO, POSTGRES) if has(package) for path in jars(package, [own])]
+    wanted = (KAFKA_CONNECTOR, AVRO, POSTGRES, *lakes())
+    found = [path for package in wanted if has(package) for path in jars(package, [own])]
     return {"spark.jars": ",".join(map(str, found))} if found else {}
+
+
+def lakes() -> list[str]:
+    """The packages of tables of a lakehouse that run with this Spark."""
+    import pyspark
+
+    return LAKES.get(pyspark.__version__.rpartition(".")[0], [])
+
+
+def lake(name: str) -> str:
+    """The package of delta or iceberg. Skips the test where none runs with this Spark."""
+    import pyspark
+
+    found = [package for package in lakes() if f":{name}-" in package]
+    if not found:
+        pytest.skip(f"no package of {name} runs with pyspark {pyspark.__version__}; make lakes runs it with another")
+    jars(found[0])
+    return found[0]
+
+
+def lake_settings(folder: Path) -> dict[str, str]:
+    """Settings for the lakehouses of ``lakes``: those of Delta, and a catalog ``lake`` of Iceberg in a folder."""
+    names = "".join(lakes())
+    found = dict(connector_of("delta").settings) if "delta" in names else {}
+    if "iceberg" in names:
+        catalog = "spark.sql.catalog.lake"
+        found |= {catalog: "org.apache.iceberg.spark.SparkCatalog", f"{catalog}.type": "hadoop"}
+        found[f"{catalog}.warehouse"] = str(folder)
+    return found
 
 
 def has(package: str) -> bool:
