@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from freshviews.spark.script import read_script
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import Fault
 from tests.spark.jars import lake, lakes
+from tests.spark.pages import run_command, write_script
 
 pytestmark = pytest.mark.spark
 
@@ -129,6 +131,27 @@ def test_a_change_feed_is_followed(spark: Any, tmp_path: Path) -> None:
         found = Counter(tuple(row.values()) for row in contents(store, latest(store), "v").to_pylist())
         rows = spark.read.format("delta").load(str(tmp_path / "orders")).collect()
         assert found == expected({row.o_id: (row.cust, str(row.total)) for row in rows})
+
+
+@pytest.mark.full
+@pytest.mark.long("two pipelines in processes of their own")
+def test_the_page_killed_between_the_commit_and_its_note(spark: Any, tmp_path: Path) -> None:
+    package = lake("delta")
+    write_script(PAGE, tmp_path)
+    table = f"delta.`{tmp_path / 'orders'}`"
+    feed = "TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    spark.sql(f"CREATE TABLE {table} (o_id BIGINT, cust STRING, total DECIMAL(12, 2)) USING delta {feed}")
+    spark.sql(f"INSERT INTO {table} SELECT id, concat('c', id % 3), id + 0.5 FROM range(60)")
+    fault = Fault(tmp_path / "fault")
+    fault.plan("sink written", "kill", "driver")
+    killed = run_command(PAGE, tmp_path, package, fault)
+    assert (killed.returncode, fault.met) == (-signal.SIGKILL, True), killed.stderr
+    commits = spark.sql(f"DESCRIBE HISTORY delta.`{tmp_path / 'by_cust'}`").count()
+    done = run_command(PAGE, tmp_path, package)
+    assert done.returncode == 0, done.stderr
+    assert spark.sql(f"DESCRIBE HISTORY delta.`{tmp_path / 'by_cust'}`").count() == commits
+    rows = held(spark, tmp_path / "by_cust", "cust", "total", "n")
+    assert rows == expected({n: (f"c{n % 3}", f"{n}.50") for n in range(60)})
 
 
 def test_wrong_scripts_are_told(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,10 +21,12 @@ from freshviews.spark.script import read_script
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import Fault
 from tests.spark.jars import lake
+from tests.spark.pages import run_command, write_script
 
 pytestmark = pytest.mark.spark
 
 BY_CUST = "SELECT cust, SUM(total) AS total, COUNT(*) AS n FROM orders GROUP BY cust"
+PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "iceberg.md"
 
 
 @pytest.fixture
@@ -109,6 +112,27 @@ def test_a_table_is_followed(spark: Any, tmp_path: Path, name: str, changes: str
         store = store_of(tmp_path / "shop.checkpoint")
         found = Counter(tuple(row.values()) for row in contents(store, latest(store), "v").to_pylist())
         assert found == expected([tuple(row) for row in spark.table(name).collect()])
+
+
+@pytest.mark.full
+@pytest.mark.long("two pipelines in processes of their own")
+def test_the_page_killed_between_the_commit_and_its_note(spark: Any, tmp_path: Path) -> None:
+    package = lake("iceberg")
+    write_script(PAGE, tmp_path)
+    (tmp_path / "orders").mkdir()
+    orders = [(n, f"c{n % 3}", f"{n}.50") for n in range(60)]
+    lines = ["o_id,cust,total", *(",".join(map(str, order)) for order in orders)]
+    (tmp_path / "orders" / "1.csv").write_text("\n".join(lines))
+    fault = Fault(tmp_path / "fault")
+    fault.plan("sink written", "kill", "driver")
+    killed = run_command(PAGE, tmp_path, package, fault)
+    assert (killed.returncode, fault.met) == (-signal.SIGKILL, True), killed.stderr
+    done = run_command(PAGE, tmp_path, package)
+    assert done.returncode == 0, done.stderr
+    table = str(tmp_path / "lake" / "db" / "by_cust")
+    rows = spark.read.format("iceberg").load(table).select("cust", "total", "n").collect()
+    assert Counter(map(tuple, rows)) == expected(orders)
+    assert spark.read.format("iceberg").load(f"{table}#snapshots").count() == 1
 
 
 def test_rows_that_would_be_lost_are_refused(tmp_path: Path) -> None:
