@@ -57,6 +57,7 @@ def expected(rows: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
         return Counter(db.execute(BY_CUST).fetchall())
 
 
+@pytest.mark.long("the first commits of a session take long")
 @pytest.mark.parametrize("output", ["upsert", "complete", "changes"])
 def test_a_version_is_there_once(spark: Any, tmp_path: Path, name: str, output: str, fault: Fault) -> None:
     first = [(1, "ann", "1.50"), (2, "b'b", "2.00"), (3, None, "1.00")]
