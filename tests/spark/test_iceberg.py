@@ -41,7 +41,7 @@ def name(spark: Any, request: pytest.FixtureRequest) -> Iterator[str]:
 def pipeline(spark: Any, folder: Path, name: str, output: str) -> Pipeline:
     sql = "CREATE TABLE orders (o_id BIGINT NOT NULL, cust STRING, total DECIMAL(12, 2), PRIMARY KEY (o_id))"
     made = Pipeline(spark, folder).table_of(sql, changes="upsert")
-    return made.view("by_cust", BY_CUST, format="iceberg", output=output, options={"path": name})
+    return made.view("by_cust", BY_CUST, format="iceberg", output=output, path=name)
 
 
 def orders(spark: Any, *rows: tuple[int, str | None, str]) -> dict[str, Any]:
