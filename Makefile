@@ -13,7 +13,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo demo-kafka test test-change test-all fuzz states soak without-spark kills lint clean bench bench-full bench-check bench-ready
+.PHONY: help setup demo demo-kafka test test-change test-all fuzz states soak without-spark lakes kills lint clean bench bench-full bench-check bench-ready
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
@@ -25,6 +25,7 @@ help:
 	@echo "make states  100,000 states of random views beside DuckDB, counted by construct; half an hour on one core"
 	@echo "make soak    30 million rows with unique ids through a window of 100,000: memory stays flat; half an hour"
 	@echo "make without-spark   the package in an environment that has no pyspark"
+	@echo "make lakes   tables of Delta and Iceberg, with the newest Spark that both have a package for"
 	@echo "make kills   a pipeline killed at every step, and at random moments"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   benchmarks of small sizes, beside all peers; a few minutes"
@@ -89,6 +90,14 @@ without-spark: $(READY)
 	@$(RUN) -m venv --clear $(VENV)-bare
 	@$(VENV)-bare/bin/python -m pip install --quiet --disable-pip-version-check .
 	@cd / && $(CURDIR)/$(VENV)-bare/bin/python -I $(CURDIR)/tests/without_spark.py
+
+# All but pyspark is that of the first environment.
+lakes: $(READY)
+	@$(RUN) -m venv --clear $(VENV)-lakes
+	@$(RUN) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	  > "$$($(VENV)-lakes/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/others.pth"
+	@$(VENV)-lakes/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'pyspark==4.1.2'
+	PYTHONPATH=src $(VENV)-lakes/bin/python -m pytest tests/spark/test_delta.py tests/spark/test_iceberg.py
 
 kills: $(READY)
 	KILLS=$(KILLS) $(RUN) -m pytest tests/spark/test_kills.py tests/spark/test_full_disk.py tests/spark/test_clusters.py tests/spark/test_object_store.py

@@ -19,7 +19,7 @@ from demo.shop.packages import KAFKA_CONNECTOR
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.store import Store
 from tests.spark.faults import KILLING, Fault
-from tests.spark.jars import skipping, spark_jars
+from tests.spark.jars import lake_settings, skipping, spark_jars
 from tests.spark.servers import BUCKET, s3_server
 
 
@@ -37,7 +37,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # Where workers, which are started once, look for the fault that a test plans.
     os.environ["FAULT"] = str(tmp_path_factory.mktemp("fault") / "planned")
-    session = start_session("local[2]", spark_jars(), quiet=True)
+    lakes = lake_settings(tmp_path_factory.mktemp("lake"))
+    session = start_session("local[2]", {**spark_jars(), **lakes}, quiet=True)
     # Spark has put its own handler of Ctrl-C in place, which tests after these do not expect.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield session

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from demo.servers import Missing
 from demo.servers.maven import jars, jars_for_spark
 from demo.shop.packages import KAFKA_CONNECTOR, POSTGRES
+from freshviews.spark.connectors.declarations import connector_of
 
 AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
+LAKES = {
+    "4.1": ["io.delta:delta-spark_4.1_2.13:4.4.0", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"],
+    "4.2": ["io.delta:delta-spark_4.2_2.13:4.4.0"],
+}
+"""By the release of Spark. None runs with 4.3: docs/connectors/delta.md and iceberg.md say why."""
 
 
 @contextmanager
@@ -25,7 +32,38 @@ def skipping() -> Iterator[None]:
 
 def spark_jars() -> dict[str, str]:
     """The setting ``spark.jars`` with the connectors that can be fetched; empty if there are none."""
-    return jars_for_spark([package for package in (KAFKA_CONNECTOR, AVRO, POSTGRES) if has(package)])
+    wanted = (KAFKA_CONNECTOR, AVRO, POSTGRES, *lakes())
+    return jars_for_spark([package for package in wanted if has(package)])
+
+
+def lakes() -> list[str]:
+    """The packages of tables of a lakehouse that run with this Spark."""
+    import pyspark
+
+    return LAKES.get(pyspark.__version__.rpartition(".")[0], [])
+
+
+def lake(name: str) -> str:
+    """The package of delta or iceberg. Skips the test where none runs with this Spark."""
+    import pyspark
+
+    found = [package for package in lakes() if f":{name}-" in package]
+    if not found:
+        pytest.skip(f"no package of {name} runs with pyspark {pyspark.__version__}; make lakes runs it with another")
+    with skipping():
+        jars(found[0])
+    return found[0]
+
+
+def lake_settings(folder: Path) -> dict[str, str]:
+    """Settings for the lakehouses of ``lakes``: those of Delta, and a catalog ``lake`` of Iceberg in a folder."""
+    names = "".join(lakes())
+    found = dict(connector_of("delta").settings) if "delta" in names else {}
+    if "iceberg" in names:
+        catalog = "spark.sql.catalog.lake"
+        found |= {catalog: "org.apache.iceberg.spark.SparkCatalog", f"{catalog}.type": "hadoop"}
+        found[f"{catalog}.warehouse"] = str(folder)
+    return found
 
 
 def has(package: str) -> bool:

@@ -101,7 +101,7 @@ def run_script(
             if gone:
                 message = _java_ended(store, resume)
             elif refused:
-                message = f"Spark cannot run {name}: {reason(error)}"
+                message = f"Spark cannot run {name}: {reason(error)}{definition.remedy(reason(error))}"
             else:
                 message = _message(error, store, resume)
             print(message, file=sys.stderr)

@@ -10,7 +10,7 @@ from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import SqlError
 from freshviews.expr.nodes import Column
 from freshviews.query import dependencies
-from freshviews.spark.connectors.declarations import UPSERT, connector_of
+from freshviews.spark.connectors.declarations import UPSERT, connector_of, remedy
 from freshviews.spark.connectors.message_format import Written, split_options, written_as
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.stream import ChangeFormat, Upserts, format_for
@@ -69,6 +69,15 @@ class Definition:
         """Plain SQL that creates tables and views."""
         return ";\n".join([*(table.sql for table in self.tables), *(view.sql for view in self.views)])
 
+    @property
+    def providers(self) -> list[str | None]:
+        """The sources and sinks of Spark that it names."""
+        return [*(table.provider for table in self.tables), *(view.provider for view in self.views)]
+
+    def remedy(self, message: str) -> str:
+        """What to do where a message of Spark says that it lacks a source or a sink; empty where it does not."""
+        return remedy(message, self.providers)
+
     def parted(self, known: Collection[str]) -> tuple[Definition, tuple[str, ...]]:
         """Split into the definition of the views that are known, and the names of the other views."""
         new = tuple(view.name for view in self.views if view.name not in known)
@@ -118,7 +127,7 @@ def views_of(script: str) -> dict[str, ViewDef]:
 def with_key(spec: ViewSpec, catalog: Catalog) -> ViewSpec:
     """The view with its key and how its rows become messages, if its sink asks for that. Raises MessageError."""
     view, connector = catalog.view(spec.name), connector_of(spec.provider)
-    if view is None or not (connector.messages or (connector.tables and spec.output == UPSERT)):
+    if view is None or not (connector.messages or (connector.keeps and spec.output == UPSERT)):
         return spec
     own, options = split_options(spec.options)
     columns = [column.name for column in view.columns]

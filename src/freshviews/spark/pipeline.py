@@ -162,20 +162,21 @@ class Pipeline:
 
         ``sink`` is called with a DataFrame and the version; or ``format`` and ``path`` name its output; without either
         it is maintained and can be read. ``output``: changes or complete; for messages changes or upsert, for a table
-        of a database (``jdbc``) all three. Raises SqlError.
+        (``jdbc``, ``delta``, ``iceberg``) all three. Raises SqlError.
         """
         if sql is None:
             return self._read(name, {})
-        outputs = connector_of(format).outputs
-        if output not in outputs:
-            raise SqlError(f"output is {' or '.join(map(repr, outputs))}, not {output!r}")
-        missing = lacking(options or {}, connector_of(format).writing)
+        connector = connector_of(format)
+        if output not in connector.outputs:
+            raise SqlError(f"output is {' or '.join(map(repr, connector.outputs))}, not {output!r}")
+        held = dict(options or {})
+        if path is not None:
+            is_place = "://" not in str(path) and not connector.named
+            held["path"] = str(Path(path).absolute()) if is_place else str(path)
+        missing = lacking(held, connector.writing)
         if missing is not None:
             raise SqlError(f"view {name}: {format} needs the option {' or '.join(missing)}")
         body = re.sub(r";\s*$", "", sql)
-        held = dict(options or {})
-        if path is not None:
-            held["path"] = str(Path(path).absolute()) if "://" not in str(path) else str(path)
         made = ViewSpec(name, f"CREATE MATERIALIZED VIEW {name} AS {body}", format, held, output)
         try:
             made = with_key(made, catalog_of(self._definition.with_view(made).script))

@@ -59,7 +59,9 @@ def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.env
                     raise SqlError(f"view {view.name}: {error}", *_place_of(one.using, error)) from None
             made = replace(made, sql=";\n".join((*_plain_views(view, catalog), made.sql)))
             definition = replace(definition, views=others).with_view(made)
-    return definition
+    of_sources = [connector_of(provider).settings for provider in definition.providers]
+    needed = {name: value for settings in of_sources for name, value in settings.items()}
+    return replace(definition, settings={**needed, **definition.settings})
 
 
 def _plain_views(view: ViewDef, catalog: Catalog) -> list[str]:
@@ -193,7 +195,7 @@ def _view(one: Split, name: str, options: dict[str, str], folder: Path) -> ViewS
         raise SqlError(f"output of {one.using.provider} is {accepted}, not {output!r}", option.line, option.column)
     _check_options(f"view {name}", one.using, options, connector.writing)
     path = _spelled(options, "path")
-    if path in options:
+    if path in options and not connector.named:
         options[path] = _resolved(options[path], folder)
     elif connector.path:
         message = f"view {name}: {one.using.provider} needs OPTIONS (path '...')"

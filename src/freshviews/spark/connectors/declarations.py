@@ -5,7 +5,7 @@ Spark is not needed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 CHANGES, COMPLETE, UPSERT = "changes", "complete", "upsert"
@@ -14,18 +14,33 @@ OUTPUTS = (CHANGES, COMPLETE, UPSERT)
 
 
 @dataclass(frozen=True)
+class Merging:
+    """How a table with MERGE is named, and how it notes the version that it has.
+
+    ``target``: its name in SQL, of its path. ``commits``: settings of a session under which its commits carry a note;
+    ``{note}``, ``{owner}`` and ``{version}`` stand for values. ``notes``: a query of the notes that the commits of
+    ``{target}`` carry, the latest first, and the column that they are in.
+    """
+
+    target: str
+    commits: Mapping[str, str]
+    notes: tuple[str, str]
+
+
+@dataclass(frozen=True)
 class Connector:
     """A source and sink of Spark.
 
     ``path``: it needs an option of this name. ``files``: its rows know the file that they are from. ``text``: rows are
     parsed from text. ``messages``: its rows are messages with a key and a value. ``tables``: it is a table of a
-    database: its rows are read as they are when a run begins, and written in transactions. ``outputs``: what its sink
-    takes.
+    database: its rows are read as they are when a run begins, and written in transactions. ``merging``: it is a table
+    with MERGE. ``named``: its path is the name of a table, not a place. ``outputs``: what its sink takes.
 
     ``reading``, ``writing``: options that are needed, of each group one. ``given``: options of reading that are passed
     unless the user names them. ``refused``: values of options under which rows would be lost, with the reason and the
     remedy. ``place`` and ``at``: the columns that say where a row came from; the last one is its number there.
-    ``package``: what has to be loaded from Maven, without its version.
+    ``package``: what has to be loaded from Maven, without its version. ``settings``: of a session, unless the
+    user gives others.
     """
 
     path: bool = False
@@ -33,6 +48,8 @@ class Connector:
     text: bool = False
     messages: bool = False
     tables: bool = False
+    merging: Merging | None = None
+    named: bool = False
     outputs: tuple[str, ...] = (CHANGES, COMPLETE)
     reading: tuple[tuple[str, ...], ...] = ()
     writing: tuple[tuple[str, ...], ...] = ()
@@ -41,6 +58,12 @@ class Connector:
     place: tuple[str, ...] = ()
     at: str | None = None
     package: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether its sink keeps a table, which has to have every version of its view."""
+        return self.tables or self.merging is not None
 
 
 _OF_FILES = {
@@ -56,6 +79,10 @@ _OF_FILES = {
     ),
 }
 
+_SKIPPED = "changes of rows would be lost in silence; leave it out, and {}"
+_OF_DELTA = _SKIPPED.format("read the change feed of the table (readChangeFeed 'true', changes 'delta')")
+_OF_ICEBERG = _SKIPPED.format("read the table with changes 'snapshot'")
+
 CONNECTORS: Mapping[str, Connector] = {
     "csv": Connector(path=True, files=True, text=True, refused=_OF_FILES),
     "json": Connector(path=True, files=True, text=True, refused=_OF_FILES),
@@ -69,7 +96,52 @@ CONNECTORS: Mapping[str, Connector] = {
         reading=(("url",), ("dbtable", "query")),
         writing=(("url",), ("dbtable",)),
     ),
-    "delta": Connector(path=True, package="io.delta:delta-spark_2.13"),
+    "delta": Connector(
+        path=True,
+        merging=Merging(
+            "delta.`{}`",
+            {
+                "spark.databricks.delta.commitInfo.userMetadata": "{note}",
+                # A version that another process commits meanwhile is not committed a second time.
+                "spark.databricks.delta.write.txnAppId": "{owner}",
+                "spark.databricks.delta.write.txnVersion": "{version}",
+            },
+            ("DESCRIBE HISTORY {target}", "userMetadata"),
+        ),
+        outputs=OUTPUTS,
+        refused={
+            ("ignoreChanges", "true"): _OF_DELTA,
+            ("ignoreDeletes", "true"): _OF_DELTA,
+            ("skipChangeCommits", "true"): _OF_DELTA,
+            ("failOnDataLoss", "false"): (
+                "commits that were deleted before they were read would be lost in silence; leave it out, and keep the "
+                "log of the table for longer than the pipeline may stand still"
+            ),
+        },
+        package="io.delta:delta-spark_4.2_2.13",
+        settings={
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            # Of 50, most are empty for a table of usual size, and each is a task whenever the table is looked at.
+            "spark.databricks.delta.snapshotPartitions": "2",
+        },
+    ),
+    "iceberg": Connector(
+        merging=Merging(
+            "{}",
+            {"spark.sql.iceberg.snapshot-property.freshviews": "{note}"},
+            ("SELECT summary['freshviews'] AS note FROM {target}.snapshots ORDER BY committed_at DESC", "note"),
+        ),
+        named=True,
+        outputs=OUTPUTS,
+        reading=(("path",),),
+        writing=(("path",),),
+        refused={
+            ("streaming-skip-overwrite-snapshots", "true"): _OF_ICEBERG,
+            ("streaming-skip-delete-snapshots", "true"): _OF_ICEBERG,
+        },
+        package="org.apache.iceberg:iceberg-spark-runtime-4.1_2.13",
+    ),
     "kafka": Connector(
         messages=True,
         outputs=(CHANGES, UPSERT),
@@ -95,6 +167,21 @@ _OTHER = Connector()
 def connector_of(provider: str | None) -> Connector:
     """The declaration of a source or sink; an empty one if there is none."""
     return CONNECTORS.get((provider or "").lower(), _OTHER)
+
+
+def remedy(message: str, providers: Iterable[str | None]) -> str:
+    """What to do where a message of Spark says that it lacks the classes of one of these; empty where it does not."""
+    catalog = "PLUGIN_CLASS_NOT_FOUND" in message
+    if catalog or "DATA_SOURCE_NOT_FOUND" in message:
+        for connector in map(connector_of, providers):
+            if connector.package is not None and (connector.merging is not None or not catalog):
+                return f"; start with --packages {connector.package}:VERSION (docs/connectors/README.md)"
+    return ""
+
+
+def value_of(options: Mapping[str, str], name: str) -> str:
+    """The value of an option, whose name is written in any case; empty if it is not given."""
+    return next((value for known, value in options.items() if known.lower() == name.lower()), "")
 
 
 def lacking(options: Mapping[str, str], needed: tuple[tuple[str, ...], ...]) -> tuple[str, ...] | None:
@@ -131,6 +218,5 @@ DRIVERS = {
 def with_driver(options: Mapping[str, str]) -> dict[str, str]:
     """The options of a database, with the driver of its address where the user names none. Names stay as they are
     written: those that Spark does not know go to the driver."""
-    found = {name.lower(): value for name, value in options.items()}
-    known = [driver for start, driver in DRIVERS.items() if found.get("url", "").startswith(start)]
-    return {**options, **({"driver": known[0]} if known and "driver" not in found else {})}
+    known = [driver for start, driver in DRIVERS.items() if value_of(options, "url").startswith(start)]
+    return {**options, **({"driver": known[0]} if known and not value_of(options, "driver") else {})}

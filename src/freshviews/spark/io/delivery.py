@@ -287,7 +287,7 @@ def _begin_table(sinks: Sinks, view: ViewSpec, manifest: Manifest) -> None:
 
 
 def _is_table(sinks: Sinks, view: ViewSpec) -> bool:
-    return view.name not in sinks.receivers and connector_of(view.provider).tables
+    return view.name not in sinks.receivers and connector_of(view.provider).keeps
 
 
 def _is_new(sinks: Sinks, view: ViewSpec, manifest: Manifest) -> bool:

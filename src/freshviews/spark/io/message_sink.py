@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from freshviews.engine.codes.encoding import MULTIPLICITY
-from freshviews.spark.connectors.declarations import UPSERT
+from freshviews.spark.connectors.declarations import UPSERT, value_of
 from freshviews.spark.definition import ViewSpec
 from freshviews.spark.io.key_changes import BadKey, last_rows
 from freshviews.spark.io.sink_files import json_objects
@@ -94,9 +94,8 @@ def _headers(view: str, version: int, rows: int) -> pa.Array:
 def _there(spark: SparkSession, view: ViewSpec, version: int, since: float) -> set[int]:
     """The numbers of the messages of a version that the topic has since a time. Raises what Spark raises."""
     options: dict[str, Any] = {name: value for name, value in view.options.items() if name.lower() != "topic"}
-    topic = next(value for name, value in view.options.items() if name.lower() == "topic")
     options |= {
-        "subscribe": topic,
+        "subscribe": value_of(view.options, "topic"),
         "includeHeaders": "true",
         "startingTimestamp": str(int((since - _CLOCKS) * 1000)),
         "startingOffsetsByTimestampStrategy": "latest",

@@ -17,14 +17,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.errors import FreshviewsError
-from freshviews.spark.connectors.declarations import CHANGES, COMPLETE, connector_of
+from freshviews.spark.connectors.declarations import CHANGES, COMPLETE, connector_of, remedy
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.io.java_errors import cause
 from freshviews.spark.io.key_changes import BadKey
+from freshviews.spark.io.merge_sink import merge_rows
 from freshviews.spark.io.message_sink import deliver_messages
+from freshviews.spark.io.noted import OtherTable
 from freshviews.spark.io.sink_files import FORMATS, encoded, publish
-from freshviews.spark.io.table_sink import OtherTable, deliver_rows
+from freshviews.spark.io.table_sink import deliver_rows
 
 VERSION = "_version"
 _PLACES = ("path", "topic", "dbtable")
@@ -79,6 +81,8 @@ def deliver(spark: SparkSession, view: ViewSpec, rows: pa.Table, due: Due, recei
             deliver_messages(spark, view, rows, version, due.committed if due.again else None)
         elif connector.tables:
             deliver_rows(spark, view, rows, version, due.checkpoint, due.begun)
+        elif connector.merging is not None:
+            merge_rows(spark, view, connector.merging, rows, version, due.checkpoint, due.begun)
         elif view.provider is not None:
             frame = spark.createDataFrame(rows)
             mode = "overwrite" if view.output == COMPLETE else "append"
@@ -94,6 +98,7 @@ def deliver(spark: SparkSession, view: ViewSpec, rows: pa.Table, due: Due, recei
 
 def _refused(view: ViewSpec, version: int, what: str, error: Exception) -> SinkError:
     reason = cause(error)
+    reason += remedy(reason, [view.provider])
     for name, value in view.options.items():
         if name.lower() in _SECRET and value:
             reason = reason.replace(value, f"<{name}>")

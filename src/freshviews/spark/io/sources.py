@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,9 +15,10 @@ from pyspark.sql import types as T
 from freshviews.catalog.catalog import unknown
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import FreshviewsError
-from freshviews.spark.connectors.declarations import connector_of, with_driver, with_given
+from freshviews.spark.connectors.declarations import connector_of, remedy, with_driver, with_given
 from freshviews.spark.connectors.message_format import expected, message_format, reads_headers
 from freshviews.spark.definition import Definition, TableSpec, catalog_of, form_of
+from freshviews.spark.io.java_errors import cause
 from freshviews.spark.io.messages import rows_of
 from freshviews.spark.io.places import place_columns
 from freshviews.spark.worker.intake import Feed
@@ -83,16 +85,10 @@ def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source
         kept = [name for name in _PLACED if name in frame.columns]
         found = source_of(rows_of(frame, message, kept), spec, table)
         return replace(found, readable=expected(message))
-    except PySparkException as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        remedy = _remedy(provider) if error.getCondition() == "DATA_SOURCE_NOT_FOUND" else ""
-        raise SourceError(f"table {table.name}: {provider} cannot be read: {reason}{remedy}") from error
-
-
-def _remedy(provider: str) -> str:
-    """What to do where Spark lacks a source."""
-    package = connector_of(provider).package
-    return "" if package is None else f"; start with --packages {package}:VERSION (docs/connectors/README.md)"
+    except (PySparkException, Py4JError) as error:
+        reason = cause(error)
+        todo = remedy(reason, [provider])
+        raise SourceError(f"table {table.name}: {provider} cannot be read: {reason}{todo}") from error
 
 
 def open_sources(spark: SparkSession, definition: Definition, frames: Mapping[str, DataFrame]) -> list[Source]:

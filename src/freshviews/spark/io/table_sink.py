@@ -17,26 +17,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from freshviews.errors import FreshviewsError
-from freshviews.spark.connectors.declarations import COMPLETE, UPSERT, with_driver
+from freshviews.spark.connectors.declarations import COMPLETE, UPSERT, value_of, with_driver
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import ViewSpec
 from freshviews.spark.io.key_changes import last_rows
+from freshviews.spark.io.noted import Noted, OtherTable, has_version
 
 VERSIONS = "freshviews_versions"
 """The table that says which version each table has."""
 _HERE = "_here"
-
-
-class OtherTable(FreshviewsError):
-    """A table has rows that are not of this view at the version before. Trying again does not help."""
 
 
 def deliver_rows(
@@ -48,26 +43,12 @@ def deliver_rows(
 
     Raises OtherTable, BadKey and what Spark and Py4J raise.
     """
-    target = target_of(view)
+    target = value_of(view.options, "dbtable")
     with _connected(spark, view) as database:
         noted = _noted(database, target)
-        again = f"delete the rows of {target} and its line in {VERSIONS}, and begin with a new checkpoint"
-        if noted is not None and (noted.view, noted.checkpoint) != (view.name, checkpoint):
-            raise OtherTable(
-                f"{target} is kept for view {noted.view}{'' if noted.view != view.name else ' of another checkpoint'}; "
-                f"name another table, or delete its rows and its line in {VERSIONS}"
-            )
-        if noted is not None and noted.version > version:
-            raise OtherTable(
-                f"{target} has version {noted.version} of view {view.name}, but the checkpoint is at {version}: it was "
-                f"set back; {again}"
-            )
-        if noted is not None and noted.version == version:
+        line = f"delete the rows of {target} and its line in {VERSIONS}"
+        if has_version(target, noted, Noted(view.name, checkpoint, version), begun, view.output == COMPLETE, line):
             return
-        if begun and noted is None and view.output != COMPLETE:
-            raise OtherTable(f"{VERSIONS} has no line of {target} any more, which had versions before; {again}")
-        if noted is not None and not begun and view.output != COMPLETE:
-            raise OtherTable(f"{target} has rows of an earlier view {view.name}, which was dropped; {again}")
         if noted is None:
             _begin(database, spark, view, rows, target)
         statements = _staged(database, spark, view, rows, target)
@@ -80,30 +61,17 @@ def deliver_rows(
         database.run(f"DROP TABLE {_beside(target)}")
 
 
-def target_of(view: ViewSpec) -> str:
-    """The table of a view."""
-    return next(value for name, value in view.options.items() if name.lower() == "dbtable")
-
-
-@dataclass(frozen=True)
-class _Noted:
-    view: str
-    checkpoint: str
-    version: int
-
-
 class _Database:
     """A connection of the driver to a database, over Spark's Java."""
 
     def __init__(self, jvm: Any, options: dict[str, str]) -> None:
         self.options = with_driver(options)
-        url = next(value for name, value in options.items() if name.lower() == "url")
         held = jvm.java.util.HashMap()
         for name, value in self.options.items():
             held.put(name, value)
         self._jdbc = jvm.org.apache.spark.sql.execution.datasources.jdbc
         self._given = self._jdbc.JdbcOptionsInWrite(jvm.PythonUtils.toScalaMap(held))
-        self._dialect = jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(url)
+        self._dialect = jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(value_of(options, "url"))
         self._connection = self._dialect.createConnectionFactory(self._given).apply(-1)
 
     def close(self) -> None:
@@ -179,7 +147,7 @@ def _connected(spark: SparkSession, view: ViewSpec) -> Iterator[_Database]:
             database.close()
 
 
-def _noted(database: _Database, target: str) -> _Noted | None:
+def _noted(database: _Database, target: str) -> Noted | None:
     """What is noted of a table; None if nothing is."""
     if not database.has(VERSIONS):
         database.run(
@@ -187,7 +155,7 @@ def _noted(database: _Database, target: str) -> _Noted | None:
             "checkpoint VARCHAR(64) NOT NULL, version BIGINT NOT NULL)"
         )
     found = database.rows(f"SELECT view_name, checkpoint, version FROM {VERSIONS} WHERE target = ?", target)
-    return _Noted(found[0][0], found[0][1], int(found[0][2])) if found else None
+    return Noted(found[0][0], found[0][1], int(found[0][2])) if found else None
 
 
 def _note(database: _Database, target: str, view: str, checkpoint: str, before: int | None, version: int) -> None:

@@ -1,4 +1,4 @@
-"""Which views have a table of a database that was begun with their first version: an object ``tables`` for all.
+"""Which views have a table that was begun with their first version: an object ``tables`` for all.
 
 A table gets changes, so it has the view's rows only if it has had all of them, from the first version on.
 """

@@ -1,0 +1,112 @@
+"""Rows of a version into a table with MERGE, of a lakehouse: one commit per version, which carries a note of it.
+
+The note says the view, the checkpoint and the version. It is read before a version is written, so a version is there
+once, however often it is tried. A table keeps notes as long as its history; where none is left, the table is refused.
+Formats differ in how a commit gets a note, and where notes are read: see ``Merging``.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from freshviews.spark.connectors.declarations import COMPLETE, UPSERT, Merging, value_of
+from freshviews.spark.definition import ViewSpec
+from freshviews.spark.io.key_changes import last_rows
+from freshviews.spark.io.noted import Noted, OtherTable, has_version
+
+_HERE = "_here"
+_NEAR = 20
+"""Notes that are looked at first: commits of others, as of a compaction, have none."""
+
+
+def merge_rows(
+    spark: SparkSession, view: ViewSpec, merging: Merging, rows: pa.Table, version: int, checkpoint: str, begun: bool
+) -> None:
+    """Bring a table to a version; nothing if it is there. ``rows``: the change of the view, or its contents, as it is
+    delivered. ``checkpoint``: the identity of the checkpoint that counts versions. ``begun``: the table has had a
+    version of this view before.
+
+    Raises OtherTable, BadKey and what Spark and Py4J raise.
+    """
+    target = merging.target.format(value_of(view.options, "path").replace("`", "``"))
+    # Its settings are those of this version alone: sinks that are behind have threads of their own.
+    session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    key = view.written.key if view.output == UPSERT and view.written is not None else ()
+    if key:
+        last, here = last_rows(rows, key)
+        names = last.schema.names
+        rows = last.append_column(_HERE, here)
+    else:
+        names = rows.schema.names
+    frame = session.createDataFrame(rows)
+    columns = ", ".join(f"{_quoted(name)} {frame.schema[name].dataType.simpleString()}" for name in names)
+    session.sql(f"CREATE TABLE IF NOT EXISTS {target} ({columns}) USING {view.provider}")
+    noted, due = _noted(session, merging, target), Noted(view.name, checkpoint, version)
+    if has_version(target, noted, due, begun, view.output == COMPLETE, f"drop {target}"):
+        return
+    table = session.table(target)
+    if noted is None and not table.isEmpty():
+        raise OtherTable(f"{target} has rows already, which are not of this view; delete them, or name another table")
+    there = {name.lower() for name in table.columns}
+    lacking = next((name for name in names if name.lower() not in there), None)
+    if lacking is not None:
+        columns = ", ".join(table.columns)
+        raise OtherTable(f"{target} has no column {lacking}; it has {columns}; add it, or name another table")
+    owner = f"freshviews {checkpoint} {view.name}"
+    for name, value in merging.commits.items():
+        session.conf.set(name, value.format(note=_note(due), owner=owner, version=version))
+    if key:
+        _merge(session, frame, target, names, key)
+        return
+    writer = frame.writeTo(target).options(**{n: v for n, v in view.options.items() if n.lower() != "path"})
+    if view.output == COMPLETE:
+        writer.overwrite(F.lit(True))
+    else:
+        writer.append()
+
+
+def _merge(session: SparkSession, frame: DataFrame, target: str, names: list[str], key: tuple[str, ...]) -> None:
+    """Each row of a frame into the place of its key; those that are not here are deleted."""
+    frame.createOrReplaceTempView("_changed")
+    pairs = {name: (f"t.{_quoted(name)}", f"s.{_quoted(name)}") for name in names}
+    same = " AND ".join("{} <=> {}".format(*pairs[name]) for name in key)
+    values = ", ".join(value for _, value in pairs.values())
+    clauses = [f"WHEN MATCHED AND NOT s.{_HERE} THEN DELETE"]
+    rest = ", ".join("{} = {}".format(*pair) for name, pair in pairs.items() if name not in key)
+    if rest:
+        clauses.append(f"WHEN MATCHED THEN UPDATE SET {rest}")
+    clauses.append(
+        f"WHEN NOT MATCHED AND s.{_HERE} THEN INSERT ({', '.join(map(_quoted, names))}) VALUES ({values})"
+    )
+    session.sql(f"MERGE INTO {target} t USING _changed s ON {same} {' '.join(clauses)}")
+
+
+def _noted(session: SparkSession, merging: Merging, target: str) -> Noted | None:
+    """The last version that is noted of a table; None if none is."""
+    query, column = merging.notes
+    for most in (f" LIMIT {_NEAR}", ""):
+        for row in session.sql(f"{query.format(target=target)}{most}").select(column).collect():
+            found = _read(row[0])
+            if found is not None:
+                return found
+    return None
+
+
+def _note(due: Noted) -> str:
+    return json.dumps({"freshviews": [due.view, due.checkpoint, due.version]})
+
+
+def _read(note: str | None) -> Noted | None:
+    """A version that is noted; None if the commit is not ours."""
+    if note is None or not note.startswith('{"freshviews": '):
+        return None
+    view, checkpoint, version = json.loads(note)["freshviews"]
+    return Noted(view, checkpoint, version)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,44 @@
+"""Which version of which view a table has, as it is noted in the same step that brings the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from freshviews.errors import FreshviewsError
+
+
+class OtherTable(FreshviewsError):
+    """A table has rows that are not of this view at the version before. Trying again does not help."""
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A version of a view. ``checkpoint``: the identity of the checkpoint that counts versions."""
+
+    view: str
+    checkpoint: str
+    version: int
+
+
+def has_version(target: str, noted: Noted | None, due: Noted, begun: bool, complete: bool, empty: str) -> bool:
+    """Whether a table has the version that is due. Raises OtherTable where its rows are not those of the view before.
+
+    ``noted``: what the table has; None if nothing is noted. ``begun``: it has had a version of this view before.
+    ``complete``: each version replaces all rows. ``empty``: how the user empties it.
+    """
+    again = f"{empty}, and begin with a new checkpoint"
+    if noted is None:
+        if begun and not complete:
+            raise OtherTable(f"{target} had versions of view {due.view} before, but none is noted any more; {again}")
+        return False
+    if (noted.view, noted.checkpoint) != (due.view, due.checkpoint):
+        other = "" if noted.view != due.view else " of another checkpoint"
+        raise OtherTable(f"{target} is kept for view {noted.view}{other}; name another table, or {empty}")
+    if noted.version > due.version:
+        raise OtherTable(
+            f"{target} has version {noted.version} of view {due.view}, but the checkpoint is at {due.version}: it was "
+            f"set back; {again}"
+        )
+    if noted.version < due.version and not begun and not complete:
+        raise OtherTable(f"{target} has rows of an earlier view {due.view}, which was dropped; {again}")
+    return noted.version == due.version
