@@ -107,7 +107,7 @@ lint: $(READY)
 	$(RUN) -m mypy
 
 clean:
-	rm -rf $(VENV) $(VENV)-bare build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bare $(VENV)-lakes build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What the benchmarks need, and the peers with environments of their own; one that cannot be installed is told as missing.

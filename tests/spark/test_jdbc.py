@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import re
 import shlex
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ pytest.importorskip("psycopg", reason="psycopg is not installed; pip install 'ps
 from demo.servers.maven import jars
 from demo.servers.postgres import postgres, rows_in, run_in
 from demo.shop.packages import POSTGRES
-from freshviews.errors import SqlError
+from freshviews.errors import FreshviewsError, SqlError
 from freshviews.spark import Pipeline
 from freshviews.spark.io import delivery
 from freshviews.spark.io.sinks import SinkError
@@ -187,21 +190,11 @@ def test_a_run_goes_on_while_the_database_is_away(
 ) -> None:
     monkeypatch.setattr(delivery, "WAITS", (0.1,))
     monkeypatch.setattr(delivery, "PAUSES", (0.2, 1.0))
-    jars(POSTGRES)
-    (tmp_path / "in").mkdir()
-
-    def give(number: int) -> None:
-        aside = tmp_path / f"{number}.json"
-        aside.write_text(f'{{"o_id": {number}, "cust": "c{number % 2}", "total": "1.00", "at": "2026-01-02"}}\n')
-        aside.rename(tmp_path / "in" / aside.name)
-
-    with postgres() as database:
-        (tmp_path / "shop.sql").write_text(f"""
-            {ORDERS.replace("TABLE", "STREAMING TABLE")} USING json OPTIONS (path 'in', changes 'upsert');
-            CREATE MATERIALIZED VIEW by_cust
-              USING jdbc OPTIONS (url '{database.address}', dbtable 'by_cust', output 'upsert') AS {BY_CUST};
-            CREATE MATERIALIZED VIEW lines USING json OPTIONS (path 'out') AS SELECT o_id FROM orders;
-        """)
+    give = partial(give_order, tmp_path)
+    with skipping():
+        jars(POSTGRES)
+    with skipping(), postgres() as database:
+        write_two_sinks(tmp_path, database.address)
         made = Pipeline.from_script(spark, tmp_path / "shop.sql")
         store = store_of(tmp_path / "shop.checkpoint")
         definition = read_script((tmp_path / "shop.sql").read_text(), tmp_path)
@@ -233,7 +226,69 @@ def test_a_run_goes_on_while_the_database_is_away(
         give(5)
         query.processAllAvailable()
         assert rows_in(database.address, "SELECT cust, n FROM by_cust") == [("c0", 3), ("c1", 3)]
-        query.stop()
+        # One that is away for too long ends the run.
+        monkeypatch.setattr(delivery, "MOST_BEHIND", 2)
+        database.stop()
+        with pytest.raises(FreshviewsError, match="by_cust: its sink lacks 2 versions, from 8 on: .*refused"):
+            for number in (6, 7, 8):
+                give(number)
+                query.processAllAvailable()
+
+
+@pytest.mark.full
+@pytest.mark.long("three pipelines in processes of their own")
+def test_a_run_that_is_killed_while_the_database_is_away_loses_no_version(tmp_path: Path) -> None:
+    with skipping():
+        jars(POSTGRES)
+    words = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--conf", "=".join(*spark_jars().items())]
+
+    def once() -> None:
+        done = subprocess.run(
+            [*words, "--once"], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+
+    with skipping(), postgres() as database:
+        write_two_sinks(tmp_path, database.address)
+        give_order(tmp_path, 0)
+        once()
+        store = store_of(tmp_path / "shop.checkpoint")
+        definition = read_script((tmp_path / "shop.sql").read_text(), tmp_path)
+        database.stop()
+        with subprocess.Popen(words, cwd=tmp_path, env=environment(), start_new_session=True) as process:
+            until = time.monotonic() + 180
+            for number in (1, 2, 3):
+                give_order(tmp_path, number)
+                while status(store, definition).sinks["by_cust"]["backlog"] < number:
+                    assert process.poll() is None and time.monotonic() < until
+                    time.sleep(0.1)
+            os.killpg(process.pid, signal.SIGKILL)
+        database.start()
+        assert rows_in(database.address, "SELECT cust, n FROM by_cust") == [("c0", 1)]
+        give_order(tmp_path, 4)
+        once()
+        assert rows_in(database.address, "SELECT cust, n FROM by_cust") == [("c0", 3), ("c1", 2)]
+        assert status(store, definition).sinks["by_cust"]["backlog"] == 0
+    lines = [json.loads(line) for file in (tmp_path / "out").iterdir() for line in file.read_text().splitlines()]
+    assert sorted((line["o_id"], line["_multiplicity"]) for line in lines) == [(number, 1) for number in range(5)]
+
+
+def write_two_sinks(folder: Path, address: str) -> None:
+    """The script of a view that goes to a table of a database, and of one that goes to files."""
+    (folder / "in").mkdir()
+    (folder / "shop.sql").write_text(f"""
+        {ORDERS.replace("TABLE", "STREAMING TABLE")} USING json OPTIONS (path 'in', changes 'upsert');
+        CREATE MATERIALIZED VIEW by_cust
+          USING jdbc OPTIONS (url '{address}', dbtable 'by_cust', output 'upsert') AS {BY_CUST};
+        CREATE MATERIALIZED VIEW lines USING json OPTIONS (path 'out') AS SELECT o_id FROM orders;
+    """)
+
+
+def give_order(folder: Path, number: int) -> None:
+    """A file of input with one order."""
+    aside = folder / f"{number}.json"
+    aside.write_text(f'{{"o_id": {number}, "cust": "c{number % 2}", "total": "1.00", "at": "2026-01-02"}}\n')
+    aside.rename(folder / "in" / aside.name)
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "jdbc.md"
