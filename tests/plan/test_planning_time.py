@@ -118,6 +118,13 @@ def stars(count: int) -> tuple[list[str], str]:
     return tables, "f " + " ".join(f"LEFT JOIN d{i} USING (k{i})" for i in range(1, count))
 
 
+def stars_of_both(count: int) -> tuple[list[str], str]:
+    """A star of LEFT JOINs whose result has the keys of both sides."""
+    keys = ", ".join(f"k{i} BIGINT" for i in range(1, count))
+    tables = [f"f({keys})", *(f"d{i}(id{i} BIGINT PRIMARY KEY, v{i} BIGINT)" for i in range(1, count))]
+    return tables, "f " + " ".join(f"LEFT JOIN d{i} ON f.k{i} = d{i}.id{i}" for i in range(1, count))
+
+
 def ternary(count: int) -> tuple[list[str], str]:
     """A random cyclic join of one table of three columns with itself, connected."""
     rng = random.Random(1)
@@ -138,12 +145,13 @@ def ternary(count: int) -> tuple[list[str], str]:
         pytest.param("chain", "*", 4, id="chain, all columns"),
         pytest.param("chain", "COUNT(*) AS n", 2, id="chain, counted"),
         pytest.param("star", "*", 5, id="star of LEFT JOINs"),
+        pytest.param("star of both", "*", 3.5, id="star of LEFT JOINs, keys of both sides"),
         pytest.param("ternary", "COUNT(*) AS n", 5, id="one table with itself"),
     ],
 )
 @pytest.mark.full
 def test_joins_of_60_tables_are_planned_in_seconds(shape: str, result: str, seconds: float) -> None:
-    tables, joined = {"chain": chain, "star": stars, "ternary": ternary}[shape](60)
+    tables, joined = SHAPES[shape](60)
     db = Database()
     db.execute(";".join(f"CREATE TABLE {table}" for table in tables))
     # A profiler of C counts these many calls in a fraction of the time of ``Counted``, and cannot end the run.
@@ -154,7 +162,7 @@ def test_joins_of_60_tables_are_planned_in_seconds(shape: str, result: str, seco
 
 @pytest.mark.parametrize("shape", ["chain", "star", "ternary"])
 def test_joins_of_20_tables_are_planned_in_a_second(shape: str) -> None:
-    tables, joined = {"chain": chain, "star": stars, "ternary": ternary}[shape](20)
+    tables, joined = SHAPES[shape](20)
     plan(tables, f"SELECT {'COUNT(*) AS n' if shape == 'ternary' else '*'} FROM {joined}", 1)
 
 
@@ -251,6 +259,9 @@ def chain(count: int) -> tuple[list[str], str]:
     """The tables of a chain, and the joins of them."""
     tables = [f"t{i}(a{i} BIGINT, a{i + 1} BIGINT)" for i in range(count)]
     return tables, "t0 " + " ".join(f"JOIN t{i} USING (a{i})" for i in range(1, count))
+
+
+SHAPES = {"chain": chain, "star": stars, "star of both": stars_of_both, "ternary": ternary}
 
 
 def test_programs_that_are_too_large_are_left_to_another_strategy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,8 +87,8 @@ def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source
         return replace(found, readable=expected(message))
     except (PySparkException, Py4JError) as error:
         reason = cause(error)
-        todo = remedy(reason, [provider])
-        raise SourceError(f"table {table.name}: {provider} cannot be read: {reason}{todo}") from error
+        advice = remedy(reason, [provider])
+        raise SourceError(f"table {table.name}: {provider} cannot be read: {reason}{advice}") from error
 
 
 def open_sources(spark: SparkSession, definition: Definition, frames: Mapping[str, DataFrame]) -> list[Source]:
