@@ -14,6 +14,8 @@ from demo.servers import free_port
 from demo.servers.maven import jars, java
 
 KAFKA = "org.apache.kafka:kafka_2.13:4.1.1"
+_LOG = "org.slf4j:slf4j-simple:1.7.36"
+"""Without it a broker that cannot start does not say why."""
 
 _PROPERTIES = """
 process.roles=broker,controller
@@ -37,11 +39,12 @@ group.initial.rebalance.delay.ms=0
 @contextmanager
 def broker(folder: Path) -> Iterator[str]:
     """A broker with its data in a folder: the address for clients. Raises Missing where its jars cannot be fetched."""
-    path = ":".join(str(jar) for jar in jars(KAFKA))
+    path = ":".join(str(jar) for jar in [*jars(KAFKA), *jars(_LOG)])
     port = free_port()
     settings = folder / "server.properties"
     settings.write_text(_PROPERTIES.format(port=port, controller=free_port(), folder=folder))
-    start = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", path]
+    level = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+    start = [java(), "-Xmx256m", "-XX:TieredStopAtLevel=1", level, "-cp", path]
     identity = ["format", "-t", "freshviewsTestBrokerAA", "-c", str(settings)]
     subprocess.run([*start, "kafka.tools.StorageTool", *identity], check=True, capture_output=True)
     with (folder / "log").open("wb") as log:

@@ -264,7 +264,7 @@ def test_a_source_that_spark_does_not_know_is_one_message(tmp_path: Path) -> Non
     (tmp_path / "bad.sql").write_text("CREATE STREAMING TABLE t (a INT)\n  USING cvs OPTIONS (path 'in');\n")
     done = run(tmp_path, "run", "bad.sql", "--once")
     assert done.returncode == 1
-    assert re.search(r"^Spark cannot run bad\.sql: .*cvs", done.stderr, re.MULTILINE)
+    assert re.search(r"^bad\.sql: table t: cvs cannot be read: .*cvs", done.stderr, re.MULTILINE)
     assert "\tat " not in done.stderr and "Traceback" not in done.stderr
 
 

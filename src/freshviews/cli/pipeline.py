@@ -62,6 +62,7 @@ def run_script(
     store = checkpoint_of(name, checkpoint)
     check_store(store)
     need_spark()
+    from freshviews.spark.io.sources import SourceError
     from freshviews.spark.pipeline import Pipeline
     from freshviews.spark.session import SPARK_ERRORS, reason, start_session
 
@@ -102,6 +103,8 @@ def run_script(
                 message = _java_ended(store, resume)
             elif refused:
                 message = f"Spark cannot run {name}: {reason(error)}{definition.remedy(reason(error))}"
+            elif isinstance(error, SourceError):
+                message = f"{name}: {error}"
             else:
                 message = _message(error, store, resume)
             print(message, file=sys.stderr)
