@@ -254,14 +254,6 @@ def test_heavy_values_have_roles_and_shares_of_their_own() -> None:
 
 
 def test_what_cannot_be_planned_is_refused_by_name() -> None:
-    script = (
-        "CREATE TABLE p (id BIGINT, PRIMARY KEY (id)); CREATE TABLE q (p BIGINT, FOREIGN KEY (p) REFERENCES p (id));"
-    )
-    with pytest.raises(
-        PlanError, match=r"table q: the foreign key \(p\) REFERENCES p .* leave REFERENCES out, or use 1"
-    ):
-        plan_cells(catalog_of(script), 2, {})
-    assert plan_cells(catalog_of(script), 1, {}).cells == 1
     with pytest.raises(PlanError, match="the name a@2 has an @"):
         plan_cells(catalog_of("CREATE TABLE `a@2` (x INT);"), 2, {})
     with pytest.raises(PlanError, match=r"heavy values of p\.y: there is no such column"):

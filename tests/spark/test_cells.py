@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -104,3 +105,50 @@ def test_what_cannot_be_split_is_refused_by_name(spark: Any, tmp_path: Path) -> 
     (tmp_path / "script.sql").write_text(table + "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t;")
     with pytest.raises(PlanError, match=r"table t: .*Debezium.*use one cell"):
         Pipeline.from_script(spark, tmp_path / "script.sql", cells=2).start(once=True)
+    spoiled = SHOP.replace("'customers'", "'customers', bad_rows 'bad'")
+    (tmp_path / "script.sql").write_text(spoiled)
+    for folder in ("customers", "orders"):
+        (tmp_path / folder).mkdir()
+    with pytest.raises(PlanError, match=r"table customers: a row that a foreign key refuses .* use one cell"):
+        Pipeline.from_script(spark, tmp_path / "script.sql", cells=2).start(once=True)
+
+
+SHOP = """
+CREATE STREAMING TABLE customers (id INT PRIMARY KEY, city STRING) USING json OPTIONS (path 'customers');
+CREATE STREAMING TABLE orders (id INT PRIMARY KEY, customer INT REFERENCES customers)
+  USING json OPTIONS (path 'orders');
+CREATE MATERIALIZED VIEW by_city AS
+SELECT city, COUNT(*) AS n FROM orders JOIN customers ON customer = customers.id GROUP BY city;
+"""
+
+
+@pytest.mark.full
+@pytest.mark.long("several runs of a pipeline")
+def test_a_foreign_key_is_checked_in_the_cells(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "script.sql").write_text(SHOP)
+
+    def write(customers: dict[int, str], orders: dict[int, int | None]) -> None:
+        for table, rows in (
+            ("customers", [{"id": number, "city": city} for number, city in customers.items()]),
+            ("orders", [{"id": number, "customer": customer} for number, customer in orders.items()]),
+        ):
+            (tmp_path / table).mkdir(exist_ok=True)
+            kept = tmp_path / table / f"{len(list((tmp_path / table).iterdir()))}.json"
+            kept.write_text("\n".join(map(json.dumps, rows)))
+
+    def cities() -> dict[str, int]:
+        pipeline = Pipeline.from_script(spark, tmp_path / "script.sql", cells=3)
+        pipeline.start(once=True).awaitTermination()
+        return {row["city"]: row["n"] for row in pipeline.view("by_city").collect()}
+
+    write({number: "oslo" if number % 2 else "rome" for number in range(20)}, {n: n % 20 for n in range(50)})
+    assert cities() == {"oslo": 25, "rome": 25}
+    write({20: "bern"}, {50: 20, 51: 3, 52: None})
+    assert cities() == {"oslo": 26, "rome": 25, "bern": 1}
+    write({}, {53: 3, 54: 21})
+    broken = r"table orders, .*FOREIGN KEY \(customer\) REFERENCES customers \(id\).*no row for 21 .*json, row 2"
+    with pytest.raises(Exception, match=broken):
+        cities()
+    # The micro-batch stays the same, so the file is corrected.
+    (tmp_path / "orders" / "2.json").write_text('{"id": 53, "customer": 3}')
+    assert cities() == {"oslo": 27, "rome": 25, "bern": 1}

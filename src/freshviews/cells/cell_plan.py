@@ -141,6 +141,16 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Link:
+    """A foreign key that cells check: its number among those of the table of the role ``child``, and the role of the
+    table that it refers to."""
+
+    child: str
+    key: int
+    parent: str
+
+
+@dataclass(frozen=True)
 class HeavyValues:
     """Values of a column that occur too often, with the expected rows of each."""
 
@@ -164,7 +174,8 @@ class Output:
 class CellPlan:
     """All that a checkpoint stores to resume its cells unchanged.
 
-    ``numbers``: per table the greatest number that a role's name ever had, so that no name is used twice.
+    ``numbers``: per table the greatest number that a role's name ever had, so that no name is used twice. ``links``:
+    where each foreign key of a table that is not trusted is checked.
     """
 
     cells: int
@@ -172,6 +183,7 @@ class CellPlan:
     parts: tuple[Part, ...] = ()
     heavy: tuple[HeavyValues, ...] = ()
     numbers: Mapping[str, int] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
 
     def role(self, name: str) -> Role:
         return next(role for role in self.roles if role.name.lower() == name.lower())
@@ -209,6 +221,7 @@ class CellPlan:
             "parts": [_plain(part) | {"copies": [_plain(copy) for copy in part.copies]} for part in self.parts],
             "heavy": [_with_values(one) for one in self.heavy],
             "numbers": dict(self.numbers),
+            "links": [_plain(link) for link in self.links],
         }
         return json.dumps(made, indent=1)
 
@@ -224,6 +237,8 @@ class CellPlan:
             tuple(map(_read_part, made["parts"])),
             tuple(_read(HeavyValues, one) for one in made["heavy"]),
             made["numbers"],
+            # A plan without foreign keys may have been written before there were links.
+            tuple(Link(**link) for link in made.get("links", ())),
         )
 
 

@@ -17,10 +17,12 @@ def describe(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> st
     """Return a plain-text description of a plan.
 
     Per view: its shares, the roles it reads, and whether its groups are merged. Per role: how its table is split and
-    copied. Per cell: the expected rows.
+    copied. Per foreign key: where it is checked. Per cell: the expected rows.
     """
     known = sizes_of(catalog, sizes)
     sections = [_counted(plan.cells, "cell"), _views(plan, catalog), _tables(plan, known), _loads(plan, known)]
+    if plan.links:
+        sections.insert(3, _links(plan, catalog))
     if plan.heavy:
         sections.append(_heavy(plan))
     return "\n\n".join(sections) + "\n"
@@ -87,6 +89,16 @@ def _split(role: Role) -> str:
     words = [f"{dim.column} {dim.share}" for dim in role.dims if dim.column is not None]
     words += [f"{one.column} {'heavy' if one.inside else 'light'}" for one in role.heavy]
     return ", ".join(words) or ("to all of " + _counted(role.span, "cell") if role.dims else f"to cell {role.offset}")
+
+
+def _links(plan: CellPlan, catalog: Catalog) -> str:
+    lines = [("foreign key", "checked in", "refers to rows of")]
+    for link in plan.links:
+        table = catalog.table(plan.role(link.child).table)
+        assert table is not None
+        key = table.foreign_keys[link.key]
+        lines.append((f"{table.name} ({', '.join(key.columns)}) REFERENCES {key.table}", link.child, link.parent))
+    return _table(lines)
 
 
 def _loads(plan: CellPlan, sizes: Mapping[str, float]) -> str:

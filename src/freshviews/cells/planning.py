@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import islice, product
 
 from freshviews.catalog.catalog import Catalog, column_named
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.catalog.window import PROPERTY
-from freshviews.cells.cell_plan import CellPlan, Copy, Dim, HeavyValues, Part, Role, Value, Values
+from freshviews.cells.cell_plan import CellPlan, Copy, Dim, HeavyValues, Link, Part, Role, Value, Values
 from freshviews.cells.expected import rows_per_cell, rows_taken, sizes_of
+from freshviews.cells.foreign_keys import pairs
 from freshviews.cells.needed import needed_views, reads_views_alone, tables_read
 from freshviews.cells.routing_by_row import cast
 from freshviews.cells.shares import Grid, Layout, best_layout, is_local, loads_of, rounded
@@ -43,7 +44,8 @@ def plan_cells(catalog: Catalog, cells: int, sizes: Mapping[str, float], heavy: 
     ``sizes``: expected rows per table; a table without one has the mean of the others, or 1. Views are planned one by
     one, the largest first. A row costs once for being stored by a role and once for being read by a view. Storing it by
     a role that exists already costs nothing. So the plan of a view is the best given the views before it, not the best
-    over all views. Raises PlanError if a foreign key would be checked across cells.
+    over all views. A foreign key is checked in roles that there are where it can be, else in the least that are added.
+    Raises PlanError if a table has a window.
     """
     if cells < 1:
         raise ValueError(f"{cells} cells: there is at least 1")
@@ -55,8 +57,8 @@ def plan_cells(catalog: Catalog, cells: int, sizes: Mapping[str, float], heavy: 
 def extended(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> CellPlan:
     """Return the plan after views or tables were added or dropped.
 
-    Roles that are still needed keep name and routing, and parts of remaining views do not change. Unused roles are
-    removed, except the first role of a table. Raises PlanError as ``plan_cells``.
+    Roles that are still needed keep name and routing, and parts of remaining views and links of remaining foreign keys
+    do not change. Unused roles are removed, except the first role of a table. Raises PlanError as ``plan_cells``.
     """
     if plan.cells == 1:
         return replace(plan, roles=tuple(Role(table.name, table.name, 1) for table in catalog.tables.values()))
@@ -67,12 +69,6 @@ def extended(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> Ce
 
 def _refuse(catalog: Catalog) -> None:
     for table in catalog.tables.values():
-        if table.foreign_keys and not table.trusted:
-            key = table.foreign_keys[0]
-            raise PlanError(
-                f"table {table.name}: the foreign key ({', '.join(key.columns)}) REFERENCES {key.table} would be "
-                "checked across cells, which is not supported; leave REFERENCES out, or use 1 cell"
-            )
         if PROPERTY in dict(table.properties):
             raise PlanError(
                 f"table {table.name} has a window, which would be one of its own in each cell, over the rows that come "
@@ -121,6 +117,7 @@ class _Planner:
     sizes: Mapping[str, float]
     roles: list[Role] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
     loads: list[float] = field(default_factory=list)
 
@@ -140,7 +137,10 @@ class _Planner:
                     self._plan_block(view, number, block)
                 else:
                     self._plan_with_copies(view, number, block)
+        here = {role.name for role in self.roles}
+        self.links = [link for link in self.plan.links if {link.child, link.parent} <= here]
         read = {name for part in self.parts for name in part.roles}
+        read |= {name for link in self.links for name in (link.child, link.parent)}
         everything = CellPlan(self.plan.cells, tuple(self.roles))
         kept = [role for role in self.roles if role.name in read or role.name == role.table]
         whole = {role.table for role in kept if not role.heavy}
@@ -150,11 +150,17 @@ class _Planner:
         for table in self.catalog.tables.values():
             if all(role.table != table.name for role in self.roles):
                 self._role_of_unread(table)
+        for table in self.catalog.tables.values():
+            self._link(table)
         order = list(self.catalog.tables)
-        self.roles.sort(key=lambda role: order.index(role.table))
+        tables = {role.name: role.table for role in self.roles}
+        # A role comes after another one of the same table that its rows refer to.
+        later = {k.child for k in self.links if k.child != k.parent and tables[k.child] == tables[k.parent]}
+        self.roles.sort(key=lambda role: (order.index(role.table), role.name in later))
         views = [view.name for view in needed]
         self.parts.sort(key=lambda part: (views.index(part.view), part.block))
-        return CellPlan(self.plan.cells, tuple(self.roles), tuple(self.parts), self.plan.heavy, self.numbers)
+        roles, parts, links = tuple(self.roles), tuple(self.parts), tuple(self.links)
+        return CellPlan(self.plan.cells, roles, parts, self.plan.heavy, self.numbers, links)
 
     # Blocks
 
@@ -304,6 +310,7 @@ class _Planner:
         return sum(n for n, _ in rows), sum(n for n, known in rows if not known)
 
     def _role_of_unread(self, table: TableDef) -> None:
+        """A role for all rows of a table."""
         column = private_column(table, ())
         if column is None:
             offset = self._offset(1, self.sizes[table.name])
@@ -311,6 +318,25 @@ class _Planner:
             return
         dim = Dim(column.name, str(kind_of((column.type,))), 0, self.plan.cells, 1)
         self._role(Role(table.name, table.name, self.plan.cells, (dim,)))
+
+    # Foreign keys
+
+    def _link(self, table: TableDef) -> None:
+        """Choose where the foreign keys of a table are checked that are not yet."""
+        names = {role.name for role in self.roles if role.table == table.name}
+        known = {link.key for link in self.links if link.child in names}
+        if table.trusted or len(known) == len(table.foreign_keys):
+            return
+        if all(role.heavy for role in self.roles if role.table == table.name):
+            self._role_of_unread(table)
+        for number, key in enumerate(table.foreign_keys):
+            if number not in known:
+                parent = self._table(key.table)
+                found = pairs(key, table, parent, self.roles)
+                # Where a table refers to itself, one role has all such keys, and the others may come before it.
+                choices = islice(found, 1) if parent == table else found
+                child, other = min(choices, key=lambda pair: rounded(self._rows(pair)[1]))
+                self.links.append(Link(self._role(child), number, self._role(other)))
 
     # Roles
 

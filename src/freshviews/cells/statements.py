@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from freshviews.catalog.catalog import Catalog, Statement, ViewDefs
 from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
-from freshviews.cells.cell_plan import CellPlan, Copy, Output, Part, Reads
+from freshviews.cells.cell_plan import CellPlan, Copy, Output, Part, Reads, Role
+from freshviews.cells.foreign_keys import linked_keys
 from freshviews.cells.needed import needed_views, reads_views_alone
 from freshviews.cells.partial import merged, passed_on, pieces_of
 from freshviews.query.block import Block
@@ -19,9 +20,9 @@ def cell_statements(plan: CellPlan, catalog: Catalog, cell: int) -> tuple[Statem
     The tables are the same in all cells. A view is left out of cells that no row of it can reach; readers ask each cell
     that has the view. The change of a bag may contain a row that one cell inserts and another deletes.
     """
-    tables = [replace(_table(catalog, r.table), name=r.name, foreign_keys=()) for r in plan.roles]
     if plan.cells == 1:
         return *catalog.tables.values(), *(ViewDefs((view,)) for view in catalog.views.values())
+    tables = [_table_of(role, plan, catalog) for role in plan.roles]
     views = [
         view
         for kept in _kept(plan, catalog)
@@ -172,6 +173,12 @@ def _rebased(block: Block, reads: Reads, name: str) -> Block:
 
     distinct = tuple(replace(one, query=over(one.query, f"{name}.{one.name}")) for one in block.distinct)
     return replace(block, query=over(block.query, name), distinct=distinct)
+
+
+def _table_of(role: Role, plan: CellPlan, catalog: Catalog) -> TableDef:
+    """The table of a role in a cell."""
+    table = _table(catalog, role.table)
+    return replace(table, name=role.name, foreign_keys=linked_keys(table, role, plan.links))
 
 
 def _table(catalog: Catalog, name: str) -> TableDef:

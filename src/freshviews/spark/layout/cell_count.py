@@ -9,11 +9,11 @@ from pyspark.sql import SparkSession
 from freshviews.catalog.catalog import Catalog
 from freshviews.cells import CellPlan, plan_cells
 from freshviews.errors import PlanError
-from freshviews.spark.definition import Definition, TableSpec, catalog_of, form_of
+from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.io.sources import Source
 from freshviews.spark.layout.layout import Layout
 from freshviews.spark.layout.measure import measure
-from freshviews.stream import DebeziumJson
+from freshviews.spark.layout.one_cell import in_one_cell
 
 
 def first_layout(spark: SparkSession, definition: Definition, sources: Sequence[Source], cells: int | None) -> Layout:
@@ -23,23 +23,16 @@ def first_layout(spark: SparkSession, definition: Definition, sources: Sequence[
     Raises PlanError if the script does not allow the requested number.
     """
     catalog = catalog_of(definition.script)
-    wrapped = [table.name for table in definition.tables if table.changes is not None and _is_wrapped(table)]
-    if wrapped and (cells or 1) > 1:
-        raise PlanError(
-            f"table {wrapped[0]}: the rows of Debezium envelopes cannot be split, as their keys are inside the JSON; "
-            "use one cell"
-        )
+    reason = in_one_cell(definition, catalog)
+    if reason and (cells or 1) > 1:
+        raise PlanError(f"{reason}; use one cell")
     if cells is None:
-        cells = 1 if wrapped else int(spark.sparkContext.defaultParallelism)
+        cells = 1 if reason else int(spark.sparkContext.defaultParallelism)
         try:
             return Layout(_planned(spark, catalog, sources, cells), catalog)
         except PlanError:
             cells = 1
     return Layout(_planned(spark, catalog, sources, cells), catalog)
-
-
-def _is_wrapped(table: TableSpec) -> bool:
-    return isinstance(form_of(table.changes, table.form_options, ()), DebeziumJson)
 
 
 def _planned(spark: SparkSession, catalog: Catalog, sources: Sequence[Source], cells: int) -> CellPlan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,7 +122,7 @@ def _signed(cell: Cell, table: Intake) -> _Signed:
         found = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
     for row in unreadable(found):
         if not feed.set_aside:
-            raise _refusal_of(unreadable_error(definition.name, found, row, feed.readable), feed, found, row)
+            raise _refusal_of(unreadable_error(definition.name, found, row, feed.readable), (feed,), found, row)
         table.dropped[row] = {"column": None, "value": None, "reason": feed.readable}
     mask = np.ones(found.num_rows, np.bool_)
     mask[list(table.dropped)] = False
@@ -140,7 +140,7 @@ def _signed(cell: Cell, table: Intake) -> _Signed:
             set_aside=feed.set_aside,
         )
     except BatchError as error:
-        raise _refusal_of(error, feed, found, None if error.row is None else int(kept[error.row])) from error
+        raise _refusal_of(error, (feed,), found, None if error.row is None else int(kept[error.row])) from error
     for bad in signed.bad.to_pylist():
         table.dropped[int(kept[bad["row"]])] = {name: bad[name] for name in ("column", "value", "reason")}
     return _Signed(signed.rows, kept, signed.positions)
@@ -154,19 +154,30 @@ def _set_aside(error: BatchError, intakes: Sequence[Intake], signed: Mapping[str
         row = signed[error.table].origin(error.row)
     if table is None or table.rows is None:
         raise error
+    feeds = [intake.feed for intake in intakes]
     if row is None:
-        raise _refusal_of(error, table.feed, table.rows, None)
+        raise _refusal_of(error, feeds, table.rows, None)
     if not table.feed.set_aside:
-        raise _refusal_of(error, table.feed, table.rows, row)
+        raise _refusal_of(error, feeds, table.rows, row)
     if len(table.dropped) >= MOST_BAD:
-        raise _refusal_of(error, table.feed, table.rows, row, f"; {MOST_BAD} rows before it were bad, the limit")
-    table.dropped[row] = {"column": error.column, "value": None, "reason": str(error)}
+        raise _refusal_of(error, feeds, table.rows, row, f"; {MOST_BAD} rows before it were bad, the limit")
+    table.dropped[row] = {"column": error.column, "value": None, "reason": _named(error, feeds)}
 
 
-def _refusal_of(error: BatchError, feed: Feed, rows: pa.RecordBatch, row: int | None, more: str = "") -> Refusal:
-    text = str(error).replace(f"table {feed.table}", f"table {feed.source}", 1)
+def _refusal_of(
+    error: BatchError, feeds: Iterable[Feed], rows: pa.RecordBatch, row: int | None, more: str = ""
+) -> Refusal:
     shown = "" if row is None else f"; the row is {values(rows).slice(row, 1).to_pylist()[0]}"
-    return Refusal(text, f"{shown}{more}", None if row is None else place_of(rows, row))
+    return Refusal(_named(error, feeds), f"{shown}{more}", None if row is None else place_of(rows, row))
+
+
+def _named(error: BatchError, feeds: Iterable[Feed]) -> str:
+    """What an error says, with the names of tables in the script. A foreign key names two tables."""
+    text = str(error)
+    for feed in sorted(feeds, key=lambda feed: -len(feed.table)):
+        if feed.table != feed.source:
+            text = text.replace(feed.table, feed.source)
+    return text
 
 
 def bad_rows(table: Intake) -> list[dict[str, Any]]:

@@ -1,0 +1,48 @@
+"""Foreign keys among cells: pairs of roles in which a row of a child meets its parent.
+
+A cell checks a foreign key among its own rows. That is enough where each cell that has a row of the child's role has
+all rows of the parent's role that the row may refer to: both roles have the same grid, and along each dim the parent's
+rows are copied, or both are split, the parent by the referenced column and the child by the one that refers to it. One
+such pair per key is linked, because a row that one cell refuses refuses the batch of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from freshviews.catalog.definitions import ColumnDef, ForeignKey, TableDef
+from freshviews.cells.cell_plan import Dim, Link, Role
+from freshviews.cells.splitting import kind_of, splitting_columns
+
+
+def pairs(key: ForeignKey, child: TableDef, parent: TableDef, roles: Sequence[Role]) -> Iterator[tuple[Role, Role]]:
+    """Roles of a child and of its parent that meet: for each role that the child has, and for one by each column of the
+    key. ``roles``: those that there are, with one at least that takes all rows of the child."""
+    referenced = {c.lower(): r for c, r in zip(key.columns, key.referenced, strict=True)}
+    whole = [role for role in roles if role.table == child.name and not role.heavy]
+    cells = roles[0].cells
+    by_key = [
+        Role(child.name, child.name, cells, (Dim(column.name, _kind(column), 0, cells, 1),))
+        for column in splitting_columns(child)
+        if column.name.lower() in referenced
+    ]
+    may_split = {column.name.lower() for column in splitting_columns(parent)}
+
+    def of_parent(dim: Dim) -> Dim:
+        to = None if dim.column is None else referenced.get(dim.column.lower())
+        if to is None or to.lower() not in may_split:
+            return replace(dim, column=None, kind="")
+        return replace(dim, column=to)
+
+    for role in (*whole, *by_key):
+        yield role, replace(role, name=parent.name, table=parent.name, dims=tuple(map(of_parent, role.dims)))
+
+
+def linked_keys(table: TableDef, role: Role, links: Iterable[Link]) -> tuple[ForeignKey, ...]:
+    """The foreign keys that a role of a table checks in its cells."""
+    return tuple(replace(table.foreign_keys[one.key], table=one.parent) for one in links if one.child == role.name)
+
+
+def _kind(column: ColumnDef) -> str:
+    return str(kind_of((column.type,)))
