@@ -19,7 +19,7 @@ help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
 	@echo "make demo-kafka    a shop from Kafka to PostgreSQL and Kafka, with servers of its own and the same check"
 	@echo "make test    the tests to run after each change: every package, every strategy, fixed seeds; 8 minutes on two cores"
-	@echo "make test-change   every test, a quarter of the random examples, a part of the cases compiled; half an hour"
+	@echo "make test-change   every test, a tenth of the random examples, a part of the cases compiled; half an hour"
 	@echo "make test-all   every test at full size, and the 20 slowest by name; an hour, less where code is compiled already"
 	@echo "make fuzz    random tests from a new seed; failures become files in tests/cases, which make test replays"
 	@echo "make states  100,000 states of random views beside DuckDB, counted by construct; half an hour on one core"

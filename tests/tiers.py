@@ -3,8 +3,8 @@
 ``FRESHVIEWS_TESTS`` names the tier:
 
 - ``quick`` is ``make test``: every room, with few random examples and a diagonal of the tables of cases.
-- ``change`` is ``make test-change``, which .ci/run has: every test, with a quarter of the random examples, and not
-  every case compiled.
+- ``change`` is ``make test-change``, which .ci/run has: every test, with a tenth of the random examples, and not
+  every case compiled. make fuzz and make states, which .ci/run has as well, draw new ones.
 - ``full`` is ``make test-all`` and pytest without the variable: every test at full size.
 - ``fuzz`` is ``make fuzz``: the random tests alone, from a seed that no run had before.
 
@@ -23,11 +23,8 @@ _SHARE = int(os.environ.get("FRESHVIEWS_FUZZ_SHARE", "1"))
 
 LONG = 60
 """Seconds above which a test needs the mark ``long`` with its reason."""
-_QUICK_SHARE = 10
-"""``make test`` draws a tenth of the random examples."""
-_CHANGE_SHARE = 4
-"""``make test-change`` draws a quarter of them."""
-
+_SHARE_OF_A_RUN = 10
+"""``make test`` and ``make test-change`` draw a tenth of the random examples."""
 
 
 def compiled(every: int) -> int:
@@ -44,7 +41,7 @@ if TIER not in ("quick", "change", "full", "fuzz"):
 
 def examples(full: int) -> int:
     """Random examples of a test that draws ``full`` of them in the full tier."""
-    share = {"quick": _QUICK_SHARE, "change": _CHANGE_SHARE, "full": 1, "fuzz": _SHARE}[TIER]
+    share = {"quick": _SHARE_OF_A_RUN, "change": _SHARE_OF_A_RUN, "full": 1, "fuzz": _SHARE}[TIER]
     return max(1, full // share)
 
 

@@ -44,7 +44,7 @@ def _pairs() -> list[Any]:
     ]
 
 
-@pytest.mark.large(8)
+@pytest.mark.large(24)
 @pytest.mark.parametrize(("strategy", "name"), _pairs())
 def test_compiled_code_agrees_over_many_streams(strategy: str | None, name: str) -> None:
     case = COMPILED[name]
@@ -64,7 +64,7 @@ def test_compiled_code_agrees_on_bags_that_are_alike(name: str, strategy: str) -
         check(replace(case, versions=versions(seeded(seed), case.tables, False)), [strategy], interpreted=False)
 
 
-@pytest.mark.large(6)
+@pytest.mark.large(20)
 @pytest.mark.full
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled_code_agrees_with_duckdb_on_many_rows(name: str) -> None:

@@ -30,11 +30,11 @@ from tests.tiers import QUICK
 
 pytestmark = pytest.mark.spark
 
-KILLS = int(os.environ.get("KILLS", "5"))
+KILLS = int(os.environ.get("KILLS", "2"))
 """Random kills; ``make kills`` has a hundred."""
 EVERY = "KILLS" in os.environ
-"""Whether driver and Java are killed at every step with one cell and with two; else the driver at every second step
-with two, and Java at the others with one."""
+"""Whether driver and Java are killed at every step with one cell and with two; else the driver at each fifth step with
+two, and Java at others with one."""
 
 
 def run(folder: Path, fault: Fault | None = None, cells: int = 1) -> tuple[int, str]:
@@ -76,9 +76,9 @@ def finish(folder: Path, shop: Shop, cells: int) -> None:
 
 
 BOTH = tuple(("worker", step) for step in WORKER) + tuple(("driver", step) for step in DRIVER)
-DRIVER_KILLED = [(1, DRIVER), (2, (*WORKER, *DRIVER))] if EVERY else [(2, (*WORKER, *DRIVER)[::2])]
+DRIVER_KILLED = [(1, DRIVER), (2, (*WORKER, *DRIVER))] if EVERY else [(2, (*WORKER, *DRIVER)[2::5])]
 """Cells and steps. With several cells the driver has a stage of its own, which goes through the steps of a worker."""
-JAVA_KILLED = [(1, BOTH), (2, BOTH)] if EVERY else [(1, BOTH[1::2])]
+JAVA_KILLED = [(1, BOTH), (2, BOTH)] if EVERY else [(1, BOTH[3::5])]
 """Cells, and steps with who goes through them."""
 
 

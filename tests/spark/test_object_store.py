@@ -31,9 +31,9 @@ from tests.spark.shop import EVERY_SINK, Shop, check
 
 pytestmark = [pytest.mark.spark, pytest.mark.full]
 
-KILLS = int(os.environ.get("KILLS", "3"))
+KILLS = int(os.environ.get("KILLS", "1"))
 EVERY = "KILLS" in os.environ
-"""Whether the driver is killed at every step, and not at each fourth."""
+"""Whether the driver is killed at every step, and not at each eighth."""
 STEPS = (*WORKER, *(step for step in DRIVER if not step.startswith("manifest ") or step == "manifest in place"))
 """A put is whole or not at all, so a manifest is never half written."""
 IMAGES = {"FRESHVIEWS_SMALLEST_IMAGE": "50"}
@@ -69,7 +69,7 @@ def test_the_driver_killed_at_a_step_has_its_part_of_spark_from_the_server(tmp_p
     shop.write()
     assert run(tmp_path, address)[0] == 0
     fault = Fault(tmp_path / "fault")
-    for number, step in enumerate(STEPS if EVERY else STEPS[::4]):
+    for number, step in enumerate(STEPS if EVERY else STEPS[::8]):
         shop.write()
         fault.plan(step, "kill" if number % 2 else "kill java", "driver")
         code, error = run(tmp_path, address, fault)
