@@ -101,9 +101,9 @@ def test_another_number_of_cells_splits_all_rows_anew(spark: Any, tmp_path: Path
 
 def test_what_cannot_be_split_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    table = "CREATE STREAMING TABLE t (k INT PRIMARY KEY) USING json OPTIONS (path 'in', changes 'debezium');"
+    table = "CREATE STREAMING TABLE t (k INT) USING json OPTIONS (path 'in', changes 'debezium');"
     (tmp_path / "script.sql").write_text(table + "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t;")
-    with pytest.raises(PlanError, match=r"table t: .*Debezium.*use one cell"):
+    with pytest.raises(PlanError, match=r"table t: .*Debezium.*PRIMARY KEY.*none; use one cell"):
         Pipeline.from_script(spark, tmp_path / "script.sql", cells=2).start(once=True)
     spoiled = SHOP.replace("'customers'", "'customers', bad_rows 'bad'")
     (tmp_path / "script.sql").write_text(spoiled)
@@ -152,3 +152,48 @@ def test_a_foreign_key_is_checked_in_the_cells(spark: Any, tmp_path: Path) -> No
     # The micro-batch stays the same, so the file is corrected.
     (tmp_path / "orders" / "2.json").write_text('{"id": 53, "customer": 3}')
     assert cities() == {"oslo": 27, "rome": 25, "bern": 1}
+
+
+FROM_DATABASES = """
+CREATE STREAMING TABLE customers (ID INT PRIMARY KEY, city STRING)
+  USING text OPTIONS (path 'customers', changes 'debezium', bad_rows 'bad');
+CREATE STREAMING TABLE orders (id BIGINT, customer INT, line INT, PRIMARY KEY (id, customer))
+  USING text OPTIONS (path 'orders', changes 'debezium-upsert');
+CREATE MATERIALIZED VIEW by_city AS
+SELECT city, COUNT(*) AS n, SUM(line) AS lines FROM orders JOIN customers ON customer = customers.id GROUP BY city;
+"""
+
+
+@pytest.mark.full
+@pytest.mark.long("several runs of a pipeline")
+def test_debezium_envelopes_go_to_cells_by_their_keys(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "script.sql").write_text(FROM_DATABASES)
+
+    def write(table: str, *messages: Any) -> None:
+        (tmp_path / table).mkdir(exist_ok=True)
+        kept = tmp_path / table / f"{len(list((tmp_path / table).iterdir()))}.txt"
+        kept.write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in messages))
+
+    def cities() -> dict[str, tuple[int, int]]:
+        pipeline = Pipeline.from_script(spark, tmp_path / "script.sql", cells=3)
+        pipeline.start(once=True).awaitTermination()
+        assert layout_of(latest(store_of(tmp_path / "script.checkpoint"))).cells == 3
+        return {row["city"]: (row["n"], row["lines"]) for row in pipeline.view("by_city").collect()}
+
+    def order(number: int, customer: int, line: int) -> dict[str, int]:
+        return {"id": number, "customer": customer, "line": line}
+
+    # A field may be spelled as the database spells it, and an envelope may be beside its schema.
+    write("customers", *({"op": "r", "after": {"Id": n, "city": "oslo" if n % 2 else "rome"}} for n in range(20)))
+    write("orders", *({"schema": {}, "payload": {"op": "c", "after": order(n, n % 20, n)}} for n in range(50)), "")
+    assert cities() == {"oslo": (25, 625), "rome": (25, 600)}
+    old = {"ID": 1, "city": "oslo"}
+    write("customers", {"op": "u", "before": old, "after": {**old, "city": "bern"}}, '{"op": "x"}', "{")
+    write("orders", {"op": "u", "after": order(2, 2, 102)}, {"op": "d", "before": {"id": 4, "customer": 4}})
+    write("orders", {"op": "c", "after": order(50, 0, 0)}, {"op": "u", "after": order(50, 0, 1)}, "null")
+    assert cities() == {"oslo": (22, 562), "rome": (25, 697), "bern": (3, 63)}
+    bad = [json.loads(line) for file in sorted((tmp_path / "bad").glob("*")) for line in file.read_text().splitlines()]
+    assert sorted(row["row"] for row in bad) == [2, 3]
+    write("customers", {"op": "u", "before": {"ID": 3, "city": "oslo"}, "after": {"ID": 5, "city": "oslo"}})
+    with pytest.raises(Exception, match=r"the primary key is .*'ID': 3.* before and .*5.* after; .* or use one cell"):
+        cities()

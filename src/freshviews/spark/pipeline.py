@@ -17,6 +17,7 @@ from freshviews.spark.connectors.declarations import connector_of, lacking
 from freshviews.spark.connectors.message_format import MessageError
 from freshviews.spark.definition import Definition, TableSpec, ViewSpec, catalog_of, tables_of, with_key
 from freshviews.spark.driver.run import Listener, Run, note_error
+from freshviews.spark.io.envelope_keys import routable
 from freshviews.spark.io.sinks import Receiver
 from freshviews.spark.io.sources import Source, SourceError, given_sources, one_frame, open_sources, sql_type
 from freshviews.spark.phases import Phases
@@ -274,6 +275,7 @@ class Pipeline:
         self, run: Run, streaming: Sequence[Source], once: bool, trigger: Mapping[str, Any] | None
     ) -> StreamingQuery:
         """Start Spark's query over the streaming tables."""
+        streaming = routable(streaming, run.layout.cells)
         frame, slots = one_frame(streaming)
 
         def each(rows: DataFrame, batch: int) -> None:

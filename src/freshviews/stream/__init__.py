@@ -31,7 +31,7 @@ from freshviews.stream.formats import (
     own_columns,
 )
 from freshviews.stream.problems import BAD_SCHEMA, BadChange
-from freshviews.stream.signed import SignedRows, signed_rows
+from freshviews.stream.signed import SignedRows, keys_of_envelopes, signed_rows
 
 __all__ = [
     "BAD_SCHEMA",
@@ -49,6 +49,7 @@ __all__ = [
     "Upserts",
     "format_for",
     "formats",
+    "keys_of_envelopes",
     "looks_up",
     "own_columns",
     "signed_rows",

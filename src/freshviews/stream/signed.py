@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ from freshviews.stream.formats import (
     check_format,
     own_columns,
 )
-from freshviews.stream.problems import Positions, Problems
+from freshviews.stream.problems import BadChange, Positions, Problems
 from freshviews.stream.snapshots import difference
 from freshviews.stream.words import ALL_WORDS, DELTA_WORDS, KEY_WORDS, REMOVE, REPLACE, ROW_WORDS, actions_of
 from freshviews.types import BIGINT
@@ -133,6 +133,33 @@ def signed_rows(
         return _upserts(given, form, lookup)
     texts = _texts(given, form)
     return _resolve(given, envelope_events(texts, form, table, given.problems), lookup)
+
+
+def keys_of_envelopes(batch: pa.RecordBatch, table: TableDef, form: DebeziumJson) -> pa.StructArray:
+    """The primary key of the row that each envelope changes; NULL where an envelope names none or is bad, which
+    ``signed_rows`` says.
+
+    Raises BadChange if an envelope has another key before than after: its row would be in two places.
+    """
+    places = primary_key(table)
+    named = tuple(table.columns[place] for place in places)
+    given = _input(batch, replace(table, columns=named, keys=table.keys[:1], foreign_keys=()), form, True)
+    events = envelope_events(_texts(given, form), form, given.table, given.problems)
+    good = given.problems.good(len(given))
+    if good is not None:
+        events = events.taken(np.flatnonzero(good[events.positions]))
+    first = np.unique(events.positions, return_index=True)[1]
+    rows = np.full(len(given), -1, np.int64)
+    rows[events.positions[first]] = first
+    keys = pa.StructArray.from_arrays(list(events.arrays), names=[column.name for column in named])
+    # Of two events of one envelope the second is the row after.
+    second = np.setdiff1d(np.arange(len(events.positions)), first)
+    before, after = keys.take(pa.array(second - 1)).to_pylist(), keys.take(pa.array(second)).to_pylist()
+    for event, old, new in zip(second.tolist(), before, after, strict=True):
+        if old != new:
+            reason = f"the primary key is {old} before and {new} after; write a delete and an insert, or use one cell"
+            raise BadChange(table.name, int(events.positions[event]), form.column, None, reason)
+    return keys.take(pa.array(rows, mask=rows < 0))
 
 
 def _input(batch: pa.RecordBatch, table: TableDef, form: ChangeFormat, set_aside: bool) -> _Input:

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from freshviews.cells import describe, plan_cells
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.driver.routing import routed
+from freshviews.spark.io.envelope_keys import routable
 from freshviews.spark.io.sources import one_frame, open_sources, source_of
 from freshviews.spark.layout.measure import measure, sample_of
 from freshviews.spark.worker.rows import CELL, TABLE
@@ -30,6 +31,7 @@ def explain_cells(spark: SparkSession, definition: Definition, cells: int) -> st
             sampled.append(source_of(sample[0], source.spec, source.table, source.from_files))
     if cells == 1 or not sampled:
         return text
+    sampled = routable(sampled, cells)
     frame, slots = one_frame(sampled)
     roles = [plan.roles_of(source.table.name) for source in sampled]
     frame = frame.persist()

@@ -28,6 +28,7 @@ from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.driver.view_backfill import Filling
 from freshviews.spark.io.delivery import Deliveries, Sinks
+from freshviews.spark.io.envelope_keys import routable
 from freshviews.spark.io.sinks import Receiver, check_new
 from freshviews.spark.io.sources import Source, feed_of, needs_order, one_frame, reads_text
 from freshviews.spark.layout.cell_count import first_layout
@@ -191,6 +192,7 @@ class Run:
         """
         given = None
         if sources:
+            sources = routable(sources, self.layout.cells)
             frame, slots = one_frame(sources)
             given = self.input_of(frame, sources, slots)
         loaded = {*base.loaded, *(source.table.name for source in sources if call is None)}

@@ -35,7 +35,7 @@ from freshviews.stream import (
 )
 from freshviews.types import SqlType
 
-_PLACED = ("_from_time", "_from", "_from_at")
+PLACED = ("_from_time", "_from", "_from_at")
 """The first of PLACE, where they have to be taken along because the columns that they are made of are not."""
 
 
@@ -76,13 +76,13 @@ def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source
         connector = connector_of(provider)
         if connector.at is not None:
             told = (F.lit(0).cast("bigint"), *place_columns(connector.place, connector.at))
-            frame = frame.withColumns(dict(zip(_PLACED, told, strict=True)))
+            frame = frame.withColumns(dict(zip(PLACED, told, strict=True)))
         elif spec.message is not None and connector.files:
-            frame = frame.withColumns(dict(zip(_PLACED, _file_places(), strict=True)))
+            frame = frame.withColumns(dict(zip(PLACED, _file_places(), strict=True)))
         if spec.message is None:
             return source_of(frame, spec, table, connector.files)
         message = message_format(spec.message, table, form)
-        kept = [name for name in _PLACED if name in frame.columns]
+        kept = [name for name in PLACED if name in frame.columns]
         found = source_of(rows_of(frame, message, kept), spec, table)
         return replace(found, readable=expected(message))
     except (PySparkException, Py4JError) as error:
@@ -164,7 +164,7 @@ def one_frame(sources: Sequence[Source]) -> tuple[DataFrame, list[Slots]]:
     kinds = {slot: s.columns[name] for s, names in zip(sources, slots, strict=True) for name, slot in names.items()}
     frames = []
     for number, (source, names) in enumerate(zip(sources, slots, strict=True)):
-        places = [column.alias(name) for name, column in zip(PLACE[:-1], _places(source), strict=True)]
+        places = [column.alias(name) for name, column in zip(PLACE[:-1], places_of(source), strict=True)]
         held = {slot: name for name, slot in names.items()}
         filled = [
             (F.col(f"`{held[slot]}`") if slot in held else F.lit(None)).cast(kind).alias(slot)
@@ -202,9 +202,10 @@ def reads_text(source: Source) -> bool:
     return connector_of(source.spec.provider).text or source.spec.message is not None
 
 
-def _places(source: Source) -> list[Column]:
-    if _PLACED[0] in source.frame.columns:
-        return [*map(F.col, _PLACED)]
+def places_of(source: Source) -> list[Column]:
+    """What ``PLACED`` is of the rows of a source."""
+    if PLACED[0] in source.frame.columns:
+        return [*map(F.col, PLACED)]
     if not source.from_files:
         return [F.lit(0).cast("bigint"), F.lit(None).cast("string"), F.lit(0).cast("bigint")]
     return _file_places()

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from freshviews.catalog.catalog import Catalog
-from freshviews.spark.definition import Definition, TableSpec, form_of
+from freshviews.spark.definition import Definition, form_of
 from freshviews.stream import DebeziumJson
 
 
 def in_one_cell(definition: Definition, catalog: Catalog) -> str | None:
     """Why rows of a source cannot be in several cells."""
+    return _envelopes(definition, catalog) or _set_aside(definition, catalog)
+
+
+def _envelopes(definition: Definition, catalog: Catalog) -> str | None:
     for table in definition.tables:
-        if table.changes is not None and _is_wrapped(table):
-            return (
-                f"table {table.name}: the rows of Debezium envelopes cannot be split, as their keys are inside the JSON"
-            )
+        form = form_of(table.changes, table.form_options, ()) if table.changes is not None else None
+        if not isinstance(form, DebeziumJson):
+            continue
+        split = f"table {table.name}: rows of Debezium envelopes are split by the PRIMARY KEY of the table"
+        found = catalog.tables[table.name]
+        if not found.has_primary_key:
+            return f"{split}, which has none"
+        if form.column.lower() in {name.lower() for name in found.keys[0]}:
+            return f"{split}, and a column of it has the name of the column of the envelopes, {form.column}"
+    return None
+
+
+def _set_aside(definition: Definition, catalog: Catalog) -> str | None:
     set_aside = {table.name.lower() for table in definition.tables if table.bad_rows is not None}
     for child in catalog.tables.values():
         for key in () if child.trusted else child.foreign_keys:
@@ -23,7 +36,3 @@ def in_one_cell(definition: Definition, catalog: Catalog) -> str | None:
                     f"and kept by others; leave out its bad_rows, or the foreign key of {child.name}"
                 )
     return None
-
-
-def _is_wrapped(table: TableSpec) -> bool:
-    return isinstance(form_of(table.changes, table.form_options, ()), DebeziumJson)

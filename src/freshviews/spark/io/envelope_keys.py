@@ -1,0 +1,41 @@
+"""Debezium envelopes on their way to several cells: the primary key of each, by which Spark sends them.
+
+The key is read as workers read it, so that rows of other tables with equal values meet it. The rest of an envelope is
+read in its cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from freshviews.spark.io.sources import PLACED, Source, places_of, spark_type
+from freshviews.stream import DebeziumJson, keys_of_envelopes
+
+_KEY = "_key"
+
+
+def routable(sources: Sequence[Source], cells: int) -> list[Source]:
+    """Sources whose frames have the columns that rows are sent to this many cells by."""
+    if cells == 1:
+        return list(sources)
+    return [_keyed(one, one.form) if isinstance(one.form, DebeziumJson) else one for one in sources]
+
+
+def _keyed(source: Source, form: DebeziumJson) -> Source:
+    table = source.table
+    names = {name.lower() for name in table.keys[0]}
+    kinds = {column.name: spark_type(column.type) for column in table.columns if column.name.lower() in names}
+
+    def keys(texts: pa.Array) -> pa.Array:
+        return keys_of_envelopes(pa.RecordBatch.from_arrays([texts], names=[form.column]), table, form)
+
+    key_of = F.arrow_udf(keys, T.StructType.fromDDL(", ".join(f"`{name}` {kind}" for name, kind in kinds.items())))
+    places = [place.alias(name) for name, place in zip(PLACED, places_of(source), strict=True)]
+    frame = source.frame.select(*(F.col(f"`{name}`") for name in source.columns), *places)
+    frame = frame.withColumn(_KEY, key_of(F.col(f"`{form.column}`"))).select("*", f"{_KEY}.*")
+    return replace(source, frame=frame, columns={**source.columns, **kinds})
