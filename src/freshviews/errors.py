@@ -98,6 +98,10 @@ class OtherProgram(StoreError):
     """An image was written by a view with other programs, or by a stored table with another layout."""
 
 
+class SourceError(FreshviewsError):
+    """A source of a pipeline cannot be read, or lacks columns that its table needs."""
+
+
 class SubscriberError(FreshviewsError):
     """A subscriber raised; the batch is committed all the same. The cause is chained."""
 

@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
+from freshviews.errors import SourceError
 from freshviews.spark import Pipeline
 from freshviews.spark.driver.version import PipelineError
-from freshviews.spark.io.sources import SourceError
 from freshviews.spark.state.checkpoint import CheckpointError
 from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of

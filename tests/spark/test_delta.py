@@ -12,10 +12,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
-from freshviews.errors import SqlError
+from freshviews.errors import SourceError, SqlError
 from freshviews.spark import Pipeline
 from freshviews.spark.io.sinks import SinkError
-from freshviews.spark.io.sources import SourceError
 from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.script import read_script
 from freshviews.spark.state.stores.addresses import store_of

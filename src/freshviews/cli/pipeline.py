@@ -19,7 +19,7 @@ from freshviews.cli.progress import Progress
 from freshviews.cli.script import ReadError, read
 from freshviews.cli.stopping import Stopping
 from freshviews.cli.streaming_script import checkpoint_of, definition_of, placed
-from freshviews.errors import FreshviewsError, SqlError
+from freshviews.errors import FreshviewsError, SourceError, SqlError
 from freshviews.spark.definition import Definition, catalog_of, declared_rows
 from freshviews.spark.java import java_process
 from freshviews.spark.phases import Phases
@@ -62,7 +62,6 @@ def run_script(
     store = checkpoint_of(name, checkpoint)
     check_store(store)
     need_spark()
-    from freshviews.spark.io.sources import SourceError
     from freshviews.spark.pipeline import Pipeline
     from freshviews.spark.session import SPARK_ERRORS, reason, start_session
 

@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 
 from freshviews.catalog.catalog import unknown
 from freshviews.catalog.definitions import TableDef
-from freshviews.errors import FreshviewsError
+from freshviews.errors import SourceError
 from freshviews.spark.connectors.declarations import connector_of, remedy, with_driver, with_given
 from freshviews.spark.connectors.message_format import expected, message_format, reads_headers
 from freshviews.spark.definition import Definition, TableSpec, catalog_of, form_of
@@ -37,10 +37,6 @@ from freshviews.types import SqlType
 
 PLACED = ("_from_time", "_from", "_from_at")
 """The first of PLACE, where they have to be taken along because the columns that they are made of are not."""
-
-
-class SourceError(FreshviewsError):
-    """A source cannot be read, or lacks columns that its table needs."""
 
 
 @dataclass(frozen=True)
