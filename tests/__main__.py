@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -24,11 +25,14 @@ def run(tier: str, options: list[str]) -> int:
     # The order of sets of strings is fixed by the seed, too.
     environment = os.environ | {"FRESHVIEWS_TESTS": tier, "FRESHVIEWS_SEED": seed, "PYTHONHASHSEED": seed}
     print(f"{tier}: tests in plain Python", flush=True)
+    begun = time.monotonic()
     plain = _pytest(environment | {"FRESHVIEWS_PURE_PYTHON": "1"}, options)
+    parts = f"{os.environ.get('FRESHVIEWS_PARTS', '')}tests in plain Python {time.monotonic() - begun:.0f}"
     if tier == "fuzz":
         return plain
     print(f"{tier}: tests with compiled code", flush=True)
-    compiled = _pytest(environment | {"FRESHVIEWS_FAILED_BEFORE": "1" if plain else ""}, options)
+    told = {"FRESHVIEWS_FAILED_BEFORE": "1" if plain else "", "FRESHVIEWS_PARTS": parts}
+    compiled = _pytest(environment | told, options)
     return int(plain != 0 or compiled != 0)
 
 

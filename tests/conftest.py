@@ -193,12 +193,20 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Tests that took long and give no reason, and whether the job before this one failed."""
+    """Tests that took long and give no reason, where the time went, and whether the job before this one failed."""
     reports = [one for several in terminalreporter.stats.values() for one in several if hasattr(one, "duration")]
     slow = [one for one in reports if one.duration > LONG and "long" not in one.keywords]
     if slow:
         terminalreporter.section(f"more than {LONG} s without a reason: @pytest.mark.long(reason) gives one")
         for one in slow:
             terminalreporter.line(f"{one.duration:.0f} s  {one.nodeid}")
+    if CHANGE:
+        folders: Counter[str] = Counter()
+        for one in reports:
+            folders[one.nodeid.split("/")[1]] += one.duration
+        terminalreporter.section("seconds")
+        terminalreporter.line(f"before: {os.environ.get('FRESHVIEWS_PARTS', '')}")
+        spent = ", ".join(f"{name} {seconds:.0f}" for name, seconds in folders.most_common())
+        terminalreporter.line(f"of all processes, by folder: {spent}")
     if os.environ.get("FRESHVIEWS_FAILED_BEFORE"):
         terminalreporter.section("the tests in plain Python FAILED, see above", red=True)
