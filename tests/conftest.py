@@ -203,7 +203,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if CHANGE:
         folders: Counter[str] = Counter()
         for one in reports:
-            folders[one.nodeid.split("/")[1]] += one.duration
+            folders[one.nodeid.partition("::")[0].split("/")[1]] += one.duration
         terminalreporter.section("seconds")
         terminalreporter.line(f"before: {os.environ.get('FRESHVIEWS_PARTS', '')}")
         spent = ", ".join(f"{name} {seconds:.0f}" for name, seconds in folders.most_common())
