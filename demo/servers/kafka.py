@@ -61,7 +61,7 @@ def broker(folder: Path) -> Iterator[str]:
 def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
     from confluent_kafka.admin import AdminClient
 
-    until = time.monotonic() + 60
+    until = time.monotonic() + 180
     while time.monotonic() < until and process.poll() is None:
         try:
             AdminClient({"bootstrap.servers": address, "log_level": 0}).list_topics(timeout=2)

@@ -25,7 +25,7 @@ def run(text: str, folder: Path) -> Notebook:
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel", reason="ipykernel is not installed; pip install 'freshviews[notebook]'")
     made = nbformat.reads(text, as_version=4)
-    client = nbclient.NotebookClient(made, timeout=120, resources={"metadata": {"path": str(folder)}})
+    client = nbclient.NotebookClient(made, timeout=600, resources={"metadata": {"path": str(folder)}})
     found: Notebook = client.execute()
     return found
 

@@ -150,7 +150,7 @@ def two() -> fv.Database:
 
 def test_two_views_take_a_batch_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     db, apply = two(), MaintainedView.apply
-    meeting, names = threading.Barrier(2, timeout=30), set()
+    meeting, names = threading.Barrier(2, timeout=180), set()
 
     def met(self: MaintainedView, batch: Any, more: bool = False) -> Any:
         names.add(threading.current_thread().name)

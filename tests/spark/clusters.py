@@ -104,7 +104,7 @@ def standalone(
 
 def wait_for_start(path: Path, number: int) -> None:
     """Until a log says that the first process is a master that works, or that this number of workers is with it."""
-    until = time.time() + 60
+    until = time.time() + 180
     while time.time() < until:
         said = path.read_text(errors="replace")
         if ("ALIVE" in said) if number == 1 else (said.count("Successfully registered with master") >= number - 1):

@@ -241,7 +241,7 @@ def test_json_status_and_query_while_it_runs_and_after(tmp_path: Path) -> None:
             assert Counter(tuple(json.loads(line).values()) for line in asked.stdout.splitlines()) == shop.by_part()
             time.sleep(0.2)
             process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 0
+            assert process.wait(180) == 0
             assert "stopped at version 3; resume with: freshviews run shop.sql" in process.stderr.read()
         finally:
             process.kill()

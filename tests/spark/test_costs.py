@@ -130,7 +130,7 @@ def test_a_cell_is_restored_from_parts_of_an_image_where_the_cache_is_lost(
     for _ in range(30):
         cell.step()
         pending = cell.entry.get("pending")
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while pending is not None and not image_files.is_whole(cell.store, pending["folder"]):
             assert time.monotonic() < until
             time.sleep(0.01)

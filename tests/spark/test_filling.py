@@ -47,7 +47,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
     def wait(step: str) -> None:
         if step == "images filled":
-            assert event.wait(120)
+            assert event.wait(300)
 
     monkeypatch.setattr(steps, "hook", wait)
     return event

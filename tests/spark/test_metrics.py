@@ -51,7 +51,7 @@ def served(port: int) -> Served:
 
 
 def until(port: int, condition: Callable[[Served], bool]) -> Served:
-    end = time.monotonic() + 120
+    end = time.monotonic() + 300
     while True:
         with suppress(ConnectionError, http.client.HTTPException):  # cut for a newer connection
             if condition(found := served(port)):
@@ -88,7 +88,7 @@ def test_they_are_served_while_it_runs_whatever_clients_do_and_are_those_of_stat
             found = served(port)
             said = json.loads(run(tmp_path, "status", "shop.sql", "--json").stdout)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 0
+            assert process.wait(180) == 0
             resume = process.stderr.read()
         finally:
             process.kill()

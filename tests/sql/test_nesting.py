@@ -140,11 +140,11 @@ def test_the_recursion_limit_is_raised_only_inside() -> None:
     def stay() -> None:
         with room():
             inside.set()
-            go_on.wait(60)
+            go_on.wait(180)
 
     thread = threading.Thread(target=stay)
     thread.start()
-    inside.wait(60)
+    inside.wait(180)
     with room():
         assert sys.getrecursionlimit() == FRAMES
     assert sys.getrecursionlimit() == FRAMES

@@ -90,7 +90,7 @@ def test_a_child_of_multiprocessing_is_refused(tmp_path: Path) -> None:
         answers = fork.Queue()
         child = fork.Process(target=_insert_in_child, args=(db, answers))
         child.start()
-        assert "a child forked from it" in answers.get(timeout=60)
+        assert "a child forked from it" in answers.get(timeout=180)
         child.join()
         assert db.insert("t", [(3,)]) == 2
     with fv.Database(tmp_path) as db:
@@ -124,11 +124,11 @@ def test_a_child_is_refused_also_if_a_thread_was_inside_the_database(tmp_path: P
         def hold() -> None:
             with db._lock:
                 inside.set()
-                go_on.wait(60)
+                go_on.wait(180)
 
         thread = threading.Thread(target=hold)
         thread.start()
-        inside.wait(60)
+        inside.wait(180)
         assert "a child forked from it" in in_child(lambda: db.insert("t", [(2,)]))
         go_on.set()
         thread.join()
