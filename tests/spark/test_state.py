@@ -304,7 +304,8 @@ def test_an_image_is_finished_where_its_process_ends_at_once_and_nobody_waits_fo
     tmp_path: Path, fork: None
 ) -> None:
     root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", CHILD, tmp_path], cwd=root, capture_output=True, text=True, timeout=180)
+    command = [sys.executable, "-c", CHILD, tmp_path]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=180)
     folder, _, told = done.stdout.partition("\n")
     assert done.returncode == 0, done.stderr
     entry = eval(told)
