@@ -85,10 +85,13 @@ states: $(READY)
 soak: $(READY)
 	@$(RUN) -m tests.soak
 
-# In a venv of its own, as the package comes from pip without extras.
+# In a venv of its own, as the package comes from pip without extras; then once more beside the compiled form of sqlglot,
+# which other tools bring.
 without-spark: $(READY)
 	@$(RUN) -m venv --clear $(VENV)-bare
 	@$(VENV)-bare/bin/python -m pip install --quiet --disable-pip-version-check .
+	@cd / && $(CURDIR)/$(VENV)-bare/bin/python -I $(CURDIR)/tests/without_spark.py
+	@$(VENV)-bare/bin/python -m pip install --quiet --disable-pip-version-check 'sqlglot[c]'
 	@cd / && $(CURDIR)/$(VENV)-bare/bin/python -I $(CURDIR)/tests/without_spark.py
 
 # All but pyspark is that of the first environment.

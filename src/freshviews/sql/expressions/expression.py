@@ -33,7 +33,7 @@ from freshviews.sql.expressions.functions import (
     trimmed,
 )
 from freshviews.sql.expressions.times import seconds_between
-from freshviews.sql.text.parse import Constants, Node, SqlText, string_of
+from freshviews.sql.text.parse import Node, SqlText, is_list, string_of
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS
 from freshviews.sql.text.typenames import type_of
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, SqlType
@@ -338,7 +338,7 @@ class Binder:
             return logic.any_of([self._rows_compared(node, row) for row in rows])
         value = self.bind(node.this)
         first = node.expressions[0]
-        if isinstance(first, Constants):
+        if is_list(first):
             members = _constants(first)
         else:
             members = [self.bind(member) for member in node.expressions]
@@ -445,7 +445,7 @@ def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
 _CONSTANT = re.compile(r"('(?:[^'\\]|\\.)*+')|(-?)([0-9.]+(?:E[+-]?[0-9]+)?)|NULL", re.IGNORECASE | re.DOTALL)
 
 
-def _constants(node: Constants) -> list[Expr]:
+def _constants(node: Node) -> list[Expr]:
     """The members of a long list."""
     found: list[Expr] = []
     for constant in _CONSTANT.finditer(node.this):

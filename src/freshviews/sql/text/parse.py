@@ -17,17 +17,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
-from sqlglot.parsers.spark import SparkParser
 
 from freshviews.catalog.nesting import DEPTH, TOO_DEEP
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.sql.text.dialects import Misuse, as_spark, tokens_of
+from freshviews.sql.text.interpreted import spark_parser
 from freshviews.sql.text.spelling import NO_STATEMENT, misspelt, plain_message
+
+if TYPE_CHECKING:
+    from sqlglot.parsers.spark import SparkParser
+else:
+    SparkParser = spark_parser()
 
 Node = exp.Expr
 
@@ -35,6 +40,7 @@ LONGEST_NUMBER = 1000
 """Most characters of a number in a text; no type holds a longer one."""
 
 _SPAN = "freshviews_span"
+_LIST = "freshviews_list"
 _LONG_LIST = 1000
 """Fewest constants of an IN that are read at once."""
 
@@ -49,9 +55,10 @@ _OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "
 _QUANTIFIERS = {"EXISTS": exp.Exists, "ANY": exp.Any, "SOME": exp.Any, "ALL": exp.All}
 
 
-class Constants(exp.Literal):
-    """The constants of a long IN, in one node: ``this`` is their text, with the commas between them. A constant is a
-    number, perhaps with a sign, a string or NULL."""
+def is_list(node: Node) -> bool:
+    """Whether a literal is all constants of a long IN: ``this`` is their text, with the commas between them. A constant
+    is a number, perhaps with a sign, a string or NULL."""
+    return _LIST in node.meta
 
 
 def string_of(quoted: str) -> str:
@@ -171,7 +178,8 @@ class _Parser(SparkParser):
             return super()._parse_in(this, *args, **options)
         self.taken |= {start}
         self._advance(2)
-        members = Constants(this=self.lists[start], is_string=False)
+        members = exp.Literal(this=self.lists[start], is_string=False)
+        members.meta[_LIST] = True
         return self.expression(exp.In(this=this, expressions=[members]))
 
     def _parse_as_command(self, start: Any) -> Any:
@@ -358,12 +366,22 @@ def _check_depth(sql: SqlText, tree: Node) -> None:
         below += [(child, depth) for child in node.iter_expressions()]
 
 
+_QUOTES = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|(?P<open>['"`])""", re.DOTALL
+)
+"""Comments and what is quoted; ``open`` is a quote that nothing closes."""
+
+
 def _token_error(sql: SqlText, message: str) -> SqlError:
-    """Place the error at the opening quote: sqlglot reports ``Missing ' from line:offset``."""
+    """Place the error at the opening quote: sqlglot reports ``Missing ' from line:offset``, and its compiled form only
+    that there is an error."""
     found = re.search(r"(Missing \S+) from \d+:(\d+)", message)
     comment = sql.text.rfind("/*")
     if found is None and comment > sql.text.rfind("*/"):
         return SqlError("Missing */ to close what begins here", *sql.place(comment))
+    opened = next((one for one in _QUOTES.finditer(sql.text) if one["open"]), None) if found is None else None
+    if opened is not None:
+        return SqlError(f"Missing {opened['open']} to close what begins here", *sql.place(opened.start()))
     if found is None:
         return SqlError(message, *sql.place(max(len(sql.text) - 1, 0)))
     return SqlError(f"{found.group(1)} to close what begins here", *sql.place(int(found.group(2))))
