@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 import uuid
@@ -46,6 +47,26 @@ def test_a_writer_writes_piece_by_piece_and_one_that_is_discarded_leaves_nothing
     other.write(b"x")
     other.discard()
     assert names(store, f"{folder}/") == [f"{folder}/one"]
+
+
+def test_names_with_odd_letters(store: Store) -> None:
+    """Those of tables and views are in the names of objects."""
+    odd = ["a b", "a+b", "a%20b", "a%2Fb", "ü€", "a&b=c", "a#b", "a?b", "a;b", "'a'", '"a"', "[x]", "a*b", "a,b", "a=1"]
+    for name in odd:
+        store.write(f"state/{name}/x", name.encode())
+    assert names(store, "state/") == sorted(f"state/{name}/x" for name in odd)
+    assert [store.read(f"state/{name}/x").decode() for name in odd] == odd
+    store.delete([f"state/{name}/x" for name in odd])
+    assert names(store, "state/") == []
+
+
+def test_a_large_object_is_whole(store: Store) -> None:
+    size = 40_000_000
+    data = random.Random(3).randbytes(size)
+    store.write("changes/large", data)
+    assert store.read("changes/large") == data
+    assert bytes(store.read_range("changes/large", size - 5, 5)) == data[-5:]
+    assert [(found.name, found.size) for found in store.list("changes/")] == [("changes/large", size)]
 
 
 def test_what_is_not_there_is_a_file_that_is_not_found(store: Store) -> None:
@@ -131,20 +152,26 @@ def test_state_is_read_once_from_the_server_and_again_where_the_cache_is_lost(
     assert not (store.local / "state" / "0" / "one").exists()
 
 
-@pytest.mark.parametrize("address", ["gopher:/x", "dbfs:/x", "gopher://bucket/x", "S4://x/y", "wasbs://c@a/x"])
+@pytest.mark.parametrize("address", ["gopher:/x", "dbfs:/x", "gs://bucket/x", "abfss://c@a/x", "S4://x/y"])
 def test_an_address_that_nothing_serves_names_what_is_accepted_and_is_no_folder(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     scheme = address.partition(":")[0]
-    with pytest.raises(AddressError, match=rf"nothing here serves {scheme}: addresses; .*file:/path .*s3://bucket/folder"):
+    with pytest.raises(AddressError, match=rf"nothing here serves {scheme}: addresses; .*file:/path .*s3://bucket.* hdfs://namenode/"):
         store_of(address)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("address", ["s3://", "s3://bucket", "s3:/bucket/x", "s3a:///x", "file://host/x"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("s3://", "s3://bucket", "s3:/bucket/x", "s3a:///x", "file://host/x"),
+        *("hdfs://", "hdfs:/x", "hdfs:///x", "hdfs://host", "hdfs://host//", "webhdfs:///x", "swebhdfs://host:9"),
+    ],
+)
 def test_an_address_that_is_not_complete_is_refused(address: str) -> None:
-    with pytest.raises(AddressError, match=r"(s3://bucket/folder|file:/path) is accepted"):
+    with pytest.raises(AddressError, match=r"(s3://bucket/folder|file:/path|hdfs://namenode/folder) is accepted"):
         store_of(address)
 
 
