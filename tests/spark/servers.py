@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 import subprocess
 import sys
 import threading
@@ -12,7 +13,10 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from demo.servers import free_port
@@ -70,9 +74,15 @@ class Between(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, namenode: str) -> None:
+    def __init__(self, namenode: str, certificate: Path | None) -> None:
         super().__init__(("127.0.0.1", free_port()), _Passing)
         self.web = f"127.0.0.1:{self.server_port}"
+        self.scheme = "http"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.socket = context.wrap_socket(self.socket, server_side=True)
+            self.scheme = "https"
         self.namenode = namenode
         self.losses: list[Loss] = []
         self.taking = threading.Lock()
@@ -85,7 +95,7 @@ class _Passing(BaseHTTPRequestHandler):
         pass
 
     def _pass(self) -> None:
-        own = f"http://{self.server.web}/datanode/"
+        own = f"{self.server.scheme}://{self.server.web}/datanode/"
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         to_datanode = self.path.startswith("/datanode/")
         server, path = self.server.namenode, self.path
@@ -127,12 +137,34 @@ class _Passing(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def between(namenode: str) -> Iterator[Between]:
-    """A server that loses requests to an HDFS."""
-    with Between(namenode) as found:
+def between(namenode: str, certificate: Path | None = None) -> Iterator[Between]:
+    """A server that loses requests to an HDFS; with a certificate and its key it speaks TLS."""
+    with Between(namenode, certificate) as found:
         threading.Thread(target=found.serve_forever, daemon=True).start()
         yield found
         found.shutdown()
+
+
+def make_certificate(path: Path) -> None:
+    """A certificate of 127.0.0.1 with its key, in one file."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    kept = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + kept)
 
 
 @contextmanager

@@ -22,9 +22,9 @@ from freshviews.spark.state import probe
 from freshviews.spark.state.checkpoint import CheckpointError, cannot_write, check_store, collect
 from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of
-from freshviews.spark.state.stores.hdfs import web_addresses
-from freshviews.spark.state.stores.store import Store
-from tests.spark.servers import Between, Loss, answering, between
+from freshviews.spark.state.stores.hdfs import _Web, web_addresses
+from freshviews.spark.state.stores.store import AddressError, Store
+from tests.spark.servers import Between, Loss, answering, between, make_certificate
 
 DATA = bytes(range(256)) * 1000
 LOSSES = [
@@ -180,6 +180,20 @@ def test_of_two_namenodes_the_one_that_is_active_is_asked(hdfs: Hdfs, monkeypatc
         assert store.read("x") == DATA and len(asked) == 1
 
 
+def test_with_tls_the_server_is_checked(hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cryptography", reason="cryptography, which comes with moto, is not installed")
+    make_certificate(tmp_path / "certificate")
+    with between(hdfs.web, tmp_path / "certificate") as server:
+        monkeypatch.setattr("freshviews.spark.state.stores.hdfs.PATIENCE", 0.0)
+        with pytest.raises(CheckpointError, match="certificate verify failed"):
+            check_store(store_of(f"swebhdfs://{server.web}/{uuid.uuid4().hex}"))
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate"))
+        store = store_of(f"swebhdfs://{server.web}/{uuid.uuid4().hex}")
+        check_store(store)
+        store.write("x", DATA)
+        assert store.read("x") == DATA
+
+
 @pytest.mark.parametrize(
     "status, body, said",
     [
@@ -215,11 +229,35 @@ def test_a_worker_that_reaches_no_namenode_is_refused(hdfs: Hdfs, monkeypatch: p
         ("webhdfs", "nn", "other", ["http://nn:9870"]),
         ("webhdfs", "nn:80", "other", ["http://nn:80"]),
         ("swebhdfs", "nn", "", ["https://nn:9871"]),
+        ("hdfs", "[::1]:8020", "", ["http://[::1]:9870"]),
         ("hdfs", "", "", []),
     ],
 )
 def test_web_addresses_of_namenodes(scheme: str, host: str, given: str, wanted: list[str]) -> None:
     assert list(web_addresses(scheme, host, {"FRESHVIEWS_WEBHDFS": given})) == wanted
+
+
+@pytest.mark.parametrize("given", ["ftp://a", "a:b", "http://", "a,"])
+def test_a_variable_that_names_no_web_address_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRESHVIEWS_WEBHDFS", given)
+    with pytest.raises(AddressError, match=r"http://host:port is accepted in FRESHVIEWS_WEBHDFS"):
+        store_of(f"hdfs://nn/{given.replace('/', '')}")
+
+
+def test_a_server_that_knows_no_options_of_a_rename_is_refused(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As HttpFS: it renames where nothing is, and else answers false."""
+    true_ask = _Web.ask
+
+    def ask(self: _Web, *words: str, renameoptions: str = "", **parameters: str) -> bytes:
+        return true_ask(self, *words, **parameters)
+
+    store = new_store(hdfs.web)
+    store.write("x", b"before")
+    monkeypatch.setattr(_Web, "ask", ask)
+    for write in (store.write, store.write_if_absent):
+        with pytest.raises(OSError, match="does not know options of a rename; name a namenode"):
+            write("x", b"after")
+    assert store.read("x") == b"before" and names(store, "aside/") == []
 
 
 def test_executors_get_the_address_and_the_user() -> None:

@@ -62,7 +62,10 @@ def _hdfs(address: str, kind: str, rest: str) -> Objects:
     from freshviews.spark.state.stores.hdfs import WEB, Hdfs, web_addresses
 
     host, _, folder = rest.removeprefix("//").partition("/")
-    web = list(web_addresses(kind, host, os.environ))
+    try:
+        web = list(web_addresses(kind, host, os.environ))
+    except ValueError as error:
+        raise AddressError(f"checkpoint {address}: {error}; http://host:port is accepted in {WEB}") from error
     if not rest.startswith("//") or not web or not folder.strip("/"):
         raise AddressError(
             f"checkpoint {address}: {kind}://namenode/folder is accepted; hdfs:///folder where {WEB} is set"

@@ -12,6 +12,7 @@ import getpass
 import http.client
 import json
 import os
+import re
 import socket
 import time
 import uuid
@@ -118,8 +119,9 @@ class Hdfs:
         try:
             self._rename(aside, name, data, option)
         except OSError:
+            # A rename that is still under way finds nothing any more.
             with suppress(OSError):
-                self._web.ask("DELETE", aside, "DELETE")
+                self._web.ask_once("DELETE", aside, {"op": "DELETE"})
             raise
 
     def _rename(self, aside: str, name: str, data: bytes, option: str) -> None:
@@ -300,7 +302,7 @@ def _error(answer: _Answer, server: str, path: str) -> OSError:
 
 def web_addresses(scheme: str, host: str, environment: Mapping[str, str]) -> Iterator[str]:
     """The web addresses of the namenodes of an address ``hdfs:``, ``webhdfs:`` or ``swebhdfs:``; ``host``: with or
-    without a port."""
+    without a port. Raises ValueError."""
     given = environment.get(WEB, "") if scheme == "hdfs" else ""
     if given:
         for one in given.split(","):
@@ -308,9 +310,11 @@ def web_addresses(scheme: str, host: str, environment: Mapping[str, str]) -> Ite
             yield _with_port(parts.scheme, parts.netloc)
     elif host:
         # The port in an hdfs: address is not of the web interface.
-        web = "https" if scheme == "swebhdfs" else "http"
-        yield _with_port(web, str(urlsplit(f"//{host}").hostname) if scheme == "hdfs" else host)
+        own = re.sub(r":\d+$", "", host) if scheme == "hdfs" else host
+        yield _with_port("https" if scheme == "swebhdfs" else "http", own)
 
 
 def _with_port(scheme: str, host: str) -> str:
+    if scheme not in PORTS or not urlsplit(f"//{host}").hostname:
+        raise ValueError(f"{scheme}://{host} is no web address of a namenode")
     return f"{scheme}://{host}" if urlsplit(f"//{host}").port else f"{scheme}://{host}:{PORTS[scheme]}"
