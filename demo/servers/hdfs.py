@@ -65,7 +65,7 @@ class Hdfs:
         for number, server in enumerate(self._servers):
             if self._running[number] is None:
                 self._running[number] = server.start()
-        until = time.monotonic() + 90
+        until = time.monotonic() + 180
         while not self._is_ready():
             ended = any(one is not None and one.poll() is not None for one in self._running)
             if ended or time.monotonic() > until:

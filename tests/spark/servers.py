@@ -61,8 +61,11 @@ def s3_server() -> Iterator[dict[str, str]]:
 
 @dataclass(frozen=True)
 class Loss:
-    """A request that is lost between a client of HDFS and a server: ``before`` the server sees it, ``half`` of its data
-    later, or its answer, ``after`` it was done. ``server``: namenode or datanode."""
+    """A request that is lost between a client of HDFS and a ``server``, which is a namenode or a datanode.
+
+    ``how``: ``before`` the server sees it; after ``half`` of its data; its answer, ``after`` it was done; or ``short``,
+    that half of its data is done as if it were all.
+    """
 
     operation: str
     server: str
@@ -106,8 +109,9 @@ class _Passing(BaseHTTPRequestHandler):
         if how == "before":
             return
         connection = http.client.HTTPConnection(server, timeout=60)
-        sent = data[: len(data) // 2] if how == "half" else data
-        connection.request(self.command, path, sent, {"Content-Length": str(len(data))})
+        sent = data[: len(data) // 2] if how in ("half", "short") else data
+        length = len(sent) if how == "short" else len(data)
+        connection.request(self.command, path, sent, {"Content-Length": str(length)})
         if how == "half":
             connection.close()
             return

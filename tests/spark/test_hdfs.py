@@ -31,7 +31,7 @@ LOSSES = [
     *(Loss(operation, "namenode", "after") for operation in ("RENAME", "CREATE", "MKDIRS", "OPEN", "LISTSTATUS")),
     *(Loss(operation, "namenode", "before") for operation in ("RENAME", "DELETE", "GETFILESTATUS")),
     Loss("DELETE", "namenode", "after"),
-    *(Loss("CREATE", "datanode", how) for how in ("before", "half", "after")),
+    *(Loss("CREATE", "datanode", how) for how in ("before", "half", "short", "after")),
     *(Loss("OPEN", "datanode", how) for how in ("before", "after")),
 ]
 
@@ -50,7 +50,8 @@ def names(store: Store, prefix: str) -> list[str]:
     return sorted(found.name for found in store.list(prefix))
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.operation}-{loss.server}-{loss.how}")
 def test_a_request_that_is_lost_or_its_answer_is_done_once(losing: Between, loss: Loss) -> None:
     store = new_store(losing.web)
     losing.losses = [loss]
@@ -200,11 +201,17 @@ def test_with_tls_the_server_is_checked(hdfs: Hdfs, tmp_path: Path, monkeypatch:
         (401, {}, "asks for a login, such as Kerberos"),
         (404, {"not": "WebHDFS"}, "answers 404 without WebHDFS"),
         (200, {}, "names no datanode"),
+        (302, {}, "names no datanode"),
     ],
 )
 def test_a_server_that_cannot_be_used_says_what_is_needed(status: int, body: dict[str, str], said: str) -> None:
     with answering(status, **body) as (web, _), pytest.raises(CheckpointError, match=said):
         check_store(new_store(web))
+
+
+def test_a_redirect_to_a_login_is_not_taken_for_done() -> None:
+    with answering(302) as (web, _), pytest.raises(OSError, match=f"{web} answers 302 without WebHDFS"):
+        new_store(web).delete(["x"])
 
 
 def test_a_worker_that_reaches_no_namenode_is_refused(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ PORTS = {"http": 9870, "https": 9871}
 """Of a namenode's web interface, where nothing else is said."""
 ASIDE = "aside"
 """Folder of files that are being written. Those of writers that died are deleted as others that no manifest names."""
-PATIENCE = 15.0
+PATIENCE = 30.0
 """Seconds after which a request that got no answer is not made again."""
 _TIMEOUT = 60.0
 _LONGEST_PAUSE = 2.0
@@ -51,8 +51,11 @@ class _Again(OSError):
 
 @dataclass(frozen=True)
 class _Answer:
+    """``is_measured``: the answer says how long it is, so one that is cut off is an error."""
+
     status: int
     location: str | None
+    is_measured: bool
     body: bytes
 
 
@@ -101,7 +104,7 @@ class Hdfs:
         for folder in {name.rpartition("/")[0] for name in names}:
             if "/" in folder:
                 with suppress(OSError):  # not empty
-                    self._delete(folder)
+                    self._web.ask_once("DELETE", self._path(folder), {"op": "DELETE"})
 
     def _delete(self, name: str) -> None:
         self._web.ask("DELETE", self._path(name), "DELETE")
@@ -166,7 +169,7 @@ class _Web:
 
     def ask(self, method: str, path: str, operation: str, **parameters: str) -> bytes:
         """What the namenode answers. The request may be made several times. Raises OSError."""
-        return _until_answered(lambda: self.ask_once(method, path, {"op": operation, **parameters}).body)
+        return _until_answered(lambda: _done(self.ask_once(method, path, {"op": operation, **parameters}), str(self)))
 
     def read(self, path: str, **parameters: int) -> bytes:
         """The bytes of a file. Raises OSError."""
@@ -177,12 +180,17 @@ class _Web:
         """Write a file under a fresh path, which is returned. Raises OSError.
 
         Each attempt has a path of its own: one that got no answer may still be under way, and would truncate the file.
+        The namenode says how long the file is: an old datanode also answers that it is there if it could not close it.
         """
         attempt = _Attempts(self, "PUT", {"op": "CREATE", "createflag": _SYNCED})
 
         def write() -> str:
             path = fresh()
             attempt(path, data)
+            status = _done(self.ask_once("GET", path, {"op": "GETFILESTATUS"}), str(self))
+            length = json.loads(status)["FileStatus"]["length"]
+            if length != len(data):
+                raise _Again(f"{path}: {self} has {length} of {len(data)} bytes that were written")
             return path
 
         return _until_answered(write)
@@ -220,10 +228,14 @@ class _Attempts:
             said = next(iter(self._failed.values()), error)
             self._failed.clear()
             raise said from error
-        if answer.location is None:
+        if answer.status != 307 or answer.location is None:
             raise OSError(f"{path}: {self._web} names no datanode; name a namenode with WebHDFS")
+        server = urlsplit(answer.location).netloc
         try:
-            return _request(self._method, answer.location, path, data).body
+            found = _request(self._method, answer.location, path, data)
+            if data is None and not found.is_measured:
+                raise _Again(f"{path}: {server} does not say how long it is")
+            return _done(found, server)
         except _Again as error:
             self._failed[_ip(str(urlsplit(answer.location).hostname))] = error
             raise
@@ -260,7 +272,8 @@ def _request(method: str, url: str, path: str, data: bytes | None) -> _Answer:
         with suppress(BrokenPipeError, ConnectionResetError):  # the answer may say why
             connection.request(method, f"{parts.path}?{parts.query}", data, _HEADERS)
         response = connection.getresponse()
-        answer = _Answer(response.status, response.getheader("Location"), response.read())
+        is_measured = response.length is not None or response.chunked
+        answer = _Answer(response.status, response.getheader("Location"), is_measured, response.read())
     except (OSError, http.client.HTTPException) as error:
         raise _Again(
             f"{server} does not answer ({error or type(error).__name__}): start HDFS, or name the web address of its "
@@ -272,6 +285,13 @@ def _request(method: str, url: str, path: str, data: bytes | None) -> _Answer:
     if answer.status >= 400:
         raise _error(answer, server, path)
     return answer
+
+
+def _done(answer: _Answer, server: str) -> bytes:
+    """What was answered to a request that was done. Raises OSError if it was not, as a redirect to a login says."""
+    if answer.status >= 300:
+        raise _error(answer, server, "")
+    return answer.body
 
 
 def _error(answer: _Answer, server: str, path: str) -> OSError:
