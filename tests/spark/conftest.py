@@ -100,7 +100,7 @@ def address_elsewhere(kind: str, request: pytest.FixtureRequest, monkeypatch: py
     return f"hdfs://{servers.rpc}/{name}"
 
 
-@pytest.fixture(params=["folder", "s3", "hdfs"])
+@pytest.fixture(params=["folder", "s3", pytest.param("hdfs", marks=pytest.mark.full)])
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """An empty store of each kind."""
     if request.param == "folder":

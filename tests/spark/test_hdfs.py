@@ -17,14 +17,15 @@ import pytest
 
 from demo.servers import hdfs as hdfs_servers
 from demo.servers.hdfs import Hdfs
-from freshviews.spark.session import executor_settings
 from freshviews.spark.state import probe
 from freshviews.spark.state.checkpoint import CheckpointError, cannot_write, check_store, collect
 from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of
-from freshviews.spark.state.stores.hdfs import _Web, web_addresses
-from freshviews.spark.state.stores.store import AddressError, Store
+from freshviews.spark.state.stores.hdfs import _Web
+from freshviews.spark.state.stores.store import Store
 from tests.spark.servers import Between, Loss, answering, between, make_certificate
+
+pytestmark = pytest.mark.full
 
 DATA = bytes(range(256)) * 1000
 LOSSES = [
@@ -50,7 +51,7 @@ def names(store: Store, prefix: str) -> list[str]:
     return sorted(found.name for found in store.list(prefix))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.large(3)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.operation}-{loss.server}-{loss.how}")
 def test_a_request_that_is_lost_or_its_answer_is_done_once(losing: Between, loss: Loss) -> None:
     store = new_store(losing.web)
@@ -99,7 +100,6 @@ def test_a_file_that_a_writer_left_half_is_under_no_name_and_is_deleted(losing: 
     assert names(store, "aside/") == []
 
 
-@pytest.mark.full
 @pytest.mark.large(2)
 @pytest.mark.parametrize("number", [0, 1], ids=["namenode", "datanode"])
 def test_a_server_that_ends_is_named_and_one_that_comes_again_is_waited_for(
@@ -125,7 +125,6 @@ def test_a_server_that_ends_is_named_and_one_that_comes_again_is_waited_for(
     assert store.read("manifest/2") == store.read("manifest/1") == DATA
 
 
-@pytest.mark.full
 def test_a_datanode_that_ends_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The two have the same address, by which the namenode is asked for another; it takes either as that."""
     monkeypatch.setattr("freshviews.spark.state.stores.hdfs.PATIENCE", 60.0)
@@ -227,30 +226,6 @@ def test_a_worker_that_reaches_no_namenode_is_refused(hdfs: Hdfs, monkeypatch: p
         probe.prove(new_store("127.0.0.1:9"), "run")
 
 
-@pytest.mark.parametrize(
-    "scheme, host, given, wanted",
-    [
-        ("hdfs", "nn", "", ["http://nn:9870"]),
-        ("hdfs", "nn:8020", "", ["http://nn:9870"]),
-        ("hdfs", "cluster", "a, b:99,https://c", ["http://a:9870", "http://b:99", "https://c:9871"]),
-        ("webhdfs", "nn", "other", ["http://nn:9870"]),
-        ("webhdfs", "nn:80", "other", ["http://nn:80"]),
-        ("swebhdfs", "nn", "", ["https://nn:9871"]),
-        ("hdfs", "[::1]:8020", "", ["http://[::1]:9870"]),
-        ("hdfs", "", "", []),
-    ],
-)
-def test_web_addresses_of_namenodes(scheme: str, host: str, given: str, wanted: list[str]) -> None:
-    assert list(web_addresses(scheme, host, {"FRESHVIEWS_WEBHDFS": given})) == wanted
-
-
-@pytest.mark.parametrize("given", ["ftp://a", "a:b", "http://", "a,"])
-def test_a_variable_that_names_no_web_address_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FRESHVIEWS_WEBHDFS", given)
-    with pytest.raises(AddressError, match=r"http://host:port is accepted in FRESHVIEWS_WEBHDFS"):
-        store_of(f"hdfs://nn/{given.replace('/', '')}")
-
-
 def test_a_server_that_knows_no_options_of_a_rename_is_refused(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
     """As HttpFS: it renames where nothing is, and else answers false."""
     true_ask = _Web.ask
@@ -265,9 +240,3 @@ def test_a_server_that_knows_no_options_of_a_rename_is_refused(hdfs: Hdfs, monke
         with pytest.raises(OSError, match="does not know options of a rename; name a namenode"):
             write("x", b"after")
     assert store.read("x") == b"before" and names(store, "aside/") == []
-
-
-def test_executors_get_the_address_and_the_user() -> None:
-    given = {"FRESHVIEWS_WEBHDFS": "a", "HADOOP_USER_NAME": "b"}
-    found = executor_settings(given)
-    assert {name: found[f"spark.executorEnv.{name}"] for name in given} == given

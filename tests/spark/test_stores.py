@@ -1,4 +1,4 @@
-"""Stores of checkpoints: one table of cases, for a folder and for a real S3 server; and addresses."""
+"""Stores of checkpoints: one table of cases, for a folder, a real S3 server and a real HDFS; and addresses."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from freshviews.spark.state.checkpoint import CheckpointError, check_store
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.cached import Cached
 from freshviews.spark.state.stores.folder import Folder
+from freshviews.spark.state.stores.hdfs import web_addresses
 from freshviews.spark.state.stores.store import AddressError, Objects, Store, read_ranges
 from tests.spark.servers import BUCKET
 
@@ -173,6 +174,39 @@ def test_an_address_that_nothing_serves_names_what_is_accepted_and_is_no_folder(
 def test_an_address_that_is_not_complete_is_refused(address: str) -> None:
     with pytest.raises(AddressError, match=r"(s3://bucket/folder|file:/path|hdfs://namenode/folder) is accepted"):
         store_of(address)
+
+
+@pytest.mark.parametrize(
+    "scheme, host, given, wanted",
+    [
+        ("hdfs", "nn", "", ["http://nn:9870"]),
+        ("hdfs", "nn:8020", "", ["http://nn:9870"]),
+        ("hdfs", "cluster", "a, b:99,https://c", ["http://a:9870", "http://b:99", "https://c:9871"]),
+        ("webhdfs", "nn", "other", ["http://nn:9870"]),
+        ("webhdfs", "nn:80", "other", ["http://nn:80"]),
+        ("swebhdfs", "nn", "", ["https://nn:9871"]),
+        ("hdfs", "[::1]:8020", "", ["http://[::1]:9870"]),
+        ("hdfs", "", "", []),
+    ],
+)
+def test_web_addresses_of_namenodes(scheme: str, host: str, given: str, wanted: list[str]) -> None:
+    assert list(web_addresses(scheme, host, {"FRESHVIEWS_WEBHDFS": given})) == wanted
+
+
+@pytest.mark.parametrize("given", ["ftp://a", "a:b", "http://", "a,"])
+def test_a_variable_that_names_no_web_address_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRESHVIEWS_WEBHDFS", given)
+    with pytest.raises(AddressError, match=r"http://host:port is accepted in FRESHVIEWS_WEBHDFS"):
+        store_of(f"hdfs://nn/{given.replace('/', '')}")
+
+
+def test_executors_get_the_address_and_the_user_of_hdfs() -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+    from freshviews.spark.session import executor_settings
+
+    given = {"FRESHVIEWS_WEBHDFS": "a", "HADOOP_USER_NAME": "b"}
+    found = executor_settings(given)
+    assert {name: found[f"spark.executorEnv.{name}"] for name in given} == given
 
 
 def test_paths_and_file_addresses_are_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
