@@ -103,7 +103,7 @@ lakes: $(READY)
 	PYTHONPATH=src $(VENV)-lakes/bin/python -m pytest tests/spark/test_delta.py tests/spark/test_iceberg.py
 
 kills: $(READY)
-	KILLS=$(KILLS) $(RUN) -m pytest tests/spark/test_kills.py tests/spark/test_full_disk.py tests/spark/test_clusters.py tests/spark/test_object_store.py
+	KILLS=$(KILLS) $(RUN) -m pytest tests/spark/test_kills.py tests/spark/test_full_disk.py tests/spark/test_clusters.py tests/spark/test_object_store.py tests/spark/test_hdfs.py
 
 lint: $(READY)
 	$(RUN) -m ruff check .

@@ -74,7 +74,7 @@ def standalone(
     spark_class = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
     master = f"spark://127.0.0.1:{free_port()}"
     env = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m", **(given or {})}
-    for name in ("PYTHONPATH", "FAULT", "FRESHVIEWS_CACHE_DIR"):
+    for name in ("PYTHONPATH", "FAULT", "FRESHVIEWS_CACHE_DIR", "FRESHVIEWS_WEBHDFS"):
         env.pop(name, None)
     deploy = "org.apache.spark.deploy"
     port = master.rpartition(":")[2]

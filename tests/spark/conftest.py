@@ -1,4 +1,4 @@
-"""One Spark and one S3 server for all tests here, and stores of checkpoints."""
+"""One Spark, one S3 server and one HDFS for all tests here, and stores of checkpoints."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from demo.servers import hdfs as hdfs_servers
 from demo.servers.kafka import broker
 from demo.servers.maven import jars
 from demo.shop.packages import KAFKA_CONNECTOR
@@ -78,11 +79,30 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield found
 
 
-@pytest.fixture(params=["folder", "s3"])
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hdfs_servers.Hdfs]:
+    """A namenode and a datanode for the whole run."""
+    with skipping():
+        jars(hdfs_servers.HADOOP)
+    with hdfs_servers.hdfs(tmp_path_factory.mktemp("hdfs")) as found:
+        yield found
+
+
+def address_elsewhere(kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An address of an empty store on a server of a kind; the environment has what its clients need."""
+    name = uuid.uuid4().hex
+    if kind == "s3":
+        for variable, value in request.getfixturevalue("s3").items():
+            monkeypatch.setenv(variable, value)
+        return f"s3://{BUCKET}/{name}"
+    servers = request.getfixturevalue("hdfs")
+    monkeypatch.setenv("FRESHVIEWS_WEBHDFS", servers.web)
+    return f"hdfs://{servers.rpc}/{name}"
+
+
+@pytest.fixture(params=["folder", "s3", pytest.param("hdfs", marks=pytest.mark.full)])
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """An empty store of each kind."""
     if request.param == "folder":
         return store_of(tmp_path / "store")
-    for name, value in request.getfixturevalue("s3").items():
-        monkeypatch.setenv(name, value)
-    return store_of(f"s3://{BUCKET}/{uuid.uuid4().hex}/below")
+    return store_of(f"{address_elsewhere(request.param, request, monkeypatch)}/below")

@@ -1,4 +1,4 @@
-"""A pipeline whose checkpoint is on an S3 server, with processes that share no disk for it.
+"""A pipeline whose checkpoint is on an S3 server or in HDFS, with processes that share no disk for it.
 
 Scratch folders of executors are private, and vanish with them: what a version needs is on the server.
 """
@@ -11,42 +11,43 @@ import shutil
 import signal
 import subprocess
 import sys
-import uuid
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
-pytest.importorskip("boto3", reason="boto3 is not installed; pip install 'freshviews[s3]'")
-pytest.importorskip("moto", reason="the S3 server moto is not installed")
 
 from freshviews.spark.crash_points import DRIVER, WORKER
 from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.clusters import EXECUTOR, running, standalone
+from tests.spark.conftest import address_elsewhere
 from tests.spark.faults import Fault, command_of, descendants, environment, kill
-from tests.spark.servers import BUCKET
 from tests.spark.shop import EVERY_SINK, Shop, check
 
 pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 KILLS = int(os.environ.get("KILLS", "1"))
 EVERY = "KILLS" in os.environ
-"""Whether the driver is killed at every step, and not at each eighth."""
+"""Whether the driver is killed at every step, and not at those of ``FEW``."""
 STEPS = (*WORKER, *(step for step in DRIVER if not step.startswith("manifest ") or step == "manifest in place"))
 """A put is whole or not at all, so a manifest is never half written."""
+FEW = {"s3": STEPS[::8], "hdfs": ("manifest in place",)}
 IMAGES = {"FRESHVIEWS_SMALLEST_IMAGE": "50"}
 """So that cells are restored from images, too."""
 MOST_VERSIONS = 20
 """Versions by which a cell has an image, although images are written beside the versions."""
 
 
+@pytest.fixture(params=["s3", "hdfs"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def address(s3: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
-    for name, value in s3.items():
-        monkeypatch.setenv(name, value)
-    return f"s3://{BUCKET}/{uuid.uuid4().hex}"
+def address(kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    return address_elsewhere(kind, request, monkeypatch)
 
 
 def run(folder: Path, address: str, fault: Fault | None = None) -> tuple[int, str]:
@@ -64,12 +65,14 @@ def run(folder: Path, address: str, fault: Fault | None = None) -> tuple[int, st
 
 
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
-def test_the_driver_killed_at_a_step_has_its_part_of_spark_from_the_server(tmp_path: Path, address: str) -> None:
+def test_the_driver_killed_at_a_step_has_its_part_of_spark_from_the_server(
+    tmp_path: Path, kind: str, address: str
+) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     assert run(tmp_path, address)[0] == 0
     fault = Fault(tmp_path / "fault")
-    for number, step in enumerate(STEPS if EVERY else STEPS[::8]):
+    for number, step in enumerate(STEPS if EVERY else FEW[kind]):
         shop.write()
         fault.plan(step, "kill" if number % 2 else "kill java", "driver")
         code, error = run(tmp_path, address, fault)
@@ -79,7 +82,7 @@ def test_the_driver_killed_at_a_step_has_its_part_of_spark_from_the_server(tmp_p
     before = latest(store_of(address)).version
     assert run(tmp_path, address)[0] == 0
     assert latest(store_of(address)).version == before
-    assert not list(tmp_path.glob("*checkpoint*")) and not list(tmp_path.glob("s3*"))
+    assert not list(tmp_path.glob("*checkpoint*")) and not list(tmp_path.glob(f"{kind}*"))
     found = status(store_of(address))
     assert found.running is None and found.delivered == before and found.error is None
 
@@ -90,10 +93,9 @@ def vanish(scratch: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+@pytest.mark.large(2)
 @pytest.mark.long("a master and two workers start, and executors are replaced")
-def test_executors_killed_at_random_with_their_scratch_lose_nothing(
-    tmp_path: Path, address: str, s3: dict[str, str]
-) -> None:
+def test_executors_killed_at_random_with_their_scratch_lose_nothing(tmp_path: Path, address: str) -> None:
     """Executors, their Python workers and the driver, while input keeps coming; cells go on elsewhere."""
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
@@ -102,7 +104,7 @@ def test_executors_killed_at_random_with_their_scratch_lose_nothing(
     given = {**environment(), **IMAGES, "SPARK_LOCAL_IP": "127.0.0.1"}
     smallest = IMAGES["FRESHVIEWS_SMALLEST_IMAGE"]
     more = ["--checkpoint", address, "--conf", f"spark.executorEnv.FRESHVIEWS_SMALLEST_IMAGE={smallest}"]
-    with standalone(tmp_path, s3) as (master, workers):
+    with standalone(tmp_path) as (master, workers):
         left = KILLS
         while left > 0:
             with running(tmp_path, master, given, *more) as pipeline:
@@ -140,6 +142,7 @@ def test_executors_killed_at_random_with_their_scratch_lose_nothing(
     check(tmp_path, shop, checkpoint=address)
 
 
+@pytest.mark.large(2)
 @pytest.mark.long("a pipeline runs once, and two commands start")
 def test_a_query_and_a_status_read_the_server(tmp_path: Path, address: str) -> None:
     shop = Shop(tmp_path)

@@ -1,7 +1,8 @@
-"""Stores of checkpoints: one table of cases, for a folder and for a real S3 server; and addresses."""
+"""Stores of checkpoints: one table of cases, for a folder, a real S3 server and a real HDFS; and addresses."""
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 import uuid
@@ -14,6 +15,7 @@ from freshviews.spark.state.checkpoint import CheckpointError, check_store
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.cached import Cached
 from freshviews.spark.state.stores.folder import Folder
+from freshviews.spark.state.stores.hdfs import web_addresses
 from freshviews.spark.state.stores.store import AddressError, Objects, Store, read_ranges
 from tests.spark.servers import BUCKET
 
@@ -46,6 +48,26 @@ def test_a_writer_writes_piece_by_piece_and_one_that_is_discarded_leaves_nothing
     other.write(b"x")
     other.discard()
     assert names(store, f"{folder}/") == [f"{folder}/one"]
+
+
+def test_names_with_odd_letters(store: Store) -> None:
+    """Those of tables and views are in the names of objects."""
+    odd = ["a b", "a+b", "a%20b", "a%2Fb", "ü€", "a&b=c", "a#b", "a?b", "a;b", "'a'", '"a"', "[x]", "a*b", "a,b", "a=1"]
+    for name in odd:
+        store.write(f"state/{name}/x", name.encode())
+    assert names(store, "state/") == sorted(f"state/{name}/x" for name in odd)
+    assert [store.read(f"state/{name}/x").decode() for name in odd] == odd
+    store.delete([f"state/{name}/x" for name in odd])
+    assert names(store, "state/") == []
+
+
+def test_a_large_object_is_whole(store: Store) -> None:
+    size = 40_000_000
+    data = random.Random(3).randbytes(size)
+    store.write("changes/large", data)
+    assert store.read("changes/large") == data
+    assert bytes(store.read_range("changes/large", size - 5, 5)) == data[-5:]
+    assert [(found.name, found.size) for found in store.list("changes/")] == [("changes/large", size)]
 
 
 def test_what_is_not_there_is_a_file_that_is_not_found(store: Store) -> None:
@@ -131,21 +153,60 @@ def test_state_is_read_once_from_the_server_and_again_where_the_cache_is_lost(
     assert not (store.local / "state" / "0" / "one").exists()
 
 
-@pytest.mark.parametrize("address", ["gopher:/x", "dbfs:/x", "gopher://bucket/x", "S4://x/y", "wasbs://c@a/x"])
+@pytest.mark.parametrize("address", ["gopher:/x", "dbfs:/x", "gs://bucket/x", "abfss://c@a/x", "S4://x/y"])
 def test_an_address_that_nothing_serves_names_what_is_accepted_and_is_no_folder(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     scheme = address.partition(":")[0]
-    with pytest.raises(AddressError, match=rf"nothing here serves {scheme}: addresses; .*file:/path .*s3://bucket/folder"):
+    with pytest.raises(AddressError, match=rf"nothing here serves {scheme}: addresses; .*file:/path .*s3://bucket.* hdfs://namenode/"):
         store_of(address)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("address", ["s3://", "s3://bucket", "s3:/bucket/x", "s3a:///x", "file://host/x"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("s3://", "s3://bucket", "s3:/bucket/x", "s3a:///x", "file://host/x"),
+        *("hdfs://", "hdfs:/x", "hdfs:///x", "hdfs://host", "hdfs://host//", "webhdfs:///x", "swebhdfs://host:9"),
+    ],
+)
 def test_an_address_that_is_not_complete_is_refused(address: str) -> None:
-    with pytest.raises(AddressError, match=r"(s3://bucket/folder|file:/path) is accepted"):
+    with pytest.raises(AddressError, match=r"(s3://bucket/folder|file:/path|hdfs://namenode/folder) is accepted"):
         store_of(address)
+
+
+@pytest.mark.parametrize(
+    "scheme, host, given, wanted",
+    [
+        ("hdfs", "nn", "", ["http://nn:9870"]),
+        ("hdfs", "nn:8020", "", ["http://nn:9870"]),
+        ("hdfs", "cluster", "a, b:99,https://c", ["http://a:9870", "http://b:99", "https://c:9871"]),
+        ("webhdfs", "nn", "other", ["http://nn:9870"]),
+        ("webhdfs", "nn:80", "other", ["http://nn:80"]),
+        ("swebhdfs", "nn", "", ["https://nn:9871"]),
+        ("hdfs", "[::1]:8020", "", ["http://[::1]:9870"]),
+        ("hdfs", "", "", []),
+    ],
+)
+def test_web_addresses_of_namenodes(scheme: str, host: str, given: str, wanted: list[str]) -> None:
+    assert list(web_addresses(scheme, host, {"FRESHVIEWS_WEBHDFS": given})) == wanted
+
+
+@pytest.mark.parametrize("given", ["ftp://a", "a:b", "http://", "a,"])
+def test_a_variable_that_names_no_web_address_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRESHVIEWS_WEBHDFS", given)
+    with pytest.raises(AddressError, match=r"http://host:port is accepted in FRESHVIEWS_WEBHDFS"):
+        store_of(f"hdfs://nn/{given.replace('/', '')}")
+
+
+def test_executors_get_the_address_and_the_user_of_hdfs() -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+    from freshviews.spark.session import executor_settings
+
+    given = {"FRESHVIEWS_WEBHDFS": "a", "HADOOP_USER_NAME": "b"}
+    found = executor_settings(given)
+    assert {name: found[f"spark.executorEnv.{name}"] for name in given} == given
 
 
 def test_paths_and_file_addresses_are_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,7 @@ class SessionError(FreshviewsError):
 _PASSED = (
     "FRESHVIEWS_CACHE_DIR",
     *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"),
+    *("FRESHVIEWS_WEBHDFS", "HADOOP_USER_NAME"),
 )
 """Variables that executors get; no secrets, as Spark shows its settings."""
 
@@ -154,7 +155,7 @@ def reason(error: Exception) -> str:
 
 def executor_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment that Python workers of executors need, as executors of a cluster do not inherit it: the folder of
-    this package if it is not installed, the folder of compiled code, and where an object store is."""
+    this package if it is not installed, the folder of compiled code, and where a store is."""
     found = {}
     package = Path(freshviews.__file__).parents[1]
     if package not in (Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("platlib"))):

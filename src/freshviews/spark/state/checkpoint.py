@@ -5,6 +5,7 @@
     <checkpoint>/spark/      Spark's own: offsets of the sources, numbers of micro-batches
     <checkpoint>/manifest/   an object per version
     <checkpoint>/state/  changes/  bad/    objects that manifests name
+    <checkpoint>/aside/      files that are being written, in HDFS
     <checkpoint>/calls/      an object per named call of Pipeline.advance
     <checkpoint>/identity    what sinks know the checkpoint by
     <checkpoint>/tables      which views have a table of a database
@@ -39,7 +40,7 @@ READ_SECONDS = 60.0
 ORPHAN_SECONDS = 3600.0
 """Age, in seconds, at which a file that no manifest names belongs to no running try."""
 
-_FOLDERS = ("state", "changes", "bad")
+_FOLDERS = ("state", "changes", "bad", "aside")
 
 
 class CheckpointError(StoreError):

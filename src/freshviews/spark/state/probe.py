@@ -17,7 +17,7 @@ from freshviews.spark.state.stores.store import Store
 _DRIVER = "probe/driver"
 _REMEDY = (
     "all machines must see the same at the address of a checkpoint: name a folder that is mounted everywhere under one "
-    "path, or an object store"
+    "path, an object store, or HDFS"
 )
 _RUNS: dict[str, str] = {}
 """In a driver: the name of the run, by checkpoint."""

@@ -13,7 +13,10 @@ from freshviews.spark.state.stores.folder import Folder
 from freshviews.spark.state.stores.store import AddressError, Objects, Store
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_SERVED = "a path or file:/path (a folder that all workers see under that path), and s3://bucket/folder (or s3a:)"
+_SERVED = (
+    "a path or file:/path (a folder that all workers see under that path), s3://bucket/folder (or s3a:), and "
+    "hdfs://namenode/folder (or webhdfs:, swebhdfs:)"
+)
 
 
 def store_of(address: str | os.PathLike[str]) -> Store:
@@ -39,6 +42,8 @@ def _store_of(address: str) -> Store:
         return Folder(Path(path).absolute())
     if kind in ("s3", "s3a"):
         return Cached(_s3(address, rest), cache_of(address))
+    if kind in ("hdfs", "webhdfs", "swebhdfs"):
+        return Cached(_hdfs(address, kind, rest), cache_of(address))
     raise AddressError(f"checkpoint {address}: nothing here serves {scheme[1]}: addresses; accepted are {_SERVED}")
 
 
@@ -51,3 +56,18 @@ def _s3(address: str, rest: str) -> Objects:
     from freshviews.spark.state.stores.s3 import S3
 
     return S3(address, bucket, folder)
+
+
+def _hdfs(address: str, kind: str, rest: str) -> Objects:
+    from freshviews.spark.state.stores.hdfs import WEB, Hdfs, web_addresses
+
+    host, _, folder = rest.removeprefix("//").partition("/")
+    try:
+        web = list(web_addresses(kind, host, os.environ))
+    except ValueError as error:
+        raise AddressError(f"checkpoint {address}: {error}; http://host:port is accepted in {WEB}") from error
+    if not rest.startswith("//") or not web or not folder.strip("/"):
+        raise AddressError(
+            f"checkpoint {address}: {kind}://namenode/folder is accepted; hdfs:///folder where {WEB} is set"
+        )
+    return Hdfs(address, web, folder)
