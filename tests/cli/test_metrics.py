@@ -18,9 +18,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from freshviews.cli import pipeline
 from freshviews.cli.metrics import METRICS, PAGE, Numbers, Texts, metrics_page, text_of
-from freshviews.cli.script import ReadError
 from freshviews.cli.serving import server as http_server
 from freshviews.cli.serving.server import Busy, HttpServer, ServerError
+from freshviews.cli.source import ReadError
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.phases import PHASES, Phases
 from freshviews.spark.reading.contents import Status, status

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from threading import Event
 
-from freshviews.cli.progress import duration, size
 from freshviews.cli.streaming_script import checkpoint_of, definition_if_fine
+from freshviews.cli.units import duration, size
 from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.reading.disk import on_disk
 from freshviews.spark.reading.select import select
@@ -58,8 +58,7 @@ def _behind(waiting: dict[str, int]) -> str:
 def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> None:
     """Print the result of a SELECT over the views at the last committed version."""
     store = checkpoint_of(name, checkpoint)
-    latest(store)
-    found = select(store, sql)
+    found = select(store, sql, latest(store))
     if as_json:
         for row in found.to_pylist():
             print(json.dumps(row, default=str, ensure_ascii=False))
