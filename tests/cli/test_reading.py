@@ -78,7 +78,10 @@ def test_the_first_row_needs_no_compiler_and_nothing_that_takes_long_to_import(t
 
 def test_a_log_of_inserts_is_read_without_pandas(tmp_path: Path) -> None:
     commit(tmp_path / "shop.checkpoint", None, [sale(number, f"part {number % 7}") for number in range(30)])
-    for sql in ("SELECT * FROM by_part ORDER BY n, part LIMIT 1", "SELECT id, price, day FROM kept WHERE part LIKE 'p%' LIMIT 1"):
+    for sql in (
+        "SELECT * FROM by_part ORDER BY n, part LIMIT 1",
+        "SELECT id, price, day FROM kept WHERE part LIKE 'p%' LIMIT 1",
+    ):
         lines, modules = run(tmp_path, "query", "shop.sql", sql, "--json")
         assert len(lines) == 1 and modules & (NEVER | {"numba"}) == set()
 
