@@ -32,6 +32,7 @@ from freshviews.spark.state import checkpoint
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.addresses import store_of
 from tests.cli.sales import VIEWS, commit, sale
+from tests.cli.sockets import answer_to
 
 HOSTILE = "<script>alert('x')</script>\"&\n,;=cmd()"
 
@@ -357,29 +358,18 @@ def test_over_a_socket_only_get_is_answered_and_a_slow_client_is_cut(
     try:
         port = int(server.address.rpartition(":")[2])
 
-        def send(request: bytes) -> bytes:
-            with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
-                found = b""
-                try:
-                    client.sendall(request)
-                    while more := client.recv(65536):
-                        found += more
-                except ConnectionError:
-                    pass
-                return found
-
         host = f"Host: 127.0.0.1:{port}\r\n".encode()
-        good = send(b"GET /view/by_part?format=json HTTP/1.1\r\n" + host + b"\r\n")
+        good = answer_to(port, b"GET /view/by_part?format=json HTTP/1.1\r\n" + host + b"\r\n")
         assert b"200 OK" in good and b"Freshviews-Version: 2" in good and b"Access-Control" not in good
         for method in (b"POST", b"PUT", b"DELETE", b"OPTIONS", b"HEAD", b"TRACE", b"CONNECT"):
-            found = send(method + b" /view/by_part HTTP/1.1\r\n" + host + b"\r\n")
+            found = answer_to(port, method + b" /view/by_part HTTP/1.1\r\n" + host + b"\r\n")
             assert b"501" in found.split(b"\r\n")[0] and b"part 1" not in found
-        assert b"421" in send(b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n").split(b"\r\n")[0]
-        assert b"421" in send(b"GET / HTTP/1.0\r\n\r\n").split(b"\r\n")[0]
-        assert b"421" in send(b"GET / HTTP/1.1\r\n" + host + b"Host: evil.example\r\n\r\n").split(b"\r\n")[0]
+        assert b"421" in answer_to(port, b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n").split(b"\r\n")[0]
+        assert b"421" in answer_to(port, b"GET / HTTP/1.0\r\n\r\n").split(b"\r\n")[0]
+        assert b"421" in answer_to(port, b"GET / HTTP/1.1\r\n" + host + b"Host: evil.example\r\n\r\n").split(b"\r\n")[0]
         started = time.monotonic()
-        assert b"200" not in send(b"GET / HTTP/1.1\r\n" + host)
-        assert b"200" not in send(b"GET /query?sql=" + b"x" * 100_000 + b" HTTP/1.1\r\n" + host + b"\r\n")
+        assert b"200" not in answer_to(port, b"GET / HTTP/1.1\r\n" + host)
+        assert b"200" not in answer_to(port, b"GET /query?sql=" + b"x" * 100_000 + b" HTTP/1.1\r\n" + host + b"\r\n")
         assert time.monotonic() - started < 20
         client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         client.request("GET", "/view/kept?format=csv")

@@ -41,11 +41,17 @@ def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
             said = f"; {found.refused[view]}" if view in found.refused else ""
             waits = f"versions that wait: {numbers['backlog']}"
             print(f"sink of {view}: refused {numbers['failures']:,} times, {waits}{said}")
+    engines = _counted(len(found.cells), "engine")
+    print(f"in memory: {size(sum(found.cells.values()))} of tables and views, in {engines}")
     parts = ", ".join(f"{part} {size(numbers['bytes'])}" for part, numbers in disk.items())
     objects, total = (sum(numbers[key] for numbers in disk.values()) for key in ("objects", "bytes"))
     print(f"stored: {size(total)} in {objects:,} objects: {parts}")
     if found.error:
         print(f"last error: {found.error}")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _behind(waiting: dict[str, int]) -> str:
