@@ -18,15 +18,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from freshviews.cli import pipeline
 from freshviews.cli.metrics import METRICS, PAGE, Numbers, Texts, metrics_page, text_of
-from freshviews.cli.script import ReadError
 from freshviews.cli.serving import server as http_server
 from freshviews.cli.serving.server import Busy, HttpServer, ServerError
+from freshviews.cli.source import ReadError
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.phases import PHASES, Phases
 from freshviews.spark.reading.contents import Status, status
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.runs import Runs, note_failure, note_start, runs_of
 from freshviews.spark.state.stores.addresses import store_of
+from tests.cli.sockets import answer_to
 
 STATUS = Status(
     version=7,
@@ -214,19 +215,6 @@ def fetch(server: HttpServer) -> bytes:
         return bytes(answer.read())
 
 
-def answer_to(server: HttpServer, request: bytes) -> bytes:
-    """All bytes of the answer; none if the connection was cut."""
-    with socket.create_connection(("127.0.0.1", port_of(server)), timeout=30) as client:
-        found = b""
-        try:
-            client.sendall(request)
-            while more := client.recv(65536):
-                found += more
-        except ConnectionError:
-            pass
-        return found
-
-
 @pytest.mark.parametrize(
     ("request_text", "code"),
     [
@@ -243,7 +231,7 @@ def answer_to(server: HttpServer, request: bytes) -> bytes:
     ],
 )
 def test_get_metrics_is_answered_and_nothing_else(server: HttpServer, request_text: bytes, code: bytes) -> None:
-    found = answer_to(server, request_text)
+    found = answer_to(port_of(server), request_text)
     first = found.split(b"\r\n")[0]
     assert code in first or code in found[:200], found
     assert (b"page" in found) == (code == b"200") and b"Python" not in found and b"text/html" not in found
@@ -266,7 +254,7 @@ def test_a_hostile_request_gets_no_page_and_the_next_one_does(
     server: HttpServer, monkeypatch: pytest.MonkeyPatch, hostile: bytes
 ) -> None:
     monkeypatch.setattr(http_server, "SECONDS", 0.5)
-    assert b"page" not in answer_to(server, hostile)
+    assert b"page" not in answer_to(port_of(server), hostile)
     assert fetch(server) == b"page\n"
 
 

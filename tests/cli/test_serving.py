@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import datetime as dt
 import http.client
 import io
 import json
@@ -13,64 +12,29 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
-from decimal import Decimal
 from html.parser import HTMLParser
 from http import HTTPStatus
 from pathlib import Path
+from threading import Semaphore, Thread
 from urllib.parse import quote, urlencode
 
 import pyarrow as pa
 import pytest
 
-from freshviews.cells import plan_cells
 from freshviews.cli.serving import forms, versions
 from freshviews.cli.serving import server as http_server
 from freshviews.cli.serving.server import Answer, HttpServer, Request
 from freshviews.cli.serving.site import Site
-from freshviews.spark.definition import catalog_of, tables_of
-from freshviews.spark.layout.layout import layout_of
 from freshviews.spark.reading.disk import on_disk
-from freshviews.spark.state.cell import EMPTY, appended, changes_schema, load_cell, new_token, segment_of
+from freshviews.spark.state import checkpoint
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.addresses import store_of
+from tests.cli.sales import VIEWS, commit, sale
+from tests.cli.sockets import answer_to
 
-TABLES = {
-    "sales": "CREATE TABLE sales (id BIGINT, part STRING, price DECIMAL(9, 2), weight DOUBLE, day DATE, at TIMESTAMP)"
-}
-VIEWS = {
-    "kept": "CREATE MATERIALIZED VIEW kept AS SELECT id, part, price, weight, day, at FROM sales",
-    "by_part": "CREATE MATERIALIZED VIEW by_part AS SELECT part, COUNT(*) AS n FROM sales GROUP BY part",
-}
 HOSTILE = "<script>alert('x')</script>\"&\n,;=cmd()"
-NEVER = dt.datetime(2026, 1, 5, 12, 30, 0, 250000)
-
-
-def sale(number: int, part: str | None, sign: int = 1, weight: float | None = 1.5) -> dict[str, object]:
-    price = None if part is None else Decimal(number) / 4
-    row = {"id": number, "part": part, "price": price, "weight": weight, "day": dt.date(2026, 1, 5), "at": NEVER}
-    return {**row, "_multiplicity": sign}
-
-
-def commit(root: Path, before: Manifest | None, rows: list[dict[str, object]]) -> Manifest:
-    """The version after one, with some more rows."""
-    store = store_of(root)
-    if before is None:
-        plan = plan_cells(catalog_of(";\n".join([*TABLES.values(), *VIEWS.values()])), 1, {})
-        before = Manifest(0, -1, None, time.time(), TABLES, VIEWS, plan=plan.to_json())
-    layout = layout_of(before)
-    (role,) = layout.roles
-    entry = before.cells.get("0", EMPTY)
-    cell = load_cell(store, entry, layout.statements[0])
-    change = pa.Table.from_pylist(rows).cast(changes_schema(tables_of(TABLES["sales"])["sales"]))
-    cell.database.apply(role.name, change)
-    segment = segment_of(store, "0", {role.name: change})
-    after = appended(store, "0", entry, cell, segment, new_token(), log_only=True)
-    segment.wait()
-    cell.database.close()
-    made = replace(before, version=before.version + 1, time=time.time(), cells={"0": after})
-    Manifests(store).commit(made)
-    return made
 
 
 @pytest.fixture(scope="module")
@@ -309,6 +273,82 @@ def test_a_version_that_is_new_is_read_by_its_change_and_one_without_state_is_go
     assert read(own, "/view/by_part", version=2)["total"] == 1
 
 
+def collected(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All state but that of the last version is deleted, as a pipeline does it in the end."""
+    monkeypatch.setattr(checkpoint, "READ_SECONDS", 0.0)
+    checkpoint.collect(store_of(root), Manifests(store_of(root)), states=1)
+
+
+def imaged(root: Path, made: Manifest) -> Manifest:
+    """The version after one, whose state is one new object, so that nothing of the state before is needed."""
+    return commit(root, replace(made, cells={}), [sale(number, "cog") for number in range(made.version + 1)])
+
+
+def test_who_waits_while_the_state_of_the_version_is_collected_gets_a_newer_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "ckpt"
+    made = commit(root, None, [sale(1, "nut")])
+    own = Site("shop.sql", store_of(root), lambda: None)
+    answers: list[dict[str, object]] = []
+    asked = [("/view/by_part", {}), ("/query", {"sql": "SELECT part, n FROM by_part"})]
+    threads = [Thread(target=lambda one=one: answers.append(read(own, one[0], **one[1]))) for one in asked]
+    chosen = Semaphore(0)
+    at = versions.Versions.at
+
+    def noted(self: versions.Versions, version: int | None) -> Manifest:
+        found = at(self, version)
+        chosen.release()
+        return found
+
+    monkeypatch.setattr(versions.Versions, "at", noted)
+    with own._versions._alone():
+        for thread in threads:
+            thread.start()
+            chosen.acquire(timeout=20)
+        imaged(root, made)
+        collected(root, monkeypatch)
+    for thread in threads:
+        thread.join(30)
+    assert [(one["version"], one["rows"]) for one in answers] == [(2, [{"part": "cog", "n": 2}])] * 2
+    assert ask(own, "/view/by_part", version=1).status == 410
+
+
+def test_a_reader_tries_few_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "ckpt"
+    commit(root, None, [sale(1, "nut")])
+    own = Site("shop.sql", store_of(root), lambda: None)
+    tried: list[int] = []
+
+    def none(store: object, manifest: Manifest, view: str, keep_cells: bool) -> pa.Table:
+        tried.append(manifest.version)
+        imaged(root, manifest)
+        raise FileNotFoundError(view)
+
+    monkeypatch.setattr(versions, "contents", none)
+    assert ask(own, "/view/by_part").status == 410
+    assert tried == list(range(1, versions.TRIES + 1))
+
+
+def test_an_older_version_that_is_asked_for_takes_no_cell_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "ckpt"
+    first = commit(root, None, [sale(1, "nut")])
+    second = commit(root, first, [sale(2, "nut")])
+    own = Site("shop.sql", store_of(root), lambda: None)
+    assert read(own, "/view/by_part")["rows"] == [{"part": "nut", "n": 2}]
+    assert read(own, "/view/by_part", version=1)["rows"] == [{"part": "nut", "n": 1}]
+    commit(root, second, [sale(3, "nut")])
+    loads: list[object] = []
+    monkeypatch.setattr("freshviews.spark.state.cell.load_cell", lambda *given: loads.append(given))
+    # Another reader chose version 2 before, and reads after the one that reads version 3.
+    assert read(own, "/view/by_part")["rows"] == [{"part": "nut", "n": 3}]
+    monkeypatch.setattr(versions, "latest", lambda store: second)
+    assert read(own, "/view/kept")["version"] == 3
+    assert not loads
+
+
 def test_over_a_socket_only_get_is_answered_and_a_slow_client_is_cut(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,29 +358,18 @@ def test_over_a_socket_only_get_is_answered_and_a_slow_client_is_cut(
     try:
         port = int(server.address.rpartition(":")[2])
 
-        def send(request: bytes) -> bytes:
-            with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
-                found = b""
-                try:
-                    client.sendall(request)
-                    while more := client.recv(65536):
-                        found += more
-                except ConnectionError:
-                    pass
-                return found
-
         host = f"Host: 127.0.0.1:{port}\r\n".encode()
-        good = send(b"GET /view/by_part?format=json HTTP/1.1\r\n" + host + b"\r\n")
+        good = answer_to(port, b"GET /view/by_part?format=json HTTP/1.1\r\n" + host + b"\r\n")
         assert b"200 OK" in good and b"Freshviews-Version: 2" in good and b"Access-Control" not in good
         for method in (b"POST", b"PUT", b"DELETE", b"OPTIONS", b"HEAD", b"TRACE", b"CONNECT"):
-            found = send(method + b" /view/by_part HTTP/1.1\r\n" + host + b"\r\n")
+            found = answer_to(port, method + b" /view/by_part HTTP/1.1\r\n" + host + b"\r\n")
             assert b"501" in found.split(b"\r\n")[0] and b"part 1" not in found
-        assert b"421" in send(b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n").split(b"\r\n")[0]
-        assert b"421" in send(b"GET / HTTP/1.0\r\n\r\n").split(b"\r\n")[0]
-        assert b"421" in send(b"GET / HTTP/1.1\r\n" + host + b"Host: evil.example\r\n\r\n").split(b"\r\n")[0]
+        assert b"421" in answer_to(port, b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n").split(b"\r\n")[0]
+        assert b"421" in answer_to(port, b"GET / HTTP/1.0\r\n\r\n").split(b"\r\n")[0]
+        assert b"421" in answer_to(port, b"GET / HTTP/1.1\r\n" + host + b"Host: evil.example\r\n\r\n").split(b"\r\n")[0]
         started = time.monotonic()
-        assert b"200" not in send(b"GET / HTTP/1.1\r\n" + host)
-        assert b"200" not in send(b"GET /query?sql=" + b"x" * 100_000 + b" HTTP/1.1\r\n" + host + b"\r\n")
+        assert b"200" not in answer_to(port, b"GET / HTTP/1.1\r\n" + host)
+        assert b"200" not in answer_to(port, b"GET /query?sql=" + b"x" * 100_000 + b" HTTP/1.1\r\n" + host + b"\r\n")
         assert time.monotonic() - started < 20
         client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         client.request("GET", "/view/kept?format=csv")
@@ -364,3 +393,43 @@ def test_the_command_serves_until_it_is_asked_to_end(root: Path) -> None:
             assert process.wait(30) == 0 and process.stderr.read() == ""
         finally:
             process.kill()
+
+
+def test_hostile_clients_keep_nobody_from_an_answer(root: Path) -> None:
+    """Of the command itself: connections that are silent, send garbage or huge bodies, or do not read their answer."""
+    command = [sys.executable, "-m", "freshviews.cli", "serve", "shop.sql", "--port", "0"]
+    with subprocess.Popen(command, cwd=root.parent, stderr=subprocess.PIPE, text=True) as process:
+        clients: list[socket.socket] = []
+        try:
+            assert process.stderr is not None
+            found = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stderr.readline())
+            assert found is not None
+            port = int(found[1])
+            host = f"Host: 127.0.0.1:{port}\r\n".encode()
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.2", port), timeout=5)  # No other address of this machine.
+            huge = host + b"Content-Length: 1000000000\r\n\r\n" + b"x" * 1_000_000
+            deep = quote("(" * 1300 + "n = 1" + ")" * 1300)
+            for request in (
+                b"",
+                b"\x00\xff\r\n garbage",
+                b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200,
+                b"POST /view/by_part HTTP/1.1\r\n" + huge,
+                b"GET /view/kept?format=csv HTTP/1.1\r\n" + huge,
+                f"GET /query?format=json&sql=SELECT+*+FROM+by_part+WHERE+{deep} HTTP/1.1\r\n".encode() + host + b"\r\n",
+            ):
+                for _ in range(20):
+                    clients.append(socket.create_connection(("127.0.0.1", port), timeout=10))
+                    with suppress(OSError):  # it was cut for a newer one
+                        clients[-1].sendall(request)
+            for path, text in (("/view/by_part?format=json", b"part 1"), ("/?format=json", b"delivered")):
+                client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+                client.request("GET", path)
+                answer = client.getresponse()
+                assert answer.status == 200 and text in answer.read()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0 and process.stderr.read() == ""
+        finally:
+            process.kill()
+            for one in clients:
+                one.close()

@@ -9,7 +9,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from freshviews.cli.script import ScriptError, plan_script
+from freshviews.cli.script import plan_script
+from freshviews.cli.source import ScriptError
 from freshviews.engine.measured.degrees import Measured, Sample
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from freshviews import Database
-from freshviews.cli.script import ScriptError, plan_script
+from freshviews.cli.script import plan_script
+from freshviews.cli.source import ScriptError
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from freshviews.plan.crown import propagation as crown

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.spark.state import cell_image, image_files
 from freshviews.spark.state.bundle import read_change
 from freshviews.spark.state.cell import EMPTY, load_cell, loaded, segment_of
@@ -23,6 +22,7 @@ from freshviews.spark.state.stores.cached import Cached
 from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.sql import Catalog, Statement, parse_script
+from freshviews.types.columns import MULTIPLICITY
 
 TABLES = ("t", "u", "w")
 SCRIPT = "".join(f"CREATE TABLE {name} (k BIGINT, n BIGINT);" for name in TABLES) + """

@@ -156,6 +156,8 @@ def test_rows_of_views_and_refusals_of_sinks_are_counted_over_runs(spark: Any, t
         assert found.starts == number
         for view in ("by_part", "all_of_it"):
             assert found.views[view]["rows"] == contents(store_of(root), latest(store_of(root)), view).num_rows, view
+        held = [one["bytes"] for one in (*found.tables.values(), *found.views.values())]
+        assert sum(held) == sum(found.cells.values()) > 0
         made = latest(store_of(root)).seconds
         if number == 2:
             # The phases of making it are parts of its seconds.

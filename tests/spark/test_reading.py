@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from freshviews.errors import StoreError
-from freshviews.spark.reading.contents import latest, status
+from freshviews.spark.reading.contents import contents, latest, status
+from freshviews.spark.script import read_script
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.runs import is_running
 from freshviews.spark.state.stores.addresses import store_of
@@ -62,3 +66,36 @@ def test_status_never_says_that_more_is_delivered_than_made(tmp_path: Path, monk
     assert found.delivered <= found.version == 2
     assert 5 <= found.lag < 6 and found.age < 5
     assert Manifests(store_of(tmp_path)).read(1).lag == 2.0
+
+
+@pytest.mark.spark
+@pytest.mark.full
+def test_contents_stored_for_a_sink_are_those_that_the_cells_have_in_their_order(spark: Any, tmp_path: Path) -> None:
+    """Of a view of several cells, of the merge, and in order; also once a sink asks for contents that did without."""
+    from freshviews.spark import Pipeline
+
+    (tmp_path / "in").mkdir()
+    views = {
+        "kept": "SELECT id, part FROM t WHERE id % 3 > 0 ORDER BY id DESC",
+        "by_kind": "SELECT id % 2 AS kind, COUNT(*) AS n FROM t GROUP BY id % 2 ORDER BY n DESC",
+        "least": "SELECT part, COUNT(*) AS n FROM t GROUP BY part ORDER BY part",
+    }
+    table = "CREATE STREAMING TABLE t (id INT, part STRING) USING json OPTIONS (path 'in', changes 'op');"
+    for number, output in enumerate(("changes", "complete")):
+        rows = [{"op": "+", "id": number * 100 + n, "part": f"p{n % 5}"} for n in range(20)]
+        if number:
+            rows += [{"op": "-", "id": n, "part": f"p{n % 5}"} for n in (number, number + 5)]
+        (tmp_path / "in" / f"{number}.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        script = table + ";".join(
+            f"CREATE MATERIALIZED VIEW {name} USING json OPTIONS (path 'out{number}/{name}', output '{output}') "
+            f"AS {sql}"
+            for name, sql in views.items()
+        )
+        query = Pipeline.of(spark, read_script(script, tmp_path), tmp_path / "ckpt", cells=2).start(once=True)
+        query.awaitTermination()
+        store = store_of(tmp_path / "ckpt")
+        made = latest(store)
+        if output == "complete":
+            assert made.contents.keys() == views.keys()
+        for name in views:
+            assert contents(store, made, name).equals(contents(store, replace(made, contents={}), name)), (number, name)

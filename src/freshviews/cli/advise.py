@@ -19,7 +19,7 @@ from freshviews.advice.enclosure import Spans, kind_of, lifespans, lives_of, of_
 from freshviews.catalog.definitions import TableDef
 from freshviews.cli.script import PlannedScript
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
-from freshviews.engine.codes.encoding import MULTIPLICITY, TableEncoder
+from freshviews.engine.codes.encoding import TableEncoder
 from freshviews.errors import FreshviewsError
 from freshviews.expr.nodes import Column
 from freshviews.plan.crown.query import graph_of, prepared
@@ -27,6 +27,7 @@ from freshviews.program.reference.scalars import evaluate
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.join_trees import LIMIT, all_trees, best_tree
 from freshviews.query.query import Atom, Query
+from freshviews.types.columns import MULTIPLICITY
 from freshviews.types.dictionary import Dictionary
 
 ORDER = "_order"

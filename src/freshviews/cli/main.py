@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from freshviews.errors import FreshviewsError
+from freshviews.kernel.memory.collection import no_collection
 
 if TYPE_CHECKING:
     from freshviews.cli.script import PlannedScript
@@ -142,9 +143,9 @@ def run(
 @app.command()
 def status(script: PipelineScript, checkpoint: Checkpoint = None, as_json: Json = False) -> None:
     """Version, rows, bad rows, bytes and last error of a pipeline."""
-    from freshviews.cli.reading import show_status
-
     with _errors_told():
+        with no_collection():
+            from freshviews.cli.reading import show_status
         show_status(script, checkpoint, as_json)
 
 
@@ -160,9 +161,9 @@ def query(
     SELECT columns, * or COUNT(*) FROM one view, with WHERE, ORDER BY, LIMIT and OFFSET, needs neither Spark nor Java;
     its condition compares columns and constants. Any other SELECT starts a local Spark, which takes seconds.
     """
-    from freshviews.cli.reading import query_script
+    with _errors_told(), no_collection():
+        from freshviews.cli.reading import query_script
 
-    with _errors_told():
         query_script(script, sql, checkpoint, as_json)
 
 
@@ -219,8 +220,8 @@ def main() -> None:
 
 
 def _planned(name: str) -> PlannedScript:
-    from freshviews.cli.report import error_text
-    from freshviews.cli.script import ScriptError, plan_script, read
+    from freshviews.cli.script import plan_script
+    from freshviews.cli.source import ScriptError, error_text, read
 
     source = read(name)
     try:

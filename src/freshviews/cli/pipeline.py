@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from freshviews.cells import describe, plan_cells
 from freshviews.cli.progress import Progress
-from freshviews.cli.script import ReadError, read
+from freshviews.cli.source import ReadError, read
 from freshviews.cli.stopping import Stopping
 from freshviews.cli.streaming_script import checkpoint_of, definition_of, placed
 from freshviews.errors import FreshviewsError, SourceError, SqlError

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from freshviews.cli.units import duration, size
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.state.manifest import Manifest
 
@@ -130,21 +131,3 @@ def _headline(manifest: Manifest) -> str:
 
 def _rate(rows: int, seconds: float) -> float:
     return rows / seconds if seconds else 0.0
-
-
-def duration(seconds: float) -> str:
-    """Seconds in a readable unit."""
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.1f} s"
-
-
-def size(count: int) -> str:
-    """Bytes in a readable unit."""
-    found = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if found < 1000:
-            return f"{found:.0f} {unit}" if unit == "B" else f"{found:.1f} {unit}"
-        found /= 1000
-    return f"{found:.1f} TB"

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from threading import Event
 
-from freshviews.cli.progress import duration, size
 from freshviews.cli.streaming_script import checkpoint_of, definition_if_fine
+from freshviews.cli.units import duration, size
 from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.reading.disk import on_disk
 from freshviews.spark.reading.select import select
@@ -41,11 +41,17 @@ def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
             said = f"; {found.refused[view]}" if view in found.refused else ""
             waits = f"versions that wait: {numbers['backlog']}"
             print(f"sink of {view}: refused {numbers['failures']:,} times, {waits}{said}")
+    engines = _counted(len(found.cells), "engine")
+    print(f"in memory: {size(sum(found.cells.values()))} of tables and views, in {engines}")
     parts = ", ".join(f"{part} {size(numbers['bytes'])}" for part, numbers in disk.items())
     objects, total = (sum(numbers[key] for numbers in disk.values()) for key in ("objects", "bytes"))
     print(f"stored: {size(total)} in {objects:,} objects: {parts}")
     if found.error:
         print(f"last error: {found.error}")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _behind(waiting: dict[str, int]) -> str:
@@ -58,8 +64,7 @@ def _behind(waiting: dict[str, int]) -> str:
 def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> None:
     """Print the result of a SELECT over the views at the last committed version."""
     store = checkpoint_of(name, checkpoint)
-    latest(store)
-    found = select(store, sql)
+    found = select(store, sql, latest(store))
     if as_json:
         for row in found.to_pylist():
             print(json.dumps(row, default=str, ensure_ascii=False))

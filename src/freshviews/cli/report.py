@@ -1,33 +1,13 @@
-"""Text that the command line prints: an error at its place in the text, and the table of ``check``."""
+"""The table of ``check``, and what it counts."""
 
 from __future__ import annotations
 
 from rich.table import Table
 
-from freshviews.cli.script import PlannedScript, PlannedView, ScriptError, Source
+from freshviews.cli.script import PlannedScript, PlannedView
 from freshviews.plan.strategy import Plan
 
 BOUNDS = ("update", "delay", "space")
-_WIDEST = 400
-"""Most characters of the line at fault that are shown."""
-
-
-def error_text(source: Source, error: ScriptError) -> str:
-    """``file:line:column: message``, the line at fault, and a caret under its column."""
-    if not error.line:
-        return f"{source.name}: {error}"
-    where = f"{source.name}:{error.line}:{error.column}: {error}"
-    lines = source.text.splitlines()
-    if error.line > len(lines):
-        return where
-    line = lines[error.line - 1]
-    column = error.column - 1
-    if len(line) > _WIDEST:
-        first = max(0, column - _WIDEST // 2)
-        line, column = line[first : first + _WIDEST], column - first
-    # A tab before the column stays a tab, so that the caret is right at any tab width.
-    before = "".join("\t" if char == "\t" else " " for char in line[:column])
-    return f"{where}\n    {line}\n    {before}^"
 
 
 def check_table(script: PlannedScript) -> Table:

@@ -1,28 +1,17 @@
-"""A script read from a file and planned, for ``check`` and ``explain``. Nothing is compiled or run."""
+"""A script that is planned, for ``check`` and ``explain``. Nothing is compiled or run."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from freshviews.catalog.definitions import TableDef, ViewDef
-from freshviews.errors import FreshviewsError, PlanError, SqlError
+from freshviews.cli.source import ReadError, ScriptError
+from freshviews.errors import PlanError, SqlError
 from freshviews.plan.planner import plan_block
 from freshviews.plan.strategy import Plan
 from freshviews.query.sharing import with_shared_sums
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.sql.statements.streaming import plain
-
-STANDARD_INPUT = "-"
-
-
-@dataclass(frozen=True)
-class Source:
-    """A script: the name shown in messages, and its text."""
-
-    name: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -39,45 +28,6 @@ class PlannedScript:
 
     tables: tuple[TableDef, ...]
     views: tuple[PlannedView, ...]
-
-
-class ReadError(FreshviewsError):
-    """A script cannot be read."""
-
-
-class ScriptError(FreshviewsError):
-    """A script has an error at a line and column, both 1-based; 0 if the place is unknown."""
-
-    def __init__(self, message: str, line: int, column: int) -> None:
-        super().__init__(message)
-        self.line = line
-        self.column = column
-
-
-def read(name: str) -> Source:
-    """The script in a file, or on standard input if ``name`` is ``-``. Raises ReadError."""
-    if not name:
-        raise ReadError("the name of the script is empty; a file with SQL is accepted, or - for standard input")
-    shown = "<stdin>" if name == STANDARD_INPUT else name
-    try:
-        text = _bytes(name).decode("utf-8-sig")
-        return Source(shown, text.replace("\r\n", "\n").replace("\r", "\n"))
-    except FileNotFoundError:
-        raise ReadError(f"{name}: no such file") from None
-    except IsADirectoryError:
-        raise ReadError(f"{name}: a directory; a file with SQL is accepted") from None
-    except UnicodeDecodeError as error:
-        raise ReadError(f"{shown}: byte {error.start} is not UTF-8 text") from None
-    except OSError as error:
-        raise ReadError(f"{shown}: cannot be read: {error.strerror}; a readable file with SQL is accepted") from None
-
-
-def _bytes(name: str) -> bytes:
-    if name != STANDARD_INPUT:
-        return Path(name).read_bytes()
-    if sys.stdin is None:  # the caller has closed it
-        raise ReadError("standard input is closed; name a file, or pipe the SQL in")
-    return sys.stdin.buffer.read()
 
 
 def plan_script(text: str) -> PlannedScript:

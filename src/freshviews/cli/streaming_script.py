@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from freshviews.cli.report import error_text
-from freshviews.cli.script import ReadError, ScriptError, Source, read
+from freshviews.cli.source import ReadError, ScriptError, Source, error_text, read
 from freshviews.errors import FreshviewsError, SqlError
 from freshviews.spark.definition import Definition
 from freshviews.spark.script import read_script

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from threading import Thread
 from typing import Any
 
@@ -10,6 +11,7 @@ from pyspark import InheritableThread
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
+from freshviews.spark.driver.progress import Made, progress
 from freshviews.spark.driver.run import Run
 from freshviews.spark.driver.version import PipelineError
 from freshviews.spark.io.java_errors import cause
@@ -42,6 +44,11 @@ class Query:
         return None if self._query is None else str(self._query.id)
 
     @property
+    def runId(self) -> str | None:
+        """The id of this run of Spark's streaming query; None if there is none."""
+        return None if self._query is None else str(self._query.runId)
+
+    @property
     def version(self) -> int:
         """The last committed version."""
         return 0 if self._run.latest is None else self._run.latest.version
@@ -59,21 +66,29 @@ class Query:
     @property
     def lastProgress(self) -> dict[str, Any] | None:
         """The last version: its number, input rows per table, changed rows per view, seconds, bytes per view, rows set
-        aside in total, views being backfilled, and Spark's own progress under ``spark``."""
+        aside in total, views being backfilled, lag; and under the names of Spark's progress what Spark says of its
+        micro-batch, with our phases in ``durationMs`` and tables and views in ``stateOperators``.
+
+        Spark says it when the micro-batch has ended, just after the version is delivered; until then the version has
+        what is known without Spark. ``spark`` has Spark's own progress, of that micro-batch alone.
+        """
+        made = self._run.recent.versions[-1:]
         latest = self._run.latest
-        if latest is None:
-            return None
-        return {
-            "version": latest.version,
-            "batch": latest.batch,
-            "rows": latest.rows,
-            "changed": latest.changed,
-            "bytes": latest.bytes,
-            "seconds": latest.seconds,
-            "bad": latest.totals.get("bad", {}),
-            "filling": list(self.filling),
-            "spark": None if self._query is None else self._query.lastProgress,
-        }
+        if not made and latest is not None:  # of an earlier run
+            made = [Made(latest, {}, False)]
+        return self._merged(made)[-1] if made else None
+
+    @property
+    def recentProgress(self) -> list[dict[str, Any]]:
+        """The last versions of this run, at most 100, each as ``lastProgress`` has it."""
+        return self._merged(self._run.recent.versions)
+
+    def _merged(self, versions: Sequence[Made]) -> list[dict[str, Any]]:
+        found: Sequence[dict[str, Any]] = []
+        if self._query is not None and any(one.of_batch for one in versions):
+            found = self._query.recentProgress
+        filling = list(self.filling)
+        return [{**progress(one, found), "filling": filling} for one in versions]
 
     def exception(self) -> BaseException | None:
         """The error that ended it; None while it runs or after a stop. A FreshviewsError if a micro-batch was refused.

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from freshviews.catalog.definitions import TableDef
-from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.errors import FreshviewsError
 from freshviews.stream.connect import Unit
+from freshviews.types.columns import MULTIPLICITY
 
 CHANGE_TYPE = "_change_type"
 COMMIT_VERSION = "_commit_version"

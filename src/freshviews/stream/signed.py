@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from freshviews.catalog.definitions import ColumnDef, TableDef
-from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.stream.conform import Mask, conformed
 from freshviews.stream.debezium import envelope_events
 from freshviews.stream.events import Events, Lookup, primary_key, resolved, whole
@@ -38,7 +37,7 @@ from freshviews.stream.snapshots import difference
 from freshviews.stream.words import ALL_WORDS, DELTA_WORDS, KEY_WORDS, REMOVE, REPLACE, ROW_WORDS, actions_of
 from freshviews.types import BIGINT
 from freshviews.types import arrow_compute as pc
-from freshviews.types.columns import arrow_type
+from freshviews.types.columns import MULTIPLICITY, arrow_type
 
 Numbers = npt.NDArray[np.int64]
 

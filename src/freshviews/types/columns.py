@@ -24,6 +24,9 @@ from freshviews.types.values import NULL_REFUSED, BadValue, encoder_for
 Codes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+MULTIPLICITY = "_multiplicity"
+"""Name of the column that holds signed multiplicities, going in and coming out."""
+
 _LEAST = NULL + 1
 _GREATEST = 2**63 - 1
 _PER_UNIT = {"s": 10**6, "ms": 10**3, "us": 1}

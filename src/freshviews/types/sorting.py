@@ -32,8 +32,8 @@ def _ranks(values: pa.Array | pa.ChunkedArray, descending: bool, nulls_last: boo
 
 def _integers(values: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
     """Integers or booleans without NULL as NumPy's; ``to_numpy`` imports pandas."""
+    if not len(values):  # Without chunks, ``combine_chunks`` imports pandas, too.
+        return np.empty(0, np.int64)
     whole = values.cast(pa.int64())
     array = whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
-    if not len(array):
-        return np.empty(0, np.int64)
     return np.frombuffer(array.buffers()[1], np.int64, len(array), array.offset * 8)

@@ -8,9 +8,9 @@ from urllib.parse import quote, urlencode
 
 import pyarrow as pa
 
-from freshviews.cli.progress import duration, size
 from freshviews.cli.serving.forms import FORMS, Part
 from freshviews.cli.serving.markup import Markup, tag
+from freshviews.cli.units import duration, size
 from freshviews.spark.reading.contents import Status
 
 STYLE = """

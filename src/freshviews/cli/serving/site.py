@@ -20,9 +20,9 @@ from freshviews.cli.serving.forms import FORMS, MOST_BYTES, Part, TooLong
 from freshviews.cli.serving.pages import STYLE, error_page, query_page, status_page, view_page
 from freshviews.cli.serving.server import Answer, Request
 from freshviews.cli.serving.versions import Refused, Versions, plan_text
-from freshviews.errors import CatalogError, FreshviewsError
+from freshviews.errors import FreshviewsError
 from freshviews.spark.definition import Definition
-from freshviews.spark.reading.contents import status, view_schema
+from freshviews.spark.reading.contents import status
 from freshviews.spark.reading.disk import on_disk
 from freshviews.spark.state.stores.store import Store
 
@@ -131,12 +131,8 @@ class Site:
     def _view(self, name: str, asked: Asked) -> Answer:
         if asked.sql is not None:
             raise Refused(HTTPStatus.BAD_REQUEST, "sql is accepted at /query")
-        manifest = self._versions.at(asked.version)
-        try:
-            view, _ = view_schema(manifest, name)
-        except CatalogError as error:
-            raise Refused(HTTPStatus.NOT_FOUND, str(error)) from None
-        part = self._part(self._versions.rows(manifest, view), manifest.version, {"view": view}, asked)
+        manifest, view, rows = self._versions.rows(asked.version, name)
+        part = self._part(rows, manifest.version, {"view": view}, asked)
         if asked.form != "html":
             return _rows_in(asked.form, part, view)
         limit = asked.limit or _FIRST_ROWS["html"]
@@ -156,8 +152,8 @@ class Site:
         return Answer(HTTPStatus.OK, _HTML, query_page(part, sql), _about(part))
 
     def _selected(self, sql: str, asked: Asked) -> Part:
-        manifest = self._versions.at(asked.version)
-        return self._part(self._versions.select(manifest, sql), manifest.version, {"sql": sql}, asked)
+        manifest, rows = self._versions.select(asked.version, sql)
+        return self._part(rows, manifest.version, {"sql": sql}, asked)
 
     def _part(self, rows: pa.Table, version: int, of: dict[str, str], asked: Asked) -> Part:
         most = min(self._most_rows, _MOST_ON_PAGE) if asked.form == "html" else self._most_rows

@@ -2,22 +2,27 @@
 
 Cells stay loaded, and continue from one version to the next by their log, so a new version costs its change. Contents
 that were read are kept up to ``KEPT_BYTES``. One thread loads and selects at a time.
+
+The pipeline commits and collects meanwhile. A reader who names no version gets the last one. Who has waited gets what
+another one has read meanwhile, so cells never go back; where the state of a version is collected before it is read, a
+newer one is read, at most ``TRIES`` times.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from http import HTTPStatus
 from threading import Lock
+from typing import TypeVar
 
 import pyarrow as pa
 
 from freshviews.catalog.catalog import unknown
 from freshviews.cli.script import only, plan_script
-from freshviews.errors import StoreError
+from freshviews.errors import CatalogError, StoreError
 from freshviews.plan.explain import explain
 from freshviews.spark.reading.contents import contents, latest, view_schema
 from freshviews.spark.reading.plain_select import NotPlain, parsed
@@ -25,9 +30,13 @@ from freshviews.spark.reading.select import plainly_selected
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.store import Store
 
+_R = TypeVar("_R")
+
 KEPT_BYTES = 512 << 20
 PATIENCE = 20.0
 """Seconds that a reader waits for another one."""
+TRIES = 5
+"""Versions that a reader tries, each newer than the one before."""
 LONGEST_SELECT = 4000
 """Characters of a SELECT: what it costs grows with its length."""
 
@@ -40,6 +49,14 @@ class Refused(Exception):
         self.status = status
 
 
+class Gone(Refused):
+    """The state of a version is collected."""
+
+    def __init__(self, version: int) -> None:
+        message = f"the state of version {version} is not kept any more; ask for the last one"
+        super().__init__(HTTPStatus.GONE, message)
+
+
 class Versions:
     """The versions of a checkpoint that can be read. All methods raise Refused."""
 
@@ -47,6 +64,7 @@ class Versions:
         self.store = store
         self._computing = Lock()
         self._kept: OrderedDict[tuple[int, str], pa.Table] = OrderedDict()
+        self._last: Manifest | None = None
 
     def at(self, version: int | None) -> Manifest:
         """A version; None: the last one."""
@@ -56,15 +74,29 @@ class Versions:
             status = HTTPStatus.SERVICE_UNAVAILABLE if version is None else HTTPStatus.GONE
             raise Refused(status, str(error)) from None
 
-    def rows(self, manifest: Manifest, view: str) -> pa.Table:
-        """The contents of a view, named as it is defined."""
-        if (manifest.version, view) in self._kept:
-            return self._kept[(manifest.version, view)]
-        with self._alone():
-            return self._rows(self.store, manifest, view)
+    def rows(self, version: int | None, name: str) -> tuple[Manifest, str, pa.Table]:
+        """A version, a view of it as it is named there, and the view's contents."""
 
-    def select(self, manifest: Manifest, sql: str) -> pa.Table:
-        """The result of a plain SELECT."""
+        def find(manifest: Manifest) -> str:
+            try:
+                return view_schema(manifest, name)[0]
+            except CatalogError as error:
+                raise Refused(HTTPStatus.NOT_FOUND, str(error)) from None
+
+        def read(manifest: Manifest) -> tuple[Manifest, str, pa.Table]:
+            view = find(manifest)
+            known = self._kept.get((manifest.version, view))
+            if known is not None:
+                return manifest, view, known
+            with self._alone():
+                manifest = self._newest(manifest, version)
+                view = find(manifest)
+                return manifest, view, self._rows(self.store, manifest, view)
+
+        return self._tried(version, read)
+
+    def select(self, version: int | None, sql: str) -> tuple[Manifest, pa.Table]:
+        """A version, and the result of a plain SELECT."""
         if len(sql) > LONGEST_SELECT:
             raise Refused(HTTPStatus.BAD_REQUEST, f"a SELECT of at most {LONGEST_SELECT} characters is accepted")
         try:
@@ -75,27 +107,53 @@ class Versions:
                 "SELECT columns, * or COUNT(*) FROM one view, with WHERE, ORDER BY, LIMIT and OFFSET, is answered "
                 "here; freshviews query takes any SELECT",
             ) from None
+
+        def read(manifest: Manifest) -> tuple[Manifest, pa.Table]:
+            with self._alone():
+                manifest = self._newest(manifest, version)
+                return manifest, self._selected(manifest, view, sql)
+
+        return self._tried(version, read)
+
+    def _tried(self, version: int | None, read: Callable[[Manifest], _R]) -> _R:
+        """What is read at a version; of the last one, if it is collected meanwhile, at a newer one."""
+        for _ in range(TRIES - 1):
+            try:
+                return read(self.at(version))
+            except Gone:
+                if version is not None:
+                    raise
+        return read(self.at(version))
+
+    def _newest(self, manifest: Manifest, version: int | None) -> Manifest:
+        """The version to read by the thread that reads now: a newer one, if another thread has read that."""
+        last = self._last
+        return last if version is None and last is not None and last.version > manifest.version else manifest
+
+    def _selected(self, manifest: Manifest, view: str, sql: str) -> pa.Table:
         if view.lower() not in {name.lower() for name in manifest.views}:
             raise Refused(HTTPStatus.NOT_FOUND, unknown("view", view, manifest.views))
-        with self._alone():
-            try:
-                return plainly_selected(self.store, manifest, sql, self._rows)
-            except NotPlain:
-                columns = ", ".join(f"{one.name} {one.type}" for one in view_schema(manifest, view)[1])
-                raise Refused(
-                    HTTPStatus.BAD_REQUEST,
-                    f"the SELECT names other columns than {view} has ({columns}), compares values of two kinds, or "
-                    "needs Spark; freshviews query says what is wrong, or answers it",
-                ) from None
+        try:
+            return plainly_selected(self.store, manifest, sql, self._rows)
+        except NotPlain:
+            columns = ", ".join(f"{one.name} {one.type}" for one in view_schema(manifest, view)[1])
+            raise Refused(
+                HTTPStatus.BAD_REQUEST,
+                f"the SELECT names other columns than {view} has ({columns}), compares values of two kinds, or "
+                "needs Spark; freshviews query says what is wrong, or answers it",
+            ) from None
 
     def _rows(self, store: Store, manifest: Manifest, view: str) -> pa.Table:
         key = (manifest.version, view)
         if key not in self._kept:
+            # To read an older version must not take the cells back, of which the next newer one needs all.
+            newest = self._last is None or manifest.version >= self._last.version
             try:
-                self._kept[key] = contents(store, manifest, view, keep_cells=True)
+                self._kept[key] = contents(store, manifest, view, keep_cells=newest)
             except (FileNotFoundError, StoreError):
-                gone = f"the state of version {manifest.version} is not kept any more; ask for the last one"
-                raise Refused(HTTPStatus.GONE, gone) from None
+                raise Gone(manifest.version) from None
+            if newest:
+                self._last = manifest
             while len(self._kept) > 1 and sum(table.nbytes for table in self._kept.values()) > KEPT_BYTES:
                 self._kept.popitem(last=False)
         return self._kept[key]

@@ -22,7 +22,7 @@ from freshviews.kernel.codes.string_slots import UNKNOWN
 from freshviews.types import NULL
 from freshviews.types.calendar import MICROS_PER_DAY
 from freshviews.types.columns import characters_over
-from freshviews.types.dictionary import Dictionary
+from freshviews.types.dictionary import Dictionary, words_array
 from freshviews.types.sqltype import SqlType
 
 _INTEGERS = {
@@ -117,7 +117,7 @@ class ArrowPlan:
                 column = batch.column(place)
                 if pa.types.is_string_view(column.type):  # of which Arrow takes no rows
                     column = column.cast(pa.large_string())
-                texts = column.take(pa.array(new)).to_pylist()
+                texts = column.take(words_array(new)).to_pylist()
                 if results is None:
                     found[row, new] = dictionary.encode_valid(texts)
                 else:

@@ -10,10 +10,9 @@ import pyarrow as pa
 
 from freshviews.catalog.definitions import ColumnDef
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
-from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.errors import shown
-from freshviews.types.columns import arrow_type, decode_array
-from freshviews.types.dictionary import Dictionary
+from freshviews.types.columns import MULTIPLICITY, arrow_type, decode_array
+from freshviews.types.dictionary import Dictionary, words_array
 from freshviews.types.sqltype import NULL
 from freshviews.types.values import decode_value, decoder_for
 
@@ -55,7 +54,7 @@ class Decoder:
 
     def change(self, batch: CodeBatch) -> pa.RecordBatch:
         """The batch as rows with ``_multiplicity``."""
-        multiplicities = pa.array(np.ascontiguousarray(batch.multiplicities), pa.int64())
+        multiplicities = words_array(batch.multiplicities)
         return pa.RecordBatch.from_arrays([*self.arrays(batch), multiplicities], schema=self.change_schema)
 
     def tuples(self, batch: CodeBatch) -> list[tuple[Any, ...]]:

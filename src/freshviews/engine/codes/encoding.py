@@ -23,12 +23,9 @@ from freshviews.engine.codes.text_columns import TextResults
 from freshviews.errors import BatchError, OutOfMemory, shown
 from freshviews.expr.texts import TextFunction
 from freshviews.types import BIGINT, NULL
-from freshviews.types.columns import characters_over, encode_arrow
+from freshviews.types.columns import MULTIPLICITY, characters_over, encode_arrow
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import BadValue, Encoder, encoder_for, limited, too_long
-
-MULTIPLICITY = "_multiplicity"
-"""Name of the column that holds signed multiplicities, going in and coming out."""
 
 _SIGNS = {sign: np.full(4096, sign, np.int64) for sign in (1, -1)}
 """Multiplicities of what is inserted or deleted; nobody writes to those of a batch."""

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, catalog_of
+from freshviews.spark.driver.progress import Recent
 from freshviews.spark.driver.stages import can_go_on
 from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, retracted, stored_rows, stored_source
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
@@ -87,6 +88,7 @@ class Run:
         self._deliveries = Deliveries(Sinks(spark, store, self.manifests, receivers))
         self._cells = cells
         self._phases = phases
+        self.recent = Recent(phases)
         self._layout: Layout | None = None
         self._wanted: Definition | None = None
         self._filling: Filling | None = None
@@ -405,6 +407,7 @@ class Run:
         if manifest.version % COLLECT_EVERY == 0:
             with self._phases.timed("collect"):
                 checkpoint.collect(self.store, self.manifests, needed_from=self._deliveries.oldest)
+        self.recent.add(manifest, of_batch=saved is not None)
 
     def _deliver(self, manifest: Manifest) -> None:
         with self._phases.timed("sinks"):

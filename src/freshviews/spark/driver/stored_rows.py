@@ -12,7 +12,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.cells import Role
-from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.spark.definition import TableSpec
 from freshviews.spark.driver.version import Input
 from freshviews.spark.io.sources import Source, feed_of, one_frame, source_of, spark_type
@@ -23,7 +22,7 @@ from freshviews.spark.state.cell import EMPTY, changes_schema, load_cell, segmen
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.stores.store import Store
 from freshviews.sql import Catalog
-from freshviews.types.columns import arrow_type
+from freshviews.types.columns import MULTIPLICITY, arrow_type
 
 Batches = Iterator[pa.RecordBatch]
 

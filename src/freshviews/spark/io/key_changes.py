@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.errors import FreshviewsError
+from freshviews.types.columns import MULTIPLICITY
 
 
 class BadKey(FreshviewsError):

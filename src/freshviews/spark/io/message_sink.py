@@ -16,11 +16,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.spark.connectors.declarations import UPSERT, value_of
 from freshviews.spark.definition import ViewSpec
 from freshviews.spark.io.key_changes import BadKey, last_rows
 from freshviews.spark.io.sink_files import json_objects
+from freshviews.types.columns import MULTIPLICITY
 
 VIEW, VERSION, ROW, ROWS = "_view", "_version", "_row", "_rows"
 """Headers of a message: the view, the version, the message's number in the version from 0, and how many there are."""

@@ -11,7 +11,7 @@ from freshviews.errors import PlanError, StoreError
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.layout.one_cell import in_one_cell
 from freshviews.spark.state.manifest import Manifest
-from freshviews.sql import Catalog, Statement
+from freshviews.sql import Catalog, Statement, ViewDefs
 
 MERGE = "merge"
 """The key of the second stage among the cells."""
@@ -66,6 +66,17 @@ class Layout:
         """Views of both stages that implement a view."""
         partial = [name for name in self.cell_views if name.lower().startswith(f"{view.lower()}@")]
         return frozenset([*self.outputs[view].views, *partial])
+
+    def parts(self, view: str) -> frozenset[str]:
+        """The parts that a view's stored contents have: ``view@cell``, for each engine that has a part of its rows."""
+        output = self.outputs[view]
+        stages = {MERGE: self.merge_statements} if output.stage == "merge" else dict(enumerate(self.statements))
+        return frozenset(
+            f"{one.view.name}@{number}"
+            for number, statements in stages.items()
+            for one in statements
+            if isinstance(one, ViewDefs) and one.view.name in output.views
+        )
 
     def counted(self, role: Role) -> frozenset[int]:
         """The cells in which a role's rows count as the table's, so that each row counts once over all roles and cells.

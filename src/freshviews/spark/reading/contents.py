@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from freshviews.catalog.catalog import unknown
 from freshviews.errors import CatalogError, StoreError
 from freshviews.spark.definition import Definition, views_of
-from freshviews.spark.layout.layout import MERGE, layout_of
 from freshviews.spark.reading.arrival import waiting
-from freshviews.spark.state.bundle import read_change
-from freshviews.spark.state.cell import EMPTY, keep, load_cell, loaded
+from freshviews.spark.state.bundle import read_all, read_change
 from freshviews.spark.state.delivered import Delivered
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.runs import Runs, is_running, runs_of
@@ -25,6 +25,10 @@ from freshviews.spark.state.spark_files import files_at
 from freshviews.spark.state.stores.store import Store
 from freshviews.types.columns import arrow_type
 from freshviews.types.sorting import sorted_rows
+
+if TYPE_CHECKING:
+    from freshviews.catalog.definitions import ViewDef
+    from freshviews.spark.layout.layout import Layout
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def latest(store: Store) -> Manifest:
 
 def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
     """A view's name as defined, and its columns. Raises CatalogError if there is no such view."""
-    found = views_of(_script(manifest))
+    found = _views(_script(manifest))
     for name, definition in found.items():
         if name.lower() == view.lower():
             return name, pa.schema([pa.field(c.name, arrow_type(c.type)) for c in definition.columns])
@@ -89,36 +93,39 @@ def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
 
 
 def contents(store: Store, manifest: Manifest, view: str, *, keep_cells: bool = False) -> pa.Table:
-    """The contents of a view at a version. Loads its cells, so the cost grows with the state.
+    """The contents of a view at a version. As stored, where the version has them for a sink; else its cells are loaded,
+    so the cost grows with the state.
 
     ``keep_cells``: the cells stay in the memory of this process; then the contents of a later version cost its change,
     and a thread must wait for another one. The rows are in the order of the view's ORDER BY if it shows the columns of
     the order, or one database holds the view.
     """
     name, schema = view_schema(manifest, view)
+    # Readers of the status need no plan of the cells, and readers of stored contents no engine: both take long to
+    # import.
+    from freshviews.spark.layout.layout import layout_of
+
     layout = layout_of(manifest)
-    output = layout.outputs[name]
-    stages = {MERGE: layout.merge_statements} if output.stage == "merge" else dict(enumerate(layout.statements))
-    parts = []
-    for number, statements in stages.items():
-        entry = manifest.cells.get(str(number), EMPTY)
-        cell = loaded(store, str(number), entry, statements) if keep_cells else load_cell(store, entry, statements)
-        try:
-            parts += [cell.database.view(part).to_arrow() for part in output.views if part in cell.database.views]
-        except BaseException:
-            keep_cells = False
-            raise
-        finally:
-            if keep_cells:
-                keep(store, str(number), cell)
-            else:
-                cell.database.close()
+    parts = _stored(store, manifest, layout, name)
+    if parts is None:
+        from freshviews.spark.reading.computed import parts_of
+
+        parts = parts_of(store, manifest, layout, name, keep_cells)
     rows = pa.concat_tables(parts).cast(schema) if parts else schema.empty_table()
-    order = views_of(_script(manifest))[name].order
+    order = _views(_script(manifest))[name].order
     if len(parts) < 2 or order is None or order.places is None or order.relation:
         return rows
     keys = [(rows.column(p.column), p.descending, p.nulls_last) for p in order.places]
     return rows.take(sorted_rows([*keys, *((column, False, False) for column in rows.columns)]))
+
+
+def _stored(store: Store, manifest: Manifest, layout: Layout, view: str) -> list[pa.Table] | None:
+    """The contents that a version has for a sink, a table per part; None if it lacks a part of them."""
+    files = manifest.contents.get(view)
+    if not files or not files.keys() >= layout.parts(view):
+        return None
+    found = (read_all(store, [name]) for _, name in sorted(files.items()))
+    return [one for one in found if one is not None]
 
 
 def changes(store: Store, manifest: Manifest, view: str) -> pa.Table | None:
@@ -207,3 +214,9 @@ def last_error(store: Store) -> str | None:
 
 def _script(manifest: Manifest) -> str:
     return ";\n".join([*manifest.tables.values(), *manifest.views.values()])
+
+
+@lru_cache(16)
+def _views(script: str) -> dict[str, ViewDef]:
+    """The views of a version by name; the versions of a run have the same script."""
+    return views_of(script)

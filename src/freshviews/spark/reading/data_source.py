@@ -23,11 +23,11 @@ from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.errors import FreshviewsError
 from freshviews.spark.reading import contents as reading
 from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of
+from freshviews.types.columns import MULTIPLICITY
 
 VERSION = "_version"
 

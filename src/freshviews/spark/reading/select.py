@@ -24,8 +24,8 @@ _FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(\w+)", re.DOTALL)
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 
 
-def select(store: Store, sql: str) -> pa.Table:
-    """Return the result of a SELECT. Only the views that it names are loaded.
+def select(store: Store, sql: str, manifest: Manifest | None = None) -> pa.Table:
+    """Return the result of a SELECT at a version; None: the last one. Only the views that it names are loaded.
 
     Raises StoreError if there is no version yet, SqlError if the SELECT is refused, NoSpark if it is not plain
     and pyspark is not installed.
@@ -34,7 +34,7 @@ def select(store: Store, sql: str) -> pa.Table:
     word = found.group(1).upper() if found is not None else ""
     if word not in _QUERIES:
         raise SqlError(f"a SELECT over the views is accepted, not {word or 'an empty text'}")
-    manifest = latest(store)
+    manifest = manifest or latest(store)
     try:
         return plainly_selected(store, manifest, sql)
     except NotPlain:

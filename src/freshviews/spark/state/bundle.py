@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.spark.state.stores.store import Store, Writer, read_ranges
+from freshviews.types.columns import MULTIPLICITY
 
 # Compressing integers takes less time than writing them uncompressed.
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4" if pa.Codec.is_available("lz4") else None)

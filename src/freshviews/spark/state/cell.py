@@ -31,7 +31,6 @@ from typing import Any
 import pyarrow as pa
 
 from freshviews.catalog.definitions import TableDef
-from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.engine.database import Database
 from freshviews.kernel.machine.beside import wait_always
 from freshviews.spark.state.bundle import Bundle, object_of, read_all
@@ -39,7 +38,7 @@ from freshviews.spark.state.cell_image import Entry, begun, is_given_up, settled
 from freshviews.spark.state.image_files import image_folder
 from freshviews.spark.state.stores.store import Store
 from freshviews.sql import Statement
-from freshviews.types.columns import arrow_type
+from freshviews.types.columns import MULTIPLICITY, arrow_type
 
 FAN_IN = 8
 EMPTY: Entry = {"token": "", "image": None, "log": []}

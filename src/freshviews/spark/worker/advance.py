@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from freshviews.engine.change import Change
-from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.spark.crash_points import reach
 from freshviews.spark.state.bundle import Bundle, net
 from freshviews.spark.state.cell import Cell, Segment, appended, keep, new_token
 from freshviews.spark.state.cell_image import Entry
 from freshviews.spark.state.stores.store import Store
+from freshviews.types.columns import MULTIPLICITY
 
 ViewChanges = dict[str, list[pa.Table]]
 """The changes of views, by name."""

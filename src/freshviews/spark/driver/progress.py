@@ -1,0 +1,98 @@
+"""What a run says of its versions, under the names of Spark's ``StreamingQueryProgress`` where there are such."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from freshviews.spark.phases import Phases
+from freshviews.spark.state.manifest import Manifest
+
+KEPT = 100
+"""Versions of which the progress is kept, as many as Spark keeps."""
+OURS = "freshviews."
+"""What the names of our phases begin with among those of Spark."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A version, and its seconds by phase; none are known of a version of an earlier run. ``of_batch``: it is of a
+    micro-batch of this run, so Spark has a progress for it."""
+
+    manifest: Manifest
+    seconds: Mapping[str, float]
+    of_batch: bool
+
+
+class Recent:
+    """The last versions of a run. One thread adds, others may read meanwhile."""
+
+    def __init__(self, phases: Phases) -> None:
+        self._phases = phases
+        self._before = phases.seconds
+        self._made: deque[Made] = deque(maxlen=KEPT)
+
+    def add(self, manifest: Manifest, of_batch: bool) -> None:
+        """Add a version that was delivered: what the phases took since the last one is its own."""
+        now = self._phases.seconds
+        seconds = {phase: now[phase] - self._before[phase] for phase in now}
+        self._before = now
+        self._made.append(Made(manifest, seconds, of_batch))
+
+    @property
+    def versions(self) -> list[Made]:
+        """The versions, the last one behind."""
+        return list(self._made)
+
+
+def progress(made: Made, spark: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The progress of a version, with what Spark says of its micro-batch among its own progresses."""
+    manifest = made.manifest
+    # Of a batch that waits, Spark may give a progress before that of the batch itself.
+    found = [one for one in spark if made.of_batch and one["batchId"] == manifest.batch]
+    own = dict(found[-1]) if found else {}
+    at = datetime.fromtimestamp(manifest.time, UTC)
+    milliseconds = {f"{OURS}{phase}": round(1000 * seconds) for phase, seconds in made.seconds.items()}
+    return {
+        "timestamp": f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z",
+        "batchId": manifest.batch,
+        "batchDuration": round(1000 * manifest.seconds),
+        "numInputRows": sum(manifest.rows.values()),
+        **own,
+        "durationMs": {**own.get("durationMs", {}), **milliseconds},
+        "stateOperators": [*own.get("stateOperators", ()), *_held(manifest)],
+        "version": manifest.version,
+        "batch": manifest.batch,
+        "rows": manifest.rows,
+        "changed": manifest.changed,
+        "bytes": manifest.bytes,
+        "seconds": manifest.seconds,
+        "lag": manifest.lag,
+        "bad": manifest.totals.get("bad", {}),
+        "spark": found[-1] if found else None,
+    }
+
+
+def _held(manifest: Manifest) -> list[dict[str, Any]]:
+    """The state of tables and views, as Spark tells that of its own operators."""
+    tables = [
+        {
+            "operatorName": f"table {name}",
+            "numRowsUpdated": manifest.rows.get(name, 0),
+            "memoryUsedBytes": manifest.bytes.get(name, 0),
+        }
+        for name in manifest.tables
+    ]
+    views = [
+        {
+            "operatorName": f"view {name}",
+            **({"numRowsTotal": manifest.stored[name]} if name in manifest.stored else {}),
+            "numRowsUpdated": manifest.changed.get(name, 0),
+            "memoryUsedBytes": manifest.bytes.get(name, 0),
+        }
+        for name in manifest.views
+    ]
+    return [*tables, *views]

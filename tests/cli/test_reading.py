@@ -1,0 +1,201 @@
+"""What ``query`` and ``status`` do before their first line: counted, since no clock is fair on a shared machine."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from freshviews.catalog.definitions import TableDef
+from freshviews.engine.database import Database
+from freshviews.spark.definition import tables_of
+from freshviews.spark.layout.layout import layout_of
+from freshviews.spark.reading import computed
+from freshviews.spark.reading.contents import contents
+from freshviews.spark.state.bundle import Bundle
+from freshviews.spark.state.cell import changes_schema, load_cell, new_token, segment_of
+from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.state.stores.addresses import store_of
+from freshviews.sql import Catalog, ViewDefs, parse_script
+from tests.cli.sales import VIEWS, commit, sale
+
+NEVER = {"pandas", "pyspark", "py4j", "duckdb", "boto3", "prometheus_client", "http.server"}
+"""What no command that reads imports."""
+ENGINE = {"freshviews.engine.database", "freshviews.plan.planner", "freshviews.codegen.block", "llvmlite.binding"}
+"""What plans a view, and runs it."""
+
+COUNTED = """
+import sys
+from freshviews.cli.main import app
+try:
+    app(sys.argv[1:])
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+def run(folder: Path, *words: str) -> tuple[list[str], set[str]]:
+    """A command with an empty cache of code: its lines, and the modules that it imports."""
+    given = {**os.environ, "FRESHVIEWS_CACHE_DIR": str(folder / "cache"), "FRESHVIEWS_COMPILE": "beside"}
+    done = subprocess.run(
+        [sys.executable, "-c", COUNTED, *words], cwd=folder, env=given, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines(), set(done.stderr.split())
+
+
+def with_contents(root: Path, made: Manifest, view: str) -> Manifest:
+    """The version after one, which has the contents of a view for a sink."""
+    bundle = Bundle(store_of(root), "changes", "contents-")
+    rows = contents(store_of(root), made, view)
+    bundle.add("all", rows.schema, rows.to_batches())
+    names = bundle.finish()
+    bundle.wait()
+    after = replace(made, version=made.version + 1, contents={view: {f"{view}@0": names["all"]}})
+    Manifests(store_of(root)).commit(after)
+    return after
+
+
+def test_the_first_row_needs_no_compiler_and_nothing_that_takes_long_to_import(tmp_path: Path) -> None:
+    """3,000 rows are more than a batch that plain Python takes, and few enough for it in pieces."""
+    root = tmp_path / "shop.checkpoint"
+    made = commit(root, None, [sale(number, f"part {number % 7}") for number in range(3000)])
+    commit(root, made, [sale(number, f"part {number % 7}", -1) for number in range(0, 3000, 100)])
+    lines, modules = run(tmp_path, "query", "shop.sql", "SELECT n FROM by_part WHERE part = 'part 0'", "--json")
+    assert lines == [f'{{"n": {sum(n % 7 == 0 and n % 100 > 0 for n in range(3000))}}}']
+    assert modules & (NEVER - {"pandas"} | {"numba"}) == set()  # Arrow imports pandas to sum up deletes.
+    lines, modules = run(tmp_path, "status", "shop.sql")
+    assert lines[0].startswith("version 2 ") and modules & (NEVER | ENGINE | {"numba", "rich"}) == set()
+
+
+def test_a_log_of_inserts_is_read_without_pandas(tmp_path: Path) -> None:
+    commit(tmp_path / "shop.checkpoint", None, [sale(number, f"part {number % 7}") for number in range(30)])
+    for sql in (
+        "SELECT * FROM by_part ORDER BY n, part LIMIT 1",
+        "SELECT id, price, day FROM kept WHERE part LIKE 'p%' LIMIT 1",
+    ):
+        lines, modules = run(tmp_path, "query", "shop.sql", sql, "--json")
+        assert len(lines) == 1 and modules & (NEVER | {"numba"}) == set()
+
+
+def test_contents_that_a_version_has_are_read_without_an_engine(tmp_path: Path) -> None:
+    root = tmp_path / "shop.checkpoint"
+    made = commit(root, None, [sale(number, f"part {number % 7}") for number in range(30)])
+    after = with_contents(root, made, "by_part")
+    lines, modules = run(tmp_path, "query", "shop.sql", "SELECT COUNT(*) AS n FROM by_part", "--json")
+    assert lines == ['{"n": 7}'] and modules & (NEVER | ENGINE) == set()
+    assert contents(store_of(root), after, "by_part").equals(contents(store_of(root), made, "by_part"))
+    # Of an engine that has a part of the view and stored none of it, nothing is known.
+    lacking = replace(after, contents={"by_part": {"by_part@1": "changes/none.arrow@0+8"}})
+    assert contents(store_of(root), lacking, "by_part").num_rows == 7
+
+
+def test_a_view_is_read_with_what_it_needs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = commit(tmp_path, None, [sale(1, "nut"), sale(2, "nut")])
+    defined: list[list[str]] = []
+    define = Database.define
+
+    def noted(database: Database, statements: tuple[TableDef | ViewDefs, ...]) -> None:
+        defined.append([s.name if isinstance(s, TableDef) else s.view.name for s in statements])
+        define(database, statements)
+
+    monkeypatch.setattr(Database, "define", noted)
+    assert contents(store_of(tmp_path), made, "by_part").to_pylist() == [{"part": "nut", "n": 2}]
+    assert defined == [["sales", "by_part"]]
+
+
+def test_what_a_view_needs_is_all_that_it_reads_and_what_that_refers_to() -> None:
+    script = """
+    CREATE TABLE kinds (kind STRING, PRIMARY KEY (kind));
+    CREATE TABLE parts (part STRING, kind STRING, PRIMARY KEY (part), FOREIGN KEY (kind) REFERENCES kinds (kind));
+    CREATE TABLE sales (part STRING, qty INT);
+    CREATE TABLE others (x INT);
+    CREATE MATERIALIZED VIEW by_part AS SELECT part, SUM(qty) AS qty FROM sales GROUP BY part;
+    CREATE MATERIALIZED VIEW other AS SELECT x FROM others;
+    CREATE MATERIALIZED VIEW rare AS
+      SELECT p.part, qty FROM by_part AS s JOIN parts AS p ON s.part = p.part WHERE qty < (SELECT AVG(qty) FROM Sales)
+    """
+    statements = parse_script(script, Catalog())
+    names = [s.name if isinstance(s, TableDef) else s.view.name for s in computed.needed_for(["rare"], statements)]
+    assert names == ["kinds", "parts", "sales", "by_part", "rare"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_log_taken_in_by_pieces_gives_what_it_gives_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Keys that go and come again, rows several times, NULL and -0.0."""
+    chance = random.Random(seed)
+    monkeypatch.setattr(computed, "FEW_ROWS", 3)
+    made, here = None, Counter[tuple[int, str | None, float]]()
+    for _ in range(6):
+        rows = []
+        for _ in range(chance.randrange(1, 9)):
+            if here and chance.random() < 0.4:
+                one = chance.choice(list(here))
+                here[one] -= 1
+                here = +here
+                rows.append(sale(one[0], one[1], -1, one[2]))
+            else:
+                one = (chance.randrange(5), chance.choice([None, "nut", ""]), chance.choice([0.0, -0.0, 1.5]))
+                here[one] += 1
+                rows.append(sale(one[0], one[1], 1, one[2]))
+        made = commit(tmp_path, made, rows)
+    assert made is not None
+    whole = load_cell(store_of(tmp_path), made.cells["0"], layout_of(made).statements[0]).database
+    for view in VIEWS:
+        found = contents(store_of(tmp_path), made, view).to_pylist()
+        assert Counter(map(repr, found)) == Counter(map(repr, whole.view(view).to_arrow().to_pylist()))
+    whole.close()
+
+
+def keyed(root: Path, tables: str, views: str, change: Callable[[pa.Schema], pa.Table]) -> Manifest:
+    """A version of tables whose log has one change of the first."""
+    from freshviews.cells import plan_cells
+    from freshviews.spark.definition import catalog_of
+
+    plan = plan_cells(catalog_of(f"{tables};\n{views}"), 1, {})
+    given = {"t": tables}, {"v": views}
+    made = Manifest(1, -1, None, 0.0, *given, plan=plan.to_json())
+    (role,) = layout_of(made).roles
+    rows = change(changes_schema(tables_of(tables)["t"]))
+    segment = segment_of(store_of(root), "0", {role.name: rows})
+    token = new_token()
+    files = segment.finish()
+    segment.wait()
+    log = [{"token": token, "level": 0, "rows": rows.num_rows, "files": files}]
+    return replace(made, cells={"0": {"token": token, "image": None, "log": log}})
+
+
+def test_a_row_that_refers_to_a_later_piece_is_taken_in_with_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(computed, "FEW_ROWS", 2)
+    made = keyed(
+        tmp_path,
+        "CREATE TABLE t (id BIGINT, up BIGINT, PRIMARY KEY (id), FOREIGN KEY (up) REFERENCES t (id))",
+        "CREATE MATERIALIZED VIEW v AS SELECT up, COUNT(*) AS n FROM t GROUP BY up",
+        lambda schema: pa.Table.from_pylist(
+            [{"id": n, "up": (n + 1) % 6, "_multiplicity": 1} for n in range(6)], schema=schema
+        ),
+    )
+    assert contents(store_of(tmp_path), made, "v").num_rows == 6
+
+
+def test_a_window_takes_its_rows_in_by_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(computed, "FEW_ROWS", 2)
+    made = keyed(
+        tmp_path,
+        "CREATE TABLE t (id BIGINT) TBLPROPERTIES ('freshviews.window' = '3 rows')",
+        "CREATE MATERIALIZED VIEW v AS SELECT id FROM t",
+        lambda schema: pa.Table.from_pylist([{"id": n, "_multiplicity": 1} for n in range(8)], schema=schema),
+    )
+    assert sorted(contents(store_of(tmp_path), made, "v").column("id").to_pylist()) == [5, 6, 7]
