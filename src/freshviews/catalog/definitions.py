@@ -14,13 +14,31 @@ from freshviews.types import SqlType
 
 
 @dataclass(frozen=True)
+class Default:
+    """The constant of a DEFAULT: its code, of a STRING the text; None for NULL."""
+
+    value: int | str | None
+
+
+@dataclass(frozen=True)
 class ColumnDef:
-    """A column of a base table. ``length``: the most characters of a VARCHAR(n), whose type is STRING; 0: no limit."""
+    """A column of a base table. ``length``: the most characters of a VARCHAR(n), whose type is STRING; 0: no limit.
+
+    ``default``: what it has in rows that come without it. Without a DEFAULT that is NULL in rows that are given by
+    name, and a source must have the column. It says nothing of stored rows, so it is no part of the repr, by which
+    images of them are compared.
+    """
 
     name: str
     type: SqlType
     nullable: bool = True
     length: int = 0
+    default: Default | None = field(default=None, repr=False)
+
+    @property
+    def may_be_absent(self) -> bool:
+        """Whether a row that is given by name may leave it out."""
+        return self.nullable or self.default is not None
 
 
 @dataclass(frozen=True)

@@ -308,8 +308,9 @@ class Database:
     def insert(self, table: str, rows: Any) -> int:
         """Insert rows; the version that this makes comes back.
 
-        Rows are tuples in the order of the columns, dicts by name (what is left out is NULL), a pyarrow
-        Table, RecordBatch or RecordBatchReader, or a pandas or polars DataFrame, by name. BatchError names
+        Rows are tuples in the order of the columns, dicts by name, a pyarrow Table, RecordBatch or RecordBatchReader,
+        or a pandas or polars DataFrame, by name. What is left out has the DEFAULT of its column, or is NULL; a NULL
+        that is given stays NULL. BatchError names
         table, row, column, value and rule of what is wrong; EvaluationError says what a view cannot compute.
         """
         return self._apply(table, rows, 1)

@@ -27,6 +27,7 @@ __all__ = [
     "Query",
     "definition",
     "driver",
+    "io",
     "java",
     "phases",
     "pipeline",

@@ -1,3 +1,3 @@
 """Sources and sinks of a pipeline."""
 
-__all__ = ["delivery", "java_errors", "places", "sinks", "sources"]
+__all__ = ["columns", "delivery", "java_errors", "places", "sinks", "sources"]

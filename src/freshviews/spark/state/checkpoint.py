@@ -25,7 +25,7 @@ from pathlib import Path
 
 from freshviews.errors import StoreError
 from freshviews.spark.definition import Definition, catalog_of
-from freshviews.spark.state.growth import holds_columns, refusal, replaced_views
+from freshviews.spark.state.growth import has_same_rows, holds_columns, refusal, replaced_views
 from freshviews.spark.state.image_files import image_of
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.store import Store
@@ -122,7 +122,7 @@ def difference(manifest: Manifest, definition: Definition, streaming: Sequence[s
     known = catalog_of(";\n".join([*manifest.tables.values(), *manifest.views.values()]))
     wanted = catalog_of(definition.script)
     before, now = known.tables, wanted.tables
-    changed = [name for name, table in now.items() if name in before and before[name] != table]
+    changed = [name for name, table in now.items() if name in before and not has_same_rows(before[name], table)]
     for name in changed:
         reason = refusal(before[name], now[name])
         if reason is None and before[name].trusted:

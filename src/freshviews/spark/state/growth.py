@@ -1,7 +1,8 @@
 """What may change of a definition between two runs.
 
-Of a table whose rows are stored: columns are added or left out, types become wider, and a column that was NOT NULL may
-have NULLs. Its keys stay. Of a view: its SELECT, if the columns keep their names, and their types or wider ones.
+Of a table whose rows are stored: columns are added or left out, types become wider, DEFAULTs are others, and a column
+that was NOT NULL may have NULLs. Its keys stay. Of a view: its SELECT, if the columns keep their names, and their types
+or wider ones.
 """
 
 from __future__ import annotations
@@ -13,6 +14,15 @@ from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
 from freshviews.types import SqlType
 
 _WIDER = (("TINYINT", "SMALLINT", "INT", "BIGINT"), ("FLOAT", "DOUBLE"))
+
+
+def has_same_rows(before: TableDef, now: TableDef) -> bool:
+    """Whether two definitions of a table differ at most in what rows have that come without a column."""
+    return _without_defaults(before) == _without_defaults(now)
+
+
+def _without_defaults(table: TableDef) -> TableDef:
+    return replace(table, columns=tuple(replace(column, default=None) for column in table.columns))
 
 
 def holds_columns(before: ViewDef, now: ViewDef) -> bool:
@@ -45,8 +55,8 @@ def refusal(before: TableDef, now: TableDef) -> str | None:
         return "only its columns may change"
     for column in now.columns:
         old = column_named(before.columns, column.name)
-        if old is None and not column.nullable:
-            return f"column {column.name} is new and NOT NULL, and stored rows have no value for it"
+        if old is None and not column.may_be_absent:
+            return f"column {column.name} is new and NOT NULL, and stored rows have no value for it; give it a DEFAULT"
         if old is not None and not _holds(column, old):
             return f"column {column.name} was {_said(old)}, and {_said(column)} does not hold all of its values"
     return None

@@ -11,6 +11,7 @@ from freshviews.catalog.catalog import Catalog, NameProblem, column_named, same,
 from freshviews.catalog.definitions import ColumnDef, ForeignKey, TableDef
 from freshviews.catalog.window import window_of
 from freshviews.errors import SqlError
+from freshviews.sql.statements.defaults import check_null, default_of
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.typenames import column_type
 
@@ -25,7 +26,7 @@ VIEW_PROPERTIES = (
 )
 
 _PROPERTY = "TBLPROPERTIES ('name' = 'value') is accepted"
-_CONSTRAINTS = "accepted are NOT NULL, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
+_CONSTRAINTS = "accepted are NOT NULL, DEFAULT, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
 
 
 @dataclass
@@ -37,6 +38,8 @@ class _Table:
     primary: tuple[str, ...] | None = None
     unique: list[tuple[str, ...]] = field(default_factory=list)
     foreign: list[tuple[Node, tuple[str, ...], exp.Reference]] = field(default_factory=list)
+    defaults: dict[str, Node] = field(default_factory=dict)
+    """What follows DEFAULT, by column."""
 
 
 def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
@@ -63,6 +66,9 @@ def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
         replace(column, nullable=column.nullable and not (table.primary and column.name in table.primary))
         for column in table.columns
     ]
+    for column in columns:
+        if column.name in table.defaults:
+            check_null(text, table.defaults[column.name], column)
     made = TableDef(
         table.name,
         tuple(columns),
@@ -112,10 +118,15 @@ def _column(text: SqlText, table: _Table, node: exp.ColumnDef) -> None:
             table.unique.append((name,))
         elif isinstance(kind, exp.Reference):
             table.foreign.append((constraint, (name,), kind))
+        elif isinstance(kind, exp.DefaultColumnConstraint) and name not in table.defaults:
+            table.defaults[name] = kind.this
         elif not isinstance(kind, exp.CommentColumnConstraint):
             raise text.unsupported(constraint, f"column constraint {text.of(constraint)}", _CONSTRAINTS)
     of, length = column_type(text, node.kind)
-    table.columns.append(ColumnDef(name, of, nullable, length))
+    column = ColumnDef(name, of, nullable, length)
+    if name in table.defaults:
+        column = replace(column, default=default_of(text, table.defaults[name], column))
+    table.columns.append(column)
 
 
 def _constraint(text: SqlText, table: _Table, node: Node) -> None:
