@@ -185,10 +185,11 @@ class PlainView:
     """A view that is not materialised: its query is bound again wherever it is named.
 
     ``sql``: its CREATE VIEW. ``inputs``: the tables and views that the query names, each once, also those that other
-    plain views name for it.
+    plain views name for it. ``widths``: how many columns each table among them had then; later ones are none of its.
     """
 
     name: str
     columns: tuple[ColumnDef, ...]
     sql: str
     inputs: tuple[str, ...]
+    widths: tuple[tuple[str, int], ...] = ()

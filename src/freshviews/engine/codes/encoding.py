@@ -441,7 +441,7 @@ def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column
 
 
-def joined(parts: list[Encoded]) -> Encoded:
+def joined(parts: Sequence[Encoded]) -> Encoded:
     """Several batches of one relation as one."""
     if len(parts) == 1:
         return parts[0]

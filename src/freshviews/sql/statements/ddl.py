@@ -1,4 +1,4 @@
-"""CREATE TABLE to ``TableDef``, and the properties of tables and views."""
+"""CREATE TABLE and ALTER TABLE to ``TableDef``, and the properties of tables and views."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from freshviews.catalog.catalog import Catalog, NameProblem, column_named, same, unknown
-from freshviews.catalog.definitions import ColumnDef, ForeignKey, TableDef
-from freshviews.catalog.window import window_of
+from freshviews.catalog.catalog import AlterTable, Catalog, NameProblem, column_named, same, unknown
+from freshviews.catalog.definitions import ColumnDef, Default, ForeignKey, TableDef
+from freshviews.catalog.window import window_of, with_its_column
 from freshviews.errors import SqlError
 from freshviews.sql.statements.defaults import check_null, default_of
 from freshviews.sql.text.parse import Node, SqlText
@@ -26,6 +26,7 @@ VIEW_PROPERTIES = (
 )
 
 _PROPERTY = "TBLPROPERTIES ('name' = 'value') is accepted"
+_ADDING = "ALTER TABLE name ADD COLUMN name type [NOT NULL] [DEFAULT constant], or ADD COLUMNS (...)"
 _CONSTRAINTS = "accepted are NOT NULL, DEFAULT, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
 
 
@@ -88,6 +89,60 @@ def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
     return replace(made, foreign_keys=foreign)
 
 
+def altered_table(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterTable:
+    """Return the table that an ALTER TABLE ... ADD COLUMNS makes. Raises SqlError with the place."""
+    target = node.this
+    table = catalog.table(target.name)
+    if table is None:
+        known = catalog.named(target.name)
+        if known is not None:
+            raise NameProblem(f"{known.name} is no table; {_ADDING} of a table", *text.at(target))
+        raise NameProblem(unknown("table", target.name, catalog.names_of("TABLE")), *text.at(target))
+    if node.args.get("exists"):
+        raise text.unsupported(node, "IF EXISTS of ALTER TABLE", f"{_ADDING} of a table that is there")
+    made = _Table(table.name, list(table.columns))
+    place = None
+    for part in _added(text, node):
+        _check_added(text, table, part)
+        _column(text, made, part)
+        column = made.columns[-1]
+        if not column.may_be_absent:
+            place = place or text.at(part.this)
+        elif column.default is None:
+            # Rows of the time before it are still on their way.
+            made.columns[-1] = replace(column, default=Default(None))
+        if part.name in made.defaults:
+            check_null(text, made.defaults[part.name], made.columns[-1])
+    grown = replace(with_its_column(table), columns=tuple(made.columns))
+    return AlterTable(grown, len(made.columns) - len(table.columns), place)
+
+
+def _added(text: SqlText, node: exp.Alter) -> list[exp.ColumnDef]:
+    """The columns that ALTER TABLE adds."""
+    actions = node.args.get("actions") or []
+    parts = [part for one in actions for part in (one.expressions if isinstance(one, exp.Schema) else [one])]
+    for part in parts:
+        if not isinstance(part, exp.ColumnDef):
+            raise text.unsupported(node, "this ALTER TABLE", f"{_ADDING} is accepted")
+    if not parts:
+        raise text.unsupported(node, "this ALTER TABLE", f"{_ADDING} is accepted")
+    return parts
+
+
+def _check_added(text: SqlText, table: TableDef, node: exp.ColumnDef) -> None:
+    if column_named(table.columns, node.name) is not None:
+        raise text.error(node.this, f"table {table.name} has a column {node.name} already; choose another name")
+    if node.args.get("position") is not None:
+        raise text.unsupported(node.this, "FIRST or AFTER", "columns are added at the end")
+    if node.args.get("exists"):
+        raise text.unsupported(node.this, "IF NOT EXISTS of a column", "leave it out where the column is not there")
+    for constraint in node.constraints:
+        kind = constraint.kind
+        if isinstance(kind, exp.PrimaryKeyColumnConstraint | exp.UniqueColumnConstraint | exp.Reference):
+            what = f"{text.of(constraint)} of a column that is added"
+            raise text.unsupported(constraint, what, "NOT NULL, DEFAULT and COMMENT are accepted")
+
+
 def check_name(text: SqlText, node: exp.Table) -> None:
     if node.args.get("db") is not None:
         raise text.error(node, f"{text.of(node)}: tables and views have one name, without a schema")
@@ -102,9 +157,9 @@ def check_column_name(text: SqlText, node: Node, name: str) -> None:
 
 def _column(text: SqlText, table: _Table, node: exp.ColumnDef) -> None:
     name = node.name
-    check_column_name(text, node, name)
+    check_column_name(text, node.this, name)
     if column_named(table.columns, name) is not None:
-        raise text.error(node, f"column {name} stands twice in table {table.name}")
+        raise text.error(node.this, f"column {name} stands twice in table {table.name}")
     if node.kind is None:
         raise text.error(node, f"column {name} needs a type")
     nullable = True
