@@ -140,7 +140,7 @@ def test_windows_go_on(tmp_path: Path, window: str, trusted: bool) -> None:
         assert sorted(db.view("v")) == expected
         db.snapshot()
         db.insert("t", [{"id": 5, "day": day(4)}])
-        expected = expected[1:] + [(5, day(4))] if window == "3 rows" else [(4, day(3)), (5, day(4))]
+        expected = [*expected[1:], (5, day(4))] if window == "3 rows" else [(4, day(3)), (5, day(4))]
         assert sorted(db.view("v")) == expected
     with fv.Database(tmp_path / "db") as db:
         assert sorted(db.view("v")) == expected
