@@ -81,7 +81,7 @@ def latest(store: Store) -> Manifest:
 
 def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
     """A view's name as defined, and its columns. Raises CatalogError if there is no such view."""
-    found = views_of(_script(manifest))
+    found = views_of(manifest.script)
     for name, definition in found.items():
         if name.lower() == view.lower():
             return name, pa.schema([pa.field(c.name, arrow_type(c.type)) for c in definition.columns])
@@ -114,7 +114,7 @@ def contents(store: Store, manifest: Manifest, view: str, *, keep_cells: bool = 
             else:
                 cell.database.close()
     rows = pa.concat_tables(parts).cast(schema) if parts else schema.empty_table()
-    order = views_of(_script(manifest))[name].order
+    order = views_of(manifest.script)[name].order
     if len(parts) < 2 or order is None or order.places is None or order.relation:
         return rows
     keys = [(rows.column(p.column), p.descending, p.nulls_last) for p in order.places]
@@ -203,7 +203,3 @@ def last_error(store: Store) -> str | None:
         return store.read("error").decode() or None
     except FileNotFoundError:
         return None
-
-
-def _script(manifest: Manifest) -> str:
-    return ";\n".join([*manifest.tables.values(), *manifest.views.values()])
