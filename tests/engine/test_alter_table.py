@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 import freshviews as fv
+from freshviews.engine.tables import growing
+from freshviews.engine.tables.base_table import BaseTable, Stopped
 from freshviews.errors import SqlError
 
 ROWS = [(1, "a"), (2, "b"), (2, "b"), (3, None)]
@@ -181,6 +183,20 @@ def test_not_null_without_a_default_is_for_tables_without_rows(db: fv.Database) 
         db.insert("t", [{"id": 1}])
     db.insert("t", [{"id": 1, "c": 4}])
     assert list(db.table("t")) == [(1, None, None, 4)]
+
+
+def test_where_memory_runs_out_the_table_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = fv.Database()
+    shop(db)
+    monkeypatch.setattr(growing, "ROWS", 1)
+    add, calls = BaseTable.add, iter(range(9))
+    monkeypatch.setattr(BaseTable, "add", lambda *given: Stopped(0, True) if next(calls) == 2 else add(*given))
+    with pytest.raises(fv.OutOfMemory, match="memory ran out while table t got its new columns; it is as before"):
+        db.execute("CREATE TABLE u (a INT); ALTER TABLE t ADD COLUMN c INT")
+    monkeypatch.undo()
+    assert db.tables == ("t",) and Counter(db.table("t")) == Counter(ROWS)
+    db.delete("t", ROWS)
+    assert list(db.view("n")) == []
 
 
 def test_an_open_batch_gets_the_columns_that_came_meanwhile(db: fv.Database) -> None:

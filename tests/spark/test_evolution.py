@@ -5,6 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import signal
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -23,7 +26,7 @@ from freshviews.spark.script import read_script
 from freshviews.spark.state.checkpoint import CheckpointError
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.store import Store
-from tests.spark.faults import Fault
+from tests.spark.faults import Fault, environment
 
 DEFAULTS = r"""name STRING NOT NULL DEFAULT 'it\'s \\ new', price DECIMAL(8, 2) DEFAULT 1.5, x FLOAT DEFAULT 'NaN',
     day DATE DEFAULT '2026-01-31', at TIMESTAMP DEFAULT '2026-01-02 03:04:05.000006', big BIGINT DEFAULT NULL"""
@@ -142,11 +145,47 @@ def test_a_script_that_alters_a_table_goes_on_with_its_rows(spark: Any, tmp_path
     run(spark, tmp_path, FIRST + GREW + later)
     assert held(store, "later") == Counter([(7, 1, "Rome", 2.5), (8, 2, "Bern", None)])
     assert held(store, "everything") == everything + Counter([(8, 2)])
-    with pytest.raises(CheckpointError, match="column more is new and NOT NULL.*give it a DEFAULT"):
+    with pytest.raises(CheckpointError, match=r"column more is new and NOT NULL.*give it a DEFAULT"):
         run(spark, tmp_path, FIRST + GREW + "ALTER TABLE sales ADD COLUMN more INT NOT NULL")
     # A column in CREATE TABLE means that SELECT * has it.
-    with pytest.raises(CheckpointError, match="view everything has other columns.*ALTER TABLE"):
+    with pytest.raises(CheckpointError, match=r"view everything has other columns.*ALTER TABLE"):
         run(spark, tmp_path, FIRST.replace("PRIMARY KEY", "more INT, PRIMARY KEY"))
+
+
+def run_apart(folder: Path, script: str, fault: Fault | None = None) -> tuple[int, str]:
+    """The pipeline in a process of its own: its exit code, and what it said."""
+    (folder / "sales.sql").write_text(script)
+    command = [sys.executable, "-m", "freshviews.cli", "run", "sales.sql", "--once", "--master", "local[2]"]
+    done = subprocess.run(
+        [*command, "--cells", "2"], cwd=folder, env=environment(fault), capture_output=True, text=True, timeout=300
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
+@pytest.mark.full
+@pytest.mark.spark
+def test_killed_while_a_table_gets_columns_a_pipeline_loses_nothing(tmp_path: Path) -> None:
+    store, fault = store_of(tmp_path / "sales.checkpoint"), Fault(tmp_path / "fault")
+    write(tmp_path / "in", "first.json", lines(*({"op": "upsert", "id": i, "shop": i % 2} for i in range(6))))
+    code, error = run_apart(tmp_path, FIRST)
+    assert code == 0, error
+    script = FIRST
+    steps = ("log written", "cells done", "manifest written", "manifest in place", "sink written")
+    for number, step in enumerate(steps):
+        # Each run would add a column, and take a row that has it.
+        script += f"ALTER TABLE sales ADD COLUMN c{number} INT NOT NULL DEFAULT {number};\n"
+        row = {"op": "upsert", "id": 10 + number, "shop": 5, f"c{number}": 100}
+        write(tmp_path / "in", f"{number}.json", lines(row))
+        fault.plan(step, "kill", "driver")
+        code, error = run_apart(tmp_path, script, fault)
+        assert (code, fault.met) == (-signal.SIGKILL, True), (step, code, error)
+    code, error = run_apart(tmp_path, script + "CREATE MATERIALIZED VIEW later AS SELECT * FROM sales")
+    assert code == 0, error
+    n = len(steps)
+    new = [(10 + i, 5, *(100 if i == j else j for j in range(n))) for i in range(n)]
+    assert held(store, "later") == Counter([*((i, i % 2, *range(n)) for i in range(6)), *new])
+    assert held(store, "by_shop") == told(tmp_path, "by_shop") == Counter([(0, 3), (1, 3), (5, n)])
 
 
 def test_what_views_before_an_alter_table_mean_is_kept(tmp_path: Path) -> None:

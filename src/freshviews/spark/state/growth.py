@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from freshviews.catalog.catalog import Catalog, column_named
 from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
+from freshviews.catalog.window import with_its_column
 from freshviews.types import SqlType
 
 _WIDER = (("TINYINT", "SMALLINT", "INT", "BIGINT"), ("FLOAT", "DOUBLE"))
@@ -18,11 +19,13 @@ _WIDER = (("TINYINT", "SMALLINT", "INT", "BIGINT"), ("FLOAT", "DOUBLE"))
 
 def has_same_rows(before: TableDef, now: TableDef) -> bool:
     """Whether two definitions of a table differ at most in what rows have that come without a column."""
-    return _without_defaults(before) == _without_defaults(now)
+    return _of_rows(before) == _of_rows(now)
 
 
-def _without_defaults(table: TableDef) -> TableDef:
-    return replace(table, columns=tuple(replace(column, default=None) for column in table.columns))
+def _of_rows(table: TableDef) -> TableDef:
+    """What a definition says of the rows that are there."""
+    columns = tuple(replace(column, default=None) for column in table.columns)
+    return replace(with_its_column(table), columns=columns)
 
 
 def holds_columns(before: ViewDef, now: ViewDef) -> bool:
@@ -50,8 +53,8 @@ def replaced_views(before: Catalog, now: Catalog) -> list[str]:
 
 def refusal(before: TableDef, now: TableDef) -> str | None:
     """Why stored rows of a table cannot be rows of what it is now; None where they can."""
-    kept = replace(now, columns=before.columns)
-    if kept != before:
+    kept = replace(with_its_column(now), columns=before.columns)
+    if kept != with_its_column(before):
         return "only its columns may change"
     for column in now.columns:
         old = column_named(before.columns, column.name)
