@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -280,3 +281,30 @@ def test_an_image_has_the_columns(tmp_path: Path) -> None:
     again.insert("t", [{"id": 3}])
     assert Counter(again.view("w")) == Counter([(1, None, "new"), (2, "b", None), (3, None, "new")])
     assert Counter(again.view("v")) == Counter([(1, None), (2, "b"), (3, None)])
+
+
+def test_a_wider_type_holds_what_is_there(db: fv.Database) -> None:
+    db.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY, f FLOAT, d DECIMAL(4, 2), s VARCHAR(2), n TINYINT DEFAULT 7);"
+        "CREATE MATERIALIZED VIEW v AS SELECT d, COUNT(*) AS n FROM t GROUP BY d;"
+        "CREATE MATERIALIZED VIEW w AS SELECT SUM(n) AS n, MAX(s) AS s FROM t"
+    )
+    db.insert("t", [(1, 0.5, Decimal("1.25"), "ab", 100), (2, None, None, None, None)])
+    with pytest.raises(fv.CatalogError, match="column n is TINYINT, and w may read it"):
+        db.execute("ALTER TABLE t ALTER COLUMN n TYPE BIGINT")
+    with db.batch() as batch:
+        batch.insert("t", [{"id": 3}])
+        db.execute("ALTER TABLE t ALTER COLUMN id TYPE BIGINT; ALTER TABLE t ALTER COLUMN f TYPE DOUBLE")
+    db.execute(
+        "DROP MATERIALIZED VIEW w; ALTER TABLE t ALTER COLUMN n TYPE BIGINT; ALTER TABLE t ALTER COLUMN s TYPE STRING;"
+        "CREATE MATERIALIZED VIEW w AS SELECT SUM(n) AS n, MAX(s) AS s FROM t"
+    )
+    big = (2**40, 0.1, Decimal("99.99"), "longer", 2**60)
+    db.insert("t", [big])
+    rows = [(1, 0.5, Decimal("1.25"), "ab", 100), (2, None, None, None, None), (3, None, None, None, 7), big]
+    assert Counter(db.table("t")) == Counter(rows)
+    assert list(db.view("w")) == [(2**60 + 107, "longer")]
+    db.execute("DROP MATERIALIZED VIEW v; ALTER TABLE t ALTER COLUMN d TYPE DECIMAL(9, 2)")
+    db.insert("t", [(4, 1.5, Decimal("1234567.25"), "x", 1)])
+    with pytest.raises(fv.BatchError, match="PRIMARY KEY"):
+        db.insert("t", [(4, 1.5, None, "x", 1)])

@@ -171,7 +171,7 @@ def test_killed_while_a_table_gets_columns_a_pipeline_loses_nothing(tmp_path: Pa
     code, error = run_apart(tmp_path, FIRST)
     assert code == 0, error
     script = FIRST
-    steps = ("log written", "cells done", "manifest written", "manifest in place", "sink written")
+    steps = ("cells done", "manifest in place", "sink written")
     for number, step in enumerate(steps):
         # Each run would add a column, and take a row that has it.
         script += f"ALTER TABLE sales ADD COLUMN c{number} INT NOT NULL DEFAULT {number};\n"

@@ -211,6 +211,7 @@ def test_an_unsupported_construct_is_refused_by_name_with_what_is_accepted(marke
     assert " is not supported; " in str(error)
 
 
+_TREE = "CREATE TABLE tree (a INT PRIMARY KEY, b INT REFERENCES tree)"
 SCRIPTS = [
     ("CREATE TABLE n (a INT, b §BLOB)", "type BLOB", UnsupportedSql),
     ("CREATE TABLE n (\n  a INT,\n  §a INT\n)", "column a stands twice", SqlError),
@@ -267,6 +268,29 @@ SCRIPTS = [
     ("ALTER TABLE §zz ADD COLUMN x INT", "unknown table zz", CatalogError),
     ("CREATE VIEW w AS SELECT a FROM r; ALTER TABLE §w ADD COLUMN x INT", "w is no table", CatalogError),
     ("§ALTER TABLE IF EXISTS r ADD COLUMN x INT", "IF EXISTS of ALTER TABLE", UnsupportedSql),
+    ("ALTER TABLE r ALTER COLUMN §zz TYPE BIGINT", "unknown column r.zz", SqlError),
+    ("ALTER TABLE r ALTER COLUMN a TYPE §DOUBLE", "does not hold its values as they are; INT to BIGINT", SqlError),
+    ("ALTER TABLE k ALTER COLUMN id TYPE §INT", "column id is BIGINT NOT NULL, and INT NOT NULL does not", SqlError),
+    ("CREATE TABLE n (a DECIMAL(9, 2)); ALTER TABLE n ALTER COLUMN a TYPE §DECIMAL(12, 3)", "as they are", SqlError),
+    (f"{_TREE}; ALTER TABLE tree ALTER COLUMN §a TYPE BIGINT", "a foreign key compares it", SqlError),
+    (f"{_TREE}; ALTER TABLE tree ALTER COLUMN §b TYPE BIGINT", "a foreign key compares it", SqlError),
+    (
+        "CREATE TABLE n (a INT, b INT); CREATE MATERIALIZED VIEW w AS SELECT b FROM n WHERE a > 3;"
+        "ALTER TABLE n ALTER COLUMN §a TYPE BIGINT",
+        "column a is INT, and w may read it; DROP them first",
+        CatalogError,
+    ),
+    (
+        "CREATE TABLE n (a INT, b INT); CREATE VIEW w AS SELECT b FROM n; ALTER TABLE n ALTER COLUMN §a TYPE BIGINT",
+        "w may read it",
+        CatalogError,
+    ),
+    (
+        "CREATE TABLE n (a INT, b INT); CREATE MATERIALIZED VIEW w AS SELECT b, SUM(a) AS s FROM n GROUP BY b;"
+        "ALTER TABLE n ALTER COLUMN §a TYPE BIGINT",
+        "w may read it",
+        CatalogError,
+    ),
     ("§ALTER TABLE r DROP COLUMN a", "this ALTER TABLE", UnsupportedSql),
     ("§ALTER TABLE r RENAME TO q", "this ALTER TABLE", UnsupportedSql),
     ("ALTER TABLE r ADD COLUMN §A INT", "table r has a column A already", SqlError),

@@ -51,7 +51,8 @@ class AlterView:
 
 @dataclass(frozen=True)
 class AlterTable:
-    """ALTER TABLE ... ADD COLUMNS: the table with ``added`` more columns, which come after the others.
+    """ALTER TABLE: the table with ``added`` more columns, which come after the others, or with a wider type, whose
+    codes are the same.
 
     ``place``: line and column of one that rows which are there cannot have, as it is NOT NULL and has no DEFAULT; None
     where there is none.
@@ -147,6 +148,12 @@ class Catalog:
             if not same(table.name, name) and any(same(key.table, name) for key in table.foreign_keys)
         )
         return tuple(dict.fromkeys((*views, *plain, *tables)))
+
+    def readers_of(self, table: TableDef, column: ColumnDef) -> tuple[str, ...]:
+        """Views that name a column of a table; of plain views those that read the table."""
+        views = [view.name.split("#")[0] for view in self.views.values() if view.reads(table.name, column.name)]
+        plain = [view.name for view in self.plain.values() if any(same(read, table.name) for read in view.inputs)]
+        return tuple(dict.fromkeys((*views, *plain)))
 
     def internal_views_of(self, name: str) -> tuple[str, ...]:
         prefix = name.lower() + "#"

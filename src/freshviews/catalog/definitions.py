@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from freshviews.expr.nodes import Column
+from freshviews.expr.nodes import Column, columns_of
 from freshviews.query.block import Block
 from freshviews.types import SqlType
 
@@ -167,6 +167,16 @@ class ViewDef:
         """Names of the tables and views that it reads, each once."""
         queries = [q for b in self.blocks for q in (b.query, *(d.query for d in b.distinct))]
         return tuple(dict.fromkeys(a.relation for q in queries for a in (*q.atoms, *q.negated)))
+
+    def reads(self, relation: str, column: str) -> bool:
+        """Whether its queries name a column of a relation, by their names as they are spelled."""
+        for query in (q for b in self.blocks for q in (b.query, *(d.query for d in b.distinct))):
+            atoms = {atom.name: atom for atom in (*query.atoms, *query.negated) if atom.relation == relation}
+            lifts = [lift.expr for one in query.aggregates for lift in one.lifts if lift.atom in atoms]
+            exprs = [expr for atom in atoms.values() for expr in (*atom.columns, *atom.filters)]
+            if any(column in columns_of(expr) for expr in (*exprs, *lifts)):
+                return True
+        return False
 
     @property
     def checked_keys(self) -> tuple[tuple[str, ...], ...]:

@@ -10,11 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from freshviews.catalog.catalog import Catalog, column_named
-from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
+from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.widening import holds, is_as_wide, said
 from freshviews.catalog.window import with_its_column
-from freshviews.types import SqlType
-
-_WIDER = (("TINYINT", "SMALLINT", "INT", "BIGINT"), ("FLOAT", "DOUBLE"))
 
 
 def has_same_rows(before: TableDef, now: TableDef) -> bool:
@@ -33,7 +31,7 @@ def holds_columns(before: ViewDef, now: ViewDef) -> bool:
     if [column.name for column in before.columns] != [column.name for column in now.columns]:
         return False
     pairs = zip(before.columns, now.columns, strict=True)
-    return all(_is_as_wide(column.type, old.type) for old, column in pairs)
+    return all(is_as_wide(column.type, old.type) for old, column in pairs)
 
 
 def replaced_views(before: Catalog, now: Catalog) -> list[str]:
@@ -60,27 +58,6 @@ def refusal(before: TableDef, now: TableDef) -> str | None:
         old = column_named(before.columns, column.name)
         if old is None and not column.may_be_absent:
             return f"column {column.name} is new and NOT NULL, and stored rows have no value for it; give it a DEFAULT"
-        if old is not None and not _holds(column, old):
-            return f"column {column.name} was {_said(old)}, and {_said(column)} does not hold all of its values"
+        if old is not None and not holds(column, old):
+            return f"column {column.name} was {said(old)}, and {said(column)} does not hold all of its values"
     return None
-
-
-def _holds(column: ColumnDef, old: ColumnDef) -> bool:
-    """Whether a column holds every value of an older one."""
-    if old.nullable and not column.nullable:
-        return False
-    return _is_as_wide(column.type, old.type) and (column.length == 0 or 0 < old.length <= column.length)
-
-
-def _is_as_wide(kind: SqlType, old: SqlType) -> bool:
-    if kind == old:
-        return True
-    if kind.is_decimal and old.is_decimal:
-        return kind.scale >= old.scale and kind.precision - kind.scale >= old.precision - old.scale
-    names = next((names for names in _WIDER if old.name in names), ())
-    return kind.name in names[names.index(old.name) :] if names else False
-
-
-def _said(column: ColumnDef) -> str:
-    kind = f"VARCHAR({column.length})" if column.length else str(column.type)
-    return kind if column.nullable else f"{kind} NOT NULL"

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from freshviews.catalog.catalog import AlterTable, Catalog, NameProblem, column_named, same, unknown
 from freshviews.catalog.definitions import ColumnDef, Default, ForeignKey, TableDef
+from freshviews.catalog.widening import holds, said
 from freshviews.catalog.window import window_of, with_its_column
 from freshviews.errors import SqlError
 from freshviews.sql.statements.defaults import check_null, default_of
@@ -100,6 +101,9 @@ def altered_table(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterTabl
         raise NameProblem(unknown("table", target.name, catalog.names_of("TABLE")), *text.at(target))
     if node.args.get("exists"):
         raise text.unsupported(node, "IF EXISTS of ALTER TABLE", f"{_ADDING} of a table that is there")
+    actions = node.args.get("actions") or []
+    if len(actions) == 1 and isinstance(actions[0], exp.AlterColumn):
+        return AlterTable(_widened(text, node, actions[0], table, catalog), 0)
     made = _Table(table.name, list(table.columns))
     place = None
     for part in _added(text, node):
@@ -115,6 +119,34 @@ def altered_table(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterTabl
             check_null(text, made.defaults[part.name], made.columns[-1])
     grown = replace(with_its_column(table), columns=tuple(made.columns))
     return AlterTable(grown, len(made.columns) - len(table.columns), place)
+
+
+def _widened(text: SqlText, node: Node, action: exp.AlterColumn, table: TableDef, catalog: Catalog) -> TableDef:
+    """The table with a wider type of a column: one that has the values, and the codes, of the old one."""
+    kind = action.args.get("dtype")
+    if {name for name, value in action.args.items() if value} != {"this", "dtype"} or kind is None:
+        raise text.unsupported(node, "this ALTER TABLE", f"{_ADDING}, or ALTER COLUMN name TYPE type, is accepted")
+    column = column_named(table.columns, action.name)
+    if column is None:
+        raise text.error(action.this, unknown("column", action.name, (c.name for c in table.columns), table.name))
+    of, length = column_type(text, kind)
+    made = replace(column, type=of, length=length)
+    what = f"column {column.name} is {said(column)}"
+    if not holds(made, column) or of.scale != column.type.scale:
+        wider = "INT to BIGINT, FLOAT to DOUBLE, a DECIMAL with more digits before the point, or a longer VARCHAR"
+        raise text.error(kind, f"{what}, and {said(made)} does not hold its values as they are; {wider} is accepted")
+    keys = [key.columns for key in table.foreign_keys]
+    for one in catalog.tables.values():
+        keys += [key.referenced for key in one.foreign_keys if same(key.table, table.name)]
+    if any(column.name in names for names in keys):
+        raise text.error(action.this, f"{what}, and a foreign key compares it with a column of this type; keep it")
+    readers = catalog.readers_of(table, column)
+    if readers:
+        advice = "DROP them first and CREATE them again, which one script may do"
+        pipeline = "for a pipeline, write the type in CREATE STREAMING TABLE"
+        message = f"{what}, and {', '.join(readers)} may read it; {advice}, or, {pipeline}"
+        raise NameProblem(message, *text.at(action.this))
+    return replace(table, columns=tuple(made if one is column else one for one in table.columns))
 
 
 def _added(text: SqlText, node: exp.Alter) -> list[exp.ColumnDef]:

@@ -46,8 +46,8 @@ from freshviews.sql.statements.ddl import (
 from freshviews.sql.text.parse import Node, SqlText, parse
 
 _ACCEPTED = (
-    "CREATE TABLE, CREATE [MATERIALIZED] VIEW, ALTER TABLE ... ADD COLUMNS, ALTER VIEW ... SET TBLPROPERTIES, "
-    "DROP TABLE and DROP [MATERIALIZED] VIEW are accepted"
+    "CREATE TABLE, CREATE [MATERIALIZED] VIEW, ALTER TABLE ... ADD COLUMNS, ALTER TABLE ... ALTER COLUMN ... TYPE, "
+    "ALTER VIEW ... SET TBLPROPERTIES, DROP TABLE and DROP [MATERIALIZED] VIEW are accepted"
 )
 
 
