@@ -39,6 +39,10 @@ _PLACED = ("_from_time", "_from", "_from_at")
 """The first of PLACE, where they have to be taken along because the columns that they are made of are not."""
 
 
+_FILLED = ("json", "orc", "parquet")
+"""Files in which Spark finds columns by name, and whose readers know of DEFAULTs."""
+
+
 class SourceError(FreshviewsError):
     """A source cannot be read, or lacks columns that its table needs."""
 
@@ -260,7 +264,8 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
     if not connector.text:
         found = _schema_of_files(spark, spec, table)
         if found is not None:
-            return with_defaults(_widened(found, table), table)
+            widened = _widened(found, table)
+            return with_defaults(widened, table) if spec.provider in _FILLED else widened
     declared = {column.name: spark_type(column.type) for column in table.columns}
     if isinstance(form, DebeziumJson):
         declared = {form.column: "string"}
@@ -282,9 +287,9 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
     fields = ", ".join(f"`{name}` {kind}" for name, kind in declared.items())
     if connector.text:
         fields += f", `{CORRUPT}` string"
-    # CSV with a header is read with the columns of its header, and with no others.
     schema = T.StructType.fromDDL(fields)
-    return schema if spec.provider == "csv" or isinstance(form, DebeziumJson) else with_defaults(schema, table)
+    filled = spec.provider in _FILLED and not isinstance(form, DebeziumJson)
+    return with_defaults(schema, table) if filled else schema
 
 
 def _schema_of_files(spark: SparkSession, spec: TableSpec, table: TableDef) -> T.StructType | None:
