@@ -61,6 +61,7 @@ _OF_SCENARIOS: dict[str, Callable[[Scenario], bool]] = {
     "a table with a key": lambda s: any(t.key and not t.trusted for t in s.tables),
     "a trusted table": lambda s: any(t.trusted for t in s.tables),
     "a table with a window": lambda s: any(t.window for t in s.tables),
+    "a DEFAULT": lambda s: any(t.default for t in s.tables),
     "a plain view": lambda s: bool(s.plain),
 }
 NAMES = (*_PATTERNS, "a self join", "a view over views", *_OF_SCENARIOS)

@@ -47,14 +47,21 @@ class LongStream:
 
     ``stored`` has the rows of all tables as they are after the last batch. ``below``: a trusted table may have rows
     below zero; else all are bags after every batch. ``rows``: of a table with more rows most updates are deletes.
+    ``fixed``: until ``grow``, columns with a DEFAULT have it in every row.
     """
 
-    def __init__(self, choose: Choices, tables: Sequence[BaseTable], below: bool, rows: int) -> None:
+    def __init__(
+        self, choose: Choices, tables: Sequence[BaseTable], below: bool, rows: int, fixed: bool = False
+    ) -> None:
         self._choose = choose
-        self._tables = tables
+        self._tables = [table.with_fixed(fixed) for table in tables]
         self._rows = rows
         self.below = below
         self.stored = Stored(tables)
+
+    def grow(self) -> None:
+        """Columns with a DEFAULT have other values, too, from now on."""
+        self._tables = [table.with_fixed(False) for table in self._tables]
 
     def batch(self, most: int = 4) -> Version:
         """Updates of one or more tables; a table may come twice."""

@@ -59,6 +59,15 @@ def table(choose: Choices, name: str, edges: bool) -> BaseTable:
     return BaseTable(name, tuple(columns), key, choose.chance(15))
 
 
+def with_default(choose: Choices, table: BaseTable) -> BaseTable:
+    """The table with a DEFAULT of its last column, where that is none of the key."""
+    last = table.columns[-1]
+    if len(table.columns) < 2 or last.name in table.key:
+        return table
+    default = None if last.nullable and choose.chance(30) else choose.pick(_DOMAINS[last.type])
+    return replace(table, columns=(*table.columns[:-1], replace(last, default=(default,))))
+
+
 def versions(choose: Choices, tables: Sequence[BaseTable], wild: bool) -> tuple[Version, ...]:
     present: dict[str, Counter[Row]] = {table.name: Counter() for table in tables}
     made = []
@@ -96,6 +105,8 @@ def updates(choose: Choices, table: BaseTable, present: Counter[Row], wild: bool
 
 
 def _value(choose: Choices, column: TableColumn, wild: bool) -> Any:
+    if column.fixed:
+        return column.default[0]
     domain = _DOMAINS[column.type] + (_WILD if wild and column.type == "DOUBLE" else ())
     if column.nullable and choose.chance(15):
         return None

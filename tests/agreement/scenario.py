@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import datetime as dt
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Row = tuple[Any, ...]
@@ -25,13 +26,33 @@ class Text:
 
 @dataclass(frozen=True)
 class TableColumn:
+    """``default``: the constant of its DEFAULT; () without one. ``fixed``: rows have it, and nothing else."""
+
     name: str
     type: str
     nullable: bool = True
+    default: tuple[Any, ...] = ()
+    fixed: bool = False
+
+    @property
+    def spark(self) -> str:
+        default = f" DEFAULT {_spark(self.default[0])}" if self.default else ""
+        return f"{self.name} {self.type}{'' if self.nullable else ' NOT NULL'}{default}"
+
+
+def _spark(value: Any) -> str:
+    """A constant as Spark writes it."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).upper()
+    return f"'{value}'" if isinstance(value, str | dt.date) else str(value)
 
 
 @dataclass(frozen=True)
 class BaseTable:
+    """``columns``: the last one may have a DEFAULT, and then the table may get it later than the others."""
+
     name: str
     columns: tuple[TableColumn, ...]
     key: tuple[str, ...] = ()
@@ -48,9 +69,29 @@ class BaseTable:
         properties += [f"'freshviews.window' = '{self.window} rows'"] if self.window else []
         listed = f" TBLPROPERTIES ({', '.join(properties)})" if properties else ""
         return Text(
-            f"CREATE TABLE {self.name} ({', '.join([*columns, *keys])}){listed}",
+            f"CREATE TABLE {self.name} ({', '.join([*(c.spark for c in self.columns), *keys])}){listed}",
             f"CREATE TABLE {self.name} ({', '.join(columns)})",
         )
+
+    @property
+    def default(self) -> tuple[Any, ...]:
+        """The DEFAULT of the last column; () where it has none."""
+        return self.columns[-1].default
+
+    @property
+    def before(self) -> BaseTable:
+        """The table before it gets its last column, if that has a DEFAULT."""
+        return replace(self, columns=self.columns[:-1]) if self.default else self
+
+    @property
+    def addition(self) -> str:
+        """The statement by which it gets its last column."""
+        return f"ALTER TABLE {self.name} ADD COLUMN {self.columns[-1].spark}"
+
+    def with_fixed(self, fixed: bool) -> BaseTable:
+        """The table, whose rows have the DEFAULT in the last column, or may have others."""
+        last = replace(self.columns[-1], fixed=fixed and bool(self.default))
+        return replace(self, columns=(*self.columns[:-1], last))
 
     def key_of(self, row: Row) -> Row | None:
         """The values of the key that holds in the table; None where there is none."""

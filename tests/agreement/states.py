@@ -2,9 +2,9 @@
 
 Each scenario has random tables and views, and a long random stream of batches. Several databases maintain the views:
 by the planner's choice and by other strategies; with views over empty tables, over tables that have rows, altered
-between batches, or durable. After each batch every view has the rows that DuckDB computes from the tables, and the
-changes that its subscriber received add up to them. A *state* is the contents of one view after one batch, compared
-under all strategies of its scenario.
+between batches, or durable; with tables that get a column before the views are created. After each batch every view has
+the rows that DuckDB computes from the tables, and the changes that its subscriber received add up to them. A *state* is
+the contents of one view after one batch, compared under all strategies of its scenario.
 
 The run is determined by ``--seed``. A difference is printed with the least stream that shows it, and with the options
 that repeat its scenario: ``--seed S --only N``. Everything runs as plain Python (FRESHVIEWS_PURE_PYTHON=1), unless
@@ -37,6 +37,7 @@ from tests.agreement.collecting import collecting
 from tests.agreement.constructs import NAMES, constructs
 from tests.agreement.duckdb_peer import PEER_FAILED, DuckDb, comparable, exact, restart
 from tests.agreement.long_streams import LongStream, Stored
+from tests.agreement.random_tables import with_default
 from tests.agreement.scenario import Row, Scenario, Version
 from tests.agreement.shrinking import is_allowed, shrunk
 from tests.agreement.sql_dependent import dependent_scenario
@@ -74,12 +75,18 @@ would not refuse it."""
 @dataclass(frozen=True)
 class Course:
     """How one database maintains the views: the strategy, after how many batches the views are created, the batch and
-    the strategy to which they are altered, and whether the database is opened again now and then."""
+    the strategy to which they are altered, and whether the database is opened again now and then. ``grown``: tables get
+    their columns with a DEFAULT just before the views are created."""
 
     strategy: str | None = None
     late: int = 0
     altered: tuple[int, str] | None = None
     durable: bool = False
+    grown: bool = False
+
+    @property
+    def grows(self) -> bool:
+        return self.grown and self.late > 0
 
 
 @dataclass
@@ -131,17 +138,24 @@ class _Maintained:
         self.created = False
         self.sums: dict[str, Counter[Row]] = {}
         self.database = collecting(Database(directory))
-        self.database.execute("; ".join(table.text.spark for table in found.tables))
+        self._narrow = course.grows
+        tables = [table.before if course.grows else table for table in found.tables]
+        self.database.execute("; ".join(table.text.spark for table in tables))
         if not course.late:
             self._create()
         elif course.strategy is not None:
             # Whether the strategy can maintain the views is known at once.
             _Maintained(found, replace(course, late=0, durable=False), None).database.close()
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the next batch comes after the views are created."""
+        return self._batches >= self.course.late
+
     def apply(self, version: Version) -> None:
         """Commit a batch. Raises BatchError where it is refused."""
         course, database = self.course, self.database
-        if self._batches >= course.late and not self.created:
+        if self.is_due and not self.created:
             self._create()
         if course.altered is not None and self._batches == course.altered[0]:
             for view in self._scenario.views:
@@ -164,22 +178,40 @@ class _Maintained:
         if more:
             with self.database.batch() as batch:
                 for name, changes in version:
-                    batch.apply(name, [(*row, m) for row, m in changes])
+                    batch.apply(name, [(*self._row(name, row), m) for row, m in changes])
         elif signs == {1}:
-            self.database.insert(table, [row for row, _ in updates])
+            self.database.insert(table, [self._given(table, row, i) for i, (row, _) in enumerate(updates)])
         elif signs == {-1}:
-            self.database.delete(table, [row for row, _ in updates])
+            self.database.delete(table, [self._given(table, row, i) for i, (row, _) in enumerate(updates)])
         else:
-            self.database.apply(table, [(*row, m) for row, m in updates])
+            self.database.apply(table, [(*self._row(table, row), m) for row, m in updates])
+
+    def _row(self, name: str, row: Row) -> Row:
+        """The row as the table has it by now: without the column that it gets later."""
+        table = self._scenario.table(name)
+        if not self._narrow or not table.default:
+            return row
+        if row[-1] != table.default[0]:
+            raise ValueError(f"{row} has another value than {table.default} in a column that {name} gets later")
+        return row[:-1]
+
+    def _given(self, name: str, row: Row, number: int) -> Row | dict[str, Any]:
+        """The row as it is inserted and deleted: now and then by name, without the column that has its DEFAULT."""
+        table = self._scenario.table(name)
+        if self._narrow or not table.default or number % 2 or row[-1] != table.default[0]:
+            return self._row(name, row)
+        return dict(zip([column.name for column in table.columns[:-1]], row[:-1], strict=True))
 
     def take_back(self, version: Version) -> None:
         """Before there are views: delete what a batch inserted, and the other way round."""
         with self.database.batch() as batch:
             for table, updates in version:
-                batch.apply(table, [(*row, -m) for row, m in updates])
+                batch.apply(table, [(*self._row(table, row), -m) for row, m in updates])
 
     def refuse(self, table: str, row: Row) -> None:
         """A batch with a delete of a row that is not there is refused whole."""
+        if self._narrow and self._scenario.table(table).default:
+            row = row[:-1]
         try:
             with self.database.batch() as batch:
                 batch.apply(table, [(*row, 1)])
@@ -215,6 +247,9 @@ class _Maintained:
     def _create(self) -> None:
         strategy = self.course.strategy
         found = self._scenario
+        if self._narrow:
+            self.database.execute(";\n".join(table.addition for table in found.tables if table.default))
+            self._narrow = False
         if strategy is None:
             self.database.execute(";\n".join(view.text.spark for view in (*found.plain, *found.views)))
         else:
@@ -379,10 +414,12 @@ class Failure:
 def run_one(choose: Choices, totals: Totals, generators: Sequence[Generator]) -> Failure | None:
     """One scenario: its views and its stream are drawn."""
     found = _with_windows(choose, replace(choose.pick(generators)(choose), versions=()))
+    if choose.chance(25):
+        found = replace(found, tables=tuple(with_default(choose, table) for table in found.tables))
     batches = choose.pick(_BATCHES)
     below = any(table.trusted for table in found.tables) and choose.chance(15)
     courses = _courses(choose, found, batches)
-    stream = LongStream(choose, found.tables, below, choose.pick(_ROWS))
+    stream = LongStream(choose, found.tables, below, choose.pick(_ROWS), any(course.grows for course in courses))
     versions: list[Version] = []
     try:
         beside = _Beside(found, courses, totals)
@@ -426,6 +463,8 @@ def _run(
     largest = 0
     checked = [table for table in found.tables if not table.trusted]
     for _ in range(batches):
+        if any(one.course.grows and one.is_due for one in beside.maintained):
+            stream.grow()
         before = stream.stored.copy()
         version = stream.halved() if largest > _MOST_ROWS and not stream.below else stream.batch()
         if not version:
@@ -463,10 +502,16 @@ def _courses(choose: Choices, found: Scenario, batches: int) -> list[Course]:
     which = choose.between(0, len(courses) - 1)
     # Views over a trusted table, whose rows are not stored, are created before its first row.
     afterwards = () if any(t.trusted or t.window for t in found.tables) else ("late", "late", "altered", "altered")
+    if afterwards and any(table.default for table in found.tables):
+        afterwards = (*afterwards, *("grown",) * 8)
     match choose.pick(("live", "live", "live", "durable", *afterwards)):
         case "late":
             courses[which] = replace(courses[which], late=choose.between(1, batches // 2))
             # A batch is refused, or not, by views that are there.
+            courses.append(Course())
+        case "grown":
+            late, durable = choose.between(1, batches // 2), choose.chance(30)
+            courses[which] = replace(courses[which], late=late, durable=durable, grown=True)
             courses.append(Course())
         case "altered":
             courses[which] = replace(courses[which], altered=(batches // 2, choose.pick(tuple(STRATEGIES))))
@@ -476,6 +521,8 @@ def _courses(choose: Choices, found: Scenario, batches: int) -> list[Course]:
 
 
 def _kind(course: Course) -> str:
+    if course.grown:
+        return "grown"
     return "durable" if course.durable else "late" if course.late else "altered" if course.altered else "live"
 
 

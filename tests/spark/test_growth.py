@@ -36,7 +36,8 @@ BEFORE = "CREATE TABLE t (k INT NOT NULL, a SMALLINT, b FLOAT, d DECIMAL(9, 2), 
         ("k INT NOT NULL, a SMALLINT NOT NULL, PRIMARY KEY (k)", "column a was SMALLINT, and SMALLINT NOT NULL does"),
         ("k INT NOT NULL, d DECIMAL(10, 4), PRIMARY KEY (k)", "column d was DECIMAL.9, 2., and DECIMAL.10, 4. does"),
         ("k INT NOT NULL, v VARCHAR(4), PRIMARY KEY (k)", "column v was VARCHAR.5., and VARCHAR.4. does not"),
-        ("k INT NOT NULL, c DATE NOT NULL, PRIMARY KEY (k)", "column c is new and NOT NULL"),
+        ("k INT NOT NULL, c DATE NOT NULL, PRIMARY KEY (k)", "column c is new and NOT NULL.*; give it a DEFAULT"),
+        ("k INT NOT NULL, c DATE NOT NULL DEFAULT '2026-01-01', PRIMARY KEY (k)", None),
         ("k INT NOT NULL, a SMALLINT", "only its columns may change"),
     ],
 )
@@ -46,6 +47,13 @@ def test_stored_rows_stay_rows_of_the_table_or_the_reason_is_told(now: str, reas
         assert found is None
     else:
         assert found is not None and re.search(reason, found), found
+
+
+def test_a_window_goes_on_by_its_column_where_another_has_times_too() -> None:
+    made = "CREATE TABLE t (day DATE NOT NULL) TBLPROPERTIES ('freshviews.window' = '2 days')"
+    before, now = (tables_of(text)["t"] for text in (made, f"{made}; ALTER TABLE t ADD COLUMN c DATE"))
+    assert refusal(before, now) is None
+    assert dict(now.properties) == {"freshviews.window": "2 days on day"}
 
 
 def script(folder: Path, table: str, views: dict[str, str], provider: str) -> None:

@@ -49,7 +49,25 @@ class AlterView:
     view: ViewDef
 
 
-Statement = TableDef | ViewDefs | PlainView | AlterView | DropTable | DropView
+@dataclass(frozen=True)
+class AlterTable:
+    """ALTER TABLE: the table with ``added`` more columns, which come after the others, or with a wider type, whose
+    codes are the same.
+
+    ``place``: line and column of one that rows which are there cannot have, as it is NOT NULL and has no DEFAULT; None
+    where there is none.
+    """
+
+    table: TableDef
+    added: int
+    place: tuple[int, int] | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+
+Statement = TableDef | ViewDefs | PlainView | AlterTable | AlterView | DropTable | DropView
 
 
 class NameProblem(SqlError, CatalogError):
@@ -94,6 +112,16 @@ class Catalog:
     def plain_view(self, name: str) -> PlainView | None:
         return self._plain.get(name.lower())
 
+    def as_of(self, view: PlainView) -> Catalog:
+        """The catalog with the columns that tables had when a plain view was made: its query means what it meant then.
+        """
+        widths = {name.lower(): width for name, width in view.widths}
+        grown = [t for t in self.tables.values() if len(t.columns) > widths.get(t.name.lower(), len(t.columns))]
+        if not grown:
+            return self
+        before = {t.name: replace(t, columns=t.columns[: widths[t.name.lower()]]) for t in grown}
+        return replace(self, tables={**self.tables, **before})
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names that a user may write: all but internal views."""
@@ -121,6 +149,12 @@ class Catalog:
         )
         return tuple(dict.fromkeys((*views, *plain, *tables)))
 
+    def readers_of(self, table: TableDef, column: ColumnDef) -> tuple[str, ...]:
+        """Views that name a column of a table; of plain views those that read the table."""
+        views = [view.name.split("#")[0] for view in self.views.values() if view.reads(table.name, column.name)]
+        plain = [view.name for view in self.plain.values() if any(same(read, table.name) for read in view.inputs)]
+        return tuple(dict.fromkeys((*views, *plain)))
+
     def internal_views_of(self, name: str) -> tuple[str, ...]:
         prefix = name.lower() + "#"
         found = [v.name for v in self.views.values() if v.internal and v.name.lower().startswith(prefix)]
@@ -137,6 +171,9 @@ class Catalog:
             return replace(self, views={**self.views, **{view.name: view for view in statement.views}})
         if isinstance(statement, PlainView):
             return replace(self, plain={**self.plain, statement.name: statement})
+        if isinstance(statement, AlterTable):
+            tables = {n: statement.table if same(n, statement.name) else one for n, one in self.tables.items()}
+            return replace(self, tables=tables)
         if isinstance(statement, AlterView):
             views = {name: statement.view if same(name, statement.view.name) else v for name, v in self.views.items()}
             return replace(self, views=views)

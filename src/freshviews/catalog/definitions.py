@@ -8,19 +8,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from freshviews.expr.nodes import Column
+from freshviews.expr.nodes import Column, columns_of
 from freshviews.query.block import Block
 from freshviews.types import SqlType
 
 
 @dataclass(frozen=True)
+class Default:
+    """The constant of a DEFAULT: its code, of a STRING the text; None for NULL."""
+
+    value: int | str | None
+
+
+@dataclass(frozen=True)
 class ColumnDef:
-    """A column of a base table. ``length``: the most characters of a VARCHAR(n), whose type is STRING; 0: no limit."""
+    """A column of a base table. ``length``: the most characters of a VARCHAR(n), whose type is STRING; 0: no limit.
+
+    ``default``: what it has in rows that come without it. Without a DEFAULT that is NULL in rows that are given by
+    name, and a source must have the column. It says nothing of stored rows, so it is no part of the repr, by which
+    images of them are compared.
+    """
 
     name: str
     type: SqlType
     nullable: bool = True
     length: int = 0
+    default: Default | None = field(default=None, repr=False)
+
+    @property
+    def may_be_absent(self) -> bool:
+        """Whether a row that is given by name may leave it out."""
+        return self.nullable or self.default is not None
 
 
 @dataclass(frozen=True)
@@ -150,6 +168,16 @@ class ViewDef:
         queries = [q for b in self.blocks for q in (b.query, *(d.query for d in b.distinct))]
         return tuple(dict.fromkeys(a.relation for q in queries for a in (*q.atoms, *q.negated)))
 
+    def reads(self, relation: str, column: str) -> bool:
+        """Whether its queries name a column of a relation, by their names as they are spelled."""
+        for query in (q for b in self.blocks for q in (b.query, *(d.query for d in b.distinct))):
+            atoms = {atom.name: atom for atom in (*query.atoms, *query.negated) if atom.relation == relation}
+            lifts = [lift.expr for one in query.aggregates for lift in one.lifts if lift.atom in atoms]
+            exprs = [expr for atom in atoms.values() for expr in (*atom.columns, *atom.filters)]
+            if any(column in columns_of(expr) for expr in (*exprs, *lifts)):
+                return True
+        return False
+
     @property
     def checked_keys(self) -> tuple[tuple[str, ...], ...]:
         """The groups of a view of one grouping, as a key; () alone is that of a view of one row."""
@@ -167,10 +195,11 @@ class PlainView:
     """A view that is not materialised: its query is bound again wherever it is named.
 
     ``sql``: its CREATE VIEW. ``inputs``: the tables and views that the query names, each once, also those that other
-    plain views name for it.
+    plain views name for it. ``widths``: how many columns each table among them had then; later ones are none of its.
     """
 
     name: str
     columns: tuple[ColumnDef, ...]
     sql: str
     inputs: tuple[str, ...]
+    widths: tuple[tuple[str, int], ...] = ()

@@ -8,7 +8,7 @@ lifespan of a row is half open: a row that is exactly as old as the window is de
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ColumnDef, TableDef
 
@@ -31,6 +31,16 @@ def window_of(table: TableDef) -> Window | None:
     """The window of a table; None if it has none. Raises ValueError, which says what is accepted."""
     text = dict(table.properties).get(PROPERTY)
     return None if text is None else parse_window(text, table.columns)
+
+
+def with_its_column(table: TableDef) -> TableDef:
+    """The table with the column named by which its window goes, so that it may have another column of times."""
+    window = window_of(table)
+    text = dict(table.properties).get(PROPERTY, "")
+    if window is None or not window.column or re.search(r"\son\s", text, re.IGNORECASE):
+        return table
+    properties = {**dict(table.properties), PROPERTY: f"{text.strip()} on {window.column}"}
+    return replace(table, properties=tuple(properties.items()))
 
 
 def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:

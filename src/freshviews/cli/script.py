@@ -10,7 +10,7 @@ from freshviews.errors import PlanError, SqlError
 from freshviews.plan.planner import plan_block
 from freshviews.plan.strategy import Plan
 from freshviews.query.sharing import with_shared_sums
-from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
+from freshviews.sql import AlterTable, AlterView, Catalog, ViewDefs, parse_script
 from freshviews.sql.statements.streaming import plain
 
 
@@ -45,6 +45,8 @@ def plan_script(text: str) -> PlannedScript:
         catalog = catalog.after(statement)
         if isinstance(statement, TableDef):
             tables.append(statement)
+        elif isinstance(statement, AlterTable):
+            tables = [statement.table if one.name == statement.name else one for one in tables]
         elif isinstance(statement, ViewDefs):
             views += [_planned(view, statement.view, catalog, text) for view in statement.views]
         elif isinstance(statement, AlterView):

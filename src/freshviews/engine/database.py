@@ -19,10 +19,10 @@ from freshviews.catalog.catalog import Statement, ViewDefs, near
 from freshviews.catalog.definitions import PlainView, TableDef
 from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
-from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.codes.encoding import Encoded, joined
 from freshviews.engine.codes.inputs import accepted
 from freshviews.engine.codes.marks import held, mark_columns
-from freshviews.engine.commit.batch import Batch
+from freshviews.engine.commit.batch import Batch, Parts
 from freshviews.engine.commit.collection import Collection, deleted_rows
 from freshviews.engine.commit.commit import Broken, Log, MemoryRanOut, ViewChanges, commit, ran_out
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
@@ -48,6 +48,7 @@ from freshviews.engine.measured.replanning import (
 from freshviews.engine.measured.samples import Measurements
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.constraints import Changes
+from freshviews.engine.tables.growing import completed
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.views.view_state import ViewState
@@ -147,9 +148,10 @@ class Database:
     # Definitions
 
     def execute(self, sql: str) -> None:
-        """Execute a script of CREATE and DROP statements: all of it, or on an error none of it.
+        """Execute a script of CREATE, ALTER and DROP statements: all of it, or on an error none of it.
 
-        A view over tables that have rows is backfilled before this returns. Raises SqlError with line
+        A view over tables that have rows is backfilled before this returns, and a table with rows that gets columns
+        stores them again. Raises SqlError with line
         and column, CatalogError, PlanError, and EvaluationError where a view cannot be computed.
         """
         _check_text("a script of SQL", sql)
@@ -308,8 +310,9 @@ class Database:
     def insert(self, table: str, rows: Any) -> int:
         """Insert rows; the version that this makes comes back.
 
-        Rows are tuples in the order of the columns, dicts by name (what is left out is NULL), a pyarrow
-        Table, RecordBatch or RecordBatchReader, or a pandas or polars DataFrame, by name. BatchError names
+        Rows are tuples in the order of the columns, dicts by name, a pyarrow Table, RecordBatch or RecordBatchReader,
+        or a pandas or polars DataFrame, by name. What is left out has the DEFAULT of its column, or is NULL; a NULL
+        that is given stays NULL. BatchError names
         table, row, column, value and rule of what is wrong; EvaluationError says what a view cannot compute.
         """
         return self._apply(table, rows, 1)
@@ -364,7 +367,7 @@ class Database:
         def commit_piece(piece: Encoded, most: int) -> tuple[CodeBatch, Codes]:
             with self._guard(state):
                 followed = Followed(state, most)
-                self._commit_parts(((target, piece),), followed.commit)
+                self._commit_parts(((target, (piece,)),), followed.commit)
                 return followed.change, followed.numbers
 
         return state, target, encoded, commit_piece
@@ -471,14 +474,15 @@ class Database:
             held(encoded.batch, self._dictionary)
             return table, encoded
 
-    def _commit_parts(self, changes: Changes, make: MakeVersion | None = None) -> int:
-        rows = sum(len(encoded.batch) for _, encoded in changes)
+    def _commit_parts(self, parts: Parts, make: MakeVersion | None = None) -> int:
+        rows = sum(len(encoded.batch) for _, pieces in parts for encoded in pieces)
         with self._lock, take_in(self._taken, rows):
             with Uninterrupted():
                 self._check_usable()
-                for table, _ in changes:
+                for table, _ in parts:
                     if table.closed:
                         raise CatalogError(f"table {table.name} was dropped while the batch was open")
+                changes = [(table, joined([completed(table, one) for one in pieces])) for table, pieces in parts]
                 version = self._commit(changes, make or (self._threads.commit if rows > MANY else commit))
             self._notices.deliver()
             return version

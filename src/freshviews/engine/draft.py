@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from freshviews.catalog.catalog import AlterView, Catalog, DropTable, Statement, ViewDefs
+from freshviews.catalog.catalog import AlterTable, AlterView, Catalog, DropTable, NameProblem, Statement, ViewDefs
 from freshviews.catalog.definitions import PlainView, TableDef, ViewDef
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.engine.backfill import ROWS, fill
@@ -20,7 +20,8 @@ from freshviews.engine.codes.encoding import TableEncoder
 from freshviews.engine.measured.replanning import better_for, statement_of
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.base_table import BaseTable
-from freshviews.engine.tables.foreign_keys import links_of
+from freshviews.engine.tables.foreign_keys import Link, links_of
+from freshviews.engine.tables.growing import store_again
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.maintained import MaintainedView
 from freshviews.engine.views.view_state import ViewState
@@ -62,6 +63,7 @@ class Draft:
         self._fresh: list[Relation] = []
         self._dropped: list[Relation] = []
         self._altered: dict[str, ViewState] = {}
+        self._grown: dict[str, TableState] = {}
 
     @property
     def relations(self) -> Relations:
@@ -97,8 +99,12 @@ class Draft:
             self._plain[statement.name.lower()] = statement
         elif isinstance(statement, AlterView):
             self.alter_view(statement.view)
+        elif isinstance(statement, AlterTable):
+            self.alter_table(statement)
         elif isinstance(statement, DropTable):
             self._dropped.append(self._tables.pop(statement.name.lower()))
+            if statement.name.lower() in self._grown:
+                self._dropped.append(self._grown.pop(statement.name.lower()))
         elif statement.name.lower() in self._plain:
             del self._plain[statement.name.lower()]
         else:
@@ -153,10 +159,34 @@ class Draft:
             table = TableState(definition, number, encoder, self._decoder(definition), stored)
             self._fresh.append(table)
             self._tables[definition.name.lower()] = table
-            if stored is not None:
-                parents = {key.table.lower() for key in definition.foreign_keys}
-                known = {name: (self._tables[name].definition, self._tables[name].stored) for name in parents}
-                table.foreign = tuple(links_of(definition, stored, known))
+            table.foreign = self._links(table)
+
+    def _links(self, table: TableState) -> tuple[Link, ...]:
+        """The foreign keys of a table, between the rows as they are stored by now."""
+        if table.stored is None:
+            return ()
+        parents = {key.table.lower() for key in table.definition.foreign_keys}
+        known = {name: (self._tables[name].definition, self._tables[name].stored) for name in parents}
+        return tuple(links_of(table.definition, table.stored, known))
+
+    def alter_table(self, statement: AlterTable) -> None:
+        """Make a table again with further columns, in the place of the one of this name."""
+        name = statement.name.lower()
+        old = self._tables[name]
+        has_rows = old.written if old.stored is None else old.stored.rows > 0
+        if statement.place is not None and has_rows:
+            added = statement.table.columns[-statement.added :]
+            column = next(column for column in added if not column.may_be_absent)
+            raise NameProblem(
+                f"table {old.name} has rows, which have no value for the NOT NULL column {column.name}; give it a "
+                "DEFAULT, or leave NOT NULL out",
+                *statement.place,
+            )
+        self.make_table(statement.table, old.number)
+        store_again(old, self._tables[name], self._whole)
+        if name in self._grown:
+            self._dropped.append(old)
+        self._grown.setdefault(name, old)
 
     def make_view(
         self, definition: ViewDef, restore: Callable[[ViewState, Relations], bool] = _fill_every_one
@@ -208,6 +238,15 @@ class Draft:
 
     def finish(self) -> Relations:
         """The new relations, connected. Dropped ones are closed once their readers have taken their rows."""
+        for name, table in self._grown.items():
+            new = self._tables[name]
+            table.readers.drain()
+            table.take_over(new)
+            self._tables[name] = table
+            self._dropped.append(new)
+        for table in self._tables.values():
+            if any(key.table.lower() in self._grown for key in table.definition.foreign_keys):
+                table.foreign = self._links(table)
         for name, kept in self._altered.items():
             made = self._views[name]
             kept.readers.drain()

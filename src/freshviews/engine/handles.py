@@ -82,8 +82,9 @@ class Readable:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Rows as tuples of Python values."""
+        decoder = self._state.decoder  # of the version that is read: a table may get columns meanwhile
         batches = repeated(self._read(ROWS), ROWS)
-        return (row for batch in batches for row in self._state.decoder.tuples(batch))
+        return (row for batch in batches for row in decoder.tuples(batch))
 
     def __len__(self) -> int:
         """The number of rows, each as often as it is there; counted by reading them."""

@@ -57,17 +57,45 @@ class ViewSpec:
 
 
 @dataclass(frozen=True)
+class Alteration:
+    """An ALTER TABLE, which comes after so many ``views``: what these and the ``plain`` views before it mean by the
+    columns of the table are those of then."""
+
+    table: str
+    sql: str
+    views: int
+    plain: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Definition:
     """Tables and views of a pipeline, in order of creation, and settings of Spark that its script asks for."""
 
     tables: tuple[TableSpec, ...] = ()
     views: tuple[ViewSpec, ...] = ()
     settings: dict[str, str] = field(default_factory=dict)
+    alterations: tuple[Alteration, ...] = ()
 
     @property
     def script(self) -> str:
         """Plain SQL that creates tables and views."""
-        return ";\n".join([*(table.sql for table in self.tables), *(view.sql for view in self.views)])
+        statements = [table.sql for table in self.tables]
+        for number, view in enumerate((*self.views, None)):
+            for one in self.alterations:
+                if one.views == number:
+                    statements += [*one.plain, one.sql]
+            if view is not None:
+                statements.append(view.sql)
+        return ";\n".join(statements)
+
+    @property
+    def table_statements(self) -> dict[str, str]:
+        """By table, the statements that make it as it is in the end."""
+        made: dict[str, str] = {}
+        for table in self.tables:
+            altered = [one.sql for one in self.alterations if one.table == table.name]
+            made[table.name] = ";\n".join((table.sql, *altered))
+        return made
 
     @property
     def providers(self) -> list[str | None]:
@@ -81,7 +109,14 @@ class Definition:
     def parted(self, known: Collection[str]) -> tuple[Definition, tuple[str, ...]]:
         """Split into the definition of the views that are known, and the names of the other views."""
         new = tuple(view.name for view in self.views if view.name not in known)
-        return replace(self, views=tuple(view for view in self.views if view.name in known)), new
+        return self.without(new), new
+
+    def without(self, names: Collection[str]) -> Definition:
+        """The definition without some views."""
+        kept = [view.name not in names for view in self.views]
+        views = tuple(view for view, stays in zip(self.views, kept, strict=True) if stays)
+        moved = tuple(replace(one, views=sum(kept[: one.views])) for one in self.alterations)
+        return replace(self, views=views, alterations=moved)
 
     def with_table(self, table: TableSpec) -> Definition:
         return replace(self, tables=(*self.tables, table))

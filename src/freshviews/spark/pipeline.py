@@ -17,9 +17,10 @@ from freshviews.spark.connectors.declarations import connector_of, lacking
 from freshviews.spark.connectors.message_format import MessageError
 from freshviews.spark.definition import Definition, TableSpec, ViewSpec, catalog_of, tables_of, with_key
 from freshviews.spark.driver.run import Listener, Run, note_error
+from freshviews.spark.io.columns import sql_type
 from freshviews.spark.io.envelope_keys import routable
 from freshviews.spark.io.sinks import Receiver
-from freshviews.spark.io.sources import Source, given_sources, one_frame, open_sources, sql_type
+from freshviews.spark.io.sources import Source, given_sources, one_frame, open_sources
 from freshviews.spark.phases import Phases
 from freshviews.spark.reading.data_source import register
 from freshviews.spark.running_query import Query

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,7 +13,7 @@ from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import SqlError
 from freshviews.spark.connectors.declarations import OUTPUTS, connector_of, lacking, refusal
 from freshviews.spark.connectors.message_format import OP, MessageError, message_format, split_options
-from freshviews.spark.definition import Definition, TableSpec, ViewSpec, catalog_of, form_of, with_key
+from freshviews.spark.definition import Alteration, Definition, TableSpec, ViewSpec, catalog_of, form_of, with_key
 from freshviews.sql import Catalog
 from freshviews.sql.statements.streaming import Option, Split, Using, split_streaming
 from freshviews.stream.formats import FormatError, check_format
@@ -34,7 +34,15 @@ def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.env
     streaming = split_streaming(text)
     catalog = catalog_of(streaming.sql)
     definition = Definition(settings={name: _expanded(one, environment) for name, one in streaming.settings.items()})
-    for one in streaming.statements:
+    for number, one in enumerate(streaming.statements):
+        if one.kind == "alter":
+            before, later = streaming.statements[:number], streaming.statements[number:]
+            altered = catalog.table(str(one.name))
+            assert altered is not None
+            made_before = _plain_views_of_tables(before, {other.name for other in later}, catalog)
+            change = Alteration(altered.name, one.sql, len(definition.views), made_before)
+            definition = replace(definition, alterations=(*definition.alterations, change))
+            continue
         options = _options(one.using, environment) if one.using is not None else {}
         if one.kind == "table":
             assert one.using is not None
@@ -49,8 +57,6 @@ def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.env
                     message = f"view {one.name} is not materialised, so it has no output; CREATE MATERIALIZED VIEW"
                     raise SqlError(message, one.using.line, one.using.column)
                 continue
-            # CREATE OR REPLACE may define a view twice in a file.
-            others = tuple(other for other in definition.views if other.name != view.name)
             made = _view(one, view.name, options, folder)
             if one.using is not None:
                 try:
@@ -58,7 +64,8 @@ def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.env
                 except MessageError as error:
                     raise SqlError(f"view {view.name}: {error}", *_place_of(one.using, error)) from None
             made = replace(made, sql=";\n".join((*_plain_views(view, catalog), made.sql)))
-            definition = replace(definition, views=others).with_view(made)
+            # CREATE OR REPLACE may define a view twice in a file.
+            definition = definition.without((view.name,)).with_view(made)
     of_sources = [connector_of(provider).settings for provider in definition.providers]
     needed = {name: value for settings in of_sources for name, value in settings.items()}
     return replace(definition, settings={**needed, **definition.settings})
@@ -72,6 +79,17 @@ def _plain_views(view: ViewDef, catalog: Catalog) -> list[str]:
         for one in catalog.plain.values()
         if one.name.lower() in wanted
     ]
+
+
+def _plain_views_of_tables(before: Sequence[Split], anew: Collection[str | None], catalog: Catalog) -> tuple[str, ...]:
+    """Statements that create the plain views over tables alone that some statements of a script create, but for those
+    that are created ``anew`` later."""
+    made = []
+    for one in before:
+        view = catalog.plain_view(str(one.name)) if one.kind == "view" and one.name not in anew else None
+        if view is not None and all(catalog.view(name) is None for name in view.inputs):
+            made.append(_CREATE_VIEW.sub("CREATE VIEW IF NOT EXISTS ", one.sql, count=1))
+    return tuple(made)
 
 
 def _options(using: Using, environment: Mapping[str, str]) -> dict[str, str]:

@@ -14,11 +14,21 @@
 ``parse_script`` is the entry. No module here reads data.
 """
 
-from freshviews.catalog.catalog import AlterView, Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs
+from freshviews.catalog.catalog import (
+    AlterTable,
+    AlterView,
+    Catalog,
+    DropTable,
+    DropView,
+    NameProblem,
+    Statement,
+    ViewDefs,
+)
 from freshviews.catalog.definitions import PlainView
 from freshviews.sql.statements.script import parse_script
 
 __all__ = [
+    "AlterTable",
     "AlterView",
     "Catalog",
     "DropTable",

@@ -10,7 +10,7 @@ beside a schema: ``{"schema": {...}, "payload": {...}}``. The schema is then mos
 distinct schema, not once per message.
 
 A message is accepted or refused as a whole. Fields that the table does not declare are ignored. Field names are
-case-insensitive.
+case-insensitive. A row without a field has the DEFAULT of its column; a NULL that is written stays NULL.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ import orjson
 import pyarrow as pa
 
 from freshviews.catalog.definitions import TableDef
+from freshviews.engine.codes.defaults import default_array
 from freshviews.stream.connect import FieldReading, Readings, readings_of
 from freshviews.stream.events import Events, primary_key
 from freshviews.stream.formats import DebeziumJson
 from freshviews.stream.json_values import json_column
 from freshviews.stream.problems import Problems
 from freshviews.stream.words import DELETE, INSERT, REMOVE, REPLACE
+from freshviews.types import arrow_compute as pc
 from freshviews.types.columns import arrow_type
 from freshviews.types.values import NULL_REFUSED
 
@@ -45,8 +47,8 @@ _WAITING = 1000
 class _Images:
     """Images in order, taken apart into the values of the table's columns.
 
-    ``positions``: of their messages. ``actions``: one per image. A missing field is a problem, unless only the key of
-    the image is needed.
+    ``positions``: of their messages. ``actions``: one per image. ``absent``: by column, the images that lack its field
+    and have its DEFAULT. Without one a missing field is a problem, unless only the key of the image is needed.
     """
 
     def __init__(self, table: TableDef, problems: Problems) -> None:
@@ -54,6 +56,7 @@ class _Images:
         self.positions: list[int] = []
         self.actions: list[int] = []
         self.values: list[list[Any]] = [[] for _ in table.columns]
+        self.absent: list[list[int]] = [[] for _ in table.columns]
         self._problems = problems
         self._keys = primary_key(table)
         self._spelled = [column.name for column in table.columns]
@@ -79,12 +82,15 @@ class _Images:
 
     def _one_by_one(self, place: int, waiting: list[Image]) -> list[Any]:
         """The values of a field that some images spell differently or lack."""
-        column = self.table.columns[place].name
+        definition = self.table.columns[place]
+        column = definition.name
         found = []
         for event, image in enumerate(waiting, len(self.values[place])):
             name = _spelled(column, image)
             if name is not None:
                 self._spelled[place] = name
+            elif definition.default is not None:
+                self.absent[place].append(event)
             elif self.needs(event, place):
                 reason = f"the row has no field {column}; its fields are {', '.join(image)}"
                 self._problems.add(self.positions[event], column, None, reason)
@@ -209,11 +215,14 @@ def _column(images: _Images, place: int, readings: Readings, problems: Problems)
         if images.needs(event, place):
             problems.add(images.positions[event], column.name, value, reason)
 
+    absent = np.zeros(len(values), np.bool_)
+    absent[images.absent[place]] = True
     if not column.nullable and None in values:
         for event, value in enumerate(values):
-            if value is None:
+            if value is None and not absent[event]:
                 report(event, None, NULL_REFUSED)
-    return json_column(column.type, values, readings.of(column.name), report)
+    found = json_column(column.type, values, readings.of(column.name), report)
+    return pc.if_else(pa.array(absent), default_array(column, len(values)), found) if absent.any() else found
 
 
 def _merged(groups: list[Events], table: TableDef) -> Events:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from freshviews.catalog.definitions import ColumnDef, TableDef
+from freshviews.engine.codes.defaults import default_array
 from freshviews.stream.conform import Mask, conformed
 from freshviews.stream.debezium import envelope_events
 from freshviews.stream.events import Events, Lookup, primary_key, resolved, whole
@@ -90,8 +91,15 @@ class _Input:
         """The table's columns; ``unused`` rows need only the primary key."""
         keys = primary_key(self.table)
         return tuple(
-            self.conformed(column, None if place in keys else unused) for place, column in enumerate(self.table.columns)
+            default_array(column, len(self))
+            if self.is_absent(column)
+            else self.conformed(column, None if place in keys else unused)
+            for place, column in enumerate(self.table.columns)
         )
+
+    def is_absent(self, column: ColumnDef) -> bool:
+        """Whether the input lacks a column, and the table says what its rows have there."""
+        return column.default is not None and column.name.lower() not in self.columns
 
 
 def signed_rows(
@@ -106,8 +114,9 @@ def signed_rows(
     """Return the changes of ``table`` in ``batch``, in the format ``form``, as signed rows.
 
     The batch has the table's columns by name, in any case and order, and those of the format, and no others (of a
-    Debezium batch one column is read). ``lookup`` returns the stored rows of keys, where ``formats.looks_up`` says that
-    they may be needed. ``previous`` is for Snapshots only: the batch before; the first time ``pa.table({})``.
+    Debezium batch one column is read). It may lack a column with a DEFAULT. ``lookup`` returns the stored rows of keys,
+    where ``formats.looks_up`` says that they may be needed. ``previous`` is for Snapshots only: the batch before; the
+    first time ``pa.table({})``.
 
     Raises FormatError if table and format do not fit, and BadChange for a bad row. With ``set_aside``, bad rows are
     returned with their reasons instead; BadChange then means that the whole batch is wrong (a column is missing,

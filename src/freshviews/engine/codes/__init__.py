@@ -3,6 +3,7 @@
 __all__ = [
     "code_batch",
     "decoding",
+    "defaults",
     "dictionary_mark",
     "encoding",
     "inputs",

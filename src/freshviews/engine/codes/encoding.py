@@ -18,6 +18,7 @@ import pyarrow as pa
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.arrow_plan import ArrowPlan, TextWish, Wish, plan_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
+from freshviews.engine.codes.defaults import default_code
 from freshviews.engine.codes.string_codes import codes_of
 from freshviews.engine.codes.text_columns import TextResults
 from freshviews.errors import BatchError, OutOfMemory, shown
@@ -25,7 +26,7 @@ from freshviews.expr.texts import TextFunction
 from freshviews.types import BIGINT, NULL
 from freshviews.types.columns import MULTIPLICITY, characters_over, encode_arrow
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.values import BadValue, Encoder, encoder_for, limited, too_long
+from freshviews.types.values import BadValue, Encoder, decode_value, encoder_for, limited, too_long
 
 _SIGNS = {sign: np.full(4096, sign, np.int64) for sign in (1, -1)}
 """Multiplicities of what is inserted or deleted; nobody writes to those of a batch."""
@@ -77,10 +78,11 @@ class _Unstored(Dictionary):
 
 @dataclass(frozen=True)
 class _Planned:
-    """The compiled way of a schema: the row of codes by column, -1 where it is not given, and of multiplicities."""
+    """The compiled way of a schema: the row of codes by column, -1 where it is not given, with the code that it has
+    then, and the row of multiplicities."""
 
     plan: ArrowPlan
-    columns: tuple[tuple[str, int], ...]
+    columns: tuple[tuple[str, int, int], ...]
     multiplicity: int
     in_order: bool
     """Whether the codes have a row per wanted column of the table, in its order, before any other."""
@@ -103,6 +105,10 @@ class TableEncoder:
         self._columns = definition.columns
         self._dictionary = dictionary
         self._places = {column.name.lower(): i for i, column in enumerate(definition.columns)}
+        self._absent = [default_code(column, dictionary) for column in definition.columns]
+        """By column, its code in rows that come without it."""
+        pairs = zip(definition.columns, self._absent, strict=True)
+        self._defaults = [decode_value(column.type, code, dictionary) for column, code in pairs]
         self._multiplicity = encoder_for(BIGINT, False, dictionary)
         self._string_codes = codes_of(dictionary)
         if any(column.type.name == "STRING" for column in definition.columns):
@@ -211,7 +217,7 @@ class TableEncoder:
                 value=row,
                 rule="a row is a tuple, a list or a dict",
             )
-        values: list[Any] = [None] * (len(self._columns) + (sign == 0))
+        values = [*self._defaults, *[None] * (sign == 0)]
         given = set[int]()
         for name, value in row.items():
             if sign == 0 and name == MULTIPLICITY:
@@ -255,7 +261,11 @@ class TableEncoder:
             places.append(place)
             wishes.append(Wish(i, column, place == -1 or column.name in self.wanted))
         absent = [column for i, column in enumerate(self._columns) if i not in places]
-        if (signed and -1 not in places) or not all(column.nullable for column in absent) or len(places) == signed:
+        if (signed and -1 not in places) or not all(column.may_be_absent for column in absent):
+            return None
+        # Of the constant of a DEFAULT, functions of text are computed the general way.
+        computed = {place for place, _, _ in self._texts if self._absent[place] != NULL}
+        if len(places) == signed or not computed <= set(places):
             return None
         given = [(place, name, results) for place, name, results in self._texts if place in places]
         plan = plan_of(schema, wishes, [TextWish(places.index(place), results) for place, _, results in given])
@@ -263,8 +273,8 @@ class TableEncoder:
             return None
         rows = {places[number]: row for number, row in plan.targets.items()}
         made = {name: len(rows) + number for number, (_, name, _) in enumerate(given)}
-        kept = tuple((name, rows.get(place, -1)) for place, name in self.kept)
-        kept += tuple((name, made.get(name, -1)) for _, name, _ in self._texts)
+        kept = tuple((name, rows.get(place, -1), self._absent[place]) for place, name in self.kept)
+        kept += tuple((name, made.get(name, -1), NULL) for _, name, _ in self._texts)
         in_order = [rows.get(place) for place, _ in self.kept] == list(range(len(self.kept)))
         return _Planned(plan, kept, rows.get(-1, -1), in_order)
 
@@ -274,7 +284,9 @@ class TableEncoder:
         if codes is None:
             return None
         count = rows.num_rows
-        columns = {name: codes[row] if row >= 0 else np.full(count, NULL, np.int64) for name, row in planned.columns}
+        columns = {
+            name: codes[row] if row >= 0 else np.full(count, absent, np.int64) for name, row, absent in planned.columns
+        }
         if sign:
             return Encoded(CodeBatch(self._table, columns, _same(sign, count)))
         return self._present(columns, codes[planned.multiplicity])
@@ -323,9 +335,13 @@ class TableEncoder:
         self, place: int, column: ColumnDef, given: pa.ChunkedArray | None, rows: int, dictionary: Dictionary
     ) -> Codes:
         if given is None:
-            if not column.nullable and rows:
-                self._refuse_whole(column.name, "NOT NULL", f"NOT NULL column {column.name} is not given")
-            return np.full(rows, NULL, np.int64)
+            if not column.may_be_absent and rows:
+                message = f"NOT NULL column {column.name} is not given, and has no DEFAULT"
+                self._refuse_whole(column.name, "NOT NULL", message)
+            default = self._defaults[place]
+            if isinstance(default, str):  # Of a string that no view wants, or a function of it, the code is another.
+                return np.full(rows, dictionary.encode(default), np.int64)
+            return np.full(rows, self._absent[place], np.int64)
         try:
             codes = encode_arrow(column.type, given, dictionary, nullable=column.nullable)
             if column.length:
@@ -422,7 +438,7 @@ def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column
 
 
-def joined(parts: list[Encoded]) -> Encoded:
+def joined(parts: Sequence[Encoded]) -> Encoded:
     """Several batches of one relation as one."""
     if len(parts) == 1:
         return parts[0]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from freshviews.engine.codes.encoding import Encoded, joined
-from freshviews.engine.tables.constraints import Changes
+from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError
 
 Encode = Callable[[str, Any, int], tuple[TableState, Encoded]]
+Parts = Sequence[tuple[TableState, Sequence[Encoded]]]
+"""A batch in pieces: each table once, and what came for it, in order."""
 
 
 class Batch:
@@ -21,7 +22,7 @@ class Batch:
     whole batch. Row numbers in errors count within the call that gave the rows.
     """
 
-    def __init__(self, encode: Encode, commit: Callable[[Changes], int]) -> None:
+    def __init__(self, encode: Encode, commit: Callable[[Parts], int]) -> None:
         self._encode = encode
         self._commit = commit
         self._parts: dict[TableState, list[Encoded]] | None = {}
@@ -54,4 +55,4 @@ class Batch:
     ) -> None:
         parts, self._parts = self._parts, None
         if kind is None and parts is not None:
-            self.version = self._commit([(table, joined(pieces)) for table, pieces in parts.items()])
+            self.version = self._commit([*parts.items()])

@@ -81,6 +81,13 @@ class TableState:
         stored = 0 if self.stored is None else self.stored.bytes
         return stored + (0 if self.held is None else self.held.rows.nbytes)
 
+    def take_over(self, other: TableState) -> None:
+        """Swap definition and rows with the same table of other columns."""
+        for name in ("definition", "encoder", "decoder", "stored", "foreign", "held"):
+            mine = getattr(self, name)
+            setattr(self, name, getattr(other, name))
+            setattr(other, name, mine)
+
     def stats(self) -> dict[str, Any]:
         stored = self.stored
         return {

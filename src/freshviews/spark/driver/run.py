@@ -205,7 +205,7 @@ class Run:
         """Continue from the cells of a version; added or dropped views make a version of their own."""
         old = layout_of(before)
         views = {view.name: view.sql for view in self.definition.views}
-        tables = {table.name: table.sql for table in self.definition.tables}
+        tables = self.definition.table_statements
         readable = can_go_on(self.store, old, before.cells.get(MERGE, EMPTY))
         kept, added = self.definition.parted(before.views)
         if aside and added and kept.views and tables == before.tables and readable:

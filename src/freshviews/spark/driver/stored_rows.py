@@ -14,7 +14,8 @@ from freshviews.catalog.definitions import TableDef
 from freshviews.cells import Role
 from freshviews.spark.definition import TableSpec
 from freshviews.spark.driver.version import Input
-from freshviews.spark.io.sources import Source, feed_of, one_frame, source_of, spark_type
+from freshviews.spark.io.columns import default_expression, spark_type
+from freshviews.spark.io.sources import Source, feed_of, one_frame, source_of
 from freshviews.spark.layout.layout import Layout
 from freshviews.spark.reading.contents import contents
 from freshviews.spark.state.bundle import Bundle, read_all
@@ -67,11 +68,10 @@ def retracted(store: Store, before: Manifest, catalog: Catalog, views: Sequence[
 
 
 def as_columns_of(table: TableDef, rows: DataFrame) -> DataFrame:
-    """Stored rows of a table with the columns that it has now: NULL where a column is new."""
-    there = {name.lower(): name for name in rows.columns}
+    """Stored rows of a table with the columns that it has now: where one is new, its DEFAULT, or NULL."""
+    there = {name.lower(): f"`{name}`" for name in rows.columns}
     columns = [
-        (F.col(f"`{there[c.name.lower()]}`") if c.name.lower() in there else F.lit(None)).cast(spark_type(c.type))
-        for c in table.columns
+        F.expr(there.get(c.name.lower(), default_expression(c))).cast(spark_type(c.type)) for c in table.columns
     ]
     named = [column.alias(c.name) for column, c in zip(columns, table.columns, strict=True)]
     return rows.select(*named, MULTIPLICITY)

@@ -13,7 +13,8 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from freshviews.spark.io.sources import PLACED, Source, places_of, spark_type
+from freshviews.spark.io.columns import spark_type
+from freshviews.spark.io.sources import PLACED, Source, places_of
 from freshviews.stream import DebeziumJson, keys_of_envelopes
 
 _KEY = "_key"

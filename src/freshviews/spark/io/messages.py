@@ -7,7 +7,7 @@ behind the object and fields that are there twice. What cannot be taken apart is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,6 +15,7 @@ from pyspark.sql import types as T
 from pyspark.sql.avro.functions import from_avro
 
 from freshviews.spark.connectors.message_format import HEADERS, KEY, OP, VALUE, Encoding, MessageFormat, Path
+from freshviews.spark.io.columns import text_literal
 from freshviews.spark.worker.rows import CORRUPT
 
 _SPLIT = {VALUE: "_value", KEY: "_key"}
@@ -22,9 +23,14 @@ _SPLIT = {VALUE: "_value", KEY: "_key"}
 _NO_VALUE = "(no value: it deletes its key, which only changes 'upsert' takes)"
 
 
-def rows_of(frame: DataFrame, message: MessageFormat, places: Sequence[str]) -> DataFrame:
-    """The columns that ``message`` names, CORRUPT, and the columns ``places`` of the source as they are. Raises what
-    Spark raises for a column that the source lacks."""
+def rows_of(
+    frame: DataFrame, message: MessageFormat, places: Sequence[str], defaults: Mapping[str, str]
+) -> DataFrame:
+    """The columns that ``message`` names, CORRUPT, and the columns ``places`` of the source as they are.
+
+    ``defaults``: by column, the text that it has where JSON lacks its field. Raises what Spark raises for a column that
+    the source lacks.
+    """
     known = {name.lower(): field for name, field in zip(frame.columns, frame.schema, strict=True)}
     parts = [part for part in _SPLIT if part in known]
     for part in parts:
@@ -33,7 +39,9 @@ def rows_of(frame: DataFrame, message: MessageFormat, places: Sequence[str]) -> 
             frame = frame.withColumn(_SPLIT[part], _taken_apart(part, encoding, message.fields[part]))
     binary = {name for name, field in known.items() if isinstance(field.dataType, T.BinaryType)}
     columns = [
-        f"{_at(path, message, binary)} AS {_quoted(column)}" for column, path in message.paths.items() if column != OP
+        f"{_or_default(_at(path, message, binary), path, message, defaults.get(column))} AS {_quoted(column)}"
+        for column, path in message.paths.items()
+        if column != OP
     ]
     if message.by_key:
         op = "'upsert'" if OP not in message.paths else _at(message.paths[OP], message, binary)
@@ -44,7 +52,7 @@ def rows_of(frame: DataFrame, message: MessageFormat, places: Sequence[str]) -> 
             value = f"CAST({_last_header(path)} AS STRING)"
             tests.append(f"WHEN NOT is_valid_utf8({value}) THEN make_valid_utf8({value})")
     if VALUE in known and not message.by_key and any(path[0] == VALUE for path in message.paths.values()):
-        tests.append(f"WHEN {VALUE} IS NULL THEN {_literal(_NO_VALUE)}")
+        tests.append(f"WHEN {VALUE} IS NULL THEN {text_literal(_NO_VALUE)}")
     corrupt = f"CASE {' '.join(tests)} END" if tests else "CAST(NULL AS STRING)"
     return frame.selectExpr(*columns, f"{corrupt} AS {_quoted(CORRUPT)}", *map(_quoted, places))
 
@@ -58,8 +66,8 @@ def _taken_apart(part: str, encoding: Encoding, fields: Sequence[str]) -> Column
     if encoding.format == "csv":
         schema = ", ".join(f"{_quoted(name)} STRING" for name in (*fields, CORRUPT))
         options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **_options(encoding, "fields")}
-        pairs = ", ".join(f"{_literal(name)}, {_literal(value)}" for name, value in options.items())
-        return F.expr(f"from_csv({text}, {_literal(schema)}, map({pairs}))")
+        pairs = ", ".join(f"{text_literal(name)}, {text_literal(value)}" for name, value in options.items())
+        return F.expr(f"from_csv({text}, {text_literal(schema)}, map({pairs}))")
     block = F.expr(f"concat(X'02', {part}, X'00')")  # one element, and no more
     schema = f'{{"type": "array", "items": {encoding.options["schema"]}}}'
     return from_avro(block, schema, {"mode": "PERMISSIVE", **_options(encoding, "schema")})
@@ -78,16 +86,30 @@ def _at(path: Path, message: MessageFormat, binary: set[str]) -> str:
     if not steps:
         return _text(_quoted(part)) if part in binary else _quoted(part)
     if message.encodings[part].format == "json":
-        found = "".join(f"[{step}]" if isinstance(step, int) else f"[{_key(step)}]" for step in steps)
-        return f"try_variant_get({_SPLIT[part]}, {_literal('$[0]' + found)}, 'string')"
+        return _in_json(path, "string")
     whole = _SPLIT[part] if message.encodings[part].format == "csv" else f"get({_SPLIT[part]}, 0)"
     for step in steps:
         whole = f"get({whole}, {step})" if isinstance(step, int) else f"{whole}.{_quoted(step)}"
     return whole
 
 
+def _in_json(path: Path, kind: str) -> str:
+    """A field of JSON as a type: NULL where it is not there. As a VARIANT, a null that is written is none of SQL."""
+    first, *steps = path
+    found = "".join(f"[{step}]" if isinstance(step, int) else f"[{_key(step)}]" for step in steps)
+    return f"try_variant_get({_SPLIT[str(first)]}, {text_literal('$[0]' + found)}, '{kind}')"
+
+
+def _or_default(found: str, path: Path, message: MessageFormat, default: str | None) -> str:
+    """The expression of a path, or a text where the path is not there."""
+    part = str(path[0])
+    if default is None or len(path) == 1 or part not in _SPLIT or message.encodings[part].format != "json":
+        return found
+    return f"IF({_in_json(path, 'variant')} IS NULL, {text_literal(default)}, {found})"
+
+
 def _last_header(path: Path) -> str:
-    return f"try_element_at(filter({HEADERS}, h -> h.key = {_literal(str(path[1]))}), -1).value"
+    return f"try_element_at(filter({HEADERS}, h -> h.key = {text_literal(str(path[1]))}), -1).value"
 
 
 def _wrong(part: str, encoding: Encoding, is_binary: bool) -> str:
@@ -98,7 +120,7 @@ def _wrong(part: str, encoding: Encoding, is_binary: bool) -> str:
     if is_binary and encoding.format != "avro":
         bad.append(f"NOT is_valid_utf8(CAST({part} AS STRING))")
     if encoding.format == "json":
-        bad += [f"{split} IS NULL", f"NOT {text} RLIKE {_literal(chr(92) + 's*' + chr(92) + '{')}"]
+        bad += [f"{split} IS NULL", f"NOT {text} RLIKE {text_literal(chr(92) + 's*' + chr(92) + '{')}"]
         bad.append(f"try_variant_get({split}, '$[1]', 'variant') IS NOT NULL")
     elif encoding.format == "csv":
         bad.append(f"{split}.{_quoted(CORRUPT)} IS NOT NULL")
@@ -119,8 +141,3 @@ def _key(name: str) -> str:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

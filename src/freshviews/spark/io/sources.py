@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -12,12 +12,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from freshviews.catalog.catalog import unknown
+from freshviews.catalog.catalog import column_named, unknown
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import SourceError
 from freshviews.spark.connectors.declarations import connector_of, remedy, with_driver, with_given
 from freshviews.spark.connectors.message_format import expected, message_format, reads_headers
 from freshviews.spark.definition import Definition, TableSpec, catalog_of, form_of
+from freshviews.spark.io.columns import default_expression, default_text, spark_type, with_defaults
 from freshviews.spark.io.java_errors import cause
 from freshviews.spark.io.messages import rows_of
 from freshviews.spark.io.places import place_columns
@@ -33,16 +34,20 @@ from freshviews.stream import (
     looks_up,
     own_columns,
 )
-from freshviews.types import SqlType
 
 PLACED = ("_from_time", "_from", "_from_at")
 """The first of PLACE, where they have to be taken along because the columns that they are made of are not."""
 
 
+_FILLED = ("json", "orc", "parquet")
+"""Files in which Spark finds columns by name, and whose readers know of DEFAULTs."""
+
+
 @dataclass(frozen=True)
 class Source:
-    """A table's rows. ``columns``: those that the change format needs, by name with their Spark types. ``readable``:
-    the reason against a row that cannot be read."""
+    """A table's rows. ``columns``: those that the change format needs, by name with their Spark types. ``absent``: the
+    expressions of those that the DataFrame lacks, which are the constants of their DEFAULTs. ``readable``: the reason
+    against a row that cannot be read."""
 
     table: TableDef
     spec: TableSpec
@@ -51,6 +56,7 @@ class Source:
     columns: dict[str, str]
     from_files: bool
     readable: str = READABLE
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_streaming(self) -> bool:
@@ -79,7 +85,8 @@ def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source
             return source_of(frame, spec, table, connector.files)
         message = message_format(spec.message, table, form)
         kept = [name for name in PLACED if name in frame.columns]
-        found = source_of(rows_of(frame, message, kept), spec, table)
+        texts = {column.name: text for column in table.columns if (text := default_text(column)) is not None}
+        found = source_of(rows_of(frame, message, kept, texts), spec, table)
         return replace(found, readable=expected(message))
     except (PySparkException, Py4JError) as error:
         reason = cause(error)
@@ -134,7 +141,7 @@ def batch_frame(spark: SparkSession, source: Source, files: Sequence[str] | None
 
 
 def source_of(frame: DataFrame, spec: TableSpec, table: TableDef, from_files: bool = False) -> Source:
-    """A DataFrame as the source of a table. Raises SourceError if a column is missing."""
+    """A DataFrame as the source of a table. Raises SourceError if a column is missing that has no DEFAULT."""
     form = form_of(spec.changes, spec.form_options, tuple(frame.columns) if spec.changes is None else ())
     there = {name.lower(): name for name in frame.columns}
     wanted = [] if isinstance(form, DebeziumJson) else [column.name for column in table.columns]
@@ -145,13 +152,20 @@ def source_of(frame: DataFrame, spec: TableSpec, table: TableDef, from_files: bo
     if CORRUPT in there:
         wanted.append(CORRUPT)
     columns: dict[str, str] = {}
+    absent: dict[str, str] = {}
     for name in dict.fromkeys(name.lower() for name in wanted):
         if name not in there:
-            have = ", ".join(frame.columns)
-            raise SourceError(f"table {table.name}: the source has no column {name}; its columns are {have}")
+            column = column_named(table.columns, name)
+            if column is None or column.default is None:
+                have = ", ".join(frame.columns)
+                advice = "" if column is None else "; a DEFAULT of the column says what its rows have then"
+                message = f"table {table.name}: the source has no column {name}; its columns are {have}{advice}"
+                raise SourceError(message)
+            columns[column.name], absent[column.name] = spark_type(column.type), default_expression(column)
+            continue
         kind = frame.schema[there[name]].dataType
         columns[there[name]] = "timestamp_ntz" if isinstance(kind, T.TimestampType) else kind.simpleString()
-    return Source(table, spec, form, frame, columns, from_files)
+    return Source(table, spec, form, frame, columns, from_files, absent=absent)
 
 
 def one_frame(sources: Sequence[Source]) -> tuple[DataFrame, list[Slots]]:
@@ -163,7 +177,7 @@ def one_frame(sources: Sequence[Source]) -> tuple[DataFrame, list[Slots]]:
         places = [column.alias(name) for name, column in zip(PLACE[:-1], places_of(source), strict=True)]
         held = {slot: name for name, slot in names.items()}
         filled = [
-            (F.col(f"`{held[slot]}`") if slot in held else F.lit(None)).cast(kind).alias(slot)
+            F.expr(_expression(source, held.get(slot))).cast(kind).alias(slot)
             for slot, kind in sorted(kinds.items())
         ]
         frames.append(source.frame.select(F.lit(number).alias(TABLE), *places, *filled))
@@ -171,6 +185,11 @@ def one_frame(sources: Sequence[Source]) -> tuple[DataFrame, list[Slots]]:
     for frame in frames[1:]:
         whole = whole.union(frame)
     return whole, slots
+
+
+def _expression(source: Source, column: str | None) -> str:
+    """A column of a source in SQL; NULL for none."""
+    return "NULL" if column is None else source.absent.get(column, f"`{column}`")
 
 
 def feed_of(source: Source, slots: Slots, table: str, counted: frozenset[int]) -> Feed:
@@ -242,7 +261,8 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
     if not connector.text:
         found = _schema_of_files(spark, spec, table)
         if found is not None:
-            return _widened(found, table)
+            widened = _widened(found, table)
+            return with_defaults(widened, table) if spec.provider in _FILLED else widened
     declared = {column.name: spark_type(column.type) for column in table.columns}
     if isinstance(form, DebeziumJson):
         declared = {form.column: "string"}
@@ -264,7 +284,9 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
     fields = ", ".join(f"`{name}` {kind}" for name, kind in declared.items())
     if connector.text:
         fields += f", `{CORRUPT}` string"
-    return T.StructType.fromDDL(fields)
+    schema = T.StructType.fromDDL(fields)
+    filled = spec.provider in _FILLED and not isinstance(form, DebeziumJson)
+    return with_defaults(schema, table) if filled else schema
 
 
 def _schema_of_files(spark: SparkSession, spec: TableSpec, table: TableDef) -> T.StructType | None:
@@ -302,28 +324,3 @@ def _widened(found: T.StructType, table: TableDef) -> T.StructType:
         wider = kind in kinds and kinds.index(kind) > kinds.index(one.dataType.simpleString())
         fields.append(T.StructField(one.name, T._parse_datatype_string(kind) if wider else one.dataType))
     return T.StructType(fields)
-
-
-def spark_type(kind: SqlType) -> str:
-    """The Spark name of a SQL type; timestamps have no zone."""
-    return "timestamp_ntz" if kind.name == "TIMESTAMP" else str(kind).lower()
-
-
-def sql_type(kind: T.DataType) -> str | None:
-    """The SQL type of a column of a DataFrame; None if there is none."""
-    if isinstance(kind, T.DecimalType):
-        return f"DECIMAL({kind.precision}, {kind.scale})"
-    known: dict[type[T.DataType], str] = {
-        T.BooleanType: "BOOLEAN",
-        T.ByteType: "TINYINT",
-        T.ShortType: "SMALLINT",
-        T.IntegerType: "INT",
-        T.LongType: "BIGINT",
-        T.FloatType: "FLOAT",
-        T.DoubleType: "DOUBLE",
-        T.StringType: "STRING",
-        T.DateType: "DATE",
-        T.TimestampType: "TIMESTAMP",
-        T.TimestampNTZType: "TIMESTAMP",
-    }
-    return known.get(type(kind))

@@ -93,12 +93,11 @@ class Layout:
 
 def layout_of(manifest: Manifest) -> Layout:
     """The cells of a version. Raises StoreError if another release planned them."""
-    script = ";\n".join([*manifest.tables.values(), *manifest.views.values()])
     try:
         plan = CellPlan.from_json(manifest.plan)
     except ValueError as error:
         raise StoreError(f"version {manifest.version}: {error}; begin with a new checkpoint") from error
-    return Layout(plan, catalog_of(script))
+    return Layout(plan, catalog_of(manifest.script))
 
 
 def next_layout(old: Layout, definition: Definition, manifest: Manifest) -> Layout:

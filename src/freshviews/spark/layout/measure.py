@@ -48,7 +48,7 @@ def measure(spark: SparkSession, catalog: Catalog, sources: Sequence[Source], ce
         scale = sizes[table.name] / rows
         for column in joined_columns(catalog, table.name):
             name = next((have for have in source.columns if have.lower() == column.lower()), None)
-            if name is None:
+            if name is None or name in source.absent:
                 continue
             found = sample.groupBy(F.col(f"`{name}`").alias("v")).count().where(F.col("count") > rows / (2 * cells))
             values = found.orderBy(F.col("count").desc()).limit(MOST_HEAVY).collect()

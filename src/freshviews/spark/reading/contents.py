@@ -85,7 +85,7 @@ def latest(store: Store) -> Manifest:
 
 def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
     """A view's name as defined, and its columns. Raises CatalogError if there is no such view."""
-    found = _views(_script(manifest))
+    found = _views(manifest.script)
     for name, definition in found.items():
         if name.lower() == view.lower():
             return name, pa.schema([pa.field(c.name, arrow_type(c.type)) for c in definition.columns])
@@ -112,7 +112,7 @@ def contents(store: Store, manifest: Manifest, view: str, *, keep_cells: bool = 
 
         parts = parts_of(store, manifest, layout, name, keep_cells)
     rows = pa.concat_tables(parts).cast(schema) if parts else schema.empty_table()
-    order = _views(_script(manifest))[name].order
+    order = _views(manifest.script)[name].order
     if len(parts) < 2 or order is None or order.places is None or order.relation:
         return rows
     keys = [(rows.column(p.column), p.descending, p.nulls_last) for p in order.places]
@@ -210,10 +210,6 @@ def last_error(store: Store) -> str | None:
         return store.read("error").decode() or None
     except FileNotFoundError:
         return None
-
-
-def _script(manifest: Manifest) -> str:
-    return ";\n".join([*manifest.tables.values(), *manifest.views.values()])
 
 
 @lru_cache(16)

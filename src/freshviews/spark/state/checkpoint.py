@@ -26,7 +26,7 @@ from pathlib import Path
 
 from freshviews.errors import StoreError
 from freshviews.spark.definition import Definition, catalog_of
-from freshviews.spark.state.growth import holds_columns, refusal, replaced_views
+from freshviews.spark.state.growth import has_same_rows, holds_columns, refusal, replaced_views
 from freshviews.spark.state.image_files import image_of
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.store import Store
@@ -120,10 +120,10 @@ class Difference:
 def difference(manifest: Manifest, definition: Definition, streaming: Sequence[str]) -> Difference:
     """What a definition has otherwise than a checkpoint, within what may change (``state.growth``). Raises
     CheckpointError if a table or a view was changed further."""
-    known = catalog_of(";\n".join([*manifest.tables.values(), *manifest.views.values()]))
+    known = catalog_of(manifest.script)
     wanted = catalog_of(definition.script)
     before, now = known.tables, wanted.tables
-    changed = [name for name, table in now.items() if name in before and before[name] != table]
+    changed = [name for name, table in now.items() if name in before and not has_same_rows(before[name], table)]
     for name in changed:
         reason = refusal(before[name], now[name])
         if reason is None and before[name].trusted:
@@ -144,9 +144,10 @@ def difference(manifest: Manifest, definition: Definition, streaming: Sequence[s
     for name in replaced:
         old = known.view(name)
         if old is None or not holds_columns(old, wanted.views[name]):
+            grown = "; if its SELECT * has more of them, write ALTER TABLE ... ADD COLUMN below the view instead"
             raise CheckpointError(
                 f"view {name} has other columns than in this checkpoint; give the new one another name, "
-                "or run once without it, which drops the old one"
+                f"or run once without it, which drops the old one{grown if changed else ''}"
             )
     return Difference(tuple(changed), tuple(replaced))
 

@@ -1,7 +1,8 @@
 """What may change of a definition between two runs.
 
-Of a table whose rows are stored: columns are added or left out, types become wider, and a column that was NOT NULL may
-have NULLs. Its keys stay. Of a view: its SELECT, if the columns keep their names, and their types or wider ones.
+Of a table whose rows are stored: columns are added or left out, types become wider, DEFAULTs are others, and a column
+that was NOT NULL may have NULLs. Its keys stay. Of a view: its SELECT, if the columns keep their names, and their types
+or wider ones.
 """
 
 from __future__ import annotations
@@ -9,10 +10,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from freshviews.catalog.catalog import Catalog, column_named
-from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
-from freshviews.types import SqlType
+from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.widening import holds, is_as_wide, said
+from freshviews.catalog.window import with_its_column
 
-_WIDER = (("TINYINT", "SMALLINT", "INT", "BIGINT"), ("FLOAT", "DOUBLE"))
+
+def has_same_rows(before: TableDef, now: TableDef) -> bool:
+    """Whether two definitions of a table differ at most in what rows have that come without a column."""
+    return _of_rows(before) == _of_rows(now)
+
+
+def _of_rows(table: TableDef) -> TableDef:
+    """What a definition says of the rows that are there."""
+    columns = tuple(replace(column, default=None) for column in table.columns)
+    return replace(with_its_column(table), columns=columns)
 
 
 def holds_columns(before: ViewDef, now: ViewDef) -> bool:
@@ -20,7 +31,7 @@ def holds_columns(before: ViewDef, now: ViewDef) -> bool:
     if [column.name for column in before.columns] != [column.name for column in now.columns]:
         return False
     pairs = zip(before.columns, now.columns, strict=True)
-    return all(_is_as_wide(column.type, old.type) for old, column in pairs)
+    return all(is_as_wide(column.type, old.type) for old, column in pairs)
 
 
 def replaced_views(before: Catalog, now: Catalog) -> list[str]:
@@ -40,34 +51,13 @@ def replaced_views(before: Catalog, now: Catalog) -> list[str]:
 
 def refusal(before: TableDef, now: TableDef) -> str | None:
     """Why stored rows of a table cannot be rows of what it is now; None where they can."""
-    kept = replace(now, columns=before.columns)
-    if kept != before:
+    kept = replace(with_its_column(now), columns=before.columns)
+    if kept != with_its_column(before):
         return "only its columns may change"
     for column in now.columns:
         old = column_named(before.columns, column.name)
-        if old is None and not column.nullable:
-            return f"column {column.name} is new and NOT NULL, and stored rows have no value for it"
-        if old is not None and not _holds(column, old):
-            return f"column {column.name} was {_said(old)}, and {_said(column)} does not hold all of its values"
+        if old is None and not column.may_be_absent:
+            return f"column {column.name} is new and NOT NULL, and stored rows have no value for it; give it a DEFAULT"
+        if old is not None and not holds(column, old):
+            return f"column {column.name} was {said(old)}, and {said(column)} does not hold all of its values"
     return None
-
-
-def _holds(column: ColumnDef, old: ColumnDef) -> bool:
-    """Whether a column holds every value of an older one."""
-    if old.nullable and not column.nullable:
-        return False
-    return _is_as_wide(column.type, old.type) and (column.length == 0 or 0 < old.length <= column.length)
-
-
-def _is_as_wide(kind: SqlType, old: SqlType) -> bool:
-    if kind == old:
-        return True
-    if kind.is_decimal and old.is_decimal:
-        return kind.scale >= old.scale and kind.precision - kind.scale >= old.precision - old.scale
-    names = next((names for names in _WIDER if old.name in names), ())
-    return kind.name in names[names.index(old.name) :] if names else False
-
-
-def _said(column: ColumnDef) -> str:
-    kind = f"VARCHAR({column.length})" if column.length else str(column.type)
-    return kind if column.nullable else f"{kind} NOT NULL"

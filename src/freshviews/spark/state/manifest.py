@@ -25,7 +25,8 @@ class Manifest:
     """A committed version.
 
     ``batch``: Spark's number of the last micro-batch in it (-1: none yet); ``query``: the id of the streaming query
-    that counted it. ``tables``, ``views``: the SQL of each by name. ``sources``: the streaming tables, in Spark's
+    that counted it. ``tables``, ``views``: the SQL of each by name. ``ordered``: the SQL of all in its order, where a
+    table got columns after a view. ``sources``: the streaming tables, in Spark's
     order, once a micro-batch is in; ``loaded``: tables of batch sources. ``plan``: which rows go to which cell
     (``freshviews.cells``). ``cells``: each cell, and the merge, to its state; ``sizes``: to the bytes of each of its
     tables and views. ``changes[view]``: files of the view's change at this version. ``contents[view]``: its contents by
@@ -60,6 +61,12 @@ class Manifest:
     stored: dict[str, int] = field(default_factory=dict)
     spark: list[str] = field(default_factory=list)
     call: str = ""
+    ordered: str = ""
+
+    @property
+    def script(self) -> str:
+        """Plain SQL that creates the tables and views."""
+        return self.ordered or ";\n".join([*self.tables.values(), *self.views.values()])
 
     @property
     def lag(self) -> float:

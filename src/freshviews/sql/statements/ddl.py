@@ -1,4 +1,4 @@
-"""CREATE TABLE to ``TableDef``, and the properties of tables and views."""
+"""CREATE TABLE and ALTER TABLE to ``TableDef``, and the properties of tables and views."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from freshviews.catalog.catalog import Catalog, NameProblem, column_named, same, unknown
-from freshviews.catalog.definitions import ColumnDef, ForeignKey, TableDef
-from freshviews.catalog.window import window_of
+from freshviews.catalog.catalog import AlterTable, Catalog, NameProblem, column_named, same, unknown
+from freshviews.catalog.definitions import ColumnDef, Default, ForeignKey, TableDef
+from freshviews.catalog.widening import holds, said
+from freshviews.catalog.window import window_of, with_its_column
 from freshviews.errors import SqlError
+from freshviews.sql.statements.defaults import check_null, default_of
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.typenames import column_type
 
@@ -25,7 +27,8 @@ VIEW_PROPERTIES = (
 )
 
 _PROPERTY = "TBLPROPERTIES ('name' = 'value') is accepted"
-_CONSTRAINTS = "accepted are NOT NULL, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
+_ADDING = "ALTER TABLE name ADD COLUMN name type [NOT NULL] [DEFAULT constant], or ADD COLUMNS (...)"
+_CONSTRAINTS = "accepted are NOT NULL, DEFAULT, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
 
 
 @dataclass
@@ -37,6 +40,8 @@ class _Table:
     primary: tuple[str, ...] | None = None
     unique: list[tuple[str, ...]] = field(default_factory=list)
     foreign: list[tuple[Node, tuple[str, ...], exp.Reference]] = field(default_factory=list)
+    defaults: dict[str, Node] = field(default_factory=dict)
+    """What follows DEFAULT, by column."""
 
 
 def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
@@ -63,6 +68,9 @@ def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
         replace(column, nullable=column.nullable and not (table.primary and column.name in table.primary))
         for column in table.columns
     ]
+    for column in columns:
+        if column.name in table.defaults:
+            check_null(text, table.defaults[column.name], column)
     made = TableDef(
         table.name,
         tuple(columns),
@@ -82,6 +90,91 @@ def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
     return replace(made, foreign_keys=foreign)
 
 
+def altered_table(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterTable:
+    """Return the table that an ALTER TABLE ... ADD COLUMNS makes. Raises SqlError with the place."""
+    target = node.this
+    table = catalog.table(target.name)
+    if table is None:
+        known = catalog.named(target.name)
+        if known is not None:
+            raise NameProblem(f"{known.name} is no table; {_ADDING} of a table", *text.at(target))
+        raise NameProblem(unknown("table", target.name, catalog.names_of("TABLE")), *text.at(target))
+    if node.args.get("exists"):
+        raise text.unsupported(node, "IF EXISTS of ALTER TABLE", f"{_ADDING} of a table that is there")
+    actions = node.args.get("actions") or []
+    if len(actions) == 1 and isinstance(actions[0], exp.AlterColumn):
+        return AlterTable(_widened(text, node, actions[0], table, catalog), 0)
+    made = _Table(table.name, list(table.columns))
+    place = None
+    for part in _added(text, node):
+        _check_added(text, table, part)
+        _column(text, made, part)
+        column = made.columns[-1]
+        if not column.may_be_absent:
+            place = place or text.at(part.this)
+        elif column.default is None:
+            # Rows of the time before it are still on their way.
+            made.columns[-1] = replace(column, default=Default(None))
+        if part.name in made.defaults:
+            check_null(text, made.defaults[part.name], made.columns[-1])
+    grown = replace(with_its_column(table), columns=tuple(made.columns))
+    return AlterTable(grown, len(made.columns) - len(table.columns), place)
+
+
+def _widened(text: SqlText, node: Node, action: exp.AlterColumn, table: TableDef, catalog: Catalog) -> TableDef:
+    """The table with a wider type of a column: one that has the values, and the codes, of the old one."""
+    kind = action.args.get("dtype")
+    if {name for name, value in action.args.items() if value} != {"this", "dtype"} or kind is None:
+        raise text.unsupported(node, "this ALTER TABLE", f"{_ADDING}, or ALTER COLUMN name TYPE type, is accepted")
+    column = column_named(table.columns, action.name)
+    if column is None:
+        raise text.error(action.this, unknown("column", action.name, (c.name for c in table.columns), table.name))
+    of, length = column_type(text, kind)
+    made = replace(column, type=of, length=length)
+    what = f"column {column.name} is {said(column)}"
+    if not holds(made, column) or of.scale != column.type.scale:
+        wider = "INT to BIGINT, FLOAT to DOUBLE, a DECIMAL with more digits before the point, or a longer VARCHAR"
+        raise text.error(kind, f"{what}, and {said(made)} does not hold its values as they are; {wider} is accepted")
+    keys = [key.columns for key in table.foreign_keys]
+    for one in catalog.tables.values():
+        keys += [key.referenced for key in one.foreign_keys if same(key.table, table.name)]
+    if any(column.name in names for names in keys):
+        raise text.error(action.this, f"{what}, and a foreign key compares it with a column of this type; keep it")
+    readers = catalog.readers_of(table, column)
+    if readers:
+        advice = "DROP them first and CREATE them again, which one script may do"
+        pipeline = "for a pipeline, write the type in CREATE STREAMING TABLE"
+        message = f"{what}, and {', '.join(readers)} may read it; {advice}, or, {pipeline}"
+        raise NameProblem(message, *text.at(action.this))
+    return replace(table, columns=tuple(made if one is column else one for one in table.columns))
+
+
+def _added(text: SqlText, node: exp.Alter) -> list[exp.ColumnDef]:
+    """The columns that ALTER TABLE adds."""
+    actions = node.args.get("actions") or []
+    parts = [part for one in actions for part in (one.expressions if isinstance(one, exp.Schema) else [one])]
+    for part in parts:
+        if not isinstance(part, exp.ColumnDef):
+            raise text.unsupported(node, "this ALTER TABLE", f"{_ADDING} is accepted")
+    if not parts:
+        raise text.unsupported(node, "this ALTER TABLE", f"{_ADDING} is accepted")
+    return parts
+
+
+def _check_added(text: SqlText, table: TableDef, node: exp.ColumnDef) -> None:
+    if column_named(table.columns, node.name) is not None:
+        raise text.error(node.this, f"table {table.name} has a column {node.name} already; choose another name")
+    if node.args.get("position") is not None:
+        raise text.unsupported(node.this, "FIRST or AFTER", "columns are added at the end")
+    if node.args.get("exists"):
+        raise text.unsupported(node.this, "IF NOT EXISTS of a column", "leave it out where the column is not there")
+    for constraint in node.constraints:
+        kind = constraint.kind
+        if isinstance(kind, exp.PrimaryKeyColumnConstraint | exp.UniqueColumnConstraint | exp.Reference):
+            what = f"{text.of(constraint)} of a column that is added"
+            raise text.unsupported(constraint, what, "NOT NULL, DEFAULT and COMMENT are accepted")
+
+
 def check_name(text: SqlText, node: exp.Table) -> None:
     if node.args.get("db") is not None:
         raise text.error(node, f"{text.of(node)}: tables and views have one name, without a schema")
@@ -96,9 +189,9 @@ def check_column_name(text: SqlText, node: Node, name: str) -> None:
 
 def _column(text: SqlText, table: _Table, node: exp.ColumnDef) -> None:
     name = node.name
-    check_column_name(text, node, name)
+    check_column_name(text, node.this, name)
     if column_named(table.columns, name) is not None:
-        raise text.error(node, f"column {name} stands twice in table {table.name}")
+        raise text.error(node.this, f"column {name} stands twice in table {table.name}")
     if node.kind is None:
         raise text.error(node, f"column {name} needs a type")
     nullable = True
@@ -112,10 +205,15 @@ def _column(text: SqlText, table: _Table, node: exp.ColumnDef) -> None:
             table.unique.append((name,))
         elif isinstance(kind, exp.Reference):
             table.foreign.append((constraint, (name,), kind))
+        elif isinstance(kind, exp.DefaultColumnConstraint) and name not in table.defaults:
+            table.defaults[name] = kind.this
         elif not isinstance(kind, exp.CommentColumnConstraint):
             raise text.unsupported(constraint, f"column constraint {text.of(constraint)}", _CONSTRAINTS)
     of, length = column_type(text, node.kind)
-    table.columns.append(ColumnDef(name, of, nullable, length))
+    column = ColumnDef(name, of, nullable, length)
+    if name in table.defaults:
+        column = replace(column, default=default_of(text, table.defaults[name], column))
+    table.columns.append(column)
 
 
 def _constraint(text: SqlText, table: _Table, node: Node) -> None:

@@ -36,6 +36,7 @@ from freshviews.sql.blocks.selects.query import ViewBinder
 from freshviews.sql.blocks.set_operation import blocks_of, uniquely_named
 from freshviews.sql.statements.ddl import (
     VIEW_PROPERTIES,
+    altered_table,
     check_column_name,
     check_name,
     properties_in,
@@ -45,8 +46,8 @@ from freshviews.sql.statements.ddl import (
 from freshviews.sql.text.parse import Node, SqlText, parse
 
 _ACCEPTED = (
-    "CREATE TABLE, CREATE [MATERIALIZED] VIEW, ALTER VIEW ... SET TBLPROPERTIES, DROP TABLE and "
-    "DROP [MATERIALIZED] VIEW are accepted"
+    "CREATE TABLE, CREATE [MATERIALIZED] VIEW, ALTER TABLE ... ADD COLUMNS, ALTER TABLE ... ALTER COLUMN ... TYPE, "
+    "ALTER VIEW ... SET TBLPROPERTIES, DROP TABLE and DROP [MATERIALIZED] VIEW are accepted"
 )
 
 
@@ -77,6 +78,8 @@ def _statements(text: SqlText, node: Node, catalog: Catalog) -> tuple[Statement,
         return _create(text, node, catalog)
     if isinstance(node, exp.Drop) and node.kind in ("TABLE", "VIEW"):
         return _drop(text, node, catalog)
+    if isinstance(node, exp.Alter) and node.kind == "TABLE":
+        return (altered_table(text, node, catalog),)
     if isinstance(node, exp.Alter) and node.kind == "VIEW":
         return (_alter(text, node, catalog),)
     if isinstance(node, (exp.Insert, exp.Delete, exp.Update, exp.Merge)):
@@ -130,7 +133,9 @@ def _plain_view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Cat
     binder = ViewBinder(text, catalog, target.name)
     bound, columns = _bound(text, node, target, binder)
     blocks_of(bound, binder)
-    return PlainView(target.name, columns, text.whole(node).strip(), tuple(binder.relations))
+    tables = [table for name in binder.relations if (table := catalog.table(name)) is not None]
+    widths = tuple((table.name, len(table.columns)) for table in tables)
+    return PlainView(target.name, columns, text.whole(node).strip(), tuple(binder.relations), widths)
 
 
 def _bound(

@@ -4,7 +4,8 @@
 
     SET spark.sql.shuffle.partitions = 8;
     CREATE STREAMING TABLE t (a INT) USING csv OPTIONS (path 'in/t', changes 'op');
-    CREATE MATERIALIZED VIEW v USING parquet OPTIONS (path 'out/v') AS SELECT a, COUNT(*) AS n FROM t GROUP BY a
+    CREATE MATERIALIZED VIEW v USING parquet OPTIONS (path 'out/v') AS SELECT a, COUNT(*) AS n FROM t GROUP BY a;
+    ALTER TABLE t ADD COLUMN b INT
 
 becomes plain SQL, a ``Using`` per table and view that has one, and the settings. Removed characters become blanks, so
 that errors keep their places.
@@ -26,7 +27,8 @@ from freshviews.sql.text.parse import SqlText, parse
 _STREAMING = re.compile(r"\bCREATE\s+STREAMING\s+TABLE\b", re.IGNORECASE)
 _SETTING = re.compile(r"SET\s+([\w.\-]+)\s*=\s*(\S.*)", re.IGNORECASE)
 _ACCEPTED = (
-    "SET, CREATE STREAMING TABLE and CREATE [MATERIALIZED] VIEW are accepted; to drop one, take it out of the file"
+    "SET, CREATE STREAMING TABLE, CREATE [MATERIALIZED] VIEW and ALTER TABLE ... ADD COLUMNS are accepted; to drop a "
+    "table or view, take it out of the file"
 )
 
 
@@ -53,8 +55,8 @@ class Using:
 class Split:
     """A statement of a streaming script.
 
-    ``kind``: table or view. ``name``: None if it cannot be read; the parser then refuses the statement. ``sql``: the
-    plain statement. ``line``, ``column``: where it begins.
+    ``kind``: table, view, or alter, of a table. ``name``: None if it cannot be read; the parser then refuses the
+    statement. ``sql``: the plain statement. ``line``, ``column``: where it begins.
     """
 
     kind: str
@@ -135,6 +137,8 @@ def _statements(tokens: Sequence[Any]) -> list[list[Any]]:
 def _statement(sql: SqlText, tokens: list[Any]) -> tuple[str, str | None, Using | None, list[tuple[int, int]]]:
     words = [token.text.upper() for token in tokens]
     blanks: list[tuple[int, int]] = []
+    if words[:2] == ["ALTER", "TABLE"] and len(words) > 2:
+        return "alter", tokens[2].text, None, blanks
     if words[0] != "CREATE":
         raise SqlError(f"a statement that begins with {words[0]} has no place here; {_ACCEPTED}", *_at(sql, tokens[0]))
     streaming = len(words) > 1 and words[1] == "STREAMING"

@@ -327,7 +327,7 @@ class ViewBinder:
         if found is not None:
             self.relations.setdefault(found.name)
         if isinstance(found, PlainView):
-            return self._of_cte(self.plain.setdefault(found.name, Cte(*query_of(found))))
+            return self._of_cte(self.plain.setdefault(found.name, query_of(found, self.catalog)))
         if found is None or (isinstance(found, ViewDef) and found.internal):
             known = (*self.catalog.names, *(one.node.alias for one in ctes.values()))
             raise NameProblem(unknown("table or view", table.name, known), *self.text.at(table))
@@ -337,7 +337,9 @@ class ViewBinder:
         cte.is_bound = True
         if cte.view is not None:
             return self.source_of(cte.view)
-        binder = self if cte.text is None else replace(self, text=cte.text)
+        binder = self
+        if cte.text is not None and cte.catalog is not None:
+            binder = replace(self, text=cte.text, catalog=cte.catalog)
         made = binder.subquery(cte.node.this, cte.outer)
         names = tuple(c.name for c in cte.node.args["alias"].columns)
         if names and len(names) != len(made.columns):

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import ColumnDef, PlainView, ViewDef
 from freshviews.sql.blocks.bound import Bound, Item, Select
 from freshviews.sql.blocks.enclosing import Names
@@ -19,12 +20,13 @@ from freshviews.sql.text.parse import Node, SqlText, parse
 @dataclass
 class Cte:
     """A WITH query or a plain view. It is bound at each use where it dissolves into the join, and once where it needs
-    an internal view. ``text``: the text of a plain view."""
+    an internal view. ``text``, ``catalog``: the text of a plain view, and what its names mean."""
 
     node: exp.CTE
     outer: Mapping[str, Cte]
     view: ViewDef | None = None
     text: SqlText | None = None
+    catalog: Catalog | None = None
     is_bound: bool = False
 
 
@@ -52,13 +54,13 @@ class Queries(Views, Protocol):
     def check_types(self, bound: Bound, node: Node) -> None: ...
 
 
-def query_of(view: PlainView) -> tuple[exp.CTE, Mapping[str, Cte], None, SqlText]:
+def query_of(view: PlainView, catalog: Catalog) -> Cte:
     """The query of a plain view, as a WITH query of a text of its own."""
     text = SqlText(view.sql)
     node = parse(text)[0]
     names = node.this.expressions if isinstance(node.this, exp.Schema) else []
     alias = exp.TableAlias(this=exp.to_identifier(view.name), columns=names)
-    return exp.CTE(this=node.args["expression"], alias=alias), {}, None, text
+    return Cte(exp.CTE(this=node.args["expression"], alias=alias), {}, None, text, catalog.as_of(view))
 
 
 def renamed_view(view: ViewDef, columns: tuple[ColumnDef, ...]) -> ViewDef:

@@ -1,0 +1,31 @@
+"""Which types and columns hold every value of others."""
+
+from __future__ import annotations
+
+from freshviews.catalog.definitions import ColumnDef
+from freshviews.types import SqlType
+
+_WIDER = (("TINYINT", "SMALLINT", "INT", "BIGINT"), ("FLOAT", "DOUBLE"))
+
+
+def holds(column: ColumnDef, old: ColumnDef) -> bool:
+    """Whether a column holds every value of an older one."""
+    if old.nullable and not column.nullable:
+        return False
+    return is_as_wide(column.type, old.type) and (column.length == 0 or 0 < old.length <= column.length)
+
+
+def is_as_wide(kind: SqlType, old: SqlType) -> bool:
+    """Whether a type holds every value of another."""
+    if kind == old:
+        return True
+    if kind.is_decimal and old.is_decimal:
+        return kind.scale >= old.scale and kind.precision - kind.scale >= old.precision - old.scale
+    names = next((names for names in _WIDER if old.name in names), ())
+    return kind.name in names[names.index(old.name) :] if names else False
+
+
+def said(column: ColumnDef) -> str:
+    """A column's type as it is declared."""
+    kind = f"VARCHAR({column.length})" if column.length else str(column.type)
+    return kind if column.nullable else f"{kind} NOT NULL"

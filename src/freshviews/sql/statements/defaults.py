@@ -1,0 +1,63 @@
+"""DEFAULT of a column: a constant of its type, computed when the column is declared.
+
+A constant of another type is taken where it stays the value that it is: 5 in a BIGINT, 5.0 in an INT, 0.1 in a DOUBLE,
+'2026-01-01' in a DATE, and anything in a STRING.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from freshviews.catalog.definitions import ColumnDef, Default
+from freshviews.expr.nodes import Expr, Literal
+from freshviews.sql.expressions.build import VOID, Fault
+from freshviews.sql.expressions.cast import cast
+from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.text.parse import Node, SqlText
+from freshviews.types import Dictionary, SqlType
+from freshviews.types.values import NULL_REFUSED, literal_code, too_long
+
+_CONSTANTS = "a constant such as 5, 'new' or DATE '2026-01-01' is accepted"
+
+
+def default_of(text: SqlText, node: Node, column: ColumnDef) -> Default:
+    """The constant that follows DEFAULT. Raises SqlError with the place."""
+    what = f"DEFAULT of column {column.name}"
+
+    def refused(named: exp.Column) -> Expr:
+        raise text.error(named, f"{what}: {text.of(named)} is a column; {_CONSTANTS}")
+
+    given = Binder(text, refused, what).bind(node)
+    try:
+        found = _as(given, column.type)
+    except Fault as fault:
+        raise text.error(node, f"{what}, {text.of(node)} for {column.type}: {fault}") from None
+    if not isinstance(found, Literal):
+        raise text.unsupported(node, f"{what}: {text.of(node)}, which is not computed at CREATE,", _CONSTANTS)
+    value = found.value
+    if isinstance(value, str):
+        if 0 < column.length < len(value):
+            raise text.error(node, f"{what}: {too_long(column.length, len(value))}")
+        return Default(value)
+    return Default(None if value is None else literal_code(column.type, value, Dictionary()))
+
+
+def check_null(text: SqlText, node: Node, column: ColumnDef) -> None:
+    """Refuse DEFAULT NULL of a column that has no NULL."""
+    if not column.nullable and column.default == Default(None):
+        raise text.error(node, f"DEFAULT of column {column.name}: {NULL_REFUSED}; leave DEFAULT NULL out")
+
+
+def _as(given: Expr, to: SqlType) -> Expr:
+    """A constant as a type that holds it. Raises Fault."""
+    source = given.type
+    found = cast(given, to)
+    if VOID in (source, to) or source == to or (isinstance(given, Literal) and given.value is None):
+        return found
+    if "BOOLEAN" in (source.name, to.name) and to.name != "STRING":
+        example = "TRUE or FALSE" if to.name == "BOOLEAN" else "a number"
+        raise Fault(f"a constant of {source} is no {to}; {example} is accepted")
+    loses = source.name != "STRING" and to.name != "STRING" and not to.is_float
+    if loses and isinstance(found, Literal) and cast(found, source) != given:
+        raise Fault("it would be rounded; write the value that is meant")
+    return found
