@@ -106,6 +106,24 @@ def test_a_damaged_file_is_compiled_again(tmp_path: Path) -> None:
     assert (run(), run()) == (["True", "hash_text"], ["False", "hash_text"])
 
 
+AT_THE_END = """
+import freshviews as fv
+from freshviews.kernel.machine import native
+db = fv.Database()
+db.execute("CREATE TABLE r (a INT, b INT); CREATE MATERIALIZED VIEW v AS SELECT a, SUM(b) AS n FROM r GROUP BY a")
+db.insert("r", [(1, 2)])
+# As when a process ends: the module is emptied, other objects take its memory, then the functions go.
+method = native._Method
+native.__dict__.clear()
+filled = [method(b"x", 1, -1, None) for _ in range(100_000)]
+"""
+
+
+def test_functions_may_go_after_the_module_that_made_them() -> None:
+    done = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def function_of(kernel: object) -> Function:
     """A kernel as what it is."""
     assert isinstance(kernel, Function)

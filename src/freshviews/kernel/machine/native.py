@@ -155,8 +155,7 @@ def _defined(symbol: str) -> bool:
 
 def _builtin(name: str, entry: int, address: int) -> Callable[..., Any]:
     """A function of Python that calls an entry with the address of machine code."""
-    method = _Method(name.encode(), entry, _FASTCALL, None)
-    _methods.append(method)
+    method = _for_good(_Method(name.encode(), entry, _FASTCALL, None))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
@@ -167,12 +166,15 @@ def _builtin(name: str, entry: int, address: int) -> Callable[..., Any]:
 @cache
 def _engine() -> Any:
     """Where the machine code of this process is."""
-    machine = target_machine()
-    return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    return _for_good(binding.create_mcjit_compiler(binding.parse_assembly(""), target_machine()))
 
 
-_methods: list[_Method] = []
-"""Python keeps their addresses."""
+def _for_good(made: Any) -> Any:
+    """The object, which is never freed: when a process ends, functions that know its address may go after this module.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
+    return made
+
 
 _lock = threading.RLock()
 
