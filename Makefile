@@ -13,7 +13,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo demo-kafka test test-change test-all fuzz states soak without-spark lakes kills lint clean bench bench-full bench-check bench-ready
+.PHONY: help setup demo demo-kafka test test-change test-all fuzz states soak without-spark oldest lakes kills lint clean bench bench-full bench-check bench-ready
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
@@ -25,6 +25,7 @@ help:
 	@echo "make states  100,000 states of random views beside DuckDB, counted by construct; half an hour on one core"
 	@echo "make soak    30 million rows with unique ids through a window of 100,000: memory stays flat; half an hour"
 	@echo "make without-spark   the package in an environment that has no pyspark"
+	@echo "make oldest  SQL, formats and types with the oldest versions of dependencies that pyproject.toml admits"
 	@echo "make lakes   tables of Delta and Iceberg, with the newest Spark that both have a package for"
 	@echo "make kills   a pipeline killed at every step, and at random moments"
 	@echo "make lint    ruff and mypy"
@@ -94,6 +95,13 @@ without-spark: $(READY)
 	@$(VENV)-bare/bin/python -m pip install --quiet --disable-pip-version-check 'sqlglot[c]'
 	@cd / && $(CURDIR)/$(VENV)-bare/bin/python -I $(CURDIR)/tests/without_spark.py
 
+oldest: $(READY)
+	@$(RUN) -m venv --clear $(VENV)-oldest
+	@$(RUN) -m tests.oldest > $(VENV)-oldest/constraints.txt
+	@$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint $(VENV)-oldest/constraints.txt . pytest hypothesis duckdb pandas polars
+	$(VENV)-oldest/bin/python -m pytest tests/sql tests/expr tests/rules tests/stream tests/catalog
+
 # All but pyspark is that of the first environment.
 lakes: $(READY)
 	@$(RUN) -m venv --clear $(VENV)-lakes
@@ -110,7 +118,7 @@ lint: $(READY)
 	$(RUN) -m mypy
 
 clean:
-	rm -rf $(VENV) $(VENV)-bare $(VENV)-lakes build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bare $(VENV)-lakes $(VENV)-oldest build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What the benchmarks need, and the peers with environments of their own; one that cannot be installed is told as missing.
