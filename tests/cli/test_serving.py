@@ -7,6 +7,7 @@ import http.client
 import io
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -330,6 +331,28 @@ def test_a_reader_tries_few_versions(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert tried == list(range(1, versions.TRIES + 1))
 
 
+def test_a_checkpoint_that_began_anew_in_its_place_is_read(tmp_path: Path) -> None:
+    root = tmp_path / "ckpt"
+    own = Site("shop.sql", store_of(root), lambda: None)
+    made = None
+    for number in range(3):
+        made = commit(root, made, [sale(number, "nut")])
+    assert read(own, "/view/by_part")["version"] == 3
+    shutil.rmtree(root)
+    commit(root, None, [sale(1, "cog")])
+    found = read(own, "/view/by_part")
+    assert (found["version"], found["rows"]) == (1, [{"part": "cog", "n": 1}])
+
+
+def test_the_plan_of_a_view_is_that_of_the_columns_of_its_time(tmp_path: Path) -> None:
+    made = commit(tmp_path / "ckpt", None, [sale(1, "nut")])
+    script = (
+        "CREATE TABLE t (a INT); CREATE TABLE u (a INT);"
+        "CREATE MATERIALIZED VIEW v AS SELECT * FROM t UNION ALL SELECT * FROM u; ALTER TABLE t ADD COLUMN b INT"
+    )
+    assert versions.plan_text(replace(made, ordered=script), "v").startswith("view v(a INT)")
+
+
 def test_an_older_version_that_is_asked_for_takes_no_cell_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,12 +362,13 @@ def test_an_older_version_that_is_asked_for_takes_no_cell_back(
     own = Site("shop.sql", store_of(root), lambda: None)
     assert read(own, "/view/by_part")["rows"] == [{"part": "nut", "n": 2}]
     assert read(own, "/view/by_part", version=1)["rows"] == [{"part": "nut", "n": 1}]
-    commit(root, second, [sale(3, "nut")])
+    third = commit(root, second, [sale(3, "nut")])
     loads: list[object] = []
     monkeypatch.setattr("freshviews.spark.state.cell.load_cell", lambda *given: loads.append(given))
     # Another reader chose version 2 before, and reads after the one that reads version 3.
     assert read(own, "/view/by_part")["rows"] == [{"part": "nut", "n": 3}]
-    monkeypatch.setattr(versions, "latest", lambda store: second)
+    looks = iter([second])
+    monkeypatch.setattr(versions, "latest", lambda store: next(looks, third))
     assert read(own, "/view/kept")["version"] == 3
     assert not loads
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -308,3 +310,70 @@ def test_a_wider_type_holds_what_is_there(db: fv.Database) -> None:
     db.insert("t", [(4, 1.5, Decimal("1234567.25"), "x", 1)])
     with pytest.raises(fv.BatchError, match="PRIMARY KEY"):
         db.insert("t", [(4, 1.5, None, "x", 1)])
+
+
+def test_a_trusted_table_that_had_rows_had_them_after_it_was_altered(db: fv.Database) -> None:
+    db.execute(
+        "CREATE TABLE t (id INT, n INT) TBLPROPERTIES ('freshviews.trusted' = 'true');"
+        "CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS n FROM t"
+    )
+    db.insert("t", [(1, 5)])
+    for later, refused in (
+        ("ALTER VIEW v SET TBLPROPERTIES ('freshviews.strategy' = 'first_order')", "trusted and has had rows"),
+        ("CREATE MATERIALIZED VIEW w AS SELECT COUNT(*) AS n FROM t", "trusted and has had rows"),
+        ("ALTER TABLE t ADD COLUMN y INT NOT NULL", "has rows, which have no value for the NOT NULL column y"),
+    ):
+        with pytest.raises(fv.FreshviewsError, match=refused):
+            db.execute(f"ALTER TABLE t ADD COLUMN x INT DEFAULT 1; {later}")
+    db.execute("ALTER TABLE t ADD COLUMN x INT DEFAULT 1")
+    db.insert("t", [(2, 7, 3)])
+    assert list(db.view("v")) == [(12,)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "refused"),
+    [
+        ("VARCHAR(4)", "does not hold its values as they are"),
+        ("CHAR(9)", r"line 1, column 35: type CHAR\(9\) is not supported"),
+        ("VARCHAR(9)", ""),
+        ("STRING", ""),
+    ],
+)
+def test_a_text_keeps_the_length_that_its_type_says(kind: str, refused: str) -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (a INT, s VARCHAR(5))")
+    if refused:
+        with pytest.raises(SqlError, match=refused):
+            db.execute(f"ALTER TABLE t ALTER COLUMN s TYPE {kind}")
+        return
+    db.execute(f"ALTER TABLE t ALTER COLUMN s TYPE {kind}")
+    db.insert("t", [(1, "x" * 9)])
+    if kind != "STRING":
+        with pytest.raises(fv.BatchError, match=r"VARCHAR\(9\) accepts 9 characters, not 10"):
+            db.insert("t", [(1, "x" * 10)])
+
+
+@pytest.mark.parametrize(("kind", "text"), [("FLOAT", "1e300"), ("FLOAT", "16777217"), ("DOUBLE", "9007199254740993")])
+def test_a_default_that_would_be_another_number_is_refused(kind: str, text: str) -> None:
+    with pytest.raises(SqlError, match=r"it would be rounded|it is beyond what FLOAT holds"):
+        fv.Database().execute(f"CREATE TABLE t (a INT, b {kind} DEFAULT {text})")
+
+
+def test_a_table_is_read_whole_while_another_thread_alters_it() -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (id INT)")
+    db.insert("t", [(number,) for number in range(10)])
+    table, ends = db.table("t"), threading.Event()
+
+    def read() -> int:
+        found = 0
+        while not ends.is_set():
+            found += len(table.to_arrow())
+        return found
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(read) for _ in range(2)]
+        for number in range(20):
+            db.execute(f"ALTER TABLE t ADD COLUMN c{number} INT DEFAULT {number}")
+        ends.set()
+        assert all(reader.result() % 10 == 0 for reader in readers)

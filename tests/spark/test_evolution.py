@@ -18,6 +18,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
+from freshviews import Database
 from freshviews.errors import SqlError
 from freshviews.spark import Pipeline
 from freshviews.spark.definition import tables_of, views_of
@@ -223,3 +224,16 @@ def test_a_wrong_statement_is_refused_at_its_place(
     with pytest.raises(SqlError, match=message) as raised:
         read_script(FIRST + statement, tmp_path)
     assert (raised.value.line, raised.value.column) == place
+
+
+def test_a_plain_view_that_was_replaced_before_a_table_is_altered_is_the_last_one(tmp_path: Path) -> None:
+    definition = read_script(
+        "CREATE STREAMING TABLE t (a INT, b INT, PRIMARY KEY (a)) USING json OPTIONS (path 'in', changes 'upsert');"
+        "CREATE VIEW P AS SELECT a AS x FROM t; CREATE OR REPLACE VIEW p AS SELECT b AS x FROM t;"
+        "ALTER TABLE t ADD COLUMN c INT; CREATE MATERIALIZED VIEW m AS SELECT x FROM p;",
+        tmp_path,
+    )
+    db = Database()
+    db.execute(definition.script)
+    db.insert("t", [(1, 2, 3)])
+    assert list(db.view("m")) == [(2,)]

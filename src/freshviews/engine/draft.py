@@ -183,7 +183,10 @@ class Draft:
                 *statement.place,
             )
         self.make_table(statement.table, old.number)
-        store_again(old, self._tables[name], self._whole)
+        new = self._tables[name]
+        # What the rest of the script asks: whether a trusted table has had rows.
+        new.had_rows, new.counted, new.seconds = old.had_rows, old.counted, old.seconds
+        store_again(old, new, self._whole)
         if name in self._grown:
             self._dropped.append(old)
         self._grown.setdefault(name, old)

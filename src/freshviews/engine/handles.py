@@ -60,11 +60,13 @@ class Readable:
         """
         if rows < 1:
             raise ValueError("to_batches needs rows of 1 or more")
-        return map(self._state.decoder.rows, repeated(self._read(rows), rows))
+        decoder = self._state.decoder
+        return map(decoder.rows, repeated(self._read(rows), rows))
 
     def to_arrow(self) -> pa.Table:
         """All rows as one Arrow table."""
-        return pa.Table.from_batches(list(self.to_batches()), self.schema)
+        decoder = self._state.decoder  # of the version that is read: a table may get columns meanwhile
+        return pa.Table.from_batches([decoder.rows(one) for one in repeated(self._read(ROWS), ROWS)], decoder.schema)
 
     def to_pandas(self) -> Any:
         """All rows as a pandas DataFrame. Where a DATE is outside the years 1 to 9999, dates are ``datetime64``."""

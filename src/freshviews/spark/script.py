@@ -39,7 +39,7 @@ def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.env
             before, later = streaming.statements[:number], streaming.statements[number:]
             altered = catalog.table(str(one.name))
             assert altered is not None
-            made_before = _plain_views_of_tables(before, {other.name for other in later}, catalog)
+            made_before = _plain_views_of_tables(before, {str(other.name).lower() for other in later}, catalog)
             change = Alteration(altered.name, one.sql, len(definition.views), made_before)
             definition = replace(definition, alterations=(*definition.alterations, change))
             continue
@@ -81,15 +81,18 @@ def _plain_views(view: ViewDef, catalog: Catalog) -> list[str]:
     ]
 
 
-def _plain_views_of_tables(before: Sequence[Split], anew: Collection[str | None], catalog: Catalog) -> tuple[str, ...]:
+def _plain_views_of_tables(before: Sequence[Split], anew: Collection[str], catalog: Catalog) -> tuple[str, ...]:
     """Statements that create the plain views over tables alone that some statements of a script create, but for those
-    that are created ``anew`` later."""
-    made = []
+    that are created ``anew`` later, by their names in lower case."""
+    made: dict[str, str] = {}
     for one in before:
-        view = catalog.plain_view(str(one.name)) if one.kind == "view" and one.name not in anew else None
+        name = str(one.name).lower()
+        view = catalog.plain_view(name) if one.kind == "view" and name not in anew else None
         if view is not None and all(catalog.view(name) is None for name in view.inputs):
-            made.append(_CREATE_VIEW.sub("CREATE VIEW IF NOT EXISTS ", one.sql, count=1))
-    return tuple(made)
+            # Of a view that was replaced, the last form, in the place of that.
+            made.pop(name, None)
+            made[name] = _CREATE_VIEW.sub("CREATE VIEW IF NOT EXISTS ", one.sql, count=1)
+    return tuple(made.values())
 
 
 def _options(using: Using, environment: Mapping[str, str]) -> dict[str, str]:

@@ -33,6 +33,7 @@ from freshviews.stream.formats import (
     check_format,
     own_columns,
 )
+from freshviews.stream.keys import key_numbers
 from freshviews.stream.problems import BadChange, Positions, Problems
 from freshviews.stream.snapshots import difference
 from freshviews.stream.words import ALL_WORDS, DELTA_WORDS, KEY_WORDS, REMOVE, REPLACE, ROW_WORDS, actions_of
@@ -162,11 +163,12 @@ def keys_of_envelopes(batch: pa.RecordBatch, table: TableDef, form: DebeziumJson
     keys = pa.StructArray.from_arrays(list(events.arrays), names=[column.name for column in named])
     # Of two events of one envelope the second is the row after.
     second = np.setdiff1d(np.arange(len(events.positions)), first)
-    before, after = keys.take(pa.array(second - 1)).to_pylist(), keys.take(pa.array(second)).to_pylist()
-    for event, old, new in zip(second.tolist(), before, after, strict=True):
-        if old != new:
-            reason = f"the primary key is {old} before and {new} after; write a delete and an insert, or use one cell"
-            raise BadChange(table.name, int(events.positions[event]), form.column, None, reason)
+    numbers = key_numbers(named, events.arrays)
+    for event in second[numbers[second] != numbers[second - 1]].tolist():
+        row = int(events.positions[event])
+        old, new = keys[event - 1].as_py(), keys[event].as_py()
+        reason = f"the primary key is {old} before and {new} after; write a delete and an insert, or use one cell"
+        raise BadChange(table.name, row, form.column, batch.column(0)[row].as_py(), reason)
     return keys.take(pa.array(rows, mask=rows < 0))
 
 

@@ -128,7 +128,14 @@ class Versions:
     def _newest(self, manifest: Manifest, version: int | None) -> Manifest:
         """The version to read by the thread that reads now: a newer one, if another thread has read that."""
         last = self._last
-        return last if version is None and last is not None and last.version > manifest.version else manifest
+        if version is not None or last is None or last.version <= manifest.version:
+            return manifest
+        manifest = self.at(None)
+        if manifest.version < last.version:
+            # The checkpoint was begun anew in the same place.
+            self._kept.clear()
+            self._last = None
+        return manifest
 
     def _selected(self, manifest: Manifest, view: str, sql: str) -> pa.Table:
         if view.lower() not in {name.lower() for name in manifest.views}:
@@ -170,7 +177,7 @@ class Versions:
 
 def plan_text(manifest: Manifest, view: str) -> str:
     """What EXPLAIN says of a view."""
-    return _plan_text(";\n".join([*manifest.tables.values(), *manifest.views.values()]), view)
+    return _plan_text(manifest.script, view)
 
 
 @lru_cache(64)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from freshviews.cells import CellPlan, Output, Role, cell_statements, extended, merge_inputs, merge_statements, outputs
-from freshviews.errors import PlanError, StoreError
+from freshviews.errors import StoreError
 from freshviews.spark.definition import Definition, catalog_of
-from freshviews.spark.layout.one_cell import in_one_cell
 from freshviews.spark.state.manifest import Manifest
 from freshviews.sql import Catalog, Statement, ViewDefs
 
@@ -101,11 +100,7 @@ def layout_of(manifest: Manifest) -> Layout:
 
 
 def next_layout(old: Layout, definition: Definition, manifest: Manifest) -> Layout:
-    """The cells after views were added or dropped; stored rows stay in their cells. Raises PlanError if the script does
-    not allow several cells any more."""
+    """The cells after views were added or dropped; stored rows stay in their cells."""
     catalog = catalog_of(definition.script)
-    reason = in_one_cell(definition, catalog) if old.cells > 1 else None
-    if reason:
-        raise PlanError(f"{reason}; the checkpoint has {old.cells} cells, so begin with a new one")
     sizes = {name: float(rows) for name, rows in manifest.totals.get("rows", {}).items()}
     return Layout(extended(old.plan, catalog, sizes), catalog)

@@ -15,6 +15,7 @@ from freshviews.cells import joined_columns
 from freshviews.spark.definition import declared_rows
 from freshviews.spark.io.sources import Source, batch_frame
 from freshviews.sql import Catalog
+from freshviews.stream import DebeziumJson
 
 SAMPLE_BYTES = 64 << 20
 """Bytes of a source's files that are read to count rows."""
@@ -44,6 +45,8 @@ def measure(spark: SparkSession, catalog: Catalog, sources: Sequence[Source], ce
         rows = sample.count()
         sizes.setdefault(table.name, max(1.0, rows / part))
         if rows < 1000 * cells:
+            continue
+        if isinstance(source.form, DebeziumJson):
             continue
         scale = sizes[table.name] / rows
         for column in joined_columns(catalog, table.name):

@@ -21,8 +21,10 @@ def _envelopes(definition: Definition, catalog: Catalog) -> str | None:
         found = catalog.tables[table.name]
         if not found.has_primary_key:
             return f"{split}, which has none"
-        if form.column.lower() in {name.lower() for name in found.keys[0]}:
-            return f"{split}, and a column of it has the name of the column of the envelopes, {form.column}"
+        taken = {form.column.lower(), "_key", "_from_time", "_from", "_from_at"}
+        for name in found.keys[0]:
+            if name.lower() in taken or "`" in name:
+                return f"{split}, and a column on the way has the name of its column {name}"
     return None
 
 

@@ -13,8 +13,9 @@ from freshviews.catalog.widening import holds, said
 from freshviews.catalog.window import window_of, with_its_column
 from freshviews.errors import SqlError
 from freshviews.sql.statements.defaults import check_null, default_of
-from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.parse import Node, SqlText, parse
 from freshviews.sql.text.typenames import column_type
+from freshviews.types import SqlType
 
 TABLE_PROPERTIES = ("freshviews.trusted", "freshviews.rows", "freshviews.update_rate", "freshviews.window")
 VIEW_PROPERTIES = (
@@ -129,7 +130,7 @@ def _widened(text: SqlText, node: Node, action: exp.AlterColumn, table: TableDef
     column = column_named(table.columns, action.name)
     if column is None:
         raise text.error(action.this, unknown("column", action.name, (c.name for c in table.columns), table.name))
-    of, length = column_type(text, kind)
+    of, length = _type_of_a_column(text, kind)
     made = replace(column, type=of, length=length)
     what = f"column {column.name} is {said(column)}"
     if not holds(made, column) or of.scale != column.type.scale:
@@ -147,6 +148,20 @@ def _widened(text: SqlText, node: Node, action: exp.AlterColumn, table: TableDef
         message = f"{what}, and {', '.join(readers)} may read it; {advice}, or, {pipeline}"
         raise NameProblem(message, *text.at(action.this))
     return replace(table, columns=tuple(made if one is column else one for one in table.columns))
+
+
+def _type_of_a_column(text: SqlText, kind: Node) -> tuple[SqlType, int]:
+    """The type, and the most characters, as CREATE TABLE reads it: elsewhere sqlglot drops the length of a VARCHAR."""
+    inner = SqlText(f"CREATE TABLE t (c {text.whole(kind)})")
+    try:
+        (column,) = parse(inner)[0].find_all(exp.ColumnDef)
+    except SqlError:
+        return column_type(text, kind)
+    try:
+        return column_type(inner, column.args["kind"])
+    except SqlError as error:
+        message = str(error).removeprefix(f"line {error.line}, column {error.column}: ")
+        raise type(error)(message, *text.at(kind)) from None
 
 
 def _added(text: SqlText, node: exp.Alter) -> list[exp.ColumnDef]:

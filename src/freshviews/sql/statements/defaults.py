@@ -6,6 +6,8 @@ A constant of another type is taken where it stays the value that it is: 5 in a 
 
 from __future__ import annotations
 
+from math import isinf
+
 from sqlglot import exp
 
 from freshviews.catalog.definitions import ColumnDef, Default
@@ -57,7 +59,10 @@ def _as(given: Expr, to: SqlType) -> Expr:
     if "BOOLEAN" in (source.name, to.name) and to.name != "STRING":
         example = "TRUE or FALSE" if to.name == "BOOLEAN" else "a number"
         raise Fault(f"a constant of {source} is no {to}; {example} is accepted")
-    loses = source.name != "STRING" and to.name != "STRING" and not to.is_float
+    infinite = isinstance(found, Literal) and isinstance(found.value, float) and isinf(found.value)
+    if infinite and source.name != "STRING" and given != found:
+        raise Fault(f"it is beyond what {to} holds")
+    loses = source.name != "STRING" and to.name != "STRING" and (source.is_integer or not to.is_float)
     if loses and isinstance(found, Literal) and cast(found, source) != given:
         raise Fault("it would be rounded; write the value that is meant")
     return found

@@ -23,7 +23,7 @@ from itertools import count
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
-from freshviews.spark.state.stores.store import Data, Found, Gathered, Writer, requests
+from freshviews.spark.state.stores.store import AddressError, Data, Found, Gathered, Writer, requests
 
 WEB = "FRESHVIEWS_WEBHDFS"
 """Variable with the web addresses of the namenodes of ``hdfs:`` addresses, with commas between them."""
@@ -156,13 +156,22 @@ class Hdfs:
         return f"{self._folder}/{name}".rstrip("/")
 
 
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        raise AddressError(
+            "this process has no user name, by which HDFS gives rights; set the environment variable HADOOP_USER_NAME"
+        ) from None
+
+
 class _Web:
     """Requests to namenodes, and to the datanodes that they name."""
 
     def __init__(self, namenodes: tuple[str, ...]) -> None:
         self._namenodes = namenodes
         self._active = 0
-        self._user = os.environ.get("HADOOP_USER_NAME") or os.environ.get("SPARK_USER") or getpass.getuser()
+        self._user = os.environ.get("HADOOP_USER_NAME") or os.environ.get("SPARK_USER") or _login()
 
     def __str__(self) -> str:
         return ",".join(self._namenodes)
