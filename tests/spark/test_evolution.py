@@ -227,6 +227,7 @@ def test_a_wrong_statement_is_refused_at_its_place(
 
 
 def test_a_plain_view_that_was_replaced_before_a_table_is_altered_is_the_last_one(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
     definition = read_script(
         "CREATE STREAMING TABLE t (a INT, b INT, PRIMARY KEY (a)) USING json OPTIONS (path 'in', changes 'upsert');"
         "CREATE VIEW P AS SELECT a AS x FROM t; CREATE OR REPLACE VIEW p AS SELECT b AS x FROM t;"
