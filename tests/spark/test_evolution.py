@@ -28,6 +28,7 @@ from freshviews.spark.state.checkpoint import CheckpointError
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.store import Store
 from tests.spark.faults import Fault, environment
+from tests.tiers import CHANGE
 
 DEFAULTS = r"""name STRING NOT NULL DEFAULT 'it\'s \\ new', price DECIMAL(8, 2) DEFAULT 1.5, x FLOAT DEFAULT 'NaN',
     day DATE DEFAULT '2026-01-31', at TIMESTAMP DEFAULT '2026-01-02 03:04:05.000006', big BIGINT DEFAULT NULL"""
@@ -172,7 +173,7 @@ def test_killed_while_a_table_gets_columns_a_pipeline_loses_nothing(tmp_path: Pa
     code, error = run_apart(tmp_path, FIRST)
     assert code == 0, error
     script = FIRST
-    steps = ("cells done", "manifest in place", "sink written")
+    steps = ("manifest in place",) if CHANGE else ("cells done", "manifest in place", "sink written")
     for number, step in enumerate(steps):
         # Each run would add a column, and take a row that has it.
         script += f"ALTER TABLE sales ADD COLUMN c{number} INT NOT NULL DEFAULT {number};\n"

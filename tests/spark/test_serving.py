@@ -209,6 +209,7 @@ def serving(folder: Path, address: str) -> Iterator[tuple[int, subprocess.Popen[
             process.kill()
 
 
+@pytest.mark.large(2)
 @pytest.mark.long("a pipeline runs beside a server and clients, through tens of versions")
 def test_each_answer_is_the_view_at_its_version_while_versions_are_committed_and_collected(
     tmp_path: Path, address: str
@@ -237,7 +238,7 @@ def test_each_answer_is_the_view_at_its_version_while_versions_are_committed_and
             assert not client.is_alive()
         first = Manifests(store_of(address)).versions()[0]
         server.send_signal(signal.SIGTERM)
-        assert server.wait(30) == 0
+        assert server.wait(120) == 0
         assert server.stderr is not None and server.stderr.read() == ""
         running.send_signal(signal.SIGINT)
         for line in running.stdout:
