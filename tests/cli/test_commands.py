@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from freshviews.cli import main as commands
 from freshviews.cli import script as planning
+from freshviews.cli import source
 from freshviews.cli.main import app
 
 SHOP = """CREATE TABLE orders (o_id BIGINT PRIMARY KEY, cust BIGINT, day DATE);
@@ -120,9 +121,9 @@ def test_a_file_that_cannot_be_read_is_said_to_be_so(tmp_path: Path) -> None:
 def test_standard_input_is_read_as_a_file_is(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(app, ["check", "-"], input=b"SELECT \xff")
     assert (result.exit_code, result.stderr) == (1, "<stdin>: byte 7 is not UTF-8 text\n")
-    with pytest.raises(planning.ReadError, match="standard input is closed"):
+    with pytest.raises(source.ReadError, match="standard input is closed"):
         monkeypatch.setattr(sys, "stdin", None)
-        planning.read("-")
+        source.read("-")
 
 
 def test_of_a_long_line_the_part_at_fault_is_shown(script: Path) -> None:

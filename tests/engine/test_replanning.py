@@ -269,7 +269,7 @@ def test_altered_twice_and_dropped_in_one_script() -> None:
         ("ALTER VIEW w SET TBLPROPERTIES ('freshviews.strategy' = 'crown')", "unknown view w; there are v"),
         ("ALTER VIEW v SET TBLPROPERTIES ('freshviews.window' = '3 rows')", "unknown property freshviews.window"),
         ("ALTER VIEW v RENAME TO w", "SET TBLPROPERTIES"),
-        ("ALTER TABLE r SET TBLPROPERTIES ('freshviews.rows' = '3')", "this ALTER TABLE is not supported; ALTER TABLE name ADD COLUMN"),
+        ("ALTER TABLE r SET TBLPROPERTIES ('freshviews.rows' = '3')", "this ALTER TABLE is not supported"),
     ],
 )
 def test_what_cannot_be_altered_is_refused(sql: str, message: str) -> None:
