@@ -70,7 +70,7 @@ def test_the_progress_has_the_fields_of_spark_and_is_that_of_its_listeners_and_o
             last = latest(store_of(root))
             end = time.monotonic() + 30
             while not any(told["batchId"] == last.batch for told, _ in listener.told) and time.monotonic() < end:
-                time.sleep(0.1)  # Spark tells its listeners in a thread of its own.
+                time.sleep(0.1)  # Spark calls its listeners in a thread of its own.
             found = query.recentProgress
         finally:
             query.stop()
@@ -84,7 +84,7 @@ def test_the_progress_has_the_fields_of_spark_and_is_that_of_its_listeners_and_o
     assert found[0]["numInputRows"] == 0 and found[0]["batchId"] == -1
     for one in found[1:]:
         own = next(told for told, _ in listener.told if told["batchId"] == one["batchId"])
-        # All that Spark tells its listeners is there under Spark's names.
+        # Each field that Spark's listeners get is there under Spark's name.
         assert json.loads(one["spark"].json) == json.loads(own.json)
         assert all(one[name] == value for name, value in one["spark"].items() if name not in MERGED)
         assert own["durationMs"].items() <= one["durationMs"].items() and one["sources"] and not own["stateOperators"]

@@ -107,7 +107,7 @@ class Input:
         aside.rename(self.folder / "in" / f"{number:05d}.csv")
 
     def recomputed(self, rows: int) -> dict[str, Counter[tuple[Any, ...]]]:
-        """The views after the files that have so many rows together."""
+        """The views after the first files, which have this number of rows together."""
         moves = pa.table(list(zip(*self.signed, strict=True)), names=["file", "s", "id", "part", "qty"])
         with duckdb.connect() as connection:
             connection.register("moves", moves)
@@ -116,7 +116,7 @@ class Input:
 
 
 class Client(Thread):
-    """Asks in all forms until it is told to end."""
+    """Asks in each format until ``ended`` is set."""
 
     def __init__(self, port: int, number: int, ended: Event) -> None:
         super().__init__(daemon=True)

@@ -58,8 +58,8 @@ class ViewSpec:
 
 @dataclass(frozen=True)
 class Alteration:
-    """An ALTER TABLE, which comes after so many ``views``: what these and the ``plain`` views before it mean by the
-    columns of the table are those of then."""
+    """An ALTER TABLE of a script. ``views``: the number of materialised views before it. These views and ``plain``, the
+    statements of the plain views before it, read the columns that the table has before it."""
 
     table: str
     sql: str

@@ -132,7 +132,7 @@ class Versions:
             return manifest
         manifest = self.at(None)
         if manifest.version < last.version:
-            # The checkpoint was begun anew in the same place.
+            # The checkpoint was deleted, and a new one is in its place.
             self._kept.clear()
             self._last = None
         return manifest

@@ -77,7 +77,7 @@ def progress(made: Made, spark: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _held(manifest: Manifest) -> list[dict[str, Any]]:
-    """The state of tables and views, as Spark tells that of its own operators."""
+    """The state of tables and views, in the form in which Spark reports that of its own operators."""
     tables = [
         {
             "operatorName": f"table {name}",
