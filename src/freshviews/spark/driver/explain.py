@@ -6,13 +6,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from freshviews.cells import describe, plan_cells
-from freshviews.errors import PlanError
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.driver.routing import routed
 from freshviews.spark.io.envelope_keys import routable
 from freshviews.spark.io.sources import one_frame, open_sources, source_of
 from freshviews.spark.layout.measure import measure, sample_of
-from freshviews.spark.layout.one_cell import in_one_cell
+from freshviews.spark.layout.one_cell import check_cells
 from freshviews.spark.worker.rows import CELL, TABLE
 
 
@@ -22,9 +21,7 @@ def explain_cells(spark: SparkSession, definition: Definition, cells: int) -> st
     Raises SourceError; PlanError if the script does not allow as many cells.
     """
     catalog = catalog_of(definition.script)
-    reason = in_one_cell(definition, catalog)
-    if reason and cells > 1:
-        raise PlanError(f"{reason}; use one cell")
+    check_cells(definition, catalog, cells)
     sources = open_sources(spark, definition, {})
     measured = measure(spark, catalog, sources, cells)
     plan = plan_cells(catalog, cells, measured.sizes, measured.heavy)

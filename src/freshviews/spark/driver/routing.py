@@ -12,6 +12,7 @@ from itertools import product
 from pyspark.sql import DataFrame
 
 from freshviews.cells import Dim, Role, Values
+from freshviews.spark.io.columns import text_literal
 from freshviews.spark.worker.rows import CELL, TABLE, Slots
 
 _GOES = "_goes"
@@ -82,15 +83,10 @@ def _taken(heavy: Sequence[Values], slots: Slots) -> str:
     """The condition that a role takes a row."""
     tests = []
     for one in heavy:
-        values = ", ".join(f"CAST({_text(str(value))} AS {_spark_kind(one.kind)})" for value in one.values)
+        values = ", ".join(f"CAST({text_literal(str(value))} AS {_spark_kind(one.kind)})" for value in one.values)
         found = f"coalesce({_value(one.column, one.kind, slots)} IN ({values}), false)"
         tests.append(found if one.inside else f"NOT {found}")
     return " AND ".join(tests)
-
-
-def _text(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def _spark_kind(kind: str) -> str:

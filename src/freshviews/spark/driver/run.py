@@ -21,7 +21,6 @@ from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from freshviews.errors import PlanError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.driver.progress import Recent
@@ -35,7 +34,7 @@ from freshviews.spark.io.sinks import Receiver, check_new
 from freshviews.spark.io.sources import Source, feed_of, needs_order, one_frame, reads_text
 from freshviews.spark.layout.cell_count import first_layout
 from freshviews.spark.layout.layout import MERGE, Layout, layout_of, next_layout
-from freshviews.spark.layout.one_cell import in_one_cell
+from freshviews.spark.layout.one_cell import check_cells
 from freshviews.spark.phases import Phases
 from freshviews.spark.reading.arrival import arrived
 from freshviews.spark.state import checkpoint
@@ -166,9 +165,7 @@ class Run:
             self._listener(before)
         old = layout_of(before)
         cells = old.cells if self._cells is None else self._cells
-        reason = in_one_cell(self.definition, catalog_of(self.definition.script)) if cells > 1 else None
-        if reason:
-            raise PlanError(f"{reason}; the checkpoint has {old.cells} cells: use --cells 1, or begin with a new one")
+        check_cells(self.definition, catalog_of(self.definition.script), cells)
         if found.tables or found.views or cells != old.cells:
             return self._split_anew(before, old, cells, found.views)
         return self._continue(before, aside)

@@ -18,6 +18,8 @@ from freshviews.spark.io.sources import PLACED, Source, places_of
 from freshviews.stream import DebeziumJson, keys_of_envelopes
 
 _KEY = "_key"
+TAKEN = (_KEY, *PLACED)
+"""Names of columns beside those of a key on the way."""
 
 
 def routable(sources: Sequence[Source], cells: int) -> list[Source]:

@@ -13,7 +13,7 @@ from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.io.sources import Source
 from freshviews.spark.layout.layout import Layout
 from freshviews.spark.layout.measure import measure
-from freshviews.spark.layout.one_cell import in_one_cell
+from freshviews.spark.layout.one_cell import check_cells, in_one_cell
 
 
 def first_layout(spark: SparkSession, definition: Definition, sources: Sequence[Source], cells: int | None) -> Layout:
@@ -23,11 +23,9 @@ def first_layout(spark: SparkSession, definition: Definition, sources: Sequence[
     Raises PlanError if the script does not allow the requested number.
     """
     catalog = catalog_of(definition.script)
-    reason = in_one_cell(definition, catalog)
-    if reason and (cells or 1) > 1:
-        raise PlanError(f"{reason}; use one cell")
+    check_cells(definition, catalog, cells or 1)
     if cells is None:
-        cells = 1 if reason else int(spark.sparkContext.defaultParallelism)
+        cells = 1 if in_one_cell(definition, catalog) else int(spark.sparkContext.defaultParallelism)
         try:
             return Layout(_planned(spark, catalog, sources, cells), catalog)
         except PlanError:

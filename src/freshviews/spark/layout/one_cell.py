@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from freshviews.catalog.catalog import Catalog
+from freshviews.errors import PlanError
 from freshviews.spark.definition import Definition, form_of
+from freshviews.spark.io.envelope_keys import TAKEN
 from freshviews.stream import DebeziumJson
 
 
 def in_one_cell(definition: Definition, catalog: Catalog) -> str | None:
     """Why rows of a source cannot be in several cells."""
     return _envelopes(definition, catalog) or _set_aside(definition, catalog)
+
+
+def check_cells(definition: Definition, catalog: Catalog, cells: int) -> None:
+    """Raise PlanError if rows of a source cannot be in this many cells."""
+    reason = in_one_cell(definition, catalog) if cells > 1 else None
+    if reason:
+        raise PlanError(f"{reason}; use one cell, with --cells 1")
 
 
 def _envelopes(definition: Definition, catalog: Catalog) -> str | None:
@@ -21,7 +30,7 @@ def _envelopes(definition: Definition, catalog: Catalog) -> str | None:
         found = catalog.tables[table.name]
         if not found.has_primary_key:
             return f"{split}, which has none"
-        taken = {form.column.lower(), "_key", "_from_time", "_from", "_from_at"}
+        taken = {form.column.lower(), *TAKEN}
         for name in found.keys[0]:
             if name.lower() in taken or "`" in name:
                 return f"{split}, and a column on the way has the name of its column {name}"
