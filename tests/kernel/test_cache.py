@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,3 +93,35 @@ def test_the_folder_instead_is_found_again(tmp_path: Path) -> None:
     ]
     assert done[0].stdout == done[1].stdout
     assert f"compiled code is kept in {tmp_path}/freshviews-{os.geteuid()}, not in {shared}" in done[0].stderr
+
+
+def test_code_of_other_versions_that_nobody_used_for_long_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").mkdir(mode=0o700)
+    names = ("v" + "0" * 16, "v" + "1" * 16, "v" + "2" * 16, "mine")
+    old, held, recent, others = (tmp_path / "cache" / name for name in names)
+    for folder in (old, held, recent, others):
+        folder.mkdir()
+        (folder / "p1.py").touch()
+    long_ago = time.time() - (cache.KEPT + 1) * 24 * 60 * 60
+    for folder in (old, held, others):
+        os.utime(folder, (long_ago, long_ago))
+    monkeypatch.setattr(cache, "_version", lambda: held.name)
+    # Used by a process, and so is the folder of the next version.
+    assert folder_for(tmp_path / "cache", monkeypatch) == held
+    assert old.exists()
+    os.utime(held, (long_ago, long_ago))
+    cache.cache_folder.cache_clear()
+    monkeypatch.setattr(cache, "_version", lambda: "v" + "3" * 16)
+    found = cache.cache_folder()
+    assert sorted(path.name for path in found.parent.iterdir()) == ["mine", held.name, recent.name, found.name]
+    assert list(held.iterdir()) == [held / "p1.py"]
+
+
+def test_using_a_folder_sets_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = folder_for(tmp_path / "cache", monkeypatch)
+    os.utime(found, (0, 0))
+    cache.cache_folder.cache_clear()
+    assert cache.cache_folder() == found
+    assert found.stat().st_mtime > time.time() - 60

@@ -4,21 +4,29 @@ The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's 
 it is used only where no other user can put files; otherwise a folder that this user alone can read takes its place, and
 a warning says why. It has a subfolder per version. A version is a hash of all that compiled code depends on: the source
 of every kernel, Numba, Python. Numba's own cache checks only the file of the function that it loads, and would miss a
-change in a callee. No module here imports Numba, which takes longer than all the rest of a start.
+change in a callee. The first process of a new version deletes the subfolders that no process has opened for ``KEPT``
+days. No module here imports Numba, which takes longer than all the rest of a start.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import importlib.util
 import os
+import re
+import shutil
 import stat
 import sys
 import tempfile
+import time
 import warnings
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+
+KEPT = 90
+"""Days for which the code of another version stays after its last use."""
 
 
 @cache
@@ -48,15 +56,40 @@ def _opened(base: Path) -> tuple[Path | None, str]:
     try:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = base.resolve() / _version()
+        new = not folder.exists()
         folder.mkdir(mode=0o700, exist_ok=True)
         for path in (folder, *folder.parents):
             fault = _fault(path, path.stat(), os.geteuid(), folder in (path, path / folder.name))
             if fault:
                 return None, fault
         with tempfile.TemporaryFile(dir=folder):
+            os.utime(folder)
+            if new:
+                _delete_unused(folder.parent, time.time() - KEPT * 24 * 60 * 60)
+            # Open until the process ends, so that no other deletes the folder.
+            fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)
             return folder, ""
     except OSError as error:
         return None, f"{error.strerror or error}: {base}"
+
+
+def _delete_unused(base: Path, before: float) -> None:
+    """Delete the subfolders of versions that were last used before a time, in seconds since the epoch.
+
+    A subfolder that a process has open stays, and so does what cannot be deleted.
+    """
+    for folder in base.iterdir():
+        if not re.fullmatch(r"v[0-9a-f]{16}", folder.name) or folder.lstat().st_mtime >= before:
+            continue
+        try:
+            held = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
+            finally:
+                os.close(held)
+        except OSError:
+            continue
 
 
 def _fault(path: Path, found: os.stat_result, user: int, own: bool) -> str:
