@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from demo.servers import clouds
 from demo.servers import hdfs as hdfs_servers
 from demo.servers.kafka import broker
 from demo.servers.maven import jars
@@ -88,6 +89,22 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hdfs_servers.Hdfs
         yield found
 
 
+@pytest.fixture(scope="session")
+def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A server with the protocol of Google's object store: the environment by which clients find it."""
+    pytest.importorskip("google.cloud.storage", reason="it is not installed; pip install 'freshviews[gcs]'")
+    with skipping(), clouds.fake_gcs(tmp_path_factory.mktemp("gcs"), BUCKET) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A server with the protocol of Azure's blob storage: the environment by which clients find it."""
+    pytest.importorskip("azure.storage.blob", reason="it is not installed; pip install 'freshviews[azure]'")
+    with skipping(), clouds.azurite(tmp_path_factory.mktemp("azure"), BUCKET) as found:
+        yield found
+
+
 def address_elsewhere(kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """An address of an empty store on a server of a kind; the environment has what its clients need."""
     name = uuid.uuid4().hex
@@ -95,12 +112,20 @@ def address_elsewhere(kind: str, request: pytest.FixtureRequest, monkeypatch: py
         for variable, value in request.getfixturevalue("s3").items():
             monkeypatch.setenv(variable, value)
         return f"s3://{BUCKET}/{name}"
+    if kind in ("gcs", "azure"):
+        for variable, value in request.getfixturevalue(kind).items():
+            monkeypatch.setenv(variable, value)
+        host = f"{clouds.ACCOUNT}.dfs.core.windows.net"
+        return f"gs://{BUCKET}/{name}" if kind == "gcs" else f"abfss://{BUCKET}@{host}/{name}"
     servers = request.getfixturevalue("hdfs")
     monkeypatch.setenv("FRESHVIEWS_WEBHDFS", servers.web)
     return f"hdfs://{servers.rpc}/{name}"
 
 
-@pytest.fixture(params=["folder", "s3", pytest.param("hdfs", marks=pytest.mark.full)])
+SERVERS = [pytest.param(kind, marks=pytest.mark.full) for kind in ("hdfs", "gcs", "azure")]
+
+
+@pytest.fixture(params=["folder", "s3", *SERVERS])
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """An empty store of each kind."""
     if request.param == "folder":

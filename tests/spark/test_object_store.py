@@ -1,4 +1,4 @@
-"""A pipeline whose checkpoint is on an S3 server or in HDFS, with processes that share no disk for it.
+"""A pipeline whose checkpoint is in an object store or in HDFS, with processes that share no disk for it.
 
 Scratch folders of executors are private, and vanish with them: what a version needs is on the server.
 """
@@ -33,14 +33,14 @@ EVERY = "KILLS" in os.environ
 """Whether the driver is killed at every step, and not at those of ``FEW``."""
 STEPS = (*WORKER, *(step for step in DRIVER if not step.startswith("manifest ") or step == "manifest in place"))
 """A put is whole or not at all, so a manifest is never half written."""
-FEW = {"s3": STEPS[::8], "hdfs": ("manifest in place",)}
+FEW = {"s3": STEPS[::8], "gcs": STEPS[3::8], "hdfs": ("manifest in place",), "azure": STEPS[5::8]}
 IMAGES = {"FRESHVIEWS_SMALLEST_IMAGE": "50"}
 """So that cells are restored from images, too."""
 MOST_VERSIONS = 20
 """Versions by which a cell has an image, although images are written beside the versions."""
 
 
-@pytest.fixture(params=["s3", "hdfs"])
+@pytest.fixture(params=["s3", "gcs", "hdfs", "azure"])
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -64,6 +64,7 @@ def run(folder: Path, address: str, fault: Fault | None = None) -> tuple[int, st
     return done.returncode, done.stderr
 
 
+@pytest.mark.large(4)
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 def test_the_driver_killed_at_a_step_has_its_part_of_spark_from_the_server(
     tmp_path: Path, kind: str, address: str
@@ -93,7 +94,7 @@ def vanish(scratch: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-@pytest.mark.large(2)
+@pytest.mark.large(4)
 @pytest.mark.long("a master and two workers start, and executors are replaced")
 def test_executors_killed_at_random_with_their_scratch_lose_nothing(tmp_path: Path, address: str) -> None:
     """Executors, their Python workers and the driver, while input keeps coming; cells go on elsewhere."""

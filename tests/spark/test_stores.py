@@ -1,4 +1,4 @@
-"""Stores of checkpoints: one table of cases, for a folder, a real S3 server and a real HDFS; and addresses."""
+"""Stores of checkpoints: one table of cases, for a folder and real servers of each other kind; and addresses."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from demo.servers.clouds import ACCOUNT
 from freshviews.spark.state.checkpoint import CheckpointError, check_store
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.cached import Cached
@@ -153,7 +154,7 @@ def test_state_is_read_once_from_the_server_and_again_where_the_cache_is_lost(
     assert not (store.local / "state" / "0" / "one").exists()
 
 
-@pytest.mark.parametrize("address", ["gopher:/x", "dbfs:/x", "gs://bucket/x", "abfss://c@a/x", "S4://x/y"])
+@pytest.mark.parametrize("address", ["gopher:/x", "dbfs:/x", "wasbs://c@a/x", "S4://x/y"])
 def test_an_address_that_nothing_serves_names_what_is_accepted_and_is_no_folder(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,10 +170,13 @@ def test_an_address_that_nothing_serves_names_what_is_accepted_and_is_no_folder(
     [
         *("s3://", "s3://bucket", "s3:/bucket/x", "s3a:///x", "file://host/x"),
         *("hdfs://", "hdfs:/x", "hdfs:///x", "hdfs://host", "hdfs://host//", "webhdfs:///x", "swebhdfs://host:9"),
+        *("gs://", "gs://bucket", "gs://bucket//", "gs:bucket/x"),
+        *("abfss://c@a.dfs.core.windows.net", "abfss://a.dfs.core.windows.net/x", "abfss://@a/x", "abfs://c@/x"),
     ],
 )
 def test_an_address_that_is_not_complete_is_refused(address: str) -> None:
-    with pytest.raises(AddressError, match=r"(s3://bucket/folder|file:/path|hdfs://namenode/folder) is accepted"):
+    accepted = r"(s3://bucket/folder|file:/path|hdfs://namenode/folder|gs://bucket/folder|abfss://container@account\S+)"
+    with pytest.raises(AddressError, match=rf"{accepted} is accepted"):
         store_of(address)
 
 
@@ -225,3 +229,43 @@ def test_a_server_that_is_not_there_and_a_bucket_that_is_not_are_named(
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(CheckpointError, match=r"s3://no-such-server/x cannot be written: .*127\.0\.0\.1:9"):
         check_store(store_of("s3://no-such-server/x"))
+
+
+def test_a_bucket_or_container_that_is_not_there_is_named(
+    gcs: dict[str, str], azure: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {**gcs, **azure}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(CheckpointError, match=r"gs://no-such-bucket/x cannot be written: .*no-such-bucket"):
+        check_store(store_of("gs://no-such-bucket/x"))
+    address = f"abfss://no-such@{ACCOUNT}.dfs.core.windows.net/x"
+    with pytest.raises(CheckpointError, match=r"abfss://no-such@.* cannot be written: .*container does not exist"):
+        check_store(store_of(address))
+
+
+@pytest.mark.parametrize(
+    "variables, message",
+    [
+        ({"AZURE_STORAGE_CONNECTION_STRING": "nonsense"}, "is not one: "),
+        (
+            {"AZURE_STORAGE_CONNECTION_STRING": "AccountName=other;AccountKey=a2V5;EndpointSuffix=core.windows.net"},
+            "is of account other, not of mine",
+        ),
+    ],
+)
+def test_a_connection_string_that_does_not_fit_is_refused(
+    variables: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("azure.storage.blob", reason="it is not installed; pip install 'freshviews[azure]'")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(AddressError, match=message):
+        store_of("abfss://c@mine.dfs.core.windows.net/connection")
+
+
+def test_executors_get_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+    from freshviews.spark.session import executor_settings
+
+    secrets = ("AWS_SECRET_ACCESS_KEY", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_CLIENT_SECRET")
+    assert not any("secret" in str(value) for value in executor_settings(dict.fromkeys(secrets, "secret")).values())

@@ -14,8 +14,9 @@ from freshviews.spark.state.stores.store import AddressError, Objects, Store
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _SERVED = (
-    "a path or file:/path (a folder that all workers see under that path), s3://bucket/folder (or s3a:), and "
-    "hdfs://namenode/folder (or webhdfs:, swebhdfs:)"
+    "a path or file:/path (a folder that all workers see under that path), s3://bucket/folder (or s3a:), "
+    "gs://bucket/folder, abfss://container@account.dfs.core.windows.net/folder, and hdfs://namenode/folder (or "
+    "webhdfs:, swebhdfs:)"
 )
 
 
@@ -42,20 +43,61 @@ def _store_of(address: str) -> Store:
         return Folder(Path(path).absolute())
     if kind in ("s3", "s3a"):
         return Cached(_s3(address, rest), cache_of(address))
+    if kind == "gs":
+        return Cached(_gcs(address, rest), cache_of(address))
+    if kind in ("abfs", "abfss"):
+        return Cached(_azure(address, rest), cache_of(address))
     if kind in ("hdfs", "webhdfs", "swebhdfs"):
         return Cached(_hdfs(address, kind, rest), cache_of(address))
     raise AddressError(f"checkpoint {address}: nothing here serves {scheme[1]}: addresses; accepted are {_SERVED}")
 
 
 def _s3(address: str, rest: str) -> Objects:
-    bucket, _, folder = rest.removeprefix("//").partition("/")
-    if not rest.startswith("//") or not bucket or not folder:
-        raise AddressError(f"checkpoint {address}: s3://bucket/folder is accepted")
-    if importlib.util.find_spec("boto3") is None:
-        raise AddressError(f"checkpoint {address}: this needs boto3: pip install 'freshviews[s3]', also for workers")
+    bucket, folder = _in_bucket(address, rest, "s3://bucket/folder")
+    _check_installed(address, "boto3", "s3")
     from freshviews.spark.state.stores.s3 import S3
 
     return S3(address, bucket, folder)
+
+
+def _gcs(address: str, rest: str) -> Objects:
+    bucket, folder = _in_bucket(address, rest, "gs://bucket/folder")
+    _check_installed(address, "google.cloud.storage", "gcs")
+    from freshviews.spark.state.stores.gcs import Gcs
+
+    return Gcs(address, bucket, folder)
+
+
+def _azure(address: str, rest: str) -> Objects:
+    form = "abfss://container@account.dfs.core.windows.net/folder"
+    bucket, folder = _in_bucket(address, rest, form)
+    container, _, host = bucket.partition("@")
+    if not container or not host:
+        raise AddressError(f"checkpoint {address}: {form} is accepted")
+    _check_installed(address, "azure.storage.blob", "azure")
+    from freshviews.spark.state.stores.azure import Azure
+
+    # What Hadoop calls by the name of the file system is served as blobs, too, at a name of its own.
+    return Azure(address, container, host.replace(".dfs.", ".blob.", 1), folder)
+
+
+def _in_bucket(address: str, rest: str, form: str) -> tuple[str, str]:
+    bucket, _, folder = rest.removeprefix("//").partition("/")
+    if not rest.startswith("//") or not bucket or not folder.strip("/"):
+        raise AddressError(f"checkpoint {address}: {form} is accepted")
+    return bucket, folder
+
+
+def _check_installed(address: str, module: str, extra: str) -> None:
+    try:
+        found = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        package = module.replace(".", "-")
+        raise AddressError(
+            f"checkpoint {address}: this needs {package}: pip install 'freshviews[{extra}]', also for workers"
+        )
 
 
 def _hdfs(address: str, kind: str, rest: str) -> Objects:

@@ -1,0 +1,110 @@
+"""A store in Google Cloud Storage: ``gs://bucket/folder``.
+
+``write_if_absent`` is an upload under the condition that the object has no generation yet (if_generation_match=0).
+Credentials are found as by every tool of Google: ``GOOGLE_APPLICATION_CREDENTIALS``, those of ``gcloud``, or the role
+of the machine. ``STORAGE_EMULATOR_HOST`` names another server.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import google.auth
+import requests
+from google.api_core.exceptions import GoogleAPIError, NotFound, PreconditionFailed
+from google.auth.exceptions import GoogleAuthError
+from google.cloud import storage
+from google.cloud.storage.retry import DEFAULT_RETRY
+
+from freshviews.spark.state.stores.store import REQUESTS, Data, Found, Gathered, Writer
+
+
+class Gcs:
+    """The objects of a bucket whose names begin with a folder."""
+
+    def __init__(self, address: str, bucket: str, folder: str) -> None:
+        self.address = address
+        self._folder = f"{folder.strip('/')}/"
+        with self._errors(""):
+            self._bucket = _client().bucket(bucket)
+
+    def read(self, name: str) -> bytes:
+        with self._errors(name):
+            return bytes(self._blob(name).download_as_bytes(retry=_RETRY))
+
+    def read_range(self, name: str, start: int, length: int) -> Data:
+        if not length:
+            return b""
+        with self._errors(name):
+            return bytes(self._blob(name).download_as_bytes(start=start, end=start + length - 1, retry=_RETRY))
+
+    def write(self, name: str, data: bytes) -> None:
+        with self._errors(name):
+            self._blob(name).upload_from_string(data, _TYPE, retry=_RETRY)
+
+    def write_if_absent(self, name: str, data: bytes) -> None:
+        try:
+            with self._errors(name):
+                self._blob(name).upload_from_string(data, _TYPE, if_generation_match=0, retry=_RETRY)
+        except FileExistsError:
+            # The client repeats a request whose answer was lost; then the object is this one.
+            if self.read(name) != data:
+                raise
+
+    def writer(self, name: str) -> Writer:
+        return Gathered(lambda data: self.write(name, data))
+
+    def list(self, prefix: str) -> list[Found]:
+        with self._errors(prefix):
+            found = self._bucket.list_blobs(prefix=self._folder + prefix, retry=_RETRY)
+            return [Found(one.name.removeprefix(self._folder), one.size, one.updated.timestamp()) for one in found]
+
+    def delete(self, names: Collection[str]) -> None:
+        # A batch of requests, which the client has, ends with one of the errors, and tells nothing of the others.
+        with ThreadPoolExecutor(REQUESTS) as threads:
+            for _ in threads.map(self._delete, names):
+                pass
+
+    def _delete(self, name: str) -> None:
+        try:
+            with self._errors(name):
+                self._blob(name).delete(retry=_RETRY)
+        except FileNotFoundError:
+            pass
+
+    def _blob(self, name: str) -> Any:
+        return self._bucket.blob(self._folder + name)
+
+    @contextmanager
+    def _errors(self, name: str) -> Iterator[None]:
+        where = f"{self.address}/{name}"
+        try:
+            yield
+        except NotFound as error:
+            raise FileNotFoundError(f"{where} does not exist: {error.message}") from error
+        except PreconditionFailed as error:
+            raise FileExistsError(f"{where} exists") from error
+        except (GoogleAPIError, GoogleAuthError, requests.RequestException) as error:
+            raise OSError(f"{where}: {error}") from error
+
+
+_TYPE = "application/octet-stream"
+_RETRY = DEFAULT_RETRY.with_timeout(30.0)
+"""Requests without an answer are repeated for that many seconds: all can be, as their bytes are the same."""
+
+
+def _client() -> Any:
+    if os.environ.get("STORAGE_EMULATOR_HOST"):
+        client = storage.Client()
+    else:
+        credentials, project = google.auth.default(scopes=["https://www.googleapis.com/auth/devstorage.read_write"])
+        # Reading and writing objects names no project, but the client wants one.
+        client = storage.Client(project=project or "none", credentials=credentials)
+    connections = requests.adapters.HTTPAdapter(pool_maxsize=2 * REQUESTS)
+    for scheme in ("https://", "http://"):
+        client._http.mount(scheme, connections)
+    return client
