@@ -13,7 +13,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo demo-kafka test test-change test-all fuzz states soak without-spark oldest lakes kills lint clean bench bench-full bench-check bench-ready
+.PHONY: help setup demo demo-kafka test test-change test-all warm fuzz states soak without-spark oldest lakes kills lint clean bench bench-full bench-check bench-ready
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
@@ -21,6 +21,7 @@ help:
 	@echo "make test    the tests to run after each change: every package, every strategy, fixed seeds; 8 minutes on two cores"
 	@echo "make test-change   every test, a tenth of the random examples, a part of the cases compiled; half an hour"
 	@echo "make test-all   every test at full size, and the 20 slowest by name; an hour, less where code is compiled already"
+	@echo "make warm    compiled code and an archive of Spark's classes, by which tests with Spark start in half of the time"
 	@echo "make fuzz    random tests from a new seed; failures become files in tests/cases, which make test replays"
 	@echo "make states  100,000 states of random views beside DuckDB, counted by construct; half an hour on one core"
 	@echo "make soak    30 million rows with unique ids through a window of 100,000: memory stays flat; half an hour"
@@ -76,6 +77,9 @@ test-change: $(READY)
 
 test-all: $(READY)
 	@$(RUN) -m tests full -n $(JOBS) --dist worksteal --durations 20 --durations-min 1
+
+warm: $(READY)
+	@$(RUN) -m freshviews.cli warm
 
 fuzz: $(READY)
 	@FRESHVIEWS_SEED=$(SEED) FRESHVIEWS_FUZZ_SHARE=$(SHARE) $(RUN) -m tests fuzz -n $(JOBS) --dist worksteal

@@ -24,13 +24,17 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.found import Found, cases_of
-from tests.tiers import CHANGE, FUZZ, LONG, QUICK, SEED, compiled, examples, seeds
+from tests.tiers import CHANGE, FUZZ, LONG, QUICK, QUICK_JAVA, SEED, compiled, examples, seeds
 
 # Many images, as cells of tests are small. Set before anything reads it; workers of Spark have it from its Java.
 os.environ.setdefault("FRESHVIEWS_SMALLEST_IMAGE", "20000")
 
 # Tests run compiled code, not what stands in for it; those that mean the other way start processes of their own.
 os.environ.setdefault("FRESHVIEWS_COMPILE", "ahead")
+
+# Of Spark's driver, of the program that puts its command together, and of masters and workers.
+for variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
+    os.environ.setdefault(variable, QUICK_JAVA)
 
 # Whoever runs tests in the background may have had Ctrl-C ignored, and then all they start ignores it, too.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -49,3 +49,6 @@ def seeds(full: int) -> range:
     """Seeds of a test that tries ``full`` of them in the full tier: 0, 1, ..., or new ones in a fuzz run."""
     first = SEED * 2**16 if FUZZ else 0
     return range(first, first + examples(full))
+
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options for the Java of tests, which ends after seconds: it compiles less, and takes half of the time."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from demo.servers import free_port
 from tests.spark.faults import descendants, gone, kill
+from tests.tiers import QUICK_JAVA
 
 SECONDS = 180
 EXECUTOR = "CoarseGrainedExecutorBackend"
@@ -46,7 +47,7 @@ class Running:
 def running(folder: Path, master: str, given: dict[str, str], *more: str, cells: int = 2) -> Iterator[Running]:
     """``more``: options of ``freshviews run``."""
     command = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--json", "--master", master]
-    command += ["--cells", str(cells), *more]
+    command += ["--cells", str(cells), "--conf", f"spark.executor.extraJavaOptions={QUICK_JAVA}", *more]
     with (
         (folder / "errors").open("w") as errors,
         subprocess.Popen(command, cwd=folder, env=given, stdout=subprocess.PIPE, stderr=errors, text=True) as process,

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from freshviews.spark import java
-from freshviews.spark.java import JavaError, java_home, stand_in, version_of
+from freshviews.spark.java import JavaError, java_home, program, stand_in, version_of
 
 
 def fake(home: Path, version: str) -> Path:
@@ -42,13 +41,13 @@ def test_a_wrong_version_says_which_is_needed(tmp_path: Path) -> None:
 
 
 def test_where_there_is_none_the_package_brings_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(java, "cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(java, "_brought", lambda: fake(tmp_path / "jdk", "21"))
+    monkeypatch.setattr(program, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(program, "_brought", lambda: fake(tmp_path / "jdk", "21"))
     assert java_home({"PATH": ""}) == str(tmp_path / "cache" / "java")
 
 
 def test_where_there_is_none_at_all_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(java, "_brought", lambda: None)
+    monkeypatch.setattr(program, "_brought", lambda: None)
     with pytest.raises(JavaError, match=r"freshviews\[java\]"):
         java_home({"PATH": ""})
 

@@ -193,6 +193,22 @@ def serve(
 
 
 @app.command()
+def warm() -> None:
+    """Prepare this machine for runs: compile kernels, and archive the classes of Spark. Takes a minute, once.
+
+    Later runs on Spark start in half of the time. Use it in the recipe of an image, too.
+    """
+    os.environ["FRESHVIEWS_COMPILE"] = "ahead"
+    with _errors_told():
+        from freshviews.spark.settings import need_spark
+
+        need_spark()
+        from freshviews.cli.warm import warm as prepare
+
+        print(f"compiled code and the classes of Spark are in {prepare()}")
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     with _errors_told():

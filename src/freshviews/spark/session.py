@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 import freshviews
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.machine.cache import cache_folder
-from freshviews.spark.java import JavaOutput, java_home
+from freshviews.spark.java import JavaOutput, class_archive, java_home
 from freshviews.spark.settings import defaults_of, together
 
 _NOTES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -29,6 +29,8 @@ _NOTES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBased
 
 _MASTER = re.compile(r"(local(\[.+\])?|local-cluster\[.+\]|yarn|spark://.+|k8s://.+)$")
 
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 SPARK_ERRORS = (PySparkException, Py4JError)
 """What Spark raises: errors that it has a class for, and others of Java."""
@@ -82,6 +84,9 @@ def start_session(
     home = java_home(os.environ)
     if home is not None:
         os.environ["JAVA_HOME"] = home
+    java_options = [chosen.get(_JAVA_OPTIONS, defaults.get(_JAVA_OPTIONS, ""))]
+    if "SharedArchiveFile" not in java_options[0] and "ArchiveClassesAtExit" not in java_options[0]:
+        java_options.append(class_archive.option())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.Builder().appName("freshviews")
@@ -89,14 +94,13 @@ def start_session(
         log = cache_folder() / "log4j2.properties"
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(_QUIET)
-        name = "spark.driver.extraJavaOptions"
-        own = chosen.get(name, defaults.get(name, ""))
-        chosen[name] = f"{own} -Dlog4j2.configurationFile={log.as_uri()}".strip()
+        java_options.append(f"-Dlog4j2.configurationFile={log.as_uri()}")
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         # It also logs lost connections to Java, through the root logger. The error of the run names the cause.
         logging.getLogger().addFilter(_is_not_of_py4j)
         # It prints the stack of Java for an error that is raised as well.
         PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    chosen[_JAVA_OPTIONS] = " ".join(filter(None, java_options))
     given = {**_notes(), **executor_settings(os.environ), **chosen}
     for name, value in given.items():
         builder = builder.config(name, value)

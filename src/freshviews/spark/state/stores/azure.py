@@ -119,7 +119,7 @@ def _found_by_identity(address: str) -> Any:
     from azure.identity import DefaultAzureCredential
 
     found = DefaultAzureCredential()
-    # Asked for now, as every request would be repeated for a minute without it. The error has what is logged.
+    # At once, as every request would be repeated without one. The error has what is logged.
     log = logging.getLogger("azure.identity")
     before = log.level
     log.setLevel(logging.ERROR)

@@ -1,0 +1,76 @@
+"""The archive of Spark's classes: made once, used by every session, and never half written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+
+from freshviews.spark.java import JavaError, class_archive
+
+pytestmark = pytest.mark.spark
+
+SESSION = """
+from pathlib import Path
+from freshviews.spark.java import java_process
+from freshviews.spark.session import start_session
+
+session = start_session("local[1]", quiet=True)
+assert session.range(3).count() == 3
+print("/classes/" in Path(f"/proc/{java_process().pid}/maps").read_text())
+session.stop()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(class_archive, "_folder", lambda: tmp_path)
+    return tmp_path
+
+
+def named(folder: Path, content: bytes, size: int) -> Path:
+    path = folder / f"{class_archive._key()}.{size}.jsa"
+    path.write_bytes(content)
+    return path
+
+
+def test_one_that_is_whole_is_used_and_another_is_not(folder: Path) -> None:
+    assert class_archive.option() == ""
+    named(folder, b"half", 8)
+    (folder / "0123456789abcdef.4.jsa").write_bytes(b"of another Java")
+    assert class_archive.option() == ""
+    path = named(folder, b"whole", 5)
+    assert class_archive.option().startswith(f"-XX:SharedArchiveFile={path} ")
+
+
+def test_without_a_java_of_ours_nothing_is_left(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_archive, "java_process", lambda: None)
+    with pytest.raises(JavaError, match="started by another process"), class_archive.making() as options:
+        part = Path(options.split()[0].partition("=")[2])
+        part.write_bytes(b"half")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.full
+@pytest.mark.large(2)
+@pytest.mark.long("kernels are compiled, and a session starts twice")
+@pytest.mark.parametrize("odd", ["with space", "plain"])
+def test_warm_makes_one_that_a_session_maps(odd: str, tmp_path: Path) -> None:
+    cache = tmp_path / odd
+    given = {**os.environ, "FRESHVIEWS_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-c", SESSION]
+    cold = subprocess.run(command, env=given, capture_output=True, text=True, timeout=300)
+    assert cold.stdout == "False\n", cold.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", "freshviews.cli", "warm"], env=given, capture_output=True, text=True, timeout=600
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done
+    assert done.stdout == f"compiled code and the classes of Spark are in {cache}\n"
+    assert [path.suffix for path in (cache / "classes").iterdir()] == [".jsa"]
+    warm = subprocess.run(command, env=given, capture_output=True, text=True, timeout=300)
+    assert warm.stdout == "True\n", warm.stderr
