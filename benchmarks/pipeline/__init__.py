@@ -3,4 +3,4 @@
 ``run`` and ``state`` are what the workloads share.
 """
 
-__all__ = ["fixed", "graph", "restart", "run", "star", "state", "workers"]
+__all__ = ["fixed", "graph", "restart", "run", "star", "state", "upserts", "workers"]

@@ -43,7 +43,9 @@ BIG = ("Pathway", "Flink", "Spark", "Spark, stream joins")
 SQL = ("DuckDB", "DuckDB, delta SQL")
 FEW = (PLANNED, "first_order", PLAIN, "DuckDB, delta SQL")
 FIXED = ("single_rows", "memory", "first_use", "steps")
-PIPELINES = ("pipeline_star", "pipeline_fixed", "pipeline_graph", "pipeline_restart", "pipeline_workers")
+PIPELINES = (
+    *("pipeline_star", "pipeline_upserts", "pipeline_fixed", "pipeline_graph", "pipeline_restart", "pipeline_workers"),
+)
 EPS = ("eps", "eps_steps")
 WINDOWS = ("windowed_graph", "enclosure")
 TRIE = ("trie", "moves", "tree_load", "kept_listing", "single_edits")

@@ -196,7 +196,7 @@ def serve(
 def warm() -> None:
     """Prepare this machine for runs: compile kernels, and archive the classes of Spark. Takes a minute, once.
 
-    Later runs on Spark start in half of the time. Use it in the recipe of an image, too.
+    Later runs on Spark start sooner. Use it in the recipe of an image, too.
     """
     os.environ["FRESHVIEWS_COMPILE"] = "ahead"
     with _errors_told():
