@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, DateType, NumericType, TimestampNTZType, TimestampType
 
 from freshviews.catalog.nesting import room
 from freshviews.errors import OtherProgram
@@ -23,6 +24,12 @@ from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.spark.worker.rows import CELL, TABLE, TO, to
 from freshviews.spark.worker.worker import Task
+
+_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+_NO_LIMIT = 2**31 - 1
+_FEW = 100
+"""Columns of which 100,000 rows have some 100 MB."""
+_FIXED = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
 
 Results = list[dict[str, Any]]
 Run = Callable[[Task, Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -62,12 +69,28 @@ def through_cells(
         placed = whole.repartitionById(at.count, F.col(CELL) % at.count)
     kept = [f"`{name}`" for name in whole.columns if name not in (CELL, TABLE)]
     sent = placed.selectExpr(f"{to(len(task.feeds))} AS {TO}", *kept)
+    _limit_bytes(sent)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return run(task, batches)
 
     with room():  # The task is pickled, which recurses as deeply as the expressions of its views.
         return sent.mapInArrow(work, "result string")
+
+
+def _limit_bytes(sent: DataFrame) -> None:
+    """Have Spark add up the bytes of an Arrow batch, which it does again at each row, only where rows may be long.
+
+    Rows of few columns of fixed width are short enough if they are counted. What the user has set stays.
+    """
+    session = sent.sparkSession
+    if session.sparkContext.getConf().contains(_BYTES):
+        return
+    short = len(sent.columns) <= _FEW and all(isinstance(field.dataType, _FIXED) for field in sent.schema)
+    if short:
+        session.conf.set(_BYTES, str(_NO_LIMIT))
+    else:
+        session.conf.unset(_BYTES)
 
 
 def results_of(store: Store, found: DataFrame) -> Results:

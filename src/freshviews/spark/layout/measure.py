@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -19,8 +22,14 @@ from freshviews.stream import DebeziumJson
 
 SAMPLE_BYTES = 64 << 20
 """Bytes of a source's files that are read to count rows."""
+SAMPLE_ROWS = 100_000
+"""Rows, at random of those, in which values are counted, ..."""
+ROWS_OF_A_CELL = 200
+"""... and at least that many for each cell, so that a value that fills half of one is among them often enough."""
 MOST_HEAVY = 32
 """Limit on the heavy values of a column."""
+_AT_ONCE = 4
+"""Sources that are measured beside each other, as Spark's first jobs mostly wait."""
 
 
 @dataclass(frozen=True)
@@ -34,30 +43,65 @@ class Measured:
 def measure(spark: SparkSession, catalog: Catalog, sources: Sequence[Source], cells: int) -> Measured:
     """Declared sizes, else sizes by a sample of each source. A value is heavy if it alone would fill half a cell."""
     declared = declared_rows(catalog)
-    sizes = dict(declared)
-    heavy: dict[tuple[str, str], dict[Any, float]] = {}
-    for source in sources:
-        table = source.table
+
+    def one(source: Source) -> tuple[float, dict[str, dict[Any, float]]] | None:
+        """The rows of a source, and shares of them that its heavy values have, by column."""
         sampled = sample_of(spark, source)
         if sampled is None:
-            continue
+            return None
         sample, part = sampled
         rows = sample.count()
-        sizes.setdefault(table.name, max(1.0, rows / part))
-        if rows < 1000 * cells:
-            continue
-        if isinstance(source.form, DebeziumJson):
-            continue
-        scale = sizes[table.name] / rows
-        for column in joined_columns(catalog, table.name):
-            name = next((have for have in source.columns if have.lower() == column.lower()), None)
-            if name is None or name in source.absent:
-                continue
-            found = sample.groupBy(F.col(f"`{name}`").alias("v")).count().where(F.col("count") > rows / (2 * cells))
-            values = found.orderBy(F.col("count").desc()).limit(MOST_HEAVY).collect()
-            if values:
-                heavy[table.name, column] = {row["v"]: row["count"] * scale for row in values if row["v"] is not None}
-    return Measured(sizes, {key: values for key, values in heavy.items() if values})
+        found: dict[str, dict[Any, float]] = {}
+        if rows >= 1000 * cells and not isinstance(source.form, DebeziumJson):
+            found = _heavy(sample, _names(source, joined_columns(catalog, source.table.name)), rows, cells)
+        return max(1.0, rows / part), found
+
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        results = zip(sources, threads.map(one, sources), strict=True)
+        measured = {source.table.name: found for source, found in results if found is not None}
+    sizes = {**{table: rows for table, (rows, _) in measured.items()}, **declared}
+    return Measured(
+        sizes,
+        {
+            (table, column): {value: share * sizes[table] for value, share in shares.items()}
+            for table, (_, by_column) in measured.items()
+            for column, shares in by_column.items()
+            if shares
+        },
+    )
+
+
+def _names(source: Source, columns: Iterable[str]) -> dict[str, str]:
+    """Columns that a source has, and their names there."""
+    there = {have.lower(): have for have in source.columns}
+    found = {column: there[column.lower()] for column in columns if column.lower() in there}
+    return {column: name for column, name in found.items() if name not in source.absent}
+
+
+def _heavy(sample: DataFrame, names: Mapping[str, str], rows: int, cells: int) -> dict[str, dict[Any, float]]:
+    """Values that have more than half of a cell's share of the rows, with their shares, by column. A seed that never
+    changes makes the same choice of the same rows."""
+    if not names:
+        return {}
+    wanted = max(SAMPLE_ROWS, ROWS_OF_A_CELL * cells)
+    chosen = sample.select(*(F.col(f"`{name}`") for name in names.values()))
+    table = (chosen if rows <= wanted else chosen.sample(wanted / rows, seed=0)).toArrow()
+    found: dict[str, dict[Any, float]] = {}
+    for column, values in zip(names, table.columns, strict=True):
+        counted = values.value_counts()
+        counts = counted.field("counts").to_numpy()
+        order = np.argsort(-counts, kind="stable")[:MOST_HEAVY]
+        heavy = [i for i in order if counts[i] > len(table) / (2 * cells)]
+        shares = {_as_collected(counted.field("values")[i].as_py()): counts[i] / len(table) for i in heavy}
+        found[column] = {value: float(share) for value, share in shares.items() if value is not None}
+    return found
+
+
+def _as_collected(value: Any) -> Any:
+    """A value of an Arrow column as Spark's ``collect`` has it: times in the zone of this process, without it."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone().replace(tzinfo=None)
+    return value
 
 
 def sample_of(spark: SparkSession, source: Source) -> tuple[DataFrame, float] | None:

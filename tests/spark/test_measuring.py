@@ -1,0 +1,59 @@
+"""What is measured when a pipeline begins, and how Spark's batches are limited."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+
+from freshviews.spark.driver.stages import _BYTES, _limit_bytes
+from freshviews.spark.layout.measure import SAMPLE_ROWS, _heavy
+
+pytestmark = pytest.mark.spark
+
+
+def test_heavy_values_of_a_large_table_are_those_of_a_sample(spark: Any) -> None:
+    rows = 3 * SAMPLE_ROWS
+    frame = spark.range(rows).selectExpr("IF(id % 3 = 0, -1, id) AS Key", "id AS other", "IF(id < 10, id, NULL) AS nil")
+    names = {"key": "Key", "other": "other", "nil": "nil"}
+    found = _heavy(frame, names, rows, 4)
+    assert list(found["key"]) == [-1] and found["key"][-1] == pytest.approx(1 / 3, rel=0.05)
+    assert found["other"] == {} and found["nil"] == {}
+    assert _heavy(frame, names, rows, 4) == found
+
+
+TIME = "'2026-01-02 03:04:05'"
+
+
+@pytest.mark.parametrize("value", [f"TIMESTAMP {TIME}", f"TIMESTAMP_NTZ {TIME}", "'x'", "1.5BD"])
+def test_heavy_values_are_as_spark_collects_them(value: str, spark: Any) -> None:
+    frame = spark.range(1000).selectExpr(f"{value} AS v")
+    (row,) = frame.limit(1).collect()
+    assert _heavy(frame, {"v": "v"}, 1000, 1) == {"v": {row["v"]: 1.0}}
+    assert not isinstance(row["v"], datetime) or row["v"].tzinfo is None
+
+
+def test_bytes_of_a_batch_are_limited_only_where_rows_may_be_long(spark: Any, tmp_path: Path) -> None:
+    usual = spark.conf.get(_BYTES)
+    try:
+        _limit_bytes(spark.range(3).selectExpr("id", "CAST(id AS DECIMAL(38, 2)) AS d", "TIMESTAMP '2026-01-01' AS t"))
+        assert spark.conf.get(_BYTES) == str(2**31 - 1)
+        for long in ("CAST(id AS STRING)", "CAST('a' AS BINARY)", "array(id)", "struct(id)"):
+            _limit_bytes(spark.range(3))
+            _limit_bytes(spark.range(3).selectExpr("id", f"{long} AS long"))
+            assert spark.conf.get(_BYTES) == usual
+        _limit_bytes(spark.range(3).selectExpr(*(f"id AS c{i}" for i in range(101))))
+        assert spark.conf.get(_BYTES) == usual
+    finally:
+        spark.conf.unset(_BYTES)
+
+
+def test_a_limit_that_the_user_has_set_stays() -> None:
+    settings = SimpleNamespace(contains=lambda name: name == _BYTES)
+    session = SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: settings))
+    _limit_bytes(SimpleNamespace(sparkSession=session))  # type: ignore[arg-type]
