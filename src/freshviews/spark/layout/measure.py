@@ -85,7 +85,7 @@ def _heavy(sample: DataFrame, names: Mapping[str, str], rows: int, cells: int) -
         return {}
     wanted = max(SAMPLE_ROWS, ROWS_OF_A_CELL * cells)
     chosen = sample.select(*(F.col(f"`{name}`") for name in names.values()))
-    table = (chosen if rows <= wanted else chosen.sample(wanted / rows, seed=0)).toArrow()
+    table = (chosen if rows <= wanted else chosen.sample(fraction=wanted / rows, seed=0)).toArrow()
     found: dict[str, dict[Any, float]] = {}
     for column, values in zip(names, table.columns, strict=True):
         counted = values.value_counts()
