@@ -11,7 +11,7 @@ from pathlib import Path
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import SqlError
-from freshviews.spark.connectors.declarations import OUTPUTS, connector_of, lacking, refusal
+from freshviews.spark.connectors.declarations import OUTPUTS, connector_of, is_folder, lacking, refusal
 from freshviews.spark.connectors.message_format import OP, MessageError, message_format, split_options
 from freshviews.spark.definition import Alteration, Definition, TableSpec, ViewSpec, catalog_of, form_of, with_key
 from freshviews.sql import Catalog
@@ -25,11 +25,13 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _CREATE_VIEW = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?VIEW\s+(IF\s+NOT\s+EXISTS\s+)?", re.IGNORECASE)
 
 
-def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.environ) -> Definition:
+def read_script(
+    text: str, folder: Path, environment: Mapping[str, str] = os.environ, *, folders: bool = True
+) -> Definition:
     """Return the pipeline that a script defines.
 
-    Paths are relative to ``folder``; ``${NAME}`` and ``${NAME:-default}`` in options are environment variables. Raises
-    SqlError, with line and column.
+    Paths are relative to ``folder``; ``${NAME}`` and ``${NAME:-default}`` in options are environment variables.
+    ``folders``: those that tables are read from have to be there. Raises SqlError, with line and column.
     """
     streaming = split_streaming(text)
     catalog = catalog_of(streaming.sql)
@@ -48,7 +50,7 @@ def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.env
             assert one.using is not None
             table = catalog.table(str(one.name))
             assert table is not None
-            definition = definition.with_table(_table(one, table.name, one.using, options, folder))
+            definition = definition.with_table(_table(one, table.name, one.using, options, folder, folders))
             _check_form(one.using, definition.tables[-1], table)
         else:
             view = catalog.view(str(one.name))
@@ -119,7 +121,9 @@ def _expanded(option: Option, environment: Mapping[str, str]) -> str:
     return _VARIABLE.sub(value, option.value)
 
 
-def _table(one: Split, name: str, using: Using, options: dict[str, str], folder: Path) -> TableSpec:
+def _table(
+    one: Split, name: str, using: Using, options: dict[str, str], folder: Path, folders: bool
+) -> TableSpec:
     options = dict(options)
     own = {key: options.pop(_spelled(options, key)) for key in _FORM_OPTIONS if _spelled(options, key) in options}
     changes = options.pop(_spelled(options, "changes"), None)
@@ -142,7 +146,7 @@ def _table(one: Split, name: str, using: Using, options: dict[str, str], folder:
         if key not in options:
             raise SqlError(f"table {name}: {using.provider} needs OPTIONS (path '...')", using.line, using.column)
         options[key] = _resolved(options[key], folder)
-        plain = "://" not in options[key] and not any(char in options[key] for char in "*?[{")
+        plain = folders and is_folder(options[key])
         if plain and not Path(options[key]).exists():
             message = f"table {name}: there is no folder {options[key]}; make it, empty or with files"
             raise SqlError(message, using.options[key].line, using.options[key].column)

@@ -8,8 +8,10 @@ Formats differ in how a commit gets a note, and where notes are read: see ``Merg
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -67,6 +69,19 @@ def merge_rows(
         writer.overwrite(F.lit(True))
     else:
         writer.append()
+
+
+def lake_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> None:
+    """Look for the table of a view, which its first version makes. Raises what Spark and Py4J raise."""
+    try:
+        session().read.format(str(view.provider)).load(value_of(view.options, "path"))
+    except AnalysisException as error:
+        if not any(word in str(error.getCondition()) for word in _ABSENT):
+            raise
+
+
+_ABSENT = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "PATH_DOES_NOT_EXIST", "MISSING_DELTA_TABLE")
+"""What the conditions of errors of a table have that is not there."""
 
 
 def _merge(session: SparkSession, frame: DataFrame, target: str, names: list[str], key: tuple[str, ...]) -> None:

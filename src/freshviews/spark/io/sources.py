@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -15,8 +16,16 @@ from pyspark.sql import types as T
 from freshviews.catalog.catalog import column_named, unknown
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import SourceError
-from freshviews.spark.connectors.declarations import connector_of, remedy, with_driver, with_given
+from freshviews.spark.connectors.declarations import (
+    connector_of,
+    is_folder,
+    remedy,
+    value_of,
+    with_driver,
+    with_given,
+)
 from freshviews.spark.connectors.message_format import expected, message_format, reads_headers
+from freshviews.spark.connectors.secrets import without_secrets
 from freshviews.spark.definition import Definition, TableSpec, catalog_of, form_of
 from freshviews.spark.io.columns import default_expression, default_text, spark_type, with_defaults
 from freshviews.spark.io.java_errors import cause
@@ -90,8 +99,28 @@ def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source
         return replace(found, readable=expected(message))
     except (PySparkException, Py4JError) as error:
         reason = cause(error)
-        advice = remedy(reason, [provider])
-        raise SourceError(f"table {table.name}: {provider} cannot be read: {reason}{advice}") from error
+        reason = without_secrets(reason + remedy(reason, [provider]), spec.options)
+        raise SourceError(f"table {table.name}: {provider} cannot be read: {reason}") from error
+
+
+def can_be_opened(session: Callable[[], SparkSession], spec: TableSpec, table: TableDef) -> None:
+    """Open a source, and read nothing of it. Raises SourceError."""
+    open_source(session(), spec, table)
+
+
+def files_can_be_read(session: Callable[[], SparkSession], spec: TableSpec, table: TableDef) -> None:
+    """Read the first byte of a file of a folder. Another place than a folder of this machine is opened by Spark. Raises
+    OSError, SourceError."""
+    path = value_of(spec.options, "path")
+    if not is_folder(path):
+        can_be_opened(session, spec, table)
+        return
+    found = Path(path)
+    if found.is_dir():
+        found = next((one for one in sorted(found.iterdir()) if one.is_file()), found)
+    if not found.is_dir():
+        with found.open("rb") as file:
+            file.read(1)
 
 
 def open_sources(spark: SparkSession, definition: Definition, frames: Mapping[str, DataFrame]) -> list[Source]:
