@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from freshviews.spark.connectors.declarations import COMPLETE, UPSERT, Merging, value_of
+from freshviews.spark.connectors.declarations import COMPLETE, UPSERT, Merging, connector_of, value_of
 from freshviews.spark.definition import ViewSpec
 from freshviews.spark.io.key_changes import last_rows
 from freshviews.spark.io.noted import Noted, OtherTable, has_version
@@ -34,7 +34,7 @@ def merge_rows(
 
     Raises OtherTable, BadKey and what Spark and Py4J raise.
     """
-    target = merging.target.format(value_of(view.options, "path").replace("`", "``"))
+    target = _target(view, merging)
     # Its settings are those of this version alone: sinks that are behind have threads of their own.
     session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     key = view.written.key if view.output == UPSERT and view.written is not None else ()
@@ -73,15 +73,21 @@ def merge_rows(
 
 def lake_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> None:
     """Look for the table of a view, which its first version makes. Raises what Spark and Py4J raise."""
+    merging = connector_of(view.provider).merging
+    assert merging is not None
     try:
-        session().read.format(str(view.provider)).load(value_of(view.options, "path"))
+        session().table(_target(view, merging))
     except AnalysisException as error:
-        if not any(word in str(error.getCondition()) for word in _ABSENT):
+        if error.getCondition() not in _ABSENT:
             raise
 
 
-_ABSENT = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "PATH_DOES_NOT_EXIST", "MISSING_DELTA_TABLE")
-"""What the conditions of errors of a table have that is not there."""
+_ABSENT = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND")
+"""The conditions of errors that say that a table is not there."""
+
+
+def _target(view: ViewSpec, merging: Merging) -> str:
+    return merging.target.format(value_of(view.options, "path").replace("`", "``"))
 
 
 def _merge(session: SparkSession, frame: DataFrame, target: str, names: list[str], key: tuple[str, ...]) -> None:
