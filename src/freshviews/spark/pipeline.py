@@ -261,16 +261,17 @@ class Pipeline:
         streaming = [source for source in sources if source.is_streaming]
         static = [source for source in sources if not source.is_streaming]
         ends = once or bool({"once", "availableNow"} & set(trigger or ()))
-        run.begin(streaming, static, goes_on=bool(streaming) and not ends)
-        if not streaming:
+        polled = [] if ends else [source for source in static if source.spec.poll is not None]
+        run.begin(streaming, static, goes_on=bool(streaming or polled) and not ends)
+        if not streaming and not polled:
             held.close()
             return Query(run, None, held)
         try:
-            query = self._stream(run, streaming, once, trigger)
+            query = self._stream(run, streaming, once, trigger) if streaming else None
         except BaseException:
             run.release()
             raise
-        return Query(run, query, held)
+        return Query(run, query, held, polled)
 
     def _stream(
         self, run: Run, streaming: Sequence[Source], once: bool, trigger: Mapping[str, Any] | None

@@ -110,6 +110,8 @@ CONNECTORS: Mapping[str, Connector] = {
         outputs=OUTPUTS,
         reading=(("url",), ("dbtable", "query")),
         writing=(("url",), ("dbtable",)),
+        # Without it a time without a zone is taken in the zone of Java, and another time in UTC.
+        given={"preferTimestampNTZ": "true"},
     ),
     "delta": Connector(
         path=True,

@@ -265,7 +265,9 @@ def _file_places() -> list[Column]:
 
 def _reader_options(spec: TableSpec) -> dict[str, str]:
     connector = connector_of(spec.provider)
-    options = with_driver(spec.options) if connector.tables else with_given(connector, spec.options)
+    options = with_given(connector, spec.options)
+    if connector.tables:
+        options = with_driver(options)
     given = {name.lower() for name in options}
     if spec.message is not None and reads_headers(spec.message):
         options["includeHeaders"] = "true"
