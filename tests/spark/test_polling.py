@@ -26,7 +26,8 @@ from freshviews.errors import SourceError, SqlError
 from freshviews.spark import Pipeline
 from freshviews.spark.connectors.polls import Poll
 from freshviews.spark.driver import polling
-from freshviews.spark.driver.polling import lowered
+from freshviews.spark.io import polled
+from freshviews.spark.io.polled import lowered
 from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.script import read_script
 from freshviews.spark.state.checkpoint import CheckpointError
@@ -222,7 +223,7 @@ def test_what_cannot_be_polled_is_refused_by_name(spark: Any, tmp_path: Path, se
 def test_more_rows_than_can_be_known_need_a_key(
     spark: Any, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(polling, "MOST_KNOWN", 2)
+    monkeypatch.setattr(polled, "MOST_KNOWN", 2)
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n'")
     t.put((1, 1), (2, 2), (3, 3))
     with pytest.raises(SourceError, match=r"more than 2 rows are from -997 on, .* declare the PRIMARY KEY"):
@@ -312,7 +313,8 @@ def test_only_a_table_of_a_database_is_polled(tmp_path: Path) -> None:
         ("12.50", T.DecimalType(10, 2), 3, "9.50"),
         ("2026-03-01", T.DateType(), 1, "2026-02-28"),
         ("2026-03-01", T.DateType(), 0, "2026-03-01"),
-        ("2026-03-01 00:00:00.5", T.TimestampType(), 60, "2026-02-28 23:59:00.500000"),
+        ("60000000", T.TimestampType(), 61, "1969-12-31 23:59:59+00:00"),
+        ("2026-03-01 00:00:00.5", T.TimestampNTZType(), 60, "2026-02-28 23:59:00.500000"),
         ("0001-01-01 00:00:01", T.TimestampNTZType(), 60, "0001-01-01 00:00:00"),
     ],
 )

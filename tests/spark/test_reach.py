@@ -32,6 +32,7 @@ SERVERS = """
 CREATE STREAMING TABLE orders (o_id BIGINT PRIMARY KEY, cust BIGINT) USING kafka
   OPTIONS (kafka.bootstrap.servers '{broker}', subscribe '{topic}', values 'json', changes 'upsert');
 CREATE TABLE custs (id BIGINT PRIMARY KEY, city STRING) USING jdbc OPTIONS (url '{database}', dbtable '{table}');
+CREATE TABLE few (id BIGINT) USING jdbc OPTIONS (url '{database}', query 'SELECT id FROM {table}', poll '{column}');
 CREATE MATERIALIZED VIEW by_city USING jdbc OPTIONS (url '{database}', dbtable 'by_city', output 'upsert')
   AS SELECT city, COUNT(*) AS n FROM orders JOIN custs ON cust = id GROUP BY city;
 CREATE MATERIALIZED VIEW lines USING kafka OPTIONS (kafka.bootstrap.servers '{broker}', topic 'lines')
@@ -86,7 +87,7 @@ def test_servers_that_answer_and_those_that_do_not(
     secret = "s3cret%21"
 
     def found(**places: str) -> dict[str, str | None]:
-        given = {"broker": kafka, "topic": topic, "database": address, "table": "custs"} | places
+        given = {"broker": kafka, "topic": topic, "database": address, "table": "custs", "column": "id"} | places
         definition = read_script(SERVERS.format_map(given), tmp_path)
         return {f"{one.name}: {one.place}": one.cause for one in tried(lambda: spark, definition)}
 
@@ -97,16 +98,18 @@ def test_servers_that_answer_and_those_that_do_not(
         assert found() == {
             f"table orders: kafka {topic} at {kafka}": None,
             f"table custs: jdbc custs at {server}": None,
+            f"table few: jdbc SELECT id FROM custs at {server}": None,
             f"view by_city: jdbc by_city at {server}": None,
             f"view lines: kafka lines at {kafka}": None,
         }
-        orders, custs, by_city, lines = found(topic="nothing", table="nowhere").values()
+        assert "poll 'ids' is no column of the source" in str(list(found(column="ids").values())[2])
+        orders, custs, _, by_city, lines = found(topic="nothing", table="nowhere").values()
         assert by_city is lines is None
         assert "This server does not host this topic-partition" in str(orders)
         assert 'relation "nowhere" does not exist' in str(custs)
     monkeypatch.setattr(message_sink, "SECONDS", 2)
     begun = time.monotonic()
-    orders, custs, by_city, lines = found(broker=NOBODY).values()
+    orders, custs, _, by_city, lines = found(broker=NOBODY).values()
     assert time.monotonic() - begun < 30
     assert orders == lines == "no broker answers within 2 seconds"
     assert "refused" in str(custs) and "refused" in str(by_city)

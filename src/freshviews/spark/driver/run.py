@@ -24,7 +24,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, catalog_of
-from freshviews.spark.driver.polling import take
 from freshviews.spark.driver.progress import Recent
 from freshviews.spark.driver.stages import can_go_on
 from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, retracted, stored_rows, stored_source
@@ -32,6 +31,7 @@ from freshviews.spark.driver.version import Input, PipelineError, load_cells, ma
 from freshviews.spark.driver.view_backfill import Filling
 from freshviews.spark.io.delivery import Deliveries, Sinks
 from freshviews.spark.io.envelope_keys import routable
+from freshviews.spark.io.polled import take
 from freshviews.spark.io.sinks import Receiver, check_new
 from freshviews.spark.io.sources import Source, feed_of, needs_order, one_frame, reads_text
 from freshviews.spark.layout.cell_count import first_layout

@@ -29,7 +29,8 @@ from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import TableSpec, ViewSpec
 from freshviews.spark.io.key_changes import last_rows
 from freshviews.spark.io.noted import Noted, OtherTable, has_version
-from freshviews.spark.io.sources import can_be_opened
+from freshviews.spark.io.polled import polled_column
+from freshviews.spark.io.sources import open_source
 
 VERSIONS = "freshviews_versions"
 """The table that says which version each table has."""
@@ -154,7 +155,9 @@ def database_is_read(session: Callable[[], SparkSession], spec: TableSpec, table
     # Spark's own error of a connection does not say why.
     plain = {name: value for name, value in spec.options.items() if name.lower() != "query"}
     with _soon(session()), _connected(session(), _for_table(plain, value_of(plain, "dbtable") or "a query")):
-        can_be_opened(session, spec, table)
+        source = open_source(session(), spec, table)
+        if spec.poll is not None:
+            polled_column(source)
 
 
 def database_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> None:

@@ -32,7 +32,7 @@ class Manifest:
     tables and views. ``changes[view]``: files of the view's change at this version. ``contents[view]``: its contents by
     part, if its sink needs them; ``anew``: the parts that are new. ``bad[table]``: rows set aside. ``rows``: input rows
     per table. ``changed``: rows of each view's change. ``arrived``: when the newest input arrived, if known.
-    ``polled[table]``: the position of a table that is polled (``driver.polling``).
+    ``polled[table]``: the position of a table that is polled (``io.polled``).
     ``stored``: rows of each view, absent where an older release began the view. ``spark``: objects with Spark's own
     files (``state.spark_files``). ``totals``: counts since the
     beginning. Files are objects of the checkpoint's store, and sections of such (``state.bundle``).
