@@ -25,7 +25,7 @@ from demo.shop.packages import POSTGRES
 from freshviews.errors import SourceError, SqlError
 from freshviews.spark import Pipeline
 from freshviews.spark.connectors.polls import Poll
-from freshviews.spark.driver import polling
+from freshviews.spark.driver import polling, run
 from freshviews.spark.io import polled
 from freshviews.spark.io.polled import lowered
 from freshviews.spark.reading.contents import contents, latest
@@ -154,7 +154,7 @@ def test_a_poll_that_was_cut_off_is_in_one_version(
 
 @pytest.mark.spark
 def test_a_run_goes_on_polling_while_streams_run_and_the_database_is_away(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with skipping():
         jars(POSTGRES)
@@ -173,9 +173,15 @@ def test_a_run_goes_on_polling_while_streams_run_and_the_database_is_away(
         server.stop()
         with pytest.raises(SourceError, match=r"table t: it cannot be polled: .*refused"):
             query.processAllAvailable()
+        until_warned = time.monotonic() + 60
+        while not any("the run goes on" in record.message for record in caplog.records):
+            assert time.monotonic() < until_warned
+            time.sleep(0.05)
         server.start()
         t.put((2, 2))
         until([(1, 1, 1), (2, 2, 1)])
+        (warned, *_) = [record.message for record in caplog.records if "the run goes on" in record.message]
+        assert "refused" in warned and "tries again in 1 seconds" in warned and "at org." not in warned
         query.stop()
         assert not query.isActive and "polling" not in str(threading.enumerate())
         # With a stream beside it, both make versions.
@@ -194,6 +200,36 @@ def test_a_run_goes_on_polling_while_streams_run_and_the_database_is_away(
         server.stop()
         with pytest.raises(SourceError, match="it cannot be polled"):
             query.awaitTermination(120)
+
+
+@pytest.mark.spark
+def test_rows_that_come_between_two_reads_of_a_poll_find_what_they_refer_to(
+    spark: Any, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_in(server.address, "CREATE TABLE a_parents (id BIGINT)", "CREATE TABLE b_children (id BIGINT, parent BIGINT)")
+    (tmp_path / "shop.sql").write_text(f"""
+        CREATE STREAMING TABLE a_parents (id BIGINT PRIMARY KEY)
+          USING jdbc OPTIONS (url '{server.address}', dbtable 'a_parents', poll 'id');
+        CREATE STREAMING TABLE b_children (id BIGINT, parent BIGINT REFERENCES a_parents (id))
+          USING jdbc OPTIONS (url '{server.address}', dbtable 'b_children', poll 'id');
+        CREATE MATERIALIZED VIEW v AS SELECT b.id FROM b_children b JOIN a_parents a ON a.id = b.parent;
+    """)
+
+    def take_and_insert(*given: Any) -> Any:
+        found = taken(*given)
+        number = len(rows) + 1
+        rows.append(number)
+        run_in(server.address, f"INSERT INTO a_parents VALUES ({number})")
+        run_in(server.address, f"INSERT INTO b_children VALUES ({number}, {number})")
+        return found
+
+    rows: list[int] = []
+    taken = run.take
+    monkeypatch.setattr(run, "take", take_and_insert)
+    for version in (1, 2):
+        made = Pipeline.from_script(spark, tmp_path / "shop.sql")
+        made.start(once=True)
+        assert made.view("v").count() == 2 * version - 2
 
 
 @pytest.mark.spark

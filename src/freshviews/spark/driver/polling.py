@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from threading import Event, Lock, current_thread
 
 from pyspark import InheritableThread
@@ -16,6 +17,8 @@ _LOGGER = logging.getLogger("freshviews")
 
 AWAY = 600.0
 """Seconds that a database may be away while a run goes on."""
+MOST_PAUSE = 60.0
+"""Seconds between two tries of a database that is away, at most."""
 _LONGEST = 30.0
 """Seconds that a stop waits for a poll."""
 
@@ -23,14 +26,14 @@ _LONGEST = 30.0
 class Polling:
     """Polls tables in a thread until it is stopped, each in its own time.
 
-    ``poll`` makes a version of what is new of some tables. A database that is away is tried again, for ``AWAY`` seconds
-    at most; then, and at any other error, ``fail`` is called with it.
+    ``poll`` makes a version of what is new of some tables, and returns the errors of those that cannot be read. These
+    are tried again, for ``AWAY`` seconds at most; then, and at any other error, ``fail`` is called with it.
     """
 
     def __init__(
         self,
         sources: Sequence[Source],
-        poll: Callable[[Sequence[Source]], None],
+        poll: Callable[[Sequence[Source]], Mapping[str, SourceError]],
         fail: Callable[[BaseException], None],
     ) -> None:
         self._sources = sources
@@ -45,9 +48,10 @@ class Polling:
         return self._thread.is_alive() and not self._stopped.is_set()
 
     def now(self) -> None:
-        """Poll all tables at once. Raises what ``poll`` raises."""
+        """Poll all tables at once. Raises SourceError of one that cannot be read, and what ``poll`` raises."""
         with self._one_at_a_time:
-            self._poll(self._sources)
+            for error in self._poll(self._sources).values():
+                raise error
 
     def wait(self, seconds: float | None) -> bool:
         """Wait until it has ended; whether it has."""
@@ -62,24 +66,37 @@ class Polling:
 
     def _run(self) -> None:
         next_at = {source.table.name: time.monotonic() + _every(source) for source in self._sources}
-        away_since: float | None = None
+        away: dict[str, _Away] = {}
         while not self._stopped.wait(max(0.0, min(next_at.values()) - time.monotonic())):
             due = [source for source in self._sources if next_at[source.table.name] <= time.monotonic()]
             try:
                 with self._one_at_a_time:
-                    self._poll(due)
-                away_since = None
-            except SourceError as error:
-                away_since = away_since or time.monotonic()
-                if time.monotonic() - away_since > AWAY:
-                    self._fail(error)
-                    return
-                _LOGGER.warning("%s; the run goes on, and tries again", error)
+                    failed = self._poll(due)
             except BaseException as error:
                 if not self._stopped.is_set():
                     self._fail(error)
                 return
-            next_at |= {source.table.name: time.monotonic() + _every(source) for source in due}
+            now = time.monotonic()
+            for source in due:
+                name, pause = source.table.name, _every(source)
+                before = away.pop(name, None)
+                if name in failed:
+                    since = now if before is None else before.since
+                    if now - since > AWAY:
+                        self._fail(failed[name])
+                        return
+                    pause = min(max(pause, 0.0 if before is None else 2 * before.pause), max(pause, MOST_PAUSE))
+                    away[name] = _Away(since, pause)
+                    _LOGGER.warning("%s; the run goes on, and tries again in %d seconds", failed[name], pause)
+                next_at[name] = now + pause
+
+
+@dataclass(frozen=True)
+class _Away:
+    """A table that cannot be read: since when, and the seconds until the next try."""
+
+    since: float
+    pause: float
 
 
 def _every(source: Source) -> float:

@@ -22,6 +22,7 @@ from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from freshviews.errors import SourceError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.driver.progress import Recent
@@ -208,7 +209,7 @@ class Run:
         are left out if they have no new rows."""
         rows: list[Source] = []
         positions: dict[str, dict[str, Any]] = {}
-        for source in sources:
+        for source in self._children_first(sources):
             name = source.table.name
             if source.spec.poll is None:
                 rows.append(source)
@@ -219,15 +220,32 @@ class Run:
                 positions[name] = found.position
         return rows, positions
 
-    def poll(self, sources: Sequence[Source]) -> None:
-        """Make a version of the new rows of tables that are polled, if there are any. Raises SourceError if they cannot
-        be read, Stopped after a stop."""
+    def _children_first(self, sources: Sequence[Source]) -> list[Source]:
+        """Sources in the order in which they are read: a table that refers to another one stands below it in a script,
+        and is read before it, so the rows that its rows refer to are there."""
+        names = [table.name for table in self.definition.tables]
+        return sorted(sources, key=lambda source: names.index(source.table.name), reverse=True)
+
+    def poll(self, sources: Sequence[Source]) -> dict[str, SourceError]:
+        """Make a version of the new rows of tables that are polled, if there are any, and return the errors of those
+        that cannot be read. Raises Stopped after a stop."""
         assert self.latest is not None
+        failed: dict[str, SourceError] = {}
+        rows: list[Source] = []
+        positions: dict[str, dict[str, Any]] = {}
         # No other thread moves the positions, so a database that answers late stops no micro-batch.
-        rows, positions = self._taken(self.latest, sources)
+        for source in self._children_first(sources):
+            try:
+                found, position = self._taken(self.latest, [source])
+            except SourceError as error:
+                failed[source.table.name] = error
+                continue
+            rows += found
+            positions |= position
         if rows:
             with self.working:
                 self._load(self._at_work(), rows, whole=False, positions=positions)
+        return failed
 
     def _load(
         self,
