@@ -136,6 +136,23 @@ def test_equal_rows_with_equal_values_are_counted(spark: Any, tmp_path: Path, se
 
 
 @pytest.mark.spark
+def test_a_longer_lag_deletes_at_the_end_and_new_columns_repeat_no_row(
+    spark: Any, tmp_path: Path, server: Server
+) -> None:
+    t = Polled(spark, tmp_path, server, ROWS, "poll 'n', poll_lag '1'")
+    t.put((1, 1), (2, 2), (3, 3), (4, 4))
+    assert t.once() == [(n, n, 1) for n in (1, 2, 3, 4)]
+    t.do("DELETE FROM $t WHERE id = 4")
+    t.write(f"{ROWS}, at TIMESTAMP", "poll 'n', poll_lag '100'")
+    for id in (5, 6):
+        t.put((id, id), n=3)
+        assert t.once() == [(n, n, 1) for n in range(1, id + 1)]
+    t.do("ALTER TABLE $t ALTER COLUMN qty TYPE NUMERIC(9, 1)")
+    with pytest.raises(CheckpointError, match="table t was polled by n, with a column qty that was int in"):
+        t.once()
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("step", ["cells done", "manifest in place"])
 def test_a_poll_that_was_cut_off_is_in_one_version(
     spark: Any, tmp_path: Path, server: Server, step: str, fault: Fault
@@ -347,6 +364,8 @@ def test_only_a_table_of_a_database_is_polled(tmp_path: Path) -> None:
         ("5", T.IntegerType(), 3, "2"),
         ("-32760", T.ShortType(), 1000, "-32768"),
         ("12.50", T.DecimalType(10, 2), 3, "9.50"),
+        ("12345678901234567890123456789012345678", T.DecimalType(38, 0), 1, "12345678901234567890123456789012345677"),
+        (str(2**62), T.TimestampType(), 1, "9999-12-31 23:59:58.999999+00:00"),
         ("2026-03-01", T.DateType(), 1, "2026-02-28"),
         ("2026-03-01", T.DateType(), 0, "2026-03-01"),
         ("60000000", T.TimestampType(), 61, "1969-12-31 23:59:59+00:00"),

@@ -9,9 +9,9 @@ row that was changed in place has another digest.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -32,7 +32,7 @@ from freshviews.stream import Upserts
 
 MOST_KNOWN = 1_000_000
 """Rows within the lag that are known by their digests."""
-_DIGEST, _SAME, _COUNT = "_digest", "_same", "_count"
+_DIGEST, _KNOWN, _SAME, _COUNT = (f"_freshviews_{name}" for name in ("digest", "known", "same", "count"))
 
 
 @dataclass(frozen=True)
@@ -64,16 +64,31 @@ def take(store: Store, source: Source, position: Mapping[str, Any] | None, loade
 def _continued(
     store: Store, source: Source, column: str, position: Mapping[str, Any] | None, loaded: bool
 ) -> Mapping[str, Any] | None:
-    """The position to go on from. Rows that are read a second time are the same ones where the table has a key."""
-    if position is not None and position["column"] == column:
-        return position
+    """The position to go on from. Without one, all rows are read once more, which are the same where a table has a key.
+    """
+    there = {one.name: one.dataType.simpleString() for one in source.frame.schema}
+    before = "read as a whole"
+    if position is not None:
+        changed = [name for name, kind in position["columns"].items() if not _same(kind, there.get(name))]
+        if position["column"] == column and not changed:
+            return position
+        before = f"polled by {position['column']}"
+        if changed:
+            before += f", with a column {changed[0]} that was {position['columns'][changed[0]]}"
     if loaded and not isinstance(source.form, Upserts):
-        before = "read as a whole" if position is None else f"polled by {position['column']}"
         raise CheckpointError(
             f"table {source.table.name} was {before} in {store.address}, so nobody knows which of its rows are new by "
             f"{column}; leave it as it was, declare a PRIMARY KEY, or begin with a new checkpoint"
         )
     return None
+
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+
+
+def _same(kind: str, now: str | None) -> bool:
+    """Whether values of two types of a column have the same texts."""
+    return kind == now or (kind in _INTEGERS and now in _INTEGERS)
 
 
 def _taken(
@@ -85,13 +100,15 @@ def _taken(
     spark = source.frame.sparkSession
     # What Spark reads, a name once each.
     names = dict.fromkeys([*(name for name in source.columns if name not in source.absent), column])
-    rows = source.frame.select(*map(_quoted, names))
     first = None if position is None else F.lit(position["from"]).cast(kind)
+    # Rows are known by the columns that the table had then.
+    before = [*names] if position is None else [*position["columns"]]
+    rows = source.frame.select(*map(_quoted, dict.fromkeys([*names, *before])))
     if first is not None:
         rows = rows.where(value.isNull() | (value >= _read_from(source.frame, kind, first)))
-    texts = F.array(*(_text(F.col(_quoted(name)), source.frame.schema[name].dataType) for name in names))
+    rows = rows.withColumn(_DIGEST, _digest(source.frame, [*names])).withColumn(_KNOWN, _digest(source.frame, before))
     # A database may have other rows a moment later, and a task that is tried again would read these.
-    rows = rows.withColumn(_DIGEST, F.md5(F.to_json(texts))).localCheckpoint()
+    rows = rows.localCheckpoint()
     if first is not None:
         rows = rows.where(value.isNull() | (value >= first))
     found = rows.agg(_text(F.max(value), kind).alias("highest"), F.count_if(value.isNull()).alias("none")).first()
@@ -107,15 +124,27 @@ def _taken(
     if position is not None and position["known"]:
         known = read_all(store, [position["known"]])
         assert known is not None
-        numbered = rows.withColumn(_SAME, F.expr(f"row_number() OVER (PARTITION BY {_DIGEST} ORDER BY {_DIGEST})"))
-        counted = numbered.join(F.broadcast(spark.createDataFrame(known)), _DIGEST, "left")
+        numbered = rows.withColumn(_SAME, F.expr(f"row_number() OVER (PARTITION BY {_KNOWN} ORDER BY {_KNOWN})"))
+        listed = spark.createDataFrame(known.rename_columns([_KNOWN, _COUNT]))
+        counted = numbered.join(F.broadcast(listed), _KNOWN, "left")
         fresh = counted.where(F.col(_SAME) > F.coalesce(F.col(_COUNT), F.lit(0)))
     fresh = fresh.select(*map(_quoted, names))
     if fresh.isEmpty():
         return None
     lowest = lowered(found["highest"], kind, lag)
+    if position is not None:
+        # What is below is not known any more.
+        lowest = max(lowest, position["from"], key=lambda text: _parsed(text, kind))
+    columns = {name: source.frame.schema[name].dataType.simpleString() for name in names}
     known_now = _noted(store, source, rows.where(value >= F.lit(lowest).cast(kind)), lowest)
-    return Taken(replace(source, frame=fresh), {"column": column, "from": lowest, "known": known_now})
+    return Taken(
+        replace(source, frame=fresh), {"column": column, "columns": columns, "from": lowest, "known": known_now}
+    )
+
+
+def _digest(frame: DataFrame, names: Sequence[str]) -> Column:
+    """A digest of some columns of a row."""
+    return F.md5(F.to_json(F.array(*(_text(F.col(_quoted(name)), frame.schema[name].dataType) for name in names))))
 
 
 def _noted(store: Store, source: Source, rows: DataFrame, first: str) -> str:
@@ -178,16 +207,28 @@ def lowered(text: str, kind: T.DataType, lag: int) -> str:
     """The value that is lower than another one by a lag, or the lowest of its type, as a text to cast; dates by whole
     days. ``text``: as of ``_text``."""
     if isinstance(kind, T.TimestampType):
-        return f"{_before(dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=int(text)), lag)}+00:00"
+        since = dt.timedelta(microseconds=int(text))
+        return f"{_before(_EPOCH + min(since, dt.datetime.max - _EPOCH), lag)}+00:00"
     if isinstance(kind, T.DateType):
         day = dt.date.fromisoformat(text).toordinal() + -lag // 86400
         return str(dt.date.fromordinal(max(1, day)))
     if isinstance(kind, T.TimestampNTZType):
         return str(_before(dt.datetime.fromisoformat(text), lag))
     if isinstance(kind, T.DecimalType):
-        return str(Decimal(text) - lag)
+        return str(_EXACT.subtract(Decimal(text), Decimal(lag)))
     lowest = -1 << (_BITS[type(kind)] - 1)
     return str(max(int(text) - lag, lowest))
+
+
+_EPOCH = dt.datetime(1970, 1, 1)
+_EXACT = Context(prec=100)
+
+
+def _parsed(text: str, kind: T.DataType) -> Any:
+    """A text of ``lowered`` as a value that can be compared."""
+    if isinstance(kind, T.DateType):
+        return dt.date.fromisoformat(text)
+    return dt.datetime.fromisoformat(text) if isinstance(kind, _TIMES) else Decimal(text)
 
 
 def _before(at: dt.datetime, seconds: int) -> dt.datetime:
