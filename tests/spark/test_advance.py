@@ -291,3 +291,12 @@ def test_files_of_deletes_hold_the_key_alone(spark: Any, tmp_path: Path, kind: s
     assert view() == Counter([(2, "x", 2, "x"), (3, "x", 3, "x")])
     put(gone.selectExpr("op", "CAST(2 AS BIGINT) AS a", "b", *gone.columns[3:]), 3000)
     assert view() == Counter([(3, "x", 3, "x")])
+
+
+def test_a_frame_given_to_table_names_its_column_of_words(spark: Any, tmp_path: Path) -> None:
+    rows = [("upsert", 1, 10), ("upsert", 2, 20), ("delete", 1, None)]
+    frame = spark.createDataFrame(rows, "kind STRING, a BIGINT, b BIGINT").coalesce(1)
+    made = Pipeline(spark, tmp_path / "ckpt", cells=1)
+    made.table("t", frame, changes="upsert", primary_key=["a"], options={"op": "kind"}).view("v", "SELECT * FROM t")
+    made.start().awaitTermination()
+    assert rows_of(made.view("v")) == Counter([(2, 20)])
