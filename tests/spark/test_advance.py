@@ -187,7 +187,10 @@ def sold(spark: Any, *rows: tuple[int, str, int], **more: str) -> Any:
     return frame.selectExpr("a", "b", "CAST(price AS DECIMAL(9, 2)) AS price", "'x' AS note", *more.values())
 
 
-@pytest.mark.parametrize("changes", ["upsert", "append", "op"])
+@pytest.mark.large(2)
+@pytest.mark.parametrize(
+    "changes", ["upsert", pytest.param("append", marks=pytest.mark.full), pytest.param("op", marks=pytest.mark.full)]
+)
 def test_rows_are_deleted_by_their_keys_alone(spark: Any, tmp_path: Path, changes: str) -> None:
     more = {"op": "'insert' AS op"} if changes == "op" else {}
 
@@ -253,8 +256,18 @@ def test_keys_that_cannot_be_deleted_are_refused_by_name(spark: Any, tmp_path: P
         goods(spark, tmp_path, "upsert", order="at").advance({"goods": at}, deletes={"goods": one})
 
 
-@pytest.mark.parametrize("changes", ["changes 'op'", "changes 'upsert', op 'op'"])
-@pytest.mark.parametrize("kind", ["json", "csv", "parquet"])
+@pytest.mark.large(3)
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("json", "changes 'op'"),
+        ("csv", "changes 'upsert', op 'op'"),
+        ("parquet", "changes 'op'"),
+        pytest.param("parquet", "changes 'upsert', op 'op'", marks=pytest.mark.full),
+        pytest.param("json", "changes 'upsert', op 'op'", marks=pytest.mark.full),
+        pytest.param("csv", "changes 'op'", marks=pytest.mark.full),
+    ],
+)
 def test_files_of_deletes_hold_the_key_alone(spark: Any, tmp_path: Path, kind: str, changes: str) -> None:
     (tmp_path / "in").mkdir()
     script = tmp_path / "shop.sql"

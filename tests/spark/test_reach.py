@@ -129,6 +129,7 @@ def test_servers_that_answer_and_those_that_do_not(
 )
 def test_no_message_has_a_password(url: str, server: str) -> None:
     assert server_of(url) == server
-    options = {"url": url.replace("x", "s3%20cret"), "ssl.Password": "hunter2", "dbtable": "t"}
-    text = f"{options['url']} t, s3%20cret, s3 cret and hunter2"
-    assert without_secrets(text, options) == "<url> t, <password>, <password> and <ssl.Password>"
+    jaas = 'module required username="ann" password="open";'
+    options = {"url": url.replace("x", "s3%20cret"), "ssl.Password": "hunter2", "dbtable": "t", "jaas.config": jaas}
+    text = f"{options['url']} t, s3%20cret, s3 cret, hunter2 and open"
+    assert without_secrets(text, options) == "<url> t, <password>, <password>, <ssl.Password> and <password>"

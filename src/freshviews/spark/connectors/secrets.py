@@ -9,9 +9,11 @@ from urllib.parse import unquote
 _SECRET = re.compile(r"pass(wor|w)d|passphrase|secret|token|credential|jaas|keystore\.key|access\.?key|^url$", re.I)
 """Names of options whose values are hidden."""
 _IN_ADDRESS = re.compile(
-    r"(?:pass\w*|pwd|secret|token)=([^&;,)]+)|//[^/:@?;]*:([^/@?;]+)@|:[^/:@?;]+/([^/@?;]+)@", re.IGNORECASE
+    r"(?:pass\w*|pwd|secret|token)\s*=\s*[\"']?([^&;,)\"']+)|//[^/:@?;]*:([^/@?;]+)@|:[^/:@?;]+/([^/@?;]+)@",
+    re.IGNORECASE,
 )
-"""A password within an address: a parameter, ``//user:password@host``, ``thin:user/password@host``."""
+"""A password within an address or a configuration of JAAS: a parameter, ``//user:password@host``,
+``thin:user/password@host``."""
 _SERVER = re.compile(r"[a-z][a-z0-9:+.-]*://(?:[^/@?;]*@)?([\w.:,\[\]-]+(?:/[\w.-]*)?)(?=[?;/]|$)", re.I)
 
 
