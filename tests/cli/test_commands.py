@@ -47,6 +47,40 @@ def test_check_tells_strategy_and_bounds_of_every_view(script: Path) -> None:
     assert result.stdout.splitlines()[-1] == f"{script}: 2 tables, 2 views, all can be kept fresh"
 
 
+def test_check_says_what_is_in_one_cell_and_why(script: Path) -> None:
+    script.write_text(SHOP + "CREATE MATERIALIZED VIEW few AS SELECT part FROM by_part WHERE qty < 3;")
+    result = run("check", script, "--cells", "8")
+    assert result.exit_code == 0
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    begun = lines.index("in cells where why one engine")
+    assert lines[begun + 1 : -2] == [
+        "by_part 8 cells, merged in the second stage a group may have rows in several cells",
+        "pairs (1 of 2) 8 cells",
+        "pairs (2 of 2) 8 cells",
+        "few second stage it reads no table, only views, whose rows are of all cells",
+        "table orders 8 cells",
+        "table items 8 cells",
+    ]
+    assert "in cells" not in run("check", script, "--cells", "1").stdout
+
+
+def test_check_refuses_the_cells_that_a_run_would_refuse(tmp_path: Path) -> None:
+    windowed = "CREATE TABLE t (a INT) TBLPROPERTIES ('freshviews.window' = '10 rows')"
+    result = run("check", "-", "--cells", "2", text=windowed)
+    assert (result.exit_code, result.stdout) == (1, "") and result.stderr.startswith("table t has a window")
+    pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+    (tmp_path / "in").mkdir()
+    script = tmp_path / "shop.sql"
+    script.write_text("CREATE STREAMING TABLE t (a INT) USING text OPTIONS (path 'in', changes 'debezium')")
+    result = run("check", script, "--cells", "2")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "table t: rows of Debezium envelopes are split by the PRIMARY KEY of the table, which has none; use one cell, "
+        "with --cells 1\n"
+    )
+    assert run("check", script, "--cells", "1").exit_code == 0
+
+
 def test_check_reads_standard_input(script: Path) -> None:
     result = run("check", "-", text="CREATE TABLE t (a INT)")
     assert (result.exit_code, result.stdout) == (0, "-: 1 table, 0 views, all can be kept fresh\n")

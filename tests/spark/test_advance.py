@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
@@ -166,3 +170,146 @@ def test_a_second_batch_frame_of_a_start_is_told_and_taken_by_advance(
     assert rows_of(second.view("v")) == Counter([(1,)])
     assert second.advance({"r": spark.createDataFrame([(2,)], "a BIGINT")}) == 2
     assert rows_of(second.view("v")) == Counter([(1,), (2,)])
+
+
+GOODS = (
+    "CREATE TABLE goods (a BIGINT, b STRING, price DECIMAL(9, 2) NOT NULL, note STRING NOT NULL, PRIMARY KEY (a, b))"
+)
+
+
+def goods(spark: Any, folder: Path, changes: str | None = "upsert", cells: int = 2, **options: str) -> Pipeline:
+    made = Pipeline(spark, folder / "ckpt", cells=cells).table_of(GOODS, changes=changes, options=options)
+    return made.view("v", "SELECT a, b, price FROM goods").view("s", "SELECT a, SUM(price) AS p FROM goods GROUP BY a")
+
+
+def sold(spark: Any, *rows: tuple[int, str, int], **more: str) -> Any:
+    frame = spark.createDataFrame(list(rows), "a BIGINT, b STRING, price INT")
+    return frame.selectExpr("a", "b", "CAST(price AS DECIMAL(9, 2)) AS price", "'x' AS note", *more.values())
+
+
+@pytest.mark.large(2)
+@pytest.mark.parametrize(
+    "changes", ["upsert", pytest.param("append", marks=pytest.mark.full), pytest.param("op", marks=pytest.mark.full)]
+)
+def test_rows_are_deleted_by_their_keys_alone(spark: Any, tmp_path: Path, changes: str) -> None:
+    more = {"op": "'insert' AS op"} if changes == "op" else {}
+
+    def pipeline() -> Pipeline:
+        return goods(spark, tmp_path, changes)
+
+    pipeline().advance({"goods": sold(spark, (1, "x", 1), (1, "y", 2), (2, "x", 3), **more)})
+    # Other columns do not matter, and neither does a key that no row has.
+    keys = spark.createDataFrame([("y", 1, "?"), ("z", 9, "?")], "B STRING, a BIGINT, price STRING")
+    assert pipeline().advance(deletes={"GOODS": keys}, call="gone") == 2
+    assert pipeline().advance(deletes={"goods": keys}, call="gone") == 2
+    assert rows_of(pipeline().view("v")) == Counter([(1, "x", 1), (2, "x", 3)])
+    assert rows_of(pipeline().view("s")) == Counter([(1, 1), (2, 3)])
+
+
+@pytest.mark.parametrize("step", ["cells done", "manifest in place"])
+def test_keys_and_changes_of_a_call_are_taken_once_keys_first(
+    spark: Any, tmp_path: Path, step: str, fault: Fault
+) -> None:
+    goods(spark, tmp_path).advance({"goods": sold(spark, (1, "x", 1), (2, "x", 2), (3, "x", 3))}, call="one")
+    keys = spark.createDataFrame([(1, "x"), (2, "x")], "a BIGINT, b STRING")
+    second = {"goods": sold(spark, (2, "x", 20), (4, "x", 4))}
+    fault.plan(step, "raise", "driver")
+    with pytest.raises(Exception, match="a fault"):
+        goods(spark, tmp_path).advance(second, deletes={"goods": keys}, call="two")
+    fault.forget()
+    assert goods(spark, tmp_path).advance(second, deletes={"goods": keys}, call="two") == 2
+    assert rows_of(goods(spark, tmp_path).view("v")) == Counter([(2, "x", 20), (3, "x", 3), (4, "x", 4)])
+
+
+@pytest.mark.parametrize(("changes", "options"), [("upsert", {"op": "op"}), ("op", {})])
+def test_frames_of_deletes_may_have_the_key_and_the_op_alone(
+    spark: Any, tmp_path: Path, changes: str, options: dict[str, str]
+) -> None:
+    made = goods(spark, tmp_path, changes, **options)
+    made.advance({"goods": sold(spark, (1, "x", 1), (2, "x", 2), (3, "x", 3), op="'insert' AS op")})
+    made.advance({"goods": spark.createDataFrame([("delete", 1, "x")], "op STRING, a BIGINT, b STRING")})
+    keys = spark.createDataFrame([("x", 2)], "b STRING, a BIGINT")
+    made.advance({"goods": sold(spark, (5, "x", 5), op="'insert' AS op")}, deletes={"goods": keys})
+    assert rows_of(made.view("v")) == Counter([(3, "x", 3), (5, "x", 5)])
+    with pytest.raises(PipelineError, match=r"table goods, .*column price: .*the input has no column price"):
+        made.advance({"goods": spark.createDataFrame([("insert", 7, "x")], "op STRING, a BIGINT, b STRING")})
+
+
+def test_keys_that_cannot_be_deleted_are_refused_by_name(spark: Any, tmp_path: Path) -> None:
+    one = spark.createDataFrame([(1, "x")], "a BIGINT, b STRING")
+    made = goods(spark, tmp_path).table_of(ITEMS).table_of(
+        "CREATE TABLE sure (a BIGINT PRIMARY KEY) TBLPROPERTIES ('freshviews.trusted' = 'true')"
+    )
+    for deletes, message in (
+        ({"good": one}, "unknown table good; did you mean goods"),
+        ({"items": one}, "table items: keys to delete need a PRIMARY KEY, and the table has none"),
+        ({"sure": one}, "table sure: keys to delete need stored rows, and the table is trusted"),
+        ({"goods": one.drop("b")}, "table goods: keys to delete need the column b; there are a"),
+        ({"goods": spark.readStream.format("rate").load()}, "table goods: a streaming DataFrame has no end"),
+    ):
+        with pytest.raises(SourceError, match=message):
+            made.advance(deletes=deletes)
+    with pytest.raises(SourceError, match="keys to delete go together with changes 'upsert', or with an op column"):
+        goods(spark, tmp_path, "append").advance({"goods": sold(spark, (1, "x", 1))}, deletes={"goods": one})
+    with pytest.raises(SourceError, match="keys to delete need the column at; there are a, b"):
+        at = sold(spark, (1, "x", 1), at="1 AS at")
+        goods(spark, tmp_path, "upsert", order="at").advance({"goods": at}, deletes={"goods": one})
+
+
+@pytest.mark.large(3)
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("json", "changes 'op'"),
+        ("csv", "changes 'upsert', op 'op'"),
+        ("parquet", "changes 'op'"),
+        pytest.param("parquet", "changes 'upsert', op 'op'", marks=pytest.mark.full),
+        pytest.param("json", "changes 'upsert', op 'op'", marks=pytest.mark.full),
+        pytest.param("csv", "changes 'op'", marks=pytest.mark.full),
+    ],
+)
+def test_files_of_deletes_hold_the_key_alone(spark: Any, tmp_path: Path, kind: str, changes: str) -> None:
+    (tmp_path / "in").mkdir()
+    script = tmp_path / "shop.sql"
+    script.write_text(f"""
+        {GOODS.replace("TABLE", "STREAMING TABLE")} USING {kind} OPTIONS (path 'in', header 'true', {changes});
+        CREATE MATERIALIZED VIEW v AS SELECT a, b, price, note FROM goods;
+    """)
+
+    def put(frame: Any, number: int) -> None:
+        # One file, whose time is later than that of the one before.
+        rows = frame.toArrow()
+        if kind == "csv":
+            pyarrow.csv.write_csv(rows, tmp_path / "new")
+        elif kind == "json":
+            given = [{name: value for name, value in row.items() if value is not None} for row in rows.to_pylist()]
+            (tmp_path / "new").write_text("\n".join(json.dumps(row, default=str) for row in given))
+        else:
+            pyarrow.parquet.write_table(rows, tmp_path / "new")
+        os.utime(tmp_path / "new", (number, number))
+        (tmp_path / "new").rename(tmp_path / "in" / f"{number}.{kind}")
+
+    def view() -> Counter[tuple[Any, ...]]:
+        made = Pipeline.from_script(spark, script)
+        made.start(once=True).awaitTermination()
+        return rows_of(made.view("v"))
+
+    whole = sold(spark, (1, "x", 1), (2, "x", 2), (3, "x", 3), op="'insert' AS op")
+    whole = whole.select("op", "a", "b", "price", "note")
+    gone = spark.createDataFrame([("delete", 1, "x")], "op STRING, a BIGINT, b STRING")
+    if kind == "csv":  # All its files have the same columns.
+        gone = gone.selectExpr("op", "a", "b", "CAST(NULL AS DECIMAL(9, 2)) AS price", "CAST(NULL AS STRING) AS note")
+    put(whole, 1000)
+    put(gone, 2000)
+    assert view() == Counter([(2, "x", 2, "x"), (3, "x", 3, "x")])
+    put(gone.selectExpr("op", "CAST(2 AS BIGINT) AS a", "b", *gone.columns[3:]), 3000)
+    assert view() == Counter([(3, "x", 3, "x")])
+
+
+def test_a_frame_given_to_table_names_its_column_of_words(spark: Any, tmp_path: Path) -> None:
+    rows = [("upsert", 1, 10), ("upsert", 2, 20), ("delete", 1, None)]
+    frame = spark.createDataFrame(rows, "kind STRING, a BIGINT, b BIGINT").coalesce(1)
+    made = Pipeline(spark, tmp_path / "ckpt", cells=1)
+    made.table("t", frame, changes="upsert", primary_key=["a"], options={"op": "kind"}).view("v", "SELECT * FROM t")
+    made.start().awaitTermination()
+    assert rows_of(made.view("v")) == Counter([(2, 20)])

@@ -14,6 +14,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 
 from freshviews.errors import SourceError, SqlError
 from freshviews.spark import Pipeline
+from freshviews.spark.io.reach import tried
 from freshviews.spark.io.sinks import SinkError
 from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.script import read_script
@@ -178,3 +179,18 @@ def test_a_package_that_is_missing_is_named(spark: Any, tmp_path: Path) -> None:
     """)
     with pytest.raises(SourceError, match=f"table t: delta cannot be read: .*{remedy}"):
         Pipeline.from_script(spark, tmp_path / "shop.sql").start(once=True)
+
+
+def test_a_table_is_tried_before_a_run(spark: Any, tmp_path: Path) -> None:
+    lake("delta")
+    spark.range(3).write.format("delta").save(str(tmp_path / "ids"))
+    (tmp_path / "none").mkdir()
+    script = f"""
+        CREATE STREAMING TABLE ids (id BIGINT) USING delta OPTIONS (path '{tmp_path / "ids"}');
+        CREATE STREAMING TABLE none (id BIGINT) USING delta OPTIONS (path '{tmp_path / "none"}');
+        CREATE MATERIALIZED VIEW v USING delta OPTIONS (path '{tmp_path / "v"}', output 'upsert')
+          AS SELECT id, COUNT(*) AS n FROM ids GROUP BY id;
+    """
+    found = {one.name: one.cause for one in tried(lambda: spark, read_script(script, tmp_path))}
+    assert found["table ids"] is found["view v"] is None and not (tmp_path / "v").exists()
+    assert "table schema is not set" in str(found["table none"]).lower()

@@ -15,6 +15,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 
 from freshviews.errors import SqlError
 from freshviews.spark import Pipeline
+from freshviews.spark.io.reach import tried
 from freshviews.spark.io.sinks import SinkError
 from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.script import read_script
@@ -143,3 +144,16 @@ def test_rows_that_would_be_lost_are_refused(tmp_path: Path) -> None:
         read_script(source, tmp_path)
     with pytest.raises(SqlError, match="iceberg needs the option path"):
         read_script("CREATE STREAMING TABLE t (a INT) USING iceberg OPTIONS (changes 'snapshot');", tmp_path)
+
+
+def test_a_table_is_tried_before_a_run(spark: Any, tmp_path: Path, name: str) -> None:
+    spark.sql(f"CREATE TABLE {name} (id BIGINT) USING iceberg")
+    script = f"""
+        CREATE STREAMING TABLE ids (id BIGINT) USING iceberg OPTIONS (path '{name}');
+        CREATE STREAMING TABLE none (id BIGINT) USING iceberg OPTIONS (path 'lake.db.none');
+        CREATE MATERIALIZED VIEW v USING iceberg OPTIONS (path 'lake.db.v') AS SELECT id FROM ids;
+        CREATE MATERIALIZED VIEW w USING iceberg OPTIONS (path 'nowhere.db.v') AS SELECT id FROM ids;
+    """
+    found = {one.name: one.cause for one in tried(lambda: spark, read_script(script, tmp_path))}
+    assert found["table ids"] is found["view v"] is None
+    assert "none" in str(found["table none"]) and found["view w"] is not None

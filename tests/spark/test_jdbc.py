@@ -297,7 +297,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "jdbc.md"
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own")
 def test_the_page_killed_within_a_transaction(server: str, tmp_path: Path) -> None:
-    blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL))
+    # The first block of each language.
+    found = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = dict(reversed(found))
     (tmp_path / "shop.sql").write_text(blocks["sql"])
     (tmp_path / "orders").mkdir()
     lines = ["o_id,cust,total", *(f"{n},{n % 3},{n}.50" for n in range(60))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from freshviews.stream import BadChange, Upserts, signed_rows
+from freshviews.stream import BadChange, OpColumn, Upserts, signed_rows
 from tests.stream.tables import Stored, batch, net, table
 
 ITEMS = table("CREATE TABLE items (id BIGINT PRIMARY KEY, part STRING NOT NULL, at TIMESTAMP)")
@@ -104,3 +104,60 @@ def test_a_lookup_is_needed_only_when_there_is_something_to_look_up():
     assert net(signed_rows(items([], []), ITEMS, Upserts())) == {}
     with pytest.raises(TypeError, match="changes by key need lookup="):
         signed_rows(items([1], ["a"]), ITEMS, Upserts())
+
+
+def test_with_an_op_column_a_delete_of_the_key_alone_removes_by_key():
+    stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
+    given = items([1, 2, 3], [None, "two", "new"], op=["D", "U", "I"])
+    signed = signed_rows(given, ITEMS, OpColumn("op"), lookup=stored)
+    expected = {(1, "old", None): -1, (2, "other", None): -1, (2, "two", None): 1, (3, "new", None): 1}
+    assert net(signed) == expected
+    # A whole row is deleted as a whole row: the database refuses it where it is another one.
+    whole = items([1], ["another"], op=["D"])
+    assert net(signed_rows(whole, ITEMS, OpColumn("op"), lookup=stored)) == {(1, "another", None): -1}
+
+
+@pytest.mark.parametrize("form", [OpColumn("op"), Upserts("op")])
+def test_rows_that_delete_their_key_may_lack_the_other_columns(form):
+    stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
+    assert net(signed_rows(batch(id=[1, 2], op=["-", "d"]), ITEMS, form, lookup=stored)) == {
+        (1, "old", None): -1,
+        (2, "other", None): -1,
+    }
+    mixed = batch(id=[1, 3], op=["delete", "update"])
+    with pytest.raises(BadChange, match="row 1, column part: NULL: the input has no column part, which only rows that"):
+        signed_rows(mixed, ITEMS, form, lookup=stored)
+    signed = signed_rows(mixed, ITEMS, form, lookup=stored, set_aside=True)
+    assert net(signed) == {(1, "old", None): -1} and signed.bad.column("row").to_pylist() == [1]
+    with pytest.raises(BadChange, match="column part: the input has no column part; it has id, op"):
+        signed_rows(batch(id=[3], op=["update"]), ITEMS, form, lookup=stored)
+    with pytest.raises(BadChange, match="column id: NULL"):
+        signed_rows(batch(id=pa.array([None], pa.int64()), op=["D"]), ITEMS, form, lookup=stored)
+
+
+@pytest.mark.parametrize(
+    ("ops", "parts", "left", "bad"),
+    [
+        (["I", "D"], ["a", None], {}, []),  # of the batch
+        (["D", "I"], [None, "b"], {(1, "old", None): -1, (1, "b", None): 1}, []),
+        (["D", "I", "D"], [None, "b", None], {(1, "old", None): -1}, []),
+        (["D", "D"], [None, None], {(1, "old", None): -1}, [1]),
+        (["u", "D", "D"], ["b", None, None], {(1, "old", None): -1}, [2]),
+    ],
+)
+def test_a_key_that_no_row_has_at_that_point_is_not_deleted(ops, parts, left, bad):
+    stored = Stored(ITEMS, (1, "old", None)) if ops[0] != "I" else Stored(ITEMS)
+    given = items([1] * len(ops), parts, op=ops)
+    signed = signed_rows(given, ITEMS, OpColumn("op"), lookup=stored, set_aside=True)
+    assert net(signed) == left and signed.bad.column("row").to_pylist() == bad
+    if bad:
+        with pytest.raises(BadChange, match=rf"row {bad[0]}, column id: 1: it deletes the key .'id': 1., which no row"):
+            signed_rows(given, ITEMS, OpColumn("op"), lookup=stored)
+
+
+def test_a_delete_of_a_whole_row_needs_no_key():
+    bag = table("CREATE TABLE bag (id BIGINT, part STRING)")
+    keys = table("CREATE TABLE keys (a BIGINT PRIMARY KEY)")
+    nulls = batch(id=[1], part=pa.nulls(1, pa.string()), op=["D"])
+    assert net(signed_rows(nulls, bag, OpColumn("op"), lookup=Stored(bag))) == {(1, None): -1}
+    assert net(signed_rows(batch(a=[1], op=["D"]), keys, OpColumn("op"), lookup=Stored(keys))) == {(1,): -1}

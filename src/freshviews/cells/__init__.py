@@ -7,6 +7,7 @@ routes a row. No module here reads data or knows Spark.
 
 from freshviews.cells.cell_plan import CellPlan, Copy, Dim, HeavyValues, Output, Part, Role, Values
 from freshviews.cells.describe import describe
+from freshviews.cells.one_engine import Location, locations
 from freshviews.cells.planning import extended, plan_cells
 from freshviews.cells.routing_by_row import cells_of, loads
 from freshviews.cells.splitting import joined_columns
@@ -17,6 +18,7 @@ __all__ = [
     "Copy",
     "Dim",
     "HeavyValues",
+    "Location",
     "Output",
     "Part",
     "Role",
@@ -27,6 +29,7 @@ __all__ = [
     "extended",
     "joined_columns",
     "loads",
+    "locations",
     "merge_inputs",
     "merge_statements",
     "outputs",

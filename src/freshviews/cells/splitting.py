@@ -96,13 +96,22 @@ def plain_columns(block: Block, variable: str) -> dict[str, str]:
 
 
 def mergeable(block: Block, tables: Iterable[TableDef]) -> bool:
-    """True if partial results of its groups, from these tables, add up exactly.
+    """True if partial results of its groups, from these tables, add up exactly."""
+    return unmergeable(block, tables) is None
+
+
+def unmergeable(block: Block, tables: Iterable[TableDef]) -> str | None:
+    """Why partial results of its groups, from these tables, do not add up exactly; None if they do.
 
     Rounded sums of doubles do not, nor what is read of a cofactor. Groups over trusted tables do not either: a cell
     does not show a group while its count is below one.
     """
-    real = any(one.ring != "integer" for one in block.query.aggregates)
-    return block.kind == "bag" or not (real or any(table.trusted for table in tables))
+    if block.kind == "bag":
+        return None
+    if any(one.ring != "integer" for one in block.query.aggregates):
+        return "sums and moments of doubles are rounded, so parts of them are not added"
+    trusted = next((table.name for table in tables if table.trusted), None)
+    return None if trusted is None else f"parts of groups over the trusted table {trusted} are not added"
 
 
 def splitting_of(

@@ -16,6 +16,7 @@ from freshviews.kernel.memory.collection import no_collection
 
 if TYPE_CHECKING:
     from freshviews.cli.script import PlannedScript
+    from freshviews.cli.source import Source
 
 # A command imports what it needs when it runs. Parser, planner and compiler take over a second to import, and --help
 # and --version need none of them.
@@ -34,20 +35,76 @@ _SCRIPT = "A file with CREATE TABLE and CREATE MATERIALIZED VIEW; - reads standa
 Script = Annotated[str, typer.Argument(metavar="SCRIPT", help=_SCRIPT)]
 
 
+UNREACHED = 3
+"""The exit code of ``check --connect`` where the script is fine, and a place cannot be reached."""
+
+Checkpoint = Annotated[
+    str | None, typer.Option(metavar="FOLDER", help="Where the state is; shop.sql has shop.checkpoint beside it.")
+]
+Packages = Annotated[
+    str | None, typer.Option(metavar="LIST", help="Packages of Maven that Spark loads: GROUP:NAME:VERSION,...")
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="A setting of Spark; may be repeated. It comes before the script's SET."),
+]
+
+
 @app.command()
-def check(script: Script) -> None:
+def check(
+    script: Script,
+    cells: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Say as well what of it would be in one of N cells, and why."),
+    ] = None,
+    connect: Annotated[
+        bool, typer.Option("--connect", help="Try each source and sink; exit code 3 if one cannot be reached.")
+    ] = False,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="With --connect: a checkpoint to try, too.")
+    ] = None,
+    packages: Packages = None,
+    conf: Conf = None,
+) -> None:
     """Parse and plan a script: strategy and bounds of each view, or the first error and exit code 1."""
     from rich.console import Console
 
-    from freshviews.cli.report import check_table, counts
+    from freshviews.cli.report import cells_table, check_table, counts
+    from freshviews.cli.source import read
 
     with _errors_told():
-        planned = _planned(script)
+        source = read(script)
+        planned = _planned_of(source)
+        found = []
+        if cells is not None:
+            from freshviews.cli.checking import in_cells
+
+            found = in_cells(source, script, cells, folders=not connect)
+        width = None if sys.stdout.isatty() else 1000
         if planned.views:
-            width = None if sys.stdout.isatty() else 1000
             Console(width=width).print(check_table(planned))
             print()
+        if found:
+            Console(width=width).print(cells_table(found))
+            print()
         print(f"{script}: {counts(planned)}, all can be kept fresh")
+        if connect:
+            raise typer.Exit(_connect(source, script, checkpoint, packages, conf or []))
+
+
+def _connect(source: Source, script: str, checkpoint: str | None, packages: str | None, conf: list[str]) -> int:
+    """Try the sources and sinks of a script; the exit code."""
+    from freshviews.cli.checking import tried
+
+    sys.stdout.flush()
+    number = refused = 0
+    for one in tried(source, script, checkpoint, packages, conf):
+        number += 1
+        if one.cause is not None:
+            refused += 1
+            print(f"warning: {one.name}: {one.place} cannot be reached: {one.cause}", file=sys.stderr, flush=True)
+    print(f"{script}: {number - refused} of {number} places can be reached")
+    return UNREACHED if refused else 0
 
 
 @app.command()
@@ -96,16 +153,6 @@ def advise(
 _PIPELINE = "A file with CREATE STREAMING TABLE and CREATE MATERIALIZED VIEW."
 
 PipelineScript = Annotated[str, typer.Argument(metavar="SCRIPT", help=_PIPELINE)]
-Checkpoint = Annotated[
-    str | None, typer.Option(metavar="FOLDER", help="Where the state is; shop.sql has shop.checkpoint beside it.")
-]
-Packages = Annotated[
-    str | None, typer.Option(metavar="LIST", help="Packages of Maven that Spark loads: GROUP:NAME:VERSION,...")
-]
-Conf = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="A setting of Spark; may be repeated. It comes before the script's SET."),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, an object per line.")]
 
 
@@ -236,10 +283,15 @@ def main() -> None:
 
 
 def _planned(name: str) -> PlannedScript:
-    from freshviews.cli.script import plan_script
-    from freshviews.cli.source import ScriptError, error_text, read
+    from freshviews.cli.source import read
 
-    source = read(name)
+    return _planned_of(read(name))
+
+
+def _planned_of(source: Source) -> PlannedScript:
+    from freshviews.cli.script import plan_script
+    from freshviews.cli.source import ScriptError, error_text
+
     try:
         return plan_script(source.text)
     except ScriptError as error:

@@ -18,7 +18,7 @@ from freshviews.cells import describe, plan_cells
 from freshviews.cli.progress import Progress
 from freshviews.cli.source import ReadError, read
 from freshviews.cli.stopping import Stopping
-from freshviews.cli.streaming_script import checkpoint_of, definition_of, placed
+from freshviews.cli.streaming_script import checkpoint_of, definition_in, definition_of, placed
 from freshviews.errors import FreshviewsError, SourceError, SqlError
 from freshviews.spark.definition import Definition, catalog_of, declared_rows
 from freshviews.spark.java import java_process
@@ -111,21 +111,20 @@ def run_script(
         finally:
             progress.close()
             if spark is not None:
-                _end_session(spark)
+                end_session(spark)
 
 
 def explain_cells(name: str, cells: int) -> str:
     """Print how this many cells would share the rows of a script. Samples its sources if it has any."""
     source = read(name)
     try:
-        streaming = plain(source.text) != source.text
-        if not streaming:
+        if plain(source.text) == source.text:
             catalog = catalog_of(source.text)
             declared = declared_rows(catalog)
             return describe(plan_cells(catalog, cells, declared), catalog, declared)
     except SqlError as error:
         raise ReadError(placed(source, error)) from error
-    definition = definition_of(name)
+    definition = definition_in(source, name)
     need_spark()
     from freshviews.spark.driver.explain import explain_cells as explained
     from freshviews.spark.session import start_session
@@ -134,7 +133,7 @@ def explain_cells(name: str, cells: int) -> str:
     try:
         return explained(spark, definition, cells)
     finally:
-        _end_session(spark)
+        end_session(spark)
 
 
 @contextlib.contextmanager
@@ -204,7 +203,7 @@ def _java_ended(store: Store, resume: str) -> str:
     return f"{message}; resume with: {resume}"
 
 
-def _end_session(spark: Any) -> None:
+def end_session(spark: Any) -> None:
     """Stop Spark, even if its Java process is dead."""
     if not _java_is_gone(0):
         with contextlib.suppress(Exception):

@@ -1,9 +1,12 @@
-"""The table of ``check``, and what it counts."""
+"""The tables of ``check``, and what it counts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.table import Table
 
+from freshviews.cells import Location
 from freshviews.cli.script import PlannedScript, PlannedView
 from freshviews.plan.strategy import Plan
 
@@ -16,6 +19,14 @@ def check_table(script: PlannedScript) -> Table:
     for planned in script.views:
         for i, plan in enumerate(planned.plans):
             table.add_row(_name(planned, i), plan.strategy, *_bounds(plan))
+    return table
+
+
+def cells_table(found: Sequence[Location]) -> Table:
+    """A row per view, or per block of it, and per table: how many cells have it, and why one engine where it is one."""
+    table = Table("in cells", "where", "why one engine", box=None, pad_edge=False, header_style="bold")
+    for one in found:
+        table.add_row(one.name, one.where, one.reason)
     return table
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from freshviews.cli.source import ReadError, ScriptError, Source, error_text, read
+from freshviews.cli.source import STANDARD_INPUT, ReadError, ScriptError, Source, error_text, read
 from freshviews.errors import FreshviewsError, SqlError
 from freshviews.spark.definition import Definition
 from freshviews.spark.script import read_script
@@ -14,10 +14,15 @@ from freshviews.spark.state.stores.store import Store
 
 def definition_of(name: str) -> Definition:
     """The pipeline of a script. Raises ReadError with the place in the file."""
-    source = read(name)
-    folder = Path.cwd() if name == "-" else Path(name).absolute().parent
+    return definition_in(read(name), name)
+
+
+def definition_in(source: Source, name: str, *, folders: bool = True) -> Definition:
+    """The pipeline of a script that was read; ``name``: on the command line. ``folders``: the folders of its tables
+    have to be there. Raises ReadError with the place in the file."""
+    folder = Path.cwd() if name == STANDARD_INPUT else Path(name).absolute().parent
     try:
-        return read_script(source.text, folder)
+        return read_script(source.text, folder, folders=folders)
     except SqlError as error:
         raise ReadError(placed(source, error)) from error
 

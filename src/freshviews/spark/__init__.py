@@ -29,6 +29,7 @@ __all__ = [
     "driver",
     "io",
     "java",
+    "layout",
     "phases",
     "pipeline",
     "reading",

@@ -12,6 +12,7 @@ from freshviews.expr.nodes import Column
 from freshviews.query import dependencies
 from freshviews.spark.connectors.declarations import UPSERT, connector_of, remedy
 from freshviews.spark.connectors.message_format import Written, split_options, written_as
+from freshviews.spark.connectors.polls import Poll
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.stream import ChangeFormat, Upserts, format_for
 from freshviews.stream.formats import DebeziumJson, FormatError
@@ -25,6 +26,7 @@ class TableSpec:
     """A table. ``sql`` creates it. ``changes`` names its change format; None: detected from the columns.
 
     ``message``: options that say where its columns are in messages; None: the source has columns of these names.
+    ``poll``: how it is read again and again; None: once, or as Spark's source has it.
     """
 
     name: str
@@ -35,6 +37,7 @@ class TableSpec:
     form_options: dict[str, str] = field(default_factory=dict)
     bad_rows: str | None = None
     message: dict[str, str] | None = None
+    poll: Poll | None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 from freshviews.errors import SourceError, SqlError
 from freshviews.spark.connectors.declarations import connector_of, lacking
 from freshviews.spark.connectors.message_format import MessageError
-from freshviews.spark.definition import Definition, TableSpec, ViewSpec, catalog_of, tables_of, with_key
+from freshviews.spark.definition import Definition, TableSpec, ViewSpec, catalog_of, form_of, tables_of, with_key
 from freshviews.spark.driver.run import Listener, Run, note_error
 from freshviews.spark.io.columns import sql_type
 from freshviews.spark.io.envelope_keys import routable
@@ -30,7 +30,7 @@ from freshviews.spark.state.probe import announce
 from freshviews.spark.state.runs import Held, note_start
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.stream import own_columns
-from freshviews.stream.formats import check_format, format_for
+from freshviews.stream.formats import check_format
 
 
 class Pipeline:
@@ -99,10 +99,10 @@ class Pipeline:
         """Add a table. Its rows come from a streaming DataFrame, or once from a batch DataFrame.
 
         ``changes`` names the change format or the op column; the other columns are the table's. ``bad_rows``: a folder
-        for bad rows. ``options``: of the format: order, column, timestamps, decimals. Raises SourceError if a column
-        has a type that tables do not support, SqlError if the name is not allowed.
+        for bad rows. ``options``: of the format: op, order, column, timestamps, decimals. Raises SourceError if a
+        column has a type that tables do not support, SqlError if the name is not allowed.
         """
-        form = format_for(changes, frame.columns)
+        form = form_of(changes, dict(options or {}), tuple(frame.columns))
         own = {column.lower() for column in own_columns(form)}
         kinds = {f.name: sql_type(f.dataType) for f in frame.schema if f.name.lower() not in own}
         wrong = [column for column, kind in kinds.items() if kind is None]
@@ -123,12 +123,19 @@ class Pipeline:
         return self
 
     def table_of(
-        self, sql: str, frame: DataFrame | None = None, *, changes: str | None = None, bad_rows: str | None = None
+        self,
+        sql: str,
+        frame: DataFrame | None = None,
+        *,
+        changes: str | None = None,
+        bad_rows: str | None = None,
+        options: Mapping[str, str] | None = None,
     ) -> Pipeline:
         """As ``table``, with a ``CREATE TABLE name (...)`` statement: types, NOT NULL and keys as declared. Without a
         DataFrame its rows come by ``advance`` alone."""
         (name,) = tables_of(sql)
-        self._define(self._definition.with_table(TableSpec(name, sql, None, {}, changes, {}, bad_rows)))
+        spec = TableSpec(name, sql, None, {}, changes, dict(options or {}), bad_rows)
+        self._define(self._definition.with_table(spec))
         if frame is not None:
             self._frames[name] = frame
         return self
@@ -194,16 +201,25 @@ class Pipeline:
         ``_multiplicity`` and ``_version``."""
         return self._read(name, {"changes": "true"} | ({} if after is None else {"after": str(after)}))
 
-    def advance(self, frames: Mapping[str, DataFrame] | None = None, *, call: str = "") -> int:
+    def advance(
+        self,
+        frames: Mapping[str, DataFrame] | None = None,
+        *,
+        deletes: Mapping[str, DataFrame] | None = None,
+        call: str = "",
+    ) -> int:
         """Take batch DataFrames of changes, by the names of their tables, as one version; deliver it to the sinks and
         return its number. Without frames: a version of views that are new.
 
-        A table's frame has its change format. ``call`` names the call, as the day of a nightly job: if a version has
-        the rows of a call of this name, nothing is read, and that version comes back. Tables of streams stay as they
-        are; ``start`` goes on with them. Raises SourceError, CheckpointError, PipelineError, StoreError as ``start``.
+        A table's frame has its change format. ``deletes``: by table, the PRIMARY KEYs of rows to delete, before the
+        changes of ``frames``; other columns are ignored, and keys without a row have no effect.
+
+        ``call`` names the call, as the day of a nightly job: if a version has the rows of a call of this name, nothing
+        is read, and that version comes back. Tables of streams stay as they are; ``start`` goes on with them. Raises
+        SourceError, CheckpointError, PipelineError, StoreError as ``start``.
         """
         with self._holding() as held:
-            given = given_sources(self._definition, frames or {})
+            given = given_sources(self._definition, frames or {}, deletes or {})
             run = Run(self._spark, self._store, self._definition, self._receivers, None, self._cells, Phases())
             run.warm()
             version = run.advance(given, call)
@@ -261,16 +277,17 @@ class Pipeline:
         streaming = [source for source in sources if source.is_streaming]
         static = [source for source in sources if not source.is_streaming]
         ends = once or bool({"once", "availableNow"} & set(trigger or ()))
-        run.begin(streaming, static, goes_on=bool(streaming) and not ends)
-        if not streaming:
+        polled = [] if ends else [source for source in static if source.spec.poll is not None]
+        run.begin(streaming, static, goes_on=bool(streaming or polled) and not ends)
+        if not streaming and not polled:
             held.close()
             return Query(run, None, held)
         try:
-            query = self._stream(run, streaming, once, trigger)
+            query = self._stream(run, streaming, once, trigger) if streaming else None
         except BaseException:
             run.release()
             raise
-        return Query(run, query, held)
+        return Query(run, query, held, polled)
 
     def _stream(
         self, run: Run, streaming: Sequence[Source], once: bool, trigger: Mapping[str, Any] | None

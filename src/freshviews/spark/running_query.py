@@ -11,20 +11,24 @@ from pyspark import InheritableThread
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
+from freshviews.spark.driver.polling import Polling
 from freshviews.spark.driver.progress import Made, progress
 from freshviews.spark.driver.run import Run
 from freshviews.spark.driver.version import PipelineError
 from freshviews.spark.io.java_errors import cause
+from freshviews.spark.io.sources import Source
 from freshviews.spark.state.runs import Held
 
 
 class Query:
-    """A running pipeline. One without streaming tables has ended when ``start`` returns."""
+    """A running pipeline. One without streaming tables, and without such that are ``polled``, has ended when ``start``
+    returns."""
 
-    def __init__(self, run: Run, query: StreamingQuery | None, held: Held) -> None:
+    def __init__(self, run: Run, query: StreamingQuery | None, held: Held, polled: Sequence[Source] = ()) -> None:
         self._run = run
         self._query = query
         self._held = held
+        self._polling = Polling(polled, run.poll, self._failed) if polled else None
         self._filling: Thread | None = None
         if run.fills:
             self._filling = InheritableThread(target=self._fill, daemon=True)
@@ -34,9 +38,13 @@ class Query:
         try:
             self._run.fill()
         except BaseException as error:
-            if not self._run.stopping:
-                self._run.fail(error)
-                self._end()
+            self._failed(error)
+
+    def _failed(self, error: BaseException) -> None:
+        """End with the error of a thread, unless it is the end."""
+        if not self._run.stopping:
+            self._run.fail(error)
+            self._end()
 
     @property
     def id(self) -> str | None:
@@ -56,7 +64,9 @@ class Query:
     @property
     def isActive(self) -> bool:
         """True while it runs."""
-        return self._query is not None and bool(self._query.isActive)
+        if self._query is None:
+            return self._polling is not None and self._polling.is_active
+        return bool(self._query.isActive)
 
     @property
     def filling(self) -> tuple[str, ...]:
@@ -103,27 +113,39 @@ class Query:
     def awaitTermination(self, timeout: float | None = None) -> bool | None:
         """Wait until it ends, at most ``timeout`` seconds; with a timeout, return whether it has ended. Raises the
         error that ended it."""
-        if self._query is None:
-            return None if timeout is None else True
         try:
-            ended: bool | None = self._query.awaitTermination(*(() if timeout is None else (timeout,)))
+            ended = self._ended(timeout)
         except StreamingQueryException as error:
-            self._run.release()
-            self._held.close()
+            self._release()
             if self._run.stopping and self._run.error is None:
                 return None if timeout is None else True
             if self._run.error is not None:
                 raise self._run.error from None
             raise PipelineError(f"Spark ended the query: {cause(error)}") from error
         if ended is not False:
-            self._run.release()
-            self._held.close()
+            self._release()
             if self._run.error is not None:
                 raise self._run.error
         return ended
 
+    def _ended(self, timeout: float | None) -> bool | None:
+        """Wait; whether it has ended, None without a timeout."""
+        if self._query is not None:
+            found: bool | None = self._query.awaitTermination(*(() if timeout is None else (timeout,)))
+            return found
+        ended = self._polling is None or self._polling.wait(timeout)
+        return None if timeout is None else ended
+
+    def _release(self) -> None:
+        if self._polling is not None:
+            self._polling.stop()
+        self._run.release()
+        self._held.close()
+
     def processAllAvailable(self) -> None:
         """Wait until all current input is applied and new views are backfilled. For tests."""
+        if self._polling is not None:
+            self._polling.now()
         if self._query is None:
             return
         if self._filling is not None:
@@ -142,6 +164,8 @@ class Query:
         self._end()
         if self._filling is not None:
             self._filling.join()
+        if self._polling is not None:
+            self._polling.stop()
         self._held.close()
 
     def _end(self) -> None:

@@ -11,25 +11,29 @@ from pathlib import Path
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import SqlError
-from freshviews.spark.connectors.declarations import OUTPUTS, connector_of, lacking, refusal
+from freshviews.spark.connectors import polls
+from freshviews.spark.connectors.declarations import OUTPUTS, connector_of, is_folder, lacking, refusal
 from freshviews.spark.connectors.message_format import OP, MessageError, message_format, split_options
+from freshviews.spark.connectors.polls import Poll
 from freshviews.spark.definition import Alteration, Definition, TableSpec, ViewSpec, catalog_of, form_of, with_key
 from freshviews.sql import Catalog
 from freshviews.sql.statements.streaming import Option, Split, Using, split_streaming
 from freshviews.stream.formats import FormatError, check_format
 
 _FORM_OPTIONS = ("order", "timestamps", "decimals", "column")
-_OWN_OPTIONS = (*_FORM_OPTIONS[1:3], "changes", "bad_rows", "output")
+_OWN_OPTIONS = (*_FORM_OPTIONS[1:3], "changes", "bad_rows", "output", *polls.OPTIONS[1:])
 """Options with names of our own: no source of Spark has one that differs from them by a letter."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _CREATE_VIEW = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?VIEW\s+(IF\s+NOT\s+EXISTS\s+)?", re.IGNORECASE)
 
 
-def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.environ) -> Definition:
+def read_script(
+    text: str, folder: Path, environment: Mapping[str, str] = os.environ, *, folders: bool = True
+) -> Definition:
     """Return the pipeline that a script defines.
 
-    Paths are relative to ``folder``; ``${NAME}`` and ``${NAME:-default}`` in options are environment variables. Raises
-    SqlError, with line and column.
+    Paths are relative to ``folder``; ``${NAME}`` and ``${NAME:-default}`` in options are environment variables.
+    ``folders``: those that tables are read from have to be there. Raises SqlError, with line and column.
     """
     streaming = split_streaming(text)
     catalog = catalog_of(streaming.sql)
@@ -48,7 +52,7 @@ def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.env
             assert one.using is not None
             table = catalog.table(str(one.name))
             assert table is not None
-            definition = definition.with_table(_table(one, table.name, one.using, options, folder))
+            definition = definition.with_table(_table(one, table, one.using, options, folder, folders))
             _check_form(one.using, definition.tables[-1], table)
         else:
             view = catalog.view(str(one.name))
@@ -119,14 +123,23 @@ def _expanded(option: Option, environment: Mapping[str, str]) -> str:
     return _VARIABLE.sub(value, option.value)
 
 
-def _table(one: Split, name: str, using: Using, options: dict[str, str], folder: Path) -> TableSpec:
-    options = dict(options)
+def _table(
+    one: Split, table: TableDef, using: Using, options: dict[str, str], folder: Path, folders: bool
+) -> TableSpec:
+    name, options = table.name, dict(options)
     own = {key: options.pop(_spelled(options, key)) for key in _FORM_OPTIONS if _spelled(options, key) in options}
     changes = options.pop(_spelled(options, "changes"), None)
     bad_rows = options.pop(_spelled(options, "bad_rows"), None)
     connector = connector_of(using.provider)
+    poll = _poll(name, using, options)
+    if poll is not None and changes is None:
+        changes = "upsert" if table.has_primary_key else "append"
     _check_options(f"table {name}", using, options, connector.reading)
     form = (changes or "").strip().lower()
+    if poll is not None:
+        _check_polled(name, using, form)
+        if form == "upsert":
+            own.setdefault("order", poll.column)
     in_messages: dict[str, str] | None = None
     if (connector.messages and form not in ("debezium", "debezium-upsert")) or _spelled(options, "values") in options:
         in_messages, options = split_options(options)
@@ -142,7 +155,7 @@ def _table(one: Split, name: str, using: Using, options: dict[str, str], folder:
         if key not in options:
             raise SqlError(f"table {name}: {using.provider} needs OPTIONS (path '...')", using.line, using.column)
         options[key] = _resolved(options[key], folder)
-        plain = "://" not in options[key] and not any(char in options[key] for char in "*?[{")
+        plain = folders and is_folder(options[key])
         if plain and not Path(options[key]).exists():
             message = f"table {name}: there is no folder {options[key]}; make it, empty or with files"
             raise SqlError(message, using.options[key].line, using.options[key].column)
@@ -158,7 +171,29 @@ def _table(one: Split, name: str, using: Using, options: dict[str, str], folder:
         own,
         None if bad_rows is None else _resolved(bad_rows, folder),
         in_messages,
+        poll,
     )
+
+
+def _poll(name: str, using: Using, options: dict[str, str]) -> Poll | None:
+    """How a table is polled; its options are taken from the others."""
+    own = {key: options.pop(_spelled(options, key)) for key in polls.OPTIONS if _spelled(options, key) in options}
+    try:
+        return polls.poll_of(own)
+    except polls.PollError as error:
+        option = using.options[_spelled(using.options, error.option)]
+        raise SqlError(f"table {name}: {error}", option.line, option.column) from None
+
+
+def _check_polled(name: str, using: Using, form: str) -> None:
+    """Raise SqlError if a table cannot be polled."""
+    option = using.options[_spelled(using.options, "poll")]
+    if not connector_of(using.provider).tables:
+        message = f"table {name}: poll is for a table of a database; {using.provider} has its new rows without it"
+        raise SqlError(message, option.line, option.column)
+    if form == "snapshot":
+        message = f"table {name}: poll reads the rows that are new, and changes 'snapshot' all rows; leave one out"
+        raise SqlError(message, option.line, option.column)
 
 
 def _schema_text(using: Using, option: str, text: str, folder: Path) -> str:

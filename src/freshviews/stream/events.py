@@ -23,7 +23,7 @@ import pyarrow as pa
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.stream.keys import key_numbers
 from freshviews.stream.problems import Positions
-from freshviews.stream.words import DELETE, INSERT, REPLACE, Actions
+from freshviews.stream.words import DELETE, INSERT, REMOVE, REPLACE, Actions
 from freshviews.types.columns import arrow_type
 
 Lookup = Callable[[pa.RecordBatch], pa.RecordBatch | pa.Table]
@@ -85,6 +85,23 @@ def resolved(
     arrays = tuple(pa.concat_arrays([gone, come]) for gone, come in zip(old, new.arrays, strict=True))
     multiplicities = np.concatenate([np.full(len(of), -1, np.int64), signs.astype(np.int64)])
     return arrays, multiplicities, np.concatenate([of, new.positions])
+
+
+def without_row(events: Events, table: TableDef, deleted: Positions) -> Positions:
+    """The input rows of events that remove a key which no row has at that point. ``deleted``: the input rows by which
+    ``resolved`` deletes rows; those of the events are distinct."""
+    removed = events.actions == REMOVE
+    if not removed.any():
+        return np.empty(0, np.int64)
+    places = primary_key(table)
+    numbers = key_numbers([table.columns[i] for i in places], [events.arrays[i] for i in places])
+    order = np.argsort(numbers, kind="stable")
+    same = numbers[order[1:]] == numbers[order[:-1]]
+    coming = (events.actions == INSERT) | (events.actions == REPLACE)
+    found = np.isin(events.positions, deleted)
+    found[order[1:]] |= same & coming[order[:-1]]
+    missed: Positions = events.positions[removed & ~found]
+    return missed
 
 
 def _looked_up(events: Events, table: TableDef, lookup: Lookup | None) -> tuple[tuple[pa.Array, ...], Positions]:

@@ -50,7 +50,8 @@ class OpColumn:
     """A column of words; ``freshviews.stream.words`` lists them.
 
     If the table has a primary key, update words are accepted too: the row replaces the row that has its key at that
-    point in the order, which is in the same batch or is looked up.
+    point in the order, which is in the same batch or is looked up. A delete whose columns are NULL but those of the key
+    deletes the row that has its key.
     """
 
     column: str = "op"
@@ -177,6 +178,13 @@ def looks_up(form: ChangeFormat, table: TableDef) -> bool:
             return table.has_primary_key
         case _:
             return False
+
+
+def deletes_keys(form: ChangeFormat, table: TableDef) -> bool:
+    """True if a row in this format may delete the row of its key, and then need no other column."""
+    if isinstance(form, Upserts):
+        return form.column is not None
+    return isinstance(form, OpColumn) and table.has_primary_key
 
 
 def check_format(form: ChangeFormat, table: TableDef) -> None:

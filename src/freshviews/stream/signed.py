@@ -19,7 +19,7 @@ from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.defaults import default_array
 from freshviews.stream.conform import Mask, conformed
 from freshviews.stream.debezium import envelope_events
-from freshviews.stream.events import Events, Lookup, primary_key, resolved, whole
+from freshviews.stream.events import Events, Lookup, primary_key, resolved, whole, without_row
 from freshviews.stream.formats import (
     COMMIT_VERSION,
     AppendOnly,
@@ -36,7 +36,16 @@ from freshviews.stream.formats import (
 from freshviews.stream.keys import key_numbers
 from freshviews.stream.problems import BadChange, Positions, Problems
 from freshviews.stream.snapshots import difference
-from freshviews.stream.words import ALL_WORDS, DELTA_WORDS, KEY_WORDS, REMOVE, REPLACE, ROW_WORDS, actions_of
+from freshviews.stream.words import (
+    ALL_WORDS,
+    DELETE,
+    DELTA_WORDS,
+    KEY_WORDS,
+    REMOVE,
+    REPLACE,
+    ROW_WORDS,
+    actions_of,
+)
 from freshviews.types import BIGINT
 from freshviews.types import arrow_compute as pc
 from freshviews.types.columns import MULTIPLICITY, arrow_type
@@ -94,9 +103,33 @@ class _Input:
         return tuple(
             default_array(column, len(self))
             if self.is_absent(column)
-            else self.conformed(column, None if place in keys else unused)
+            else self.conformed(column)
+            if place in keys
+            else self._conformed_of(column, unused)
             for place, column in enumerate(self.table.columns)
         )
+
+    def _conformed_of(self, column: ColumnDef, unused: Mask | None) -> pa.Array:
+        """A column that ``unused`` rows do not need. Where the input lacks it, the other rows are bad."""
+        if column.name.lower() in self.columns or unused is None or not unused.any():
+            return self.conformed(column, unused)
+        for row in np.flatnonzero(~unused).tolist():
+            reason = f"the input has no column {column.name}, which only rows that delete their key may lack"
+            self.problems.add(row, column.name, None, reason)
+        return pa.nulls(len(self), arrow_type(column.type))
+
+    def of_key_alone(self) -> Mask | None:
+        """The rows that have no value but those of the primary key; None if there are none. A table of which all
+        columns are of the key has none."""
+        keys = primary_key(self.table)
+        others = [column.name.lower() for place, column in enumerate(self.table.columns) if place not in keys]
+        given = [self.columns[name] for name in others if name in self.columns]
+        if not keys or not others or not all(array.null_count for array in given):
+            return None
+        alone = np.ones(len(self), np.bool_)
+        for array in given:
+            alone &= array.is_null().to_numpy(zero_copy_only=False)
+        return alone
 
     def is_absent(self, column: ColumnDef) -> bool:
         """Whether the input lacks a column, and the table says what its rows have there."""
@@ -115,7 +148,8 @@ def signed_rows(
     """Return the changes of ``table`` in ``batch``, in the format ``form``, as signed rows.
 
     The batch has the table's columns by name, in any case and order, and those of the format, and no others (of a
-    Debezium batch one column is read). It may lack a column with a DEFAULT. ``lookup`` returns the stored rows of keys,
+    Debezium batch one column is read). It may lack a column with a DEFAULT, and, of rows that delete their key, all
+    columns but the key's. ``lookup`` returns the stored rows of keys,
     where ``formats.looks_up`` says that they may be needed. ``previous`` is for Snapshots only: the batch before; the
     first time ``pa.table({})``.
 
@@ -206,10 +240,14 @@ def _delta(given: _Input, form: DeltaFeed) -> SignedRows:
 def _words(given: _Input, form: OpColumn, lookup: Lookup | None) -> SignedRows:
     words = ALL_WORDS if given.table.has_primary_key else ROW_WORDS
     actions = actions_of(form.column, given.column(form.column), words, given.problems)
-    arrays = given.arrays()
-    if not (actions == REPLACE).any():
+    alone = given.of_key_alone() if lookup is not None else None
+    removed = None if alone is None else alone & (actions == DELETE)
+    arrays = given.arrays(unused=removed)
+    if removed is not None:
+        actions = np.where(removed, np.int8(REMOVE), actions)
+    if not (np.abs(actions) == REPLACE).any():
         return _finished(given, arrays, actions.astype(np.int64), None)
-    return _resolve(given, Events(arrays, actions, np.arange(len(given))), lookup)
+    return _resolve(given, Events(arrays, actions, np.arange(len(given))), lookup, must_find=True)
 
 
 def _upserts(given: _Input, form: Upserts, lookup: Lookup | None) -> SignedRows:
@@ -274,8 +312,8 @@ def _snapshot(given: _Input, before: _Input) -> SignedRows:
     return _signed(given, tuple(arrays), multiplicities, positions)
 
 
-def _resolve(given: _Input, events: Events, lookup: Lookup | None) -> SignedRows:
-    """Resolve good events to signed rows."""
+def _resolve(given: _Input, events: Events, lookup: Lookup | None, must_find: bool = False) -> SignedRows:
+    """Resolve good events to signed rows. ``must_find``: an event that removes a key is bad where no row has it."""
     for place in primary_key(given.table):
         if events.arrays[place].null_count:
             nulls = events.arrays[place].is_null().to_numpy(zero_copy_only=False)
@@ -285,7 +323,13 @@ def _resolve(given: _Input, events: Events, lookup: Lookup | None) -> SignedRows
     good = given.problems.good(len(given))
     if good is not None:
         events = events.taken(np.flatnonzero(good[events.positions]))
-    return _signed(given, *resolved(events, given.table, lookup))
+    arrays, signs, positions = resolved(events, given.table, lookup)
+    if must_find:
+        for row in without_row(events, given.table, positions[signs < 0]).tolist():
+            names = [given.table.columns[place].name for place in primary_key(given.table)]
+            key = {name: given.column(name)[row].as_py() for name in names}
+            given.problems.add(row, names[0], key[names[0]], f"it deletes the key {key}, which no row has")
+    return _signed(given, arrays, signs, positions)
 
 
 def _good(

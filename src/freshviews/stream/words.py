@@ -10,7 +10,7 @@ update, u, upsert                                                  REPLACE: this
 
 They are the words of Flink's row kinds (+I -U +U -D), of Delta's change feed, of Debezium, and plain ones. For upserts,
 where the key alone identifies a row, INSERT counts as REPLACE and DELETE as REMOVE: delete the row with this key,
-whatever the other columns say.
+whatever the other columns say. So does a DELETE with values in the columns of a primary key alone.
 """
 
 from __future__ import annotations

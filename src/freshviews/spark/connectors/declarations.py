@@ -8,6 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from freshviews.errors import short
+from freshviews.spark.connectors.secrets import server_of
+
+FILES, MESSAGES, TABLES, MERGES, OTHER = "files", "messages", "tables", "merges", "other"
+"""The kinds of connectors."""
+SECONDS = 5
+"""Time in which a server has to answer, where it is only asked whether it is there."""
+
 CHANGES, COMPLETE, UPSERT = "changes", "complete", "upsert"
 OUTPUTS = (CHANGES, COMPLETE, UPSERT)
 """How a view is delivered: its changes, its contents, or each change as the new row of its key."""
@@ -65,6 +73,13 @@ class Connector:
         """Whether its sink keeps a table, which has to have every version of its view."""
         return self.tables or self.merging is not None
 
+    @property
+    def kind(self) -> str:
+        """Files of a folder, messages of a broker, tables of a database, a table with MERGE, or another one."""
+        merges = self.merging is not None
+        kinds = ((self.messages, MESSAGES), (self.tables, TABLES), (merges, MERGES), (self.path, FILES))
+        return next((kind for holds, kind in kinds if holds), OTHER)
+
 
 _OF_FILES = {
     ("ignoreCorruptFiles", "true"): (
@@ -95,6 +110,8 @@ CONNECTORS: Mapping[str, Connector] = {
         outputs=OUTPUTS,
         reading=(("url",), ("dbtable", "query")),
         writing=(("url",), ("dbtable",)),
+        # Without it a time without a zone is taken in the zone of Java, and another time in UTC.
+        given={"preferTimestampNTZ": "true"},
     ),
     "delta": Connector(
         path=True,
@@ -171,8 +188,11 @@ def connector_of(provider: str | None) -> Connector:
 
 def remedy(message: str, providers: Iterable[str | None]) -> str:
     """What to do where a message of Spark says that it lacks the classes of one of these; empty where it does not."""
+    driver = next((package for name, package in DRIVERS.values() if message.split()[-1:] == [name]), None)
+    if driver is not None:
+        return f", the driver, is not loaded; start with --packages {driver}:VERSION (docs/connectors/README.md)"
     catalog = "PLUGIN_CLASS_NOT_FOUND" in message
-    if catalog or "DATA_SOURCE_NOT_FOUND" in message:
+    if catalog or "DATA_SOURCE_NOT_FOUND" in message or "DATA_SOURCE_NOT_ENABLED" in message:
         for connector in map(connector_of, providers):
             if connector.package is not None and (connector.merging is not None or not catalog):
                 return f"; start with --packages {connector.package}:VERSION (docs/connectors/README.md)"
@@ -182,6 +202,24 @@ def remedy(message: str, providers: Iterable[str | None]) -> str:
 def value_of(options: Mapping[str, str], name: str) -> str:
     """The value of an option, whose name is written in any case; empty if it is not given."""
     return next((value for known, value in options.items() if known.lower() == name.lower()), "")
+
+
+_WHAT = ("path", "topic", "dbtable", "query", "subscribe", "subscribePattern", "assign")
+"""Options that say what is read or written, at a server or on a disk."""
+
+
+def place_of(provider: str | None, options: Mapping[str, str]) -> str:
+    """What a source or sink reads or writes and where, without secrets: ``jdbc items at localhost:5432/shop``."""
+    what = next((value for value in (value_of(options, name) for name in _WHAT) if value), "")
+    url = value_of(options, "url")
+    server = server_of(url) if url else value_of(options, "kafka.bootstrap.servers")
+    words = [str(provider), short(what), f"at {server}" if server else ""]
+    return " ".join(word for word in words if word)
+
+
+def is_folder(path: str) -> bool:
+    """Whether a path names a folder or a file of this machine, without wildcards."""
+    return "://" not in path and not any(char in path for char in "*?[{")
 
 
 def lacking(options: Mapping[str, str], needed: tuple[tuple[str, ...], ...]) -> tuple[str, ...] | None:
@@ -207,16 +245,16 @@ def with_given(connector: Connector, options: Mapping[str, str]) -> dict[str, st
 
 
 DRIVERS = {
-    "jdbc:postgresql:": "org.postgresql.Driver",
-    "jdbc:mysql:": "com.mysql.cj.jdbc.Driver",
-    "jdbc:mariadb:": "org.mariadb.jdbc.Driver",
-    "jdbc:h2:": "org.h2.Driver",
+    "jdbc:postgresql:": ("org.postgresql.Driver", "org.postgresql:postgresql"),
+    "jdbc:mysql:": ("com.mysql.cj.jdbc.Driver", "com.mysql:mysql-connector-j"),
+    "jdbc:mariadb:": ("org.mariadb.jdbc.Driver", "org.mariadb.jdbc:mariadb-java-client"),
+    "jdbc:h2:": ("org.h2.Driver", "com.h2database:h2"),
 }
-"""Java finds no driver by itself that is loaded with --packages."""
+"""The driver of an address, and its package of Maven. Java finds none by itself that is loaded with --packages."""
 
 
 def with_driver(options: Mapping[str, str]) -> dict[str, str]:
     """The options of a database, with the driver of its address where the user names none. Names stay as they are
     written: those that Spark does not know go to the driver."""
-    known = [driver for start, driver in DRIVERS.items() if value_of(options, "url").startswith(start)]
+    known = [driver for start, (driver, _) in DRIVERS.items() if value_of(options, "url").startswith(start)]
     return {**options, **({"driver": known[0]} if known and not value_of(options, "driver") else {})}

@@ -1,3 +1,3 @@
 """The driver: from a micro-batch to a committed and delivered version."""
 
-__all__ = ["explain", "progress", "routing", "run", "version"]
+__all__ = ["explain", "polling", "progress", "routing", "run", "version"]

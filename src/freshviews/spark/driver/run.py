@@ -15,12 +15,14 @@ from concurrent.futures import Future
 from dataclasses import replace
 from threading import Lock, Thread
 from types import MappingProxyType
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from freshviews.errors import SourceError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.driver.progress import Recent
@@ -30,6 +32,7 @@ from freshviews.spark.driver.version import Input, PipelineError, load_cells, ma
 from freshviews.spark.driver.view_backfill import Filling
 from freshviews.spark.io.delivery import Deliveries, Sinks
 from freshviews.spark.io.envelope_keys import routable
+from freshviews.spark.io.polled import take
 from freshviews.spark.io.sinks import Receiver, check_new
 from freshviews.spark.io.sources import Source, feed_of, needs_order, one_frame, reads_text
 from freshviews.spark.layout.cell_count import first_layout
@@ -121,11 +124,18 @@ class Run:
         check_new(self.definition, before.views if before is not None else ())
         if before is None:
             self._layout = first_layout(self.spark, self.definition, [*streaming, *static], self._cells)
-            self._load(_NOTHING, static)
+            rows, positions = self._taken(_NOTHING, static)
+            self._load(_NOTHING, rows, positions=positions)
             return
         checkpoint.check_query(self.spark_files.folder, before)
         base = self._resume(before, [source.table.name for source in streaming], self._deliveries.patient)
-        due = [s for s in static if isinstance(s.form, Snapshots) or s.table.name not in base.loaded]
+        due = [
+            source
+            for source in static
+            if source.spec.poll is not None
+            or isinstance(source.form, Snapshots)
+            or source.table.name not in base.loaded
+        ]
         for source in static:
             if source not in due:
                 _LOGGER.warning(
@@ -133,8 +143,9 @@ class Run:
                     "Pipeline.advance takes further ones",
                     source.table.name,
                 )
+        due, positions = self._taken(base, due)
         if due:
-            self._load(base, due)
+            self._load(base, due, positions=positions)
 
     def advance(self, given: Sequence[Source], call: str) -> int:
         """Make a version of rows that were given, and deliver it; its number comes back. The version that has the rows
@@ -191,8 +202,62 @@ class Run:
         self._warming = InheritableThread(target=load, daemon=True)
         self._warming.start()
 
-    def _load(self, base: Manifest, sources: Sequence[Source], call: str | None = None) -> None:
+    def _taken(
+        self, base: Manifest, sources: Sequence[Source]
+    ) -> tuple[list[Source], dict[str, dict[str, Any]]]:
+        """Sources with the rows that a version after ``base`` takes, and the positions of those that are polled, which
+        are left out if they have no new rows."""
+        rows: list[Source] = []
+        positions: dict[str, dict[str, Any]] = {}
+        for source in self._children_first(sources):
+            name = source.table.name
+            if source.spec.poll is None:
+                rows.append(source)
+                continue
+            found = take(self.store, source, base.polled.get(name), name in base.loaded)
+            if found is not None:
+                rows.append(found.source)
+                positions[name] = found.position
+        return rows, positions
+
+    def _children_first(self, sources: Sequence[Source]) -> list[Source]:
+        """Sources in the order in which they are read: a table that refers to another one stands below it in a script,
+        and is read before it, so the rows that its rows refer to are there."""
+        names = [table.name for table in self.definition.tables]
+        return sorted(sources, key=lambda source: names.index(source.table.name), reverse=True)
+
+    def poll(self, sources: Sequence[Source]) -> dict[str, SourceError]:
+        """Make a version of the new rows of tables that are polled, if there are any, and return the errors of those
+        that cannot be read. Raises Stopped after a stop."""
+        assert self.latest is not None
+        failed: dict[str, SourceError] = {}
+        rows: list[Source] = []
+        positions: dict[str, dict[str, Any]] = {}
+        # No other thread moves the positions, so a database that answers late stops no micro-batch.
+        for source in self._children_first(sources):
+            try:
+                found, position = self._taken(self.latest, [source])
+            except SourceError as error:
+                failed[source.table.name] = error
+                continue
+            rows += found
+            positions |= position
+        if rows:
+            with self.working:
+                self._load(self._at_work(), rows, whole=False, positions=positions)
+        return failed
+
+    def _load(
+        self,
+        base: Manifest,
+        sources: Sequence[Source],
+        call: str | None = None,
+        *,
+        whole: bool = True,
+        positions: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+    ) -> None:
         """Make the version after ``base`` with the rows of batch sources, which are not read again, or of a ``call``.
+        ``positions``: those of tables that are polled. ``whole``: every cell runs.
         """
         given = None
         if sources:
@@ -200,8 +265,9 @@ class Run:
             frame, slots = one_frame(sources)
             given = self.input_of(frame, sources, slots)
         loaded = {*base.loaded, *(source.table.name for source in sources if call is None)}
-        base = replace(base, loaded=sorted(loaded), arrived=None, call=call or "")
-        self._make(base, given, whole=call is None or base.version == 0)
+        polled = {**base.polled, **positions}
+        base = replace(base, loaded=sorted(loaded), arrived=None, call=call or "", polled=polled)
+        self._make(base, given, whole=(whole and call is None) or base.version == 0)
 
     def _continue(self, before: Manifest, aside: bool) -> Manifest:
         """Continue from the cells of a version; added or dropped views make a version of their own."""
@@ -306,11 +372,13 @@ class Run:
         self._deliveries.stop()
 
     def _of(self, before: Manifest, layout: Layout) -> Manifest:
-        """A version without the views that were dropped."""
+        """A version without the views and tables that were dropped."""
         reported = {*layout.cell_views, *layout.merge_views, *(role.name for role in layout.roles)}
         sizes = {cell: {n: size for n, size in held.items() if n in reported} for cell, held in before.sizes.items()}
         contents = {view: files for view, files in before.contents.items() if view in layout.outputs}
-        return replace(before, sizes=sizes, contents=contents, arrived=None, call="")
+        loaded = [name for name in before.loaded if layout.catalog.table(name) is not None]
+        polled = {name: one for name, one in before.polled.items() if layout.catalog.table(name) is not None}
+        return replace(before, sizes=sizes, contents=contents, loaded=loaded, polled=polled, arrived=None, call="")
 
     def input_of(self, frame: DataFrame, sources: Sequence[Source], slots: Sequence[Slots]) -> Input:
         """The rows of sources, with their feeds."""

@@ -41,15 +41,16 @@ def default_expression(column: ColumnDef) -> str:
     return f"CAST({'NULL' if text is None else text_literal(text)} AS {spark_type(column.type)})"
 
 
-def with_defaults(schema: T.StructType, table: TableDef) -> T.StructType:
+def with_defaults(schema: T.StructType, table: TableDef, every: bool = False) -> T.StructType:
     """A schema to read files with, by which rows without a column of the table have its DEFAULT. Columns that the
-    schema lacks are added where they have one."""
+    schema lacks are added where they have one; with ``every`` others, too, which are NULL."""
     fields = []
     for one in schema.fields:
         column = column_named(table.columns, one.name)
         fields.append(one if column is None else _field(one, column))
+    there = {one.name.lower() for one in schema.fields}
     for column in table.columns:
-        if column.default is not None and not any(one.name.lower() == column.name.lower() for one in schema.fields):
+        if (every or column.default is not None) and column.name.lower() not in there:
             fields.append(_field(T.StructField(column.name, T._parse_datatype_string(spark_type(column.type))), column))
     return T.StructType(fields)
 

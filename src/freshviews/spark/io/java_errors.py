@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+_OF_STACK = ("at ", "Caused by: ", "... ", "Driver stacktrace")
+"""What the lines of a stack begin with, which Spark puts into messages of tasks."""
+
+
+def _without_stack(text: str) -> str:
+    lines = (line.strip() for line in text.splitlines())
+    return " ".join(" ".join(line for line in lines if not line.startswith(_OF_STACK)).split())
+
 
 def cause(error: Exception) -> str:
     """Spark's message without its stack traces."""
@@ -9,7 +17,7 @@ def cause(error: Exception) -> str:
     if java is not None:
         messages = []
         while java is not None:
-            messages.append(" ".join(str(java.getMessage()).split()))
+            messages.append(_without_stack(str(java.getMessage())))
             java = java.getCause()
         return ": ".join(dict.fromkeys([messages[0], messages[-1]]))
     text = str(error).partition("=== Streaming Query ===")[0]

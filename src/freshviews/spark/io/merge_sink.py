@@ -8,12 +8,14 @@ Formats differ in how a commit gets a note, and where notes are read: see ``Merg
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from freshviews.spark.connectors.declarations import COMPLETE, UPSERT, Merging, value_of
+from freshviews.spark.connectors.declarations import COMPLETE, UPSERT, Merging, connector_of, value_of
 from freshviews.spark.definition import ViewSpec
 from freshviews.spark.io.key_changes import last_rows
 from freshviews.spark.io.noted import Noted, OtherTable, has_version
@@ -32,7 +34,7 @@ def merge_rows(
 
     Raises OtherTable, BadKey and what Spark and Py4J raise.
     """
-    target = merging.target.format(value_of(view.options, "path").replace("`", "``"))
+    target = _target(view, merging)
     # Its settings are those of this version alone: sinks that are behind have threads of their own.
     session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     key = view.written.key if view.output == UPSERT and view.written is not None else ()
@@ -67,6 +69,25 @@ def merge_rows(
         writer.overwrite(F.lit(True))
     else:
         writer.append()
+
+
+def lake_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> None:
+    """Look for the table of a view, which its first version makes. Raises what Spark and Py4J raise."""
+    merging = connector_of(view.provider).merging
+    assert merging is not None
+    try:
+        session().table(_target(view, merging))
+    except AnalysisException as error:
+        if error.getCondition() not in _ABSENT:
+            raise
+
+
+_ABSENT = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND")
+"""The conditions of errors that say that a table is not there."""
+
+
+def _target(view: ViewSpec, merging: Merging) -> str:
+    return merging.target.format(value_of(view.options, "path").replace("`", "``"))
 
 
 def _merge(session: SparkSession, frame: DataFrame, target: str, names: list[str], key: tuple[str, ...]) -> None:

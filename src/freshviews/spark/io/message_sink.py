@@ -6,20 +6,23 @@ are the same each time, in the same order, by one task; so their headers say whi
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from freshviews.spark.connectors.declarations import UPSERT, value_of
-from freshviews.spark.definition import ViewSpec
+from freshviews.catalog.definitions import TableDef
+from freshviews.spark.connectors.declarations import SECONDS, UPSERT, value_of
+from freshviews.spark.definition import TableSpec, ViewSpec
 from freshviews.spark.io.key_changes import BadKey, last_rows
 from freshviews.spark.io.sink_files import json_objects
+from freshviews.spark.io.sources import can_be_opened
 from freshviews.types.columns import MULTIPLICITY
 
 VIEW, VERSION, ROW, ROWS = "_view", "_version", "_row", "_rows"
@@ -112,3 +115,45 @@ def _there(spark: SparkSession, view: ViewSpec, version: int, since: float) -> s
         if "UnknownTopicOrPartition" in str(error):
             return set()  # the topic is made with its first message
         raise
+
+
+def broker_is_read(session: Callable[[], SparkSession], spec: TableSpec, table: TableDef) -> None:
+    """Ask a broker for the topics that a table subscribes to. Raises SourceError, ConnectionError, what Py4J raises."""
+    can_be_opened(session, spec, table)
+    topics = [topic.strip() for topic in value_of(spec.options, "subscribe").split(",")]
+    _ask(session(), spec.options, [topic for topic in topics if topic])
+
+
+def broker_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> None:
+    """Ask a broker for its cluster: it makes a topic with its first message. Raises ConnectionError, and what Spark and
+    Py4J raise."""
+    topic = value_of(view.options, "topic")
+    # Spark connects later, but says now if it lacks the connector.
+    session().read.format(str(view.provider)).options(**{**view.options, "subscribe": topic}).load()
+    _ask(session(), view.options, [])
+
+
+def _ask(spark: SparkSession, options: Mapping[str, str], topics: Sequence[str]) -> None:
+    """Ask a broker for its nodes and for topics. Options with ``kafka.`` before their name are those of its clients."""
+    jvm = spark._jvm
+    own = "kafka."
+    given = jvm.java.util.Properties()
+    for name, value in options.items():
+        if name.lower().startswith(own):
+            given.setProperty(name[len(own) :], value)
+    for name in ("request.timeout.ms", "default.api.timeout.ms"):
+        given.setProperty(name, str(SECONDS * 1000))
+    client = jvm.org.apache.kafka.clients.admin.AdminClient.create(given)
+    try:
+        unit = jvm.java.util.concurrent.TimeUnit.SECONDS
+        client.describeCluster().nodes().get(2 * SECONDS, unit)
+        wanted = jvm.java.util.ArrayList()
+        for topic in topics:
+            wanted.add(topic)
+        client.describeTopics(wanted).allTopicNames().get(2 * SECONDS, unit)
+    except Py4JJavaError as error:
+        if "TimeoutException" in str(error.java_exception.toString()):
+            raise ConnectionError(f"no broker answers within {SECONDS} seconds") from error
+        raise
+    finally:
+        client.close(jvm.java.time.Duration.ZERO)

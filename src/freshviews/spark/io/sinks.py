@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.errors import FreshviewsError
 from freshviews.spark.connectors.declarations import CHANGES, COMPLETE, connector_of, remedy
+from freshviews.spark.connectors.secrets import without_secrets
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.io.java_errors import cause
@@ -31,8 +32,6 @@ from freshviews.spark.io.table_sink import deliver_rows
 VERSION = "_version"
 _PLACES = ("path", "topic", "dbtable")
 """Options that say where a sink is."""
-_SECRET = ("url", "password")
-"""Options that no log and no error has: an address may have a password."""
 
 Receiver = Callable[[DataFrame, int], object]
 """A user's function, called as by foreachBatch with the rows and the version. After a crash it may be called again with
@@ -98,10 +97,7 @@ def deliver(spark: SparkSession, view: ViewSpec, rows: pa.Table, due: Due, recei
 
 def _refused(view: ViewSpec, version: int, what: str, error: Exception) -> SinkError:
     reason = cause(error)
-    reason += remedy(reason, [view.provider])
-    for name, value in view.options.items():
-        if name.lower() in _SECRET and value:
-            reason = reason.replace(value, f"<{name}>")
+    reason = without_secrets(reason + remedy(reason, [view.provider]), view.options)
     return SinkError(
         f"view {view.name}, version {version}: {what}: {reason}; the version is kept, and is delivered at the next "
         "start: correct the cause, then start again",

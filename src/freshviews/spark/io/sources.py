@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -15,8 +17,16 @@ from pyspark.sql import types as T
 from freshviews.catalog.catalog import column_named, unknown
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import SourceError
-from freshviews.spark.connectors.declarations import connector_of, remedy, with_driver, with_given
-from freshviews.spark.connectors.message_format import expected, message_format, reads_headers
+from freshviews.spark.connectors.declarations import (
+    connector_of,
+    is_folder,
+    remedy,
+    value_of,
+    with_driver,
+    with_given,
+)
+from freshviews.spark.connectors.message_format import OP, expected, message_format, reads_headers
+from freshviews.spark.connectors.secrets import without_secrets
 from freshviews.spark.definition import Definition, TableSpec, catalog_of, form_of
 from freshviews.spark.io.columns import default_expression, default_text, spark_type, with_defaults
 from freshviews.spark.io.java_errors import cause
@@ -29,8 +39,10 @@ from freshviews.stream import (
     DebeziumJson,
     DeltaFeed,
     Multiplicities,
+    OpColumn,
     Snapshots,
     Upserts,
+    deletes_keys,
     looks_up,
     own_columns,
 )
@@ -90,8 +102,28 @@ def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source
         return replace(found, readable=expected(message))
     except (PySparkException, Py4JError) as error:
         reason = cause(error)
-        advice = remedy(reason, [provider])
-        raise SourceError(f"table {table.name}: {provider} cannot be read: {reason}{advice}") from error
+        reason = without_secrets(reason + remedy(reason, [provider]), spec.options)
+        raise SourceError(f"table {table.name}: {provider} cannot be read: {reason}") from error
+
+
+def can_be_opened(session: Callable[[], SparkSession], spec: TableSpec, table: TableDef) -> None:
+    """Open a source, and read nothing of it. Raises SourceError."""
+    open_source(session(), spec, table)
+
+
+def files_can_be_read(session: Callable[[], SparkSession], spec: TableSpec, table: TableDef) -> None:
+    """Read the first byte of a file of a folder. Another place than a folder of this machine is opened by Spark. Raises
+    OSError, SourceError."""
+    path = value_of(spec.options, "path")
+    if not is_folder(path):
+        can_be_opened(session, spec, table)
+        return
+    found = Path(path)
+    if found.is_dir():
+        found = next((one for one in sorted(found.iterdir()) if one.is_file()), found)
+    if not found.is_dir():
+        with found.open("rb") as file:
+            file.read(1)
 
 
 def open_sources(spark: SparkSession, definition: Definition, frames: Mapping[str, DataFrame]) -> list[Source]:
@@ -108,24 +140,78 @@ def open_sources(spark: SparkSession, definition: Definition, frames: Mapping[st
     return found
 
 
-def given_sources(definition: Definition, frames: Mapping[str, DataFrame]) -> list[Source]:
-    """Batch DataFrames as the sources of tables, sorted by name. Raises SourceError."""
+def given_sources(
+    definition: Definition, frames: Mapping[str, DataFrame], deletes: Mapping[str, DataFrame]
+) -> list[Source]:
+    """Batch DataFrames as the sources of tables, sorted by name. ``deletes``: of keys to delete, which come before the
+    changes of ``frames``. Raises SourceError."""
     tables = catalog_of(definition.script).tables
-    specs = {spec.name.lower(): spec for spec in definition.tables}
+    changes, keys = _by_table(definition, frames), _by_table(definition, deletes)
     found = []
-    for name, frame in sorted(frames.items(), key=lambda given: given[0].lower()):
-        spec = specs.get(name.lower())
-        if spec is None:
-            raise SourceError(unknown("table", name, (table.name for table in definition.tables)))
-        if frame.isStreaming:
-            raise SourceError(f"table {spec.name}: a streaming DataFrame has no end; give it to table, and call start")
-        if spec.message is not None:
+    for spec in sorted(definition.tables, key=lambda spec: spec.name.lower()):
+        frame = changes.get(spec.name)
+        if frame is not None and spec.message is not None:
             raise SourceError(
                 f"table {spec.name}: its columns are in messages of {spec.provider}, and a DataFrame of changes has "
                 "columns; declare a table without USING for it"
             )
-        found.append(source_of(frame, spec, tables[spec.name]))
+        if spec.name in keys:
+            frame, spec = _with_deletes(frame, keys[spec.name], spec, tables[spec.name])
+        if frame is not None:
+            found.append(source_of(frame, spec, tables[spec.name]))
     return found
+
+
+def _by_table(definition: Definition, frames: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    """DataFrames by the names of their tables as these are defined. Raises SourceError."""
+    names = {spec.name.lower(): spec.name for spec in definition.tables}
+    for name, frame in frames.items():
+        if name.lower() not in names:
+            raise SourceError(unknown("table", name, names.values()))
+        if frame.isStreaming:
+            raise SourceError(
+                f"table {names[name.lower()]}: a streaming DataFrame has no end; give it to table, and call start"
+            )
+    return {names[name.lower()]: frame for name, frame in frames.items()}
+
+
+def _with_deletes(
+    frame: DataFrame | None, keys: DataFrame, spec: TableSpec, table: TableDef
+) -> tuple[DataFrame, TableSpec]:
+    """The keys to delete of a table, with the changes that come after them, and how both are read. Raises SourceError.
+    """
+    who = f"table {table.name}: keys to delete"
+    if not table.has_primary_key:
+        raise SourceError(f"{who} need a PRIMARY KEY, and the table has none; give whole rows, with an op column")
+    if table.trusted:
+        raise SourceError(f"{who} need stored rows, and the table is trusted; give whole rows, with an op column")
+    form = Upserts(_free(table)) if frame is None else form_of(spec.changes, spec.form_options, tuple(frame.columns))
+    if not isinstance(form, Upserts | OpColumn):
+        raise SourceError(
+            f"{who} go together with changes 'upsert', or with an op column; give changes of another format in a call "
+            "of their own"
+        )
+    op = form.column or _free(table)
+    needed = [*table.keys[0], *([form.order] if isinstance(form, Upserts) and form.order is not None else [])]
+    there = {name.lower(): name for name in keys.columns}
+    lacking = next((name for name in needed if name.lower() not in there), None)
+    if lacking is not None:
+        raise SourceError(f"{who} need the column {lacking}; there are {', '.join(keys.columns)}")
+    deleted = keys.select(*(F.col(f"`{there[name.lower()]}`").alias(name) for name in dict.fromkeys(needed)))
+    deleted = deleted.withColumn(op, F.lit("delete"))
+    if frame is None:
+        return deleted, replace(spec, changes="upsert", form_options={"op": op}, message=None)
+    if isinstance(form, Upserts) and form.column is None:
+        frame = frame.withColumn(op, F.lit("upsert"))
+        spec = replace(spec, form_options={**spec.form_options, "op": op})
+    # Rows of one partition after the other: the keys come first.
+    return deleted.unionByName(frame, allowMissingColumns=True), spec
+
+
+def _free(table: TableDef) -> str:
+    """A name for a column of words that no column of the table has."""
+    taken = {column.name.lower() for column in table.columns}
+    return next(name for name in (f"{OP}{'_' * n}" for n in count()) if name not in taken)
 
 
 def batch_frame(spark: SparkSession, source: Source, files: Sequence[str] | None = None) -> DataFrame | None:
@@ -141,7 +227,8 @@ def batch_frame(spark: SparkSession, source: Source, files: Sequence[str] | None
 
 
 def source_of(frame: DataFrame, spec: TableSpec, table: TableDef, from_files: bool = False) -> Source:
-    """A DataFrame as the source of a table. Raises SourceError if a column is missing that has no DEFAULT."""
+    """A DataFrame as the source of a table. Raises SourceError if a column is missing that has no DEFAULT, and that
+    rows need which delete their key."""
     form = form_of(spec.changes, spec.form_options, tuple(frame.columns) if spec.changes is None else ())
     there = {name.lower(): name for name in frame.columns}
     wanted = [] if isinstance(form, DebeziumJson) else [column.name for column in table.columns]
@@ -153,9 +240,13 @@ def source_of(frame: DataFrame, spec: TableSpec, table: TableDef, from_files: bo
         wanted.append(CORRUPT)
     columns: dict[str, str] = {}
     absent: dict[str, str] = {}
+    deleting = deletes_keys(form, table)
+    keys = {name.lower() for name in table.keys[0]} if table.has_primary_key else set()
     for name in dict.fromkeys(name.lower() for name in wanted):
         if name not in there:
             column = column_named(table.columns, name)
+            if deleting and column is not None and column.default is None and name not in keys:
+                continue  # Rows that delete their key have no need of it, and a worker refuses others.
             if column is None or column.default is None:
                 have = ", ".join(frame.columns)
                 advice = "" if column is None else "; a DEFAULT of the column says what its rows have then"
@@ -236,7 +327,9 @@ def _file_places() -> list[Column]:
 
 def _reader_options(spec: TableSpec) -> dict[str, str]:
     connector = connector_of(spec.provider)
-    options = with_driver(spec.options) if connector.tables else with_given(connector, spec.options)
+    options = with_given(connector, spec.options)
+    if connector.tables:
+        options = with_driver(options)
     given = {name.lower() for name in options}
     if spec.message is not None and reads_headers(spec.message):
         options["includeHeaders"] = "true"
@@ -259,10 +352,12 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
     if not connector.files or spec.provider == "text":
         return None
     if not connector.text:
-        found = _schema_of_files(spark, spec, table)
+        # Files of deletes may have the columns of the key alone.
+        every = deletes_keys(form, table) and spec.provider in _FILLED
+        found = _schema_of_files(spark, spec, table, every)
         if found is not None:
             widened = _widened(found, table)
-            return with_defaults(widened, table) if spec.provider in _FILLED else widened
+            return with_defaults(widened, table, every) if spec.provider in _FILLED else widened
     declared = {column.name: spark_type(column.type) for column in table.columns}
     if isinstance(form, DebeziumJson):
         declared = {form.column: "string"}
@@ -289,9 +384,11 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
     return with_defaults(schema, table) if filled else schema
 
 
-def _schema_of_files(spark: SparkSession, spec: TableSpec, table: TableDef) -> T.StructType | None:
+def _schema_of_files(
+    spark: SparkSession, spec: TableSpec, table: TableDef, every: bool = False
+) -> T.StructType | None:
     """The schema of the existing files; None if there are none. Where the newest has other columns it is the newest
-    one's, if they are CSV or if another lacks a column of the table."""
+    one's, if they are CSV or if another lacks a column of the table; with ``every``, with the columns of the other."""
     reader = spark.read.format(str(spec.provider)).options(**spec.options)
     try:
         found = reader.load().schema
@@ -306,7 +403,11 @@ def _schema_of_files(spark: SparkSession, spec: TableSpec, table: TableDef) -> T
             return found
         how = {name: value for name, value in spec.options.items() if name.lower() not in chosen}
         latest = spark.read.format(str(spec.provider)).options(**how).load(newest["path"]).schema
-        return found if set(latest.names) == set(found.names) else latest
+        if set(latest.names) == set(found.names):
+            return found
+        kept = {name.lower() for name in latest.names}
+        rest = [one for one in found.fields if every and one.name.lower() not in kept]
+        return T.StructType([*latest.fields, *rest])
     except PySparkException as error:
         if error.getCondition() in ("UNABLE_TO_INFER_SCHEMA", "PATH_NOT_FOUND"):
             return None

@@ -15,7 +15,7 @@ of the database.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -23,11 +23,14 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from freshviews.spark.connectors.declarations import COMPLETE, UPSERT, value_of, with_driver
+from freshviews.catalog.definitions import TableDef
+from freshviews.spark.connectors.declarations import COMPLETE, SECONDS, UPSERT, value_of, with_driver
 from freshviews.spark.crash_points import reach
-from freshviews.spark.definition import ViewSpec
+from freshviews.spark.definition import TableSpec, ViewSpec
 from freshviews.spark.io.key_changes import last_rows
 from freshviews.spark.io.noted import Noted, OtherTable, has_version
+from freshviews.spark.io.polled import polled_column
+from freshviews.spark.io.sources import open_source
 
 VERSIONS = "freshviews_versions"
 """The table that says which version each table has."""
@@ -44,7 +47,7 @@ def deliver_rows(
     Raises OtherTable, BadKey and what Spark and Py4J raise.
     """
     target = value_of(view.options, "dbtable")
-    with _connected(spark, view) as database:
+    with _connected(spark, view.options) as database:
         noted = _noted(database, target)
         line = f"delete the rows of {target} and its line in {VERSIONS}"
         if has_version(target, noted, Noted(view.name, checkpoint, version), begun, view.output == COMPLETE, line):
@@ -138,13 +141,41 @@ class _Database:
 
 
 @contextmanager
-def _connected(spark: SparkSession, view: ViewSpec) -> Iterator[_Database]:
-    database = _Database(spark._jvm, view.options)
+def _connected(spark: SparkSession, options: dict[str, str]) -> Iterator[_Database]:
+    database = _Database(spark._jvm, options)
     try:
         yield database
     finally:
         with suppress(Py4JError):
             database.close()
+
+
+def database_is_read(session: Callable[[], SparkSession], spec: TableSpec, table: TableDef) -> None:
+    """Connect with a database, and ask it for the columns of a table. Raises SourceError, and what Py4J raises."""
+    # Spark's own error of a connection does not say why.
+    plain = {name: value for name, value in spec.options.items() if name.lower() != "query"}
+    with _soon(session()), _connected(session(), _for_table(plain, value_of(plain, "dbtable") or "a query")):
+        source = open_source(session(), spec, table)
+        if spec.poll is not None:
+            polled_column(source)
+
+
+def database_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> None:
+    """Connect with the database of a view. Raises what Spark and Py4J raise."""
+    with _soon(session()), _connected(session(), view.options) as database:
+        database.has(value_of(view.options, "dbtable"))
+
+
+@contextmanager
+def _soon(spark: SparkSession) -> Iterator[None]:
+    """A server that does not answer is not waited for."""
+    drivers = spark._jvm.java.sql.DriverManager
+    before = drivers.getLoginTimeout()
+    drivers.setLoginTimeout(SECONDS)
+    try:
+        yield
+    finally:
+        drivers.setLoginTimeout(before)
 
 
 def _noted(database: _Database, target: str) -> Noted | None:

@@ -4,7 +4,7 @@
 
     <checkpoint>/spark/      Spark's own: offsets of the sources, numbers of micro-batches
     <checkpoint>/manifest/   an object per version
-    <checkpoint>/state/  changes/  bad/    objects that manifests name
+    <checkpoint>/state/  changes/  bad/  polled/    objects that manifests name
     <checkpoint>/aside/      files that are being written, in HDFS
     <checkpoint>/calls/      an object per named call of Pipeline.advance
     <checkpoint>/identity    what sinks know the checkpoint by
@@ -40,7 +40,7 @@ READ_SECONDS = 60.0
 ORPHAN_SECONDS = 3600.0
 """Age, in seconds, at which a file that no manifest names belongs to no running try."""
 
-_FOLDERS = ("state", "changes", "bad", "aside")
+_FOLDERS = ("state", "changes", "bad", "polled", "aside")
 
 
 class CheckpointError(StoreError):

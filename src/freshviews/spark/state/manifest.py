@@ -32,6 +32,7 @@ class Manifest:
     tables and views. ``changes[view]``: files of the view's change at this version. ``contents[view]``: its contents by
     part, if its sink needs them; ``anew``: the parts that are new. ``bad[table]``: rows set aside. ``rows``: input rows
     per table. ``changed``: rows of each view's change. ``arrived``: when the newest input arrived, if known.
+    ``polled[table]``: the position of a table that is polled (``io.polled``).
     ``stored``: rows of each view, absent where an older release began the view. ``spark``: objects with Spark's own
     files (``state.spark_files``). ``totals``: counts since the
     beginning. Files are objects of the checkpoint's store, and sections of such (``state.bundle``).
@@ -62,6 +63,7 @@ class Manifest:
     spark: list[str] = field(default_factory=list)
     call: str = ""
     ordered: str = ""
+    polled: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def script(self) -> str:
@@ -77,7 +79,8 @@ class Manifest:
     def files(self) -> set[str]:
         """Every object, and folder of objects, that the version needs."""
         contents = [list(files.values()) for files in self.contents.values()]
-        lists = [*self.changes.values(), *contents, *self.bad.values()]
+        known = [[one["known"]] for one in self.polled.values() if one["known"]]
+        lists = [*self.changes.values(), *contents, *self.bad.values(), *known]
         return {object_of(name) for names in lists for name in names} | self.state_files() | set(self.spark)
 
     def state_files(self) -> set[str]:

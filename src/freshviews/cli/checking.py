@@ -1,0 +1,68 @@
+"""``freshviews check``: what of a script is in one cell, and which of its sources and sinks can be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from freshviews.cells import Location, locations, plan_cells
+from freshviews.cli.pipeline import end_session
+from freshviews.cli.source import ReadError, Source
+from freshviews.cli.streaming_script import definition_in, placed
+from freshviews.errors import SqlError
+from freshviews.spark.definition import catalog_of, declared_rows
+from freshviews.spark.settings import need_spark, packages_with, settings_of
+from freshviews.spark.state.checkpoint import check_store
+from freshviews.spark.state.stores.addresses import store_of
+from freshviews.sql.statements.streaming import plain
+
+if TYPE_CHECKING:
+    from freshviews.spark.io.reach import Tried
+
+
+def in_cells(source: Source, name: str, cells: int, *, folders: bool = True) -> list[Location]:
+    """Where each view and table is with this many cells, by declared sizes; nothing for one cell. ``folders``: as of
+    ``definition_in``. Raises what a run with as many raises: PlanError, and ReadError with the place in the file."""
+    try:
+        text = plain(source.text)
+        catalog = catalog_of(text)
+    except SqlError as error:
+        raise ReadError(placed(source, error)) from error
+    if text != source.text:
+        definition = definition_in(source, name, folders=folders)
+        need_spark()
+        from freshviews.spark.layout.one_cell import check_cells
+
+        catalog = catalog_of(definition.script)
+        check_cells(definition, catalog, cells)
+    sizes = declared_rows(catalog)
+    plan = plan_cells(catalog, cells, sizes)
+    return locations(plan, catalog, sizes) if cells > 1 else []
+
+
+def tried(
+    source: Source, name: str, checkpoint: str | None, packages: str | None, conf: Sequence[str]
+) -> Iterator[Tried]:
+    """Each place that a script reads or writes, as it is tried, and the checkpoint if one is given. Starts Spark where
+    a place needs it. Raises ReadError with the place in the file, and what a session raises that does not start."""
+    definition = definition_in(source, name, folders=False)
+    settings = packages_with({**definition.settings, **settings_of(conf)}, packages)
+    need_spark()
+    from freshviews.spark.io.reach import attempt
+    from freshviews.spark.io.reach import tried as each
+    from freshviews.spark.session import start_session
+
+    sessions: list[Any] = []
+
+    def session() -> Any:
+        if not sessions:
+            sessions.append(start_session(None, settings, quiet=True))
+        return sessions[0]
+
+    try:
+        yield from each(session, definition)
+        if checkpoint is not None:
+            yield attempt("the checkpoint", checkpoint, lambda: check_store(store_of(checkpoint)))
+    finally:
+        for one in sessions:
+            end_session(one)

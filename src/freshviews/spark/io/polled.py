@@ -1,0 +1,247 @@
+"""Tables of databases that are polled by a column whose values grow: the rows that no version has.
+
+The manifest that has the rows of a poll has its position as well: the lowest value to read again, and the rows from
+there on that are known, as digests. The next poll reads from that value on, and drops the known rows. So a row is taken
+once, also where others have its value, and one that is committed late is not missed, if its value is within the lag. A
+row that was changed in place has another digest.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from freshviews.errors import SourceError
+from freshviews.spark.connectors.polls import Poll
+from freshviews.spark.connectors.secrets import without_secrets
+from freshviews.spark.io.java_errors import cause
+from freshviews.spark.io.sources import Source
+from freshviews.spark.state.bundle import Bundle, read_all
+from freshviews.spark.state.checkpoint import CheckpointError
+from freshviews.spark.state.stores.store import Store
+from freshviews.stream import Upserts
+
+MOST_KNOWN = 1_000_000
+"""Rows within the lag that are known by their digests."""
+_DIGEST, _KNOWN, _SAME, _COUNT = (f"_freshviews_{name}" for name in ("digest", "known", "same", "count"))
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Rows that no version has. ``source``: with these rows as its DataFrame, which does not change any more.
+    ``position``: of the version that gets them."""
+
+    source: Source
+    position: dict[str, Any]
+
+
+def take(store: Store, source: Source, position: Mapping[str, Any] | None, loaded: bool) -> Taken | None:
+    """Read the rows that no version has; None if there are none. ``position``: of the last version, None before the
+    first poll; ``loaded``: a version has rows of the table.
+
+    Raises SourceError where the table cannot be read so, CheckpointError where the position is of another poll.
+    """
+    poll = source.spec.poll
+    assert poll is not None
+    column = polled_column(source)
+    position = _continued(store, source, column, position, loaded)
+    try:
+        return _taken(store, source, poll, column, position)
+    except (PySparkException, Py4JJavaError) as error:
+        reason = without_secrets(cause(error), source.spec.options)
+        raise SourceError(f"table {source.table.name}: it cannot be polled: {reason}") from error
+
+
+def _continued(
+    store: Store, source: Source, column: str, position: Mapping[str, Any] | None, loaded: bool
+) -> Mapping[str, Any] | None:
+    """The position to go on from. Without one, all rows are read once more, which are the same where a table has a key.
+    """
+    there = {one.name: one.dataType.simpleString() for one in source.frame.schema}
+    before = "read as a whole"
+    if position is not None:
+        changed = [name for name, kind in position["columns"].items() if not _same(kind, there.get(name))]
+        if position["column"] == column and not changed:
+            return position
+        before = f"polled by {position['column']}"
+        if changed:
+            before += f", with a column {changed[0]} that was {position['columns'][changed[0]]}"
+    if loaded and not isinstance(source.form, Upserts):
+        raise CheckpointError(
+            f"table {source.table.name} was {before} in {store.address}, so nobody knows which of its rows are new by "
+            f"{column}; leave it as it was, declare a PRIMARY KEY, or begin with a new checkpoint"
+        )
+    return None
+
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+
+
+def _same(kind: str, now: str | None) -> bool:
+    """Whether values of two types of a column have the same texts."""
+    return kind == now or (kind in _INTEGERS and now in _INTEGERS)
+
+
+def _taken(
+    store: Store, source: Source, poll: Poll, column: str, position: Mapping[str, Any] | None
+) -> Taken | None:
+    value = F.col(_quoted(column))
+    kind = source.frame.schema[column].dataType
+    lag = _lag(source, poll, column)
+    spark = source.frame.sparkSession
+    # What Spark reads, a name once each.
+    names = dict.fromkeys([*(name for name in source.columns if name not in source.absent), column])
+    first = None if position is None else F.lit(position["from"]).cast(kind)
+    # Rows are known by the columns that the table had then.
+    before = [*names] if position is None else [*position["columns"]]
+    rows = source.frame.select(*map(_quoted, dict.fromkeys([*names, *before])))
+    if first is not None:
+        rows = rows.where(value.isNull() | (value >= _read_from(source.frame, kind, first)))
+    rows = rows.withColumn(_DIGEST, _digest(source.frame, [*names])).withColumn(_KNOWN, _digest(source.frame, before))
+    # A database may have other rows a moment later, and a task that is tried again would read these.
+    rows = rows.localCheckpoint()
+    if first is not None:
+        rows = rows.where(value.isNull() | (value >= first))
+    found = rows.agg(_text(F.max(value), kind).alias("highest"), F.count_if(value.isNull()).alias("none")).first()
+    assert found is not None
+    if found["none"]:
+        raise SourceError(
+            f"table {source.table.name}: {found['none']:,} rows have NULL in {column}, by which it is polled, so a "
+            "change of them would not be seen; declare it NOT NULL in the database, or poll a query without them"
+        )
+    if found["highest"] is None:
+        return None
+    fresh = rows
+    if position is not None and position["known"]:
+        known = read_all(store, [position["known"]])
+        assert known is not None
+        numbered = rows.withColumn(_SAME, F.expr(f"row_number() OVER (PARTITION BY {_KNOWN} ORDER BY {_KNOWN})"))
+        listed = spark.createDataFrame(known.rename_columns([_KNOWN, _COUNT]))
+        counted = numbered.join(F.broadcast(listed), _KNOWN, "left")
+        fresh = counted.where(F.col(_SAME) > F.coalesce(F.col(_COUNT), F.lit(0)))
+    fresh = fresh.select(*map(_quoted, names))
+    if fresh.isEmpty():
+        return None
+    lowest = lowered(found["highest"], kind, lag)
+    if position is not None:
+        # What is below is not known any more.
+        lowest = max(lowest, position["from"], key=lambda text: _parsed(text, kind))
+    columns = {name: source.frame.schema[name].dataType.simpleString() for name in names}
+    known_now = _noted(store, source, rows.where(value >= F.lit(lowest).cast(kind)), lowest)
+    return Taken(
+        replace(source, frame=fresh), {"column": column, "columns": columns, "from": lowest, "known": known_now}
+    )
+
+
+def _digest(frame: DataFrame, names: Sequence[str]) -> Column:
+    """A digest of some columns of a row."""
+    return F.md5(F.to_json(F.array(*(_text(F.col(_quoted(name)), frame.schema[name].dataType) for name in names))))
+
+
+def _noted(store: Store, source: Source, rows: DataFrame, first: str) -> str:
+    """Write the digests of rows, with the number of each; the section. Nothing is written where they are too many, and
+    need not be known because a key says which rows are the same."""
+    counted = rows.groupBy(_DIGEST).agg(F.count("*").alias(_COUNT))
+    known = counted.limit(MOST_KNOWN + 1).toArrow()
+    if known.num_rows > MOST_KNOWN:
+        if isinstance(source.form, Upserts):
+            return ""
+        raise SourceError(
+            f"table {source.table.name}: more than {MOST_KNOWN:,} rows are from {first} on, within poll_lag, which is "
+            "more than can be told apart; give a shorter poll_lag, or declare the PRIMARY KEY of the table"
+        )
+    bundle = Bundle(store, "polled")
+    bundle.add("known", known.schema, known.to_batches())
+    name: str = bundle.finish()["known"]
+    return name
+
+
+def polled_column(source: Source) -> str:
+    """The column by which a table is polled, as the database spells it. Raises SourceError where it cannot be polled by
+    this column, or with this lag."""
+    poll = source.spec.poll
+    assert poll is not None
+    name = next((one for one in source.frame.columns if one.lower() == poll.column.lower()), None)
+    if name is None:
+        have = ", ".join(source.frame.columns)
+        raise SourceError(f"table {source.table.name}: poll {poll.column!r} is no column of the source; it has {have}")
+    _lag(source, poll, name)
+    return str(name)
+
+
+_TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
+_BITS: Mapping[type, int] = {T.ByteType: 8, T.ShortType: 16, T.IntegerType: 32, T.LongType: 64}
+
+
+def _lag(source: Source, poll: Poll, column: str) -> int:
+    """The lag by a column: in seconds by times, else in its unit. Raises SourceError."""
+    kind = source.frame.schema[column].dataType
+    times = isinstance(kind, _TIMES)
+    if not times and not isinstance(kind, (*_BITS, T.DecimalType)):
+        raise SourceError(
+            f"table {source.table.name}: poll {column!r} is a column of {kind.simpleString()}; one of integers, "
+            "decimals, dates or timestamps is accepted, whose values grow"
+        )
+    lag = poll.seconds if times else poll.numbers
+    if lag is None:
+        accepted = "a time, such as '5 minutes'" if times else "a number, such as '1000'"
+        raise SourceError(f"table {source.table.name}: {column} is a {kind.simpleString()}, so poll_lag is {accepted}")
+    return lag
+
+
+def _text(value: Column, kind: T.DataType) -> Column:
+    """A value as text, whatever the zone of the session is: an instant as its microseconds."""
+    return (F.unix_micros(value) if isinstance(kind, T.TimestampType) else value).cast("string")
+
+
+def lowered(text: str, kind: T.DataType, lag: int) -> str:
+    """The value that is lower than another one by a lag, or the lowest of its type, as a text to cast; dates by whole
+    days. ``text``: as of ``_text``."""
+    if isinstance(kind, T.TimestampType):
+        since = dt.timedelta(microseconds=int(text))
+        return f"{_before(_EPOCH + min(since, dt.datetime.max - _EPOCH), lag)}+00:00"
+    if isinstance(kind, T.DateType):
+        day = dt.date.fromisoformat(text).toordinal() + -lag // 86400
+        return str(dt.date.fromordinal(max(1, day)))
+    if isinstance(kind, T.TimestampNTZType):
+        return str(_before(dt.datetime.fromisoformat(text), lag))
+    if isinstance(kind, T.DecimalType):
+        return str(_EXACT.subtract(Decimal(text), Decimal(lag)))
+    lowest = -1 << (_BITS[type(kind)] - 1)
+    return str(max(int(text) - lag, lowest))
+
+
+_EPOCH = dt.datetime(1970, 1, 1)
+_EXACT = Context(prec=100)
+
+
+def _parsed(text: str, kind: T.DataType) -> Any:
+    """A text of ``lowered`` as a value that can be compared."""
+    if isinstance(kind, T.DateType):
+        return dt.date.fromisoformat(text)
+    return dt.datetime.fromisoformat(text) if isinstance(kind, _TIMES) else Decimal(text)
+
+
+def _before(at: dt.datetime, seconds: int) -> dt.datetime:
+    return at - min(dt.timedelta(seconds=seconds), at - dt.datetime.min)
+
+
+def _read_from(frame: DataFrame, kind: T.DataType, first: Column) -> Column:
+    """The value from which the database reads. Spark writes a time in the zone of its Java, in which an hour may come
+    twice."""
+    zone = frame.sparkSession._jvm.java.util.TimeZone.getDefault()
+    twice = isinstance(kind, T.TimestampType) and zone.useDaylightTime()
+    return first - F.expr("INTERVAL 1 HOUR") if twice else first
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

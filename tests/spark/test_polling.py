@@ -1,0 +1,377 @@
+"""Tables of a real PostgreSQL that are polled by a column: every row is in the views once, whatever is cut off."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+pytest.importorskip("psycopg", reason="psycopg is not installed; pip install 'psycopg[binary]'")
+
+import psycopg
+from pyspark.sql import types as T
+
+from demo.servers.maven import jars
+from demo.servers.postgres import Server, postgres, run_in
+from demo.shop.packages import POSTGRES
+from freshviews.errors import SourceError, SqlError
+from freshviews.spark import Pipeline
+from freshviews.spark.connectors.polls import Poll
+from freshviews.spark.driver import polling, run
+from freshviews.spark.io import polled
+from freshviews.spark.io.polled import lowered
+from freshviews.spark.reading.contents import contents, latest
+from freshviews.spark.script import read_script
+from freshviews.spark.state.checkpoint import CheckpointError
+from freshviews.spark.state.manifest import Manifests
+from freshviews.spark.state.stores.addresses import store_of
+from tests.spark.faults import Fault, environment
+from tests.spark.jars import skipping, spark_jars
+
+SCRIPT = """
+CREATE STREAMING TABLE t ({columns}) USING jdbc OPTIONS (url '{url}', dbtable '{table}', {poll});
+CREATE MATERIALIZED VIEW v AS SELECT id, qty, COUNT(*) AS n FROM t GROUP BY id, qty;
+"""
+BY_KEY = "id BIGINT PRIMARY KEY, qty INT"
+ROWS = "id BIGINT, qty INT"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with skipping():
+        jars(POSTGRES)
+        with postgres() as found:
+            yield found
+
+
+class Polled:
+    """A table of the database, and the pipeline that polls it."""
+
+    def __init__(self, spark: Any, folder: Path, server: Server, columns: str, poll: str) -> None:
+        self.spark, self.folder, self.url = spark, folder, server.address
+        self.table = f"p_{time.monotonic_ns()}"
+        self.client = server.address.removeprefix("jdbc:").partition("&")[0]
+        run_in(self.url, f"CREATE TABLE {self.table} (id BIGINT, qty INT, n BIGSERIAL, at TIMESTAMPTZ DEFAULT now())")
+        self.write(columns, poll)
+
+    def write(self, columns: str, poll: str) -> None:
+        text = SCRIPT.format(columns=columns, url=self.url, table=self.table, poll=poll)
+        (self.folder / "shop.sql").write_text(text)
+
+    def do(self, *statements: str) -> None:
+        run_in(self.url, *(statement.replace("$t", self.table) for statement in statements))
+
+    def put(self, *rows: tuple[int, int], **other: object) -> None:
+        names = ", ".join(["id", "qty", *other])
+        for row in rows:
+            self.do(f"INSERT INTO $t ({names}) VALUES ({', '.join(f'{value!r}' for value in (*row, *other.values()))})")
+
+    def pipeline(self) -> Pipeline:
+        return Pipeline.from_script(self.spark, self.folder / "shop.sql")
+
+    def once(self) -> list[tuple[int, int, int]]:
+        """The view after one poll."""
+        self.pipeline().start(once=True)
+        return self.view()
+
+    def view(self) -> list[tuple[int, int, int]]:
+        return sorted(tuple(row) for row in self.pipeline().view("v").collect())
+
+    @property
+    def version(self) -> int:
+        return Manifests(store_of(self.folder / "shop.checkpoint")).versions()[-1]
+
+
+@pytest.mark.spark
+def test_a_table_with_a_key_is_upserted_by_time(spark: Any, tmp_path: Path, server: Server) -> None:
+    t = Polled(spark, tmp_path, server, BY_KEY, "poll 'AT', poll_lag '0 seconds'")
+    at = "2026-01-02 03:04:05.000006+00"
+    t.put((1, 10), (2, 20), at=at)
+    assert t.once() == [(1, 10, 1), (2, 20, 1)]
+    # A tie with the highest value that was seen, and a row that was changed within the same instant.
+    t.put((3, 30), at=at)
+    t.do(f"UPDATE $t SET qty = 21, at = '{at}' WHERE id = 2")
+    assert t.once() == [(1, 10, 1), (2, 21, 1), (3, 30, 1)]
+    t.do("UPDATE $t SET qty = 11, at = now() WHERE id = 1", "DELETE FROM $t WHERE id = 3")
+    assert t.once() == [(1, 11, 1), (2, 21, 1), (3, 30, 1)]  # deletes are not seen
+    version = t.version
+    assert t.once() and t.version == version  # nothing is new, so there is no version
+
+
+@pytest.mark.spark
+def test_rows_without_a_key_are_appended_once_also_those_that_commit_late(
+    spark: Any, tmp_path: Path, server: Server
+) -> None:
+    t = Polled(spark, tmp_path, server, ROWS, "poll 'n', poll_lag '3'")
+    t.put((1, 1), (1, 1))  # equal rows are two rows
+    with psycopg.connect(t.client) as late:
+        late.execute(f"INSERT INTO {t.table} (id, qty) VALUES (7, 7)")  # has the number 3, and is not committed
+        t.put((2, 2), (2, 2))
+        assert t.once() == [(1, 1, 2), (2, 2, 2)]
+        late.commit()
+    assert t.once() == [(1, 1, 2), (2, 2, 2), (7, 7, 1)]
+    t.put((1, 1))
+    assert t.once() == [(1, 1, 3), (2, 2, 2), (7, 7, 1)]
+    # One that comes later than the lag says is missed: that is what the lag is for.
+    t.put((8, 8), n=1)
+    assert t.once() == [(1, 1, 3), (2, 2, 2), (7, 7, 1)]
+
+
+@pytest.mark.spark
+def test_equal_rows_with_equal_values_are_counted(spark: Any, tmp_path: Path, server: Server) -> None:
+    t = Polled(spark, tmp_path, server, ROWS, "poll 'n', poll_lag '0'")
+    t.put((1, 1), (1, 1), n=5)
+    assert t.once() == [(1, 1, 2)]
+    t.put((1, 1), (2, 2), n=5)
+    assert t.once() == [(1, 1, 3), (2, 2, 1)]
+    assert t.once() == [(1, 1, 3), (2, 2, 1)]
+
+
+@pytest.mark.spark
+def test_a_longer_lag_deletes_at_the_end_and_new_columns_repeat_no_row(
+    spark: Any, tmp_path: Path, server: Server
+) -> None:
+    t = Polled(spark, tmp_path, server, ROWS, "poll 'n', poll_lag '1'")
+    t.put((1, 1), (2, 2), (3, 3), (4, 4))
+    assert t.once() == [(n, n, 1) for n in (1, 2, 3, 4)]
+    t.do("DELETE FROM $t WHERE id = 4")
+    t.write(f"{ROWS}, at TIMESTAMP", "poll 'n', poll_lag '100'")
+    for id in (5, 6):
+        t.put((id, id), n=3)
+        assert t.once() == [(n, n, 1) for n in range(1, id + 1)]
+    t.do("ALTER TABLE $t ALTER COLUMN qty TYPE NUMERIC(9, 1)")
+    with pytest.raises(CheckpointError, match="table t was polled by n, with a column qty that was int in"):
+        t.once()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("step", ["cells done", "manifest in place"])
+def test_a_poll_that_was_cut_off_is_in_one_version(
+    spark: Any, tmp_path: Path, server: Server, step: str, fault: Fault
+) -> None:
+    t = Polled(spark, tmp_path, server, ROWS, "poll 'n'")
+    t.put((1, 1))
+    t.once()
+    t.put((2, 2), (3, 3))
+    fault.plan(step, "raise", "driver")
+    with pytest.raises(Exception, match="a fault"):
+        t.once()
+    fault.forget()
+    t.put((4, 4))
+    assert t.once() == [(n, n, 1) for n in (1, 2, 3, 4)]
+
+
+@pytest.mark.spark
+def test_a_run_goes_on_polling_while_streams_run_and_the_database_is_away(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with skipping():
+        jars(POSTGRES)
+    with skipping(), postgres() as server:
+        t = Polled(spark, tmp_path, server, BY_KEY, "poll 'at', poll_every '1 second'")
+        query = t.pipeline().start()
+        assert query.isActive and query.awaitTermination(0.01) is False
+
+        def until(expected: list[tuple[int, int, int]]) -> None:
+            end = time.monotonic() + 60
+            while t.view() != expected:
+                assert time.monotonic() < end and query.isActive, query.exception()
+
+        t.put((1, 1))
+        until([(1, 1, 1)])
+        server.stop()
+        with pytest.raises(SourceError, match=r"table t: it cannot be polled: .*refused"):
+            query.processAllAvailable()
+        until_warned = time.monotonic() + 60
+        while not any("the run goes on" in record.message for record in caplog.records):
+            assert time.monotonic() < until_warned
+            time.sleep(0.05)
+        server.start()
+        t.put((2, 2))
+        until([(1, 1, 1), (2, 2, 1)])
+        (warned, *_) = [record.message for record in caplog.records if "the run goes on" in record.message]
+        assert "refused" in warned and "tries again in 1 seconds" in warned and "at org." not in warned
+        query.stop()
+        assert not query.isActive and "polling" not in str(threading.enumerate())
+        # With a stream beside it, both make versions.
+        (tmp_path / "in").mkdir()
+        both = "CREATE STREAMING TABLE s (x INT) USING json OPTIONS (path 'in');"
+        both += "CREATE MATERIALIZED VIEW w AS SELECT x FROM s;"
+        (tmp_path / "both.sql").write_text((tmp_path / "shop.sql").read_text() + both)
+        made = Pipeline.from_script(spark, tmp_path / "both.sql")
+        query = made.start()
+        (tmp_path / "in" / "1.json").write_text('{"x": 1}')
+        t.put((3, 3))
+        query.processAllAvailable()
+        assert [made.view("v").count(), made.view("w").count()] == [3, 1]
+        # One that cannot be read for too long ends the run.
+        monkeypatch.setattr(polling, "AWAY", 0.0)
+        server.stop()
+        with pytest.raises(SourceError, match="it cannot be polled"):
+            query.awaitTermination(120)
+
+
+@pytest.mark.spark
+def test_rows_that_come_between_two_reads_of_a_poll_find_what_they_refer_to(
+    spark: Any, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_in(server.address, "CREATE TABLE a_parents (id BIGINT)", "CREATE TABLE b_children (id BIGINT, parent BIGINT)")
+    (tmp_path / "shop.sql").write_text(f"""
+        CREATE STREAMING TABLE a_parents (id BIGINT PRIMARY KEY)
+          USING jdbc OPTIONS (url '{server.address}', dbtable 'a_parents', poll 'id');
+        CREATE STREAMING TABLE b_children (id BIGINT, parent BIGINT REFERENCES a_parents (id))
+          USING jdbc OPTIONS (url '{server.address}', dbtable 'b_children', poll 'id');
+        CREATE MATERIALIZED VIEW v AS SELECT b.id FROM b_children b JOIN a_parents a ON a.id = b.parent;
+    """)
+
+    def take_and_insert(*given: Any) -> Any:
+        found = taken(*given)
+        number = len(rows) + 1
+        rows.append(number)
+        run_in(server.address, f"INSERT INTO a_parents VALUES ({number})")
+        run_in(server.address, f"INSERT INTO b_children VALUES ({number}, {number})")
+        return found
+
+    rows: list[int] = []
+    taken = run.take
+    monkeypatch.setattr(run, "take", take_and_insert)
+    for version in (1, 2):
+        made = Pipeline.from_script(spark, tmp_path / "shop.sql")
+        made.start(once=True)
+        assert made.view("v").count() == 2 * version - 2
+
+
+@pytest.mark.spark
+def test_what_cannot_be_polled_is_refused_by_name(spark: Any, tmp_path: Path, server: Server) -> None:
+    t = Polled(spark, tmp_path, server, ROWS, "poll 'nothing'")
+    t.put((1, 1))
+    for poll, message in (
+        ("poll 'nothing'", "poll 'nothing' is no column of the source; it has id, qty, n, at"),
+        ("poll 'n', poll_lag '1 hour'", "n is a bigint, so poll_lag is a number, such as '1000'"),
+        ("poll 'at', poll_lag '7'", "at is a timestamp, so poll_lag is a time, such as '5 minutes'"),
+    ):
+        t.write(ROWS, poll)
+        with pytest.raises(SourceError, match=message):
+            t.once()
+    t.write(ROWS, "poll 'n'")
+    t.once()
+    t.do("INSERT INTO $t (id, qty, at) VALUES (2, 2, NULL)")
+    t.write(ROWS, "poll 'at'")
+    with pytest.raises(CheckpointError, match=r"table t was polled by n in .* declare a PRIMARY KEY"):
+        t.once()
+    (tmp_path / "shop.sql").rename(tmp_path / "other.sql")
+    with pytest.raises(SourceError, match="1 rows have NULL in at, by which it is polled"):
+        Pipeline.from_script(spark, tmp_path / "other.sql").start(once=True)
+
+
+@pytest.mark.spark
+def test_more_rows_than_can_be_known_need_a_key(
+    spark: Any, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(polled, "MOST_KNOWN", 2)
+    t = Polled(spark, tmp_path, server, ROWS, "poll 'n'")
+    t.put((1, 1), (2, 2), (3, 3))
+    with pytest.raises(SourceError, match=r"more than 2 rows are from -997 on, .* declare the PRIMARY KEY"):
+        t.once()
+    t.write(BY_KEY, "poll 'n'")
+    assert t.once() == t.once() == [(1, 1, 1), (2, 2, 1), (3, 3, 1)]
+
+
+@pytest.mark.spark
+@pytest.mark.full
+@pytest.mark.long("two pipelines in processes of their own")
+def test_killed_in_a_zone_where_an_hour_comes_twice_every_row_is_there_once(
+    tmp_path: Path, server: Server
+) -> None:
+    run_in(server.address, "CREATE TABLE zones (id BIGINT, plain TIMESTAMP, at TIMESTAMPTZ)")
+    (tmp_path / "shop.sql").write_text(f"""
+        CREATE STREAMING TABLE t (id BIGINT, plain TIMESTAMP, at TIMESTAMP)
+          USING jdbc OPTIONS (url '{server.address}', dbtable 'zones', poll 'at', poll_lag '0 seconds');
+        CREATE MATERIALIZED VIEW v AS SELECT id, plain, at FROM t;
+    """)
+    zone = "spark.driver.extraJavaOptions=-Duser.timezone=Europe/Berlin"
+    words = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--once"]
+    words += ["--conf", "=".join(*spark_jars().items()), "--conf", zone]
+    fault = Fault(tmp_path / "fault")
+    fault.plan("manifest in place", "kill", "driver")
+    for ids, code in ((((1, "00"),), -signal.SIGKILL), (((2, "00"), (3, "01")), 0)):
+        for id, hour in ids:
+            run_in(server.address, f"INSERT INTO zones VALUES ({id}, '2026-10-25 02:30', '2026-10-25 {hour}:30+00')")
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment(fault), capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == code, done.stderr
+    store = store_of(tmp_path / "shop.checkpoint")
+    rows = contents(store, latest(store), "v").to_pylist()
+    assert sorted((row["id"], f"{row['plain']:%d %H:%M}", f"{row['at']:%H:%M}") for row in rows) == [
+        (1, "25 02:30", "00:30"),
+        (2, "25 02:30", "00:30"),
+        (3, "25 02:30", "01:30"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "options, poll",
+    [
+        ("poll 'at'", Poll("at")),
+        ("POLL 'at', Poll_Lag '2 hours', poll_every '1 minute'", Poll("at", 7200, None, 60)),
+        ("poll 'n', poll_lag '50'", Poll("n", None, 50)),
+    ],
+)
+def test_options_of_a_poll(tmp_path: Path, options: str, poll: Poll) -> None:
+    text = SCRIPT.format(columns=BY_KEY, url="jdbc:h2:mem", table="t", poll=options)
+    (table,) = read_script(text, tmp_path).tables
+    assert (table.poll, table.changes, table.form_options) == (poll, "upsert", {"order": poll.column})
+    assert set(table.options) == {"url", "dbtable"}
+    (table,) = read_script(text.replace(BY_KEY, ROWS), tmp_path).tables
+    assert (table.changes, table.form_options) == ("append", {})
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ("poll_lag '1'", "table t: poll names the column whose values grow"),
+        ("poll 'n', poll_lag 'long'", "poll_lag is '5 minutes' by a column of times, '1000' by numbers, not 'long'"),
+        ("poll 'n', poll_every '0 seconds'", "poll_every is a time such as '10 seconds'"),
+        ("poll 'n', changes 'snapshot'", "changes 'snapshot' all rows; leave one out"),
+        ("poll 'n', pol_lag '1'", "unknown option pol_lag; did you mean poll_lag?"),
+    ],
+)
+def test_options_that_are_wrong_are_refused_at_their_place(tmp_path: Path, options: str, message: str) -> None:
+    text = SCRIPT.format(columns=BY_KEY, url="jdbc:h2:mem", table="t", poll=options)
+    with pytest.raises(SqlError, match="line 2, column ") as refused:
+        read_script(text, tmp_path)
+    assert message in str(refused.value)
+
+
+def test_only_a_table_of_a_database_is_polled(tmp_path: Path) -> None:
+    text = "CREATE STREAMING TABLE t (a INT) USING json OPTIONS (path '.', poll 'a')"
+    with pytest.raises(SqlError, match="poll is for a table of a database; json has its new rows without it"):
+        read_script(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text, kind, lag, expected",
+    [
+        ("5", T.IntegerType(), 3, "2"),
+        ("-32760", T.ShortType(), 1000, "-32768"),
+        ("12.50", T.DecimalType(10, 2), 3, "9.50"),
+        ("12345678901234567890123456789012345678", T.DecimalType(38, 0), 1, "12345678901234567890123456789012345677"),
+        (str(2**62), T.TimestampType(), 1, "9999-12-31 23:59:58.999999+00:00"),
+        ("2026-03-01", T.DateType(), 1, "2026-02-28"),
+        ("2026-03-01", T.DateType(), 0, "2026-03-01"),
+        ("60000000", T.TimestampType(), 61, "1969-12-31 23:59:59+00:00"),
+        ("2026-03-01 00:00:00.5", T.TimestampNTZType(), 60, "2026-02-28 23:59:00.500000"),
+        ("0001-01-01 00:00:01", T.TimestampNTZType(), 60, "0001-01-01 00:00:00"),
+    ],
+)
+def test_the_lowest_value_to_read_again(text: str, kind: T.DataType, lag: int, expected: str) -> None:
+    assert lowered(text, kind, lag) == expected
