@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
@@ -345,11 +346,8 @@ class _Planner:
         if span == self.plan.cells:
             return 0
 
-        def fullest(offset: int) -> tuple[float, int]:
-            reached = ((offset + i) % self.plan.cells for i in range(span))
-            return rounded(max(self.loads[cell] for cell in reached) + rows), offset
-
-        return min(range(self.plan.cells), key=fullest)
+        fullest = fullest_of(self.loads, span)
+        return min(range(self.plan.cells), key=lambda offset: (rounded(fullest[offset] + rows), offset))
 
     def _role(self, wanted: Role) -> str:
         """The name of the role with this routing; made if there is none."""
@@ -372,6 +370,23 @@ class _Planner:
         table = self.catalog.table(name)
         assert table is not None
         return table
+
+
+def fullest_of(loads: Sequence[float], span: int) -> list[float]:
+    """Per cell, the greatest load of it and the ``span`` - 1 cells after it, in a circle."""
+    found: list[float] = []
+    falling: deque[int] = deque()
+    """Places from the front on, each with a lower load than the one before it."""
+    for place in range(len(loads) + span - 1):
+        load = loads[place % len(loads)]
+        while falling and loads[falling[-1] % len(loads)] <= load:
+            falling.pop()
+        falling.append(place)
+        if place >= span - 1:
+            if falling[0] <= place - span:
+                falling.popleft()
+            found.append(loads[falling[0] % len(loads)])
+    return found
 
 
 def _is_combined(view: ViewDef, block: Block) -> bool:
