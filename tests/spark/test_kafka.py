@@ -226,6 +226,14 @@ def test_changes_and_upserts_are_delivered_once(spark: Any, kafka: str, tmp_path
     once(spark, tmp_path, other, name="other")
     assert rows(tmp_path, "v", "other") == Counter(row for row in rows(tmp_path, "by_part") if row[0] is not None)
 
+    # Another SELECT with other columns and the same key: keys that are gone are withdrawn, all others have new rows.
+    again = script.replace("SUM(qty) AS qty, SUM(price) AS price FROM items", "COUNT(*) AS n FROM items WHERE qty > 2")
+    once(spark, tmp_path, again)
+    state = {message.key(): message.value() for message in two.messages()}
+    there = {key: json.loads(value) for key, value in state.items() if value is not None}
+    assert state[text(part="p2")] is None and there[text(part="p3")] == {"part": "p3", "n": 2}
+    assert {(row["part"], row["n"]) for row in there.values()} == set(rows(tmp_path, "by_part"))
+
 
 def test_a_version_that_was_cut_off_is_completed(spark: Any, kafka: str) -> None:
     topic = Topic(kafka)

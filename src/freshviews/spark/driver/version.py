@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from freshviews.cells import Role
 from freshviews.errors import FreshviewsError
+from freshviews.spark.connectors.declarations import UPSERT
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition
 from freshviews.spark.driver.routing import routed
@@ -126,6 +127,7 @@ def make(
         tables=definition.table_statements,
         views={view.name: view.sql for view in definition.views},
         ordered=definition.script if definition.alterations else "",
+        keys={v.name: list(v.written.key) for v in definition.views if v.written is not None and v.output == UPSERT},
         plan=layout.plan.to_json(),
         bad=bad,
         rows=rows,

@@ -1,3 +1,3 @@
 """Sources and sinks of a pipeline."""
 
-__all__ = ["columns", "delivery", "envelope_keys", "java_errors", "places", "sinks", "sources"]
+__all__ = ["columns", "delivery", "envelope_keys", "java_errors", "places", "replaced_sinks", "sinks", "sources"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from freshviews.cells import CellPlan, Output, Role, cell_statements, extended, merge_inputs, merge_statements, outputs
@@ -99,8 +99,10 @@ def layout_of(manifest: Manifest) -> Layout:
     return Layout(plan, catalog_of(manifest.script))
 
 
-def next_layout(old: Layout, definition: Definition, manifest: Manifest) -> Layout:
-    """The cells after views were added or dropped; stored rows stay in their cells."""
+def next_layout(old: Layout, definition: Definition, manifest: Manifest, replaced: Collection[str] = ()) -> Layout:
+    """The cells after views were added, dropped or ``replaced``; stored rows stay in their cells."""
     catalog = catalog_of(definition.script)
     sizes = {name: float(rows) for name, rows in manifest.totals.get("rows", {}).items()}
-    return Layout(extended(old.plan, catalog, sizes), catalog)
+    # The parts of internal views are those of the view that they are of.
+    parts = tuple(part for part in old.plan.parts if part.view.partition("#")[0] not in replaced)
+    return Layout(extended(replace(old.plan, parts=parts), catalog, sizes), catalog)
