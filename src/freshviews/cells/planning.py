@@ -9,7 +9,6 @@ from itertools import islice, product
 
 from freshviews.catalog.catalog import Catalog, column_named
 from freshviews.catalog.definitions import TableDef, ViewDef
-from freshviews.catalog.window import PROPERTY
 from freshviews.cells.cell_plan import CellPlan, Copy, Dim, HeavyValues, Link, Part, Role, Value, Values
 from freshviews.cells.expected import rows_per_cell, rows_taken, sizes_of
 from freshviews.cells.foreign_keys import pairs
@@ -46,7 +45,7 @@ def plan_cells(catalog: Catalog, cells: int, sizes: Mapping[str, float], heavy: 
     one, the largest first. A row costs once for being stored by a role and once for being read by a view. Storing it by
     a role that exists already costs nothing. So the plan of a view is the best given the views before it, not the best
     over all views. A foreign key is checked in roles that there are where it can be, else in the least that are added.
-    Raises PlanError if a table has a window.
+    Raises PlanError if a name has an @.
     """
     if cells < 1:
         raise ValueError(f"{cells} cells: there is at least 1")
@@ -69,12 +68,6 @@ def extended(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> Ce
 
 
 def _refuse(catalog: Catalog) -> None:
-    for table in catalog.tables.values():
-        if PROPERTY in dict(table.properties):
-            raise PlanError(
-                f"table {table.name} has a window, which would be one of its own in each cell, over the rows that come "
-                "there; delete what is old by the stream, or use 1 cell"
-            )
     for name in (*catalog.tables, *catalog.views):
         if "@" in name:
             raise PlanError(f"the name {name} has an @, which names of cells use; give it another name, or use 1 cell")

@@ -24,10 +24,11 @@ from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.driver.progress import Recent
 from freshviews.spark.driver.replaced_views import TakenBack, rows_taken_back, taken_back
-from freshviews.spark.driver.stages import can_go_on
+from freshviews.spark.driver.stages import Results, can_go_on
 from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, stored_rows, stored_source
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.driver.view_backfill import Filling
+from freshviews.spark.driver.windows import carried_on, through_windows
 from freshviews.spark.io.delivery import Deliveries, Sinks
 from freshviews.spark.io.envelope_keys import routable
 from freshviews.spark.io.replaced_sinks import check_replaced
@@ -173,7 +174,7 @@ class Run:
         cells = old.cells if self._cells is None else self._cells
         check_cells(self.definition, catalog_of(self.definition.script), cells)
         if found.tables or cells != old.cells:
-            return self._split_anew(before, old, cells, found.views)
+            return self._split_anew(before, old, cells, found.tables, found.views)
         return self._continue(before, held if aside else None, found.views)
 
     def warm(self) -> None:
@@ -239,7 +240,9 @@ class Run:
         other rows from the cells of a view that is replaced."""
         return bool(replaced) or self.layout.merge_statements != old.merge_statements
 
-    def _split_anew(self, before: Manifest, old: Layout, cells: int, replaced: Sequence[str]) -> Manifest:
+    def _split_anew(
+        self, before: Manifest, old: Layout, cells: int, changed: Sequence[str], replaced: Sequence[str]
+    ) -> Manifest:
         """Continue with another number of cells, other columns of tables, or other SELECTs of views: all stored rows go
         to their cells, and the views are made anew. Only those that are ``replaced`` have a change: their new rows less
         their old ones."""
@@ -262,7 +265,8 @@ class Run:
             given = backfill(without, self._layout, lambda table: rows[table.lower()])
             had = rows_taken_back(self.store, before, replaced)
             back = taken_back(self.store, had, (), old.catalog, catalog)
-            base = replace(self._of(before, old, replaced), cells={}, sizes={}, contents={})
+            base = carried_on(self._of(before, old, replaced), old, self._layout, changed)
+            base = replace(base, contents={})
             self._make(base, given, whole=True, rebuild=True, back=back)
         finally:
             for frame in stored.values():
@@ -332,6 +336,7 @@ class Run:
         """A version of the layout ``old`` without the views that were dropped, and without those that are replaced."""
         layout = self.layout
         reported = {*layout.cell_views, *layout.merge_views, *(role.name for role in layout.roles)}
+        reported |= set(layout.windowed.values())
         reported -= {name for view in replaced for one in (old, layout) for name in one.held(view)}
         sizes = {cell: {n: size for n, size in held.items() if n in reported} for cell, held in before.sizes.items()}
         kept = layout.outputs.keys() - set(replaced)
@@ -347,7 +352,12 @@ class Run:
             tuple(feed_of(source, names, role.name, self.layout.counted(role)) for role in own)
             for source, names, own in zip(sources, slots, roles, strict=True)
         ]
-        return Input(frame, feeds, roles, any(map(needs_order, sources)), any(map(reads_text, sources)))
+        windowed = {
+            number: feed_of(source, names, source.table.name, frozenset([self.layout.cells]))
+            for number, (source, names) in enumerate(zip(sources, slots, strict=True))
+            if source.table.name in self.layout.windowed
+        }
+        return Input(frame, feeds, roles, any(map(needs_order, sources)), any(map(reads_text, sources)), windowed)
 
     def micro_batch(self, frame: DataFrame, slots: Sequence[Slots], batch: int, streaming: Sequence[Source]) -> None:
         """Called by foreachBatch. A micro-batch that is committed already is ignored."""
@@ -408,6 +418,9 @@ class Run:
             if self._unseen is not None:
                 raise PipelineError(f"version {base.version + 1} cannot be made: {self._unseen}")
         try:
+            before: Results = ()
+            if given is not None and given.windowed:
+                before, given = through_windows(self.spark, self.store, self.layout, base, given, self._phases)
             manifest = make(
                 self.spark,
                 self.store,
@@ -416,6 +429,7 @@ class Run:
                 base,
                 given,
                 self._phases,
+                before=before,
                 whole=whole,
                 rebuild=rebuild,
                 log_only=self._filling is not None,

@@ -74,7 +74,7 @@ class Filling:
             entries = tuple(at.cells.get(str(number), EMPTY) for number in range(old.cells))
             task = Task(store.address, run_of(store), self.new.statements, feeds, entries, Wanted(at.version, ()), True)
             count = max(1, min(old.cells, spark.sparkContext.defaultParallelism // 2))
-            return through_cells(spark, rows, task, old.cells, Partitions(count, False), fill_partition)
+            return through_cells(spark, rows, task, range(old.cells), Partitions(count, False), fill_partition)
 
     def run(self) -> None:
         """Write the images. Raises PipelineError if a view cannot be backfilled."""

@@ -6,7 +6,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from freshviews.cells import CellPlan, Output, Role, cell_statements, extended, merge_inputs, merge_statements, outputs
+from freshviews.cells import (
+    CellPlan,
+    Output,
+    Role,
+    cell_statements,
+    extended,
+    merge_inputs,
+    merge_statements,
+    outputs,
+    window_statements,
+    windowed_tables,
+)
 from freshviews.errors import StoreError
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.state.manifest import Manifest
@@ -18,7 +29,8 @@ MERGE = "merge"
 
 @dataclass(frozen=True)
 class Layout:
-    """The two stages: ``cells`` engines, each with its statements, and the merge of their changes."""
+    """The two stages: ``cells`` engines, each with its statements, and the merge of their changes. Before them may be
+    one more engine, which keeps the windows of tables; it counts as the cell after the last one."""
 
     plan: CellPlan
     catalog: Catalog
@@ -39,6 +51,15 @@ class Layout:
     @cached_property
     def merge_statements(self) -> tuple[Statement, ...]:
         return merge_statements(self.plan, self.catalog)
+
+    @cached_property
+    def windowed(self) -> Mapping[str, str]:
+        """By table with a window in several cells, the view of its rows in the engine that keeps it."""
+        return windowed_tables(self.plan, self.catalog)
+
+    @cached_property
+    def window_statements(self) -> tuple[Statement, ...]:
+        return window_statements(self.plan, self.catalog)
 
     @cached_property
     def inputs(self) -> Mapping[str, tuple[str, ...]]:
