@@ -11,7 +11,16 @@ from typing import Any
 from freshviews import Database
 from freshviews.catalog.catalog import Catalog, Statement, ViewDefs
 from freshviews.catalog.definitions import TableDef
-from freshviews.cells import CellPlan, cell_statements, cells_of, merge_inputs, merge_statements, outputs
+from freshviews.cells import (
+    CellPlan,
+    cell_statements,
+    cells_of,
+    merge_inputs,
+    merge_statements,
+    outputs,
+    window_statements,
+    windowed_tables,
+)
 from freshviews.engine.change import Change
 from freshviews.sql.statements.script import parse_script
 from tests.agreement.duckdb_peer import exact
@@ -73,6 +82,8 @@ class Cells:
         wanted = {v for o in self.outputs.values() if o.stage == "cells" for v in o.views}
         wanted |= {v for views in self.inputs.values() for v in views}
         self.cells = [Engine(cell_statements(plan, catalog, cell), sorted(wanted)) for cell in range(plan.cells)]
+        self.windowed = windowed_tables(plan, catalog)
+        self.windows = Engine(window_statements(plan, catalog), self.windowed.values())
         merge = merge_statements(plan, catalog)
         asked = [v for o in self.outputs.values() if o.stage == "merge" for v in o.views]
         self.merge = Engine(merge, asked) if merge else None
@@ -82,9 +93,18 @@ class Cells:
 
     def apply(self, version: Version) -> dict[str, Rows]:
         """The change of every user's view."""
-        for cell, tables in enumerate(self.routed(version)):
+        for cell, tables in enumerate(self.routed(self.moved(version))):
             self.cells[cell].apply(tables)
         return self.collect()
+
+    def moved(self, version: Version) -> Version:
+        """The version with the changes of windows in the place of the rows that come."""
+        self.windows.apply({table: updates for table, updates in version if table in self.windowed})
+        changes = self.windows.take()
+        return [
+            (table, list(changes.get(self.windowed[table], {}).items()) if table in self.windowed else updates)
+            for table, updates in version
+        ]
 
     def routed(self, version: Version) -> list[dict[str, list[tuple[Row, int]]]]:
         """Per cell the changes of its tables."""

@@ -10,6 +10,7 @@ from math import prod
 import pytest
 
 from freshviews.cells import CellPlan, plan_cells
+from freshviews.cells.planning import fullest_of
 from freshviews.cells.shares import Grid, Layout, best_layout, is_local, loads_of, routing_of
 from freshviews.cells.splitting import SplitAtom, Splitting
 from tests.cells.simulated import catalog_of
@@ -191,6 +192,30 @@ def test_a_routing_that_is_there_costs_nothing(seed: int) -> None:
     again = best_layout(splitting, 8, grids)
     assert again.offset == 0
     assert {routing_of(atom, again) for atom in splitting.atoms} <= {(grid.table, grid.dims) for grid in grids}
+
+
+@pytest.mark.parametrize("length", [5, 8])
+def test_cycles_of_one_table_and_4096_cells_are_searched_in_seconds(length: int) -> None:
+    """The search as such took a minute and more: bounded by the product of what labels divide it does not."""
+    atoms = ", ".join(f"e e{i}" for i in range(length))
+    joins = " AND ".join(f"e{i}.y = e{(i + 1) % length}.x" for i in range(length))
+    view = f"CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM {atoms} WHERE {joins};"
+    script = f"CREATE TABLE e (x BIGINT, y BIGINT); {view}"
+    start = time.process_time()
+    plan = planned(script, 4096, {"e": 1e6})
+    assert time.process_time() - start < 15
+    # Shares that were real numbers would have 1e6 / 4096 ** (2 / length) rows of each of the atoms.
+    loads = [1e6 / prod(dim.share for dim in role.dims if dim.column is not None) for role in plan.roles]
+    assert len(loads) == length and sum(loads) < 1.1 * length * 1e6 / 4096 ** (2 / length)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 5, 16])
+def test_the_fullest_cell_of_every_span_is_that_of_a_plain_search(cells: int) -> None:
+    rng = random.Random(cells)
+    loads = [float(rng.randrange(4)) for _ in range(cells)]
+    for span in range(1, cells + 1):
+        plain = [max(loads[(first + i) % cells] for i in range(span)) for first in range(cells)]
+        assert fullest_of(loads, span) == plain
 
 
 @pytest.mark.parametrize("free", ["x1", "x1, x2, x3, x4, x5, x6, x7, x8"])

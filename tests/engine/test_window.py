@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from freshviews import BatchError, Database, PlanError, SqlError
-from freshviews.cells import plan_cells
+from freshviews import BatchError, Database, SqlError
 from freshviews.sql import Catalog, parse_script
 
 pytestmark = pytest.mark.compiled(6)
@@ -137,15 +136,6 @@ def test_the_order_of_equal_rows_is_kept(tmp_path: Path) -> None:
     with Database(tmp_path / "db") as db:
         db.insert("g", [(4, 0), (4, 0)])
         assert dict(db.view("v")) == {1: 1, 2: 1, 4: 3}
-
-
-def test_cells_have_no_windows() -> None:
-    catalog = Catalog()
-    for statement in parse_script(ROWS, catalog):
-        catalog = catalog.after(statement)
-    assert plan_cells(catalog, 1, {}).cells == 1
-    with pytest.raises(PlanError, match="table g has a window, which would be one of its own in each cell"):
-        plan_cells(catalog, 2, {})
 
 
 @pytest.mark.parametrize(

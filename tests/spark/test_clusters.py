@@ -44,6 +44,33 @@ def test_executors_of_a_local_cluster_killed_at_every_step(tmp_path: Path) -> No
     check(tmp_path, shop)
 
 
+@pytest.mark.long("nine Java processes on the cores of one machine, and a version after each kill")
+def test_64_cells_on_eight_small_executors_of_which_some_are_killed(tmp_path: Path) -> None:
+    """Eight cells per executor; those of one that is killed go on in another, whose own are in its memory."""
+    shop = Shop(tmp_path, script=EVERY_SINK)
+    shop.write()
+    fault = Fault(tmp_path / "fault")
+    small = ("--conf", "spark.executor.memory=512m", "--conf", "spark.network.timeout=600s")
+    store = store_of(tmp_path / "shop.checkpoint")
+    with running(tmp_path, "local-cluster[8,1,512]", environment(fault), *small, cells=64) as pipeline:
+        pipeline.next_version()
+        pipeline.next_version()
+        for step, what in (("rows applied", "kill java"), ("log written", "kill")):
+            fault.plan(step, what, "worker")
+            shop.write(orders=0)
+            pipeline.next_version()
+            assert fault.met, (step, what)
+        for _ in range(2):
+            shop.write(orders=0)
+            executors = [one for one in descendants(pipeline.process.pid) if EXECUTOR in command_of(one)]
+            kill(executors[0])
+            pipeline.next_version()
+        pipeline.stop()
+    check(tmp_path, shop)
+    manifest = Manifests(store).latest()
+    assert manifest is not None and {*map(str, range(64))} <= manifest.cells.keys()
+
+
 @pytest.mark.long("a master and two workers start, and an executor is replaced")
 def test_a_master_with_two_workers_of_which_one_loses_its_executor(tmp_path: Path) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)

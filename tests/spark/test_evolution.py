@@ -149,9 +149,12 @@ def test_a_script_that_alters_a_table_goes_on_with_its_rows(spark: Any, tmp_path
     assert held(store, "everything") == everything + Counter([(8, 2)])
     with pytest.raises(CheckpointError, match=r"column more is new and NOT NULL.*give it a DEFAULT"):
         run(spark, tmp_path, FIRST + GREW + "ALTER TABLE sales ADD COLUMN more INT NOT NULL")
-    # A column in CREATE TABLE means that SELECT * has it.
+    # A column in CREATE TABLE means that SELECT * has it, whose changes a sink has without it.
+    changed = FIRST.replace("PRIMARY KEY", "more INT, PRIMARY KEY")
     with pytest.raises(CheckpointError, match=r"view everything has other columns.*ALTER TABLE"):
-        run(spark, tmp_path, FIRST.replace("PRIMARY KEY", "more INT, PRIMARY KEY"))
+        run(spark, tmp_path, changed.replace("everything AS", "everything USING json OPTIONS (path 'out/e') AS"))
+    run(spark, tmp_path, changed)
+    assert held(store, "everything") == Counter((*row, None) for row in [*everything, (8, 2)])
 
 
 def run_apart(folder: Path, script: str, fault: Fault | None = None) -> tuple[int, str]:
@@ -197,11 +200,17 @@ def test_what_views_before_an_alter_table_mean_is_kept(tmp_path: Path) -> None:
     assert views["everything"] == views["of_plain"] == ["id", "shop"]
     assert list(tables_of(definition.table_statements["sales"])["sales"].columns)[2].name == "city"
     # Without some views the others mean the same.
-    kept, new = definition.parted(["by_city", "of_plain"])
-    assert new == ("everything", "by_shop")
-    left = views_of(kept.script)
+    assert definition.added(["by_city", "of_plain"]) == ("everything", "by_shop")
+    left = views_of(definition.without(["everything", "by_shop"]).script)
     assert [column.name for column in left["of_plain"].columns] == ["id", "shop"]
     assert list(left) == ["by_city", "of_plain"]
+    # A checkpoint's views mean what they did there, whatever a script says now.
+    views_there = {view.name: view.sql for view in definition.views if view.name != "by_city"}
+    other = read_script(FIRST.replace("SELECT *", "SELECT shop"), tmp_path)
+    going_on = other.over(views_there, definition.script)
+    assert views_of(going_on.script) == views_of(definition.script)
+    sinks = {view.name: (view.sql, view.provider) for view in going_on.views}
+    assert sinks["by_shop"] == (views_there["by_shop"], "parquet") and sinks["of_plain"][1] is None
     # A plain view that is made again below has the new columns.
     made = "CREATE OR REPLACE VIEW plain AS SELECT * FROM sales;\nCREATE MAT"
     again = read_script(FIRST + GREW.replace("CREATE MAT", made, 1), tmp_path)

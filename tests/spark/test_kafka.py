@@ -25,7 +25,7 @@ from freshviews.spark.connectors.message_format import Written
 from freshviews.spark.definition import ViewSpec
 from freshviews.spark.driver.version import PipelineError
 from freshviews.spark.io import delivery
-from freshviews.spark.io.message_sink import messages
+from freshviews.spark.io.sink_kinds.message_sink import messages
 from freshviews.spark.io.sinks import Due, SinkError, deliver
 from freshviews.spark.reading.contents import contents, latest, status
 from freshviews.spark.script import read_script
@@ -225,6 +225,14 @@ def test_changes_and_upserts_are_delivered_once(spark: Any, kafka: str, tmp_path
     CREATE MATERIALIZED VIEW v AS SELECT part, qty, price FROM t;"""
     once(spark, tmp_path, other, name="other")
     assert rows(tmp_path, "v", "other") == Counter(row for row in rows(tmp_path, "by_part") if row[0] is not None)
+
+    # Another SELECT with other columns and the same key: keys that are gone are withdrawn, all others have new rows.
+    again = script.replace("SUM(qty) AS qty, SUM(price) AS price FROM items", "COUNT(*) AS n FROM items WHERE qty > 2")
+    once(spark, tmp_path, again)
+    state = {message.key(): message.value() for message in two.messages()}
+    there = {key: json.loads(value) for key, value in state.items() if value is not None}
+    assert state[text(part="p2")] is None and there[text(part="p3")] == {"part": "p3", "n": 2}
+    assert {(row["part"], row["n"]) for row in there.values()} == set(rows(tmp_path, "by_part"))
 
 
 def test_a_version_that_was_cut_off_is_completed(spark: Any, kafka: str) -> None:

@@ -16,8 +16,8 @@ from demo.servers.postgres import postgres, run_in
 from demo.shop.packages import POSTGRES
 from freshviews.cli.main import UNREACHED, app
 from freshviews.spark.connectors.secrets import server_of, without_secrets
-from freshviews.spark.io import message_sink
 from freshviews.spark.io.reach import tried
+from freshviews.spark.io.sink_kinds import message_sink
 from freshviews.spark.script import read_script
 from tests.spark.jars import skipping
 from tests.spark.topics import Topic

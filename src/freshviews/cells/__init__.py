@@ -1,7 +1,8 @@
 """Views maintained by several engines, *cells*, each with a part of the rows.
 
 ``plan_cells`` decides which rows go to which cells (HyperCube) and which results are merged.
-``freshviews.cells.statements`` gives the tables and views of a cell and of the second stage, *merge*. ``cells_of``
+``freshviews.cells.statements`` gives the tables and views of a cell and of the second stage, *merge*;
+``freshviews.cells.windows`` those of the engine that keeps windows before the cells. ``cells_of``
 routes a row. No module here reads data or knows Spark.
 """
 
@@ -12,6 +13,7 @@ from freshviews.cells.planning import extended, plan_cells
 from freshviews.cells.routing_by_row import cells_of, loads
 from freshviews.cells.splitting import joined_columns
 from freshviews.cells.statements import cell_statements, merge_inputs, merge_statements, outputs
+from freshviews.cells.windows import window_statements, windowed_tables
 
 __all__ = [
     "CellPlan",
@@ -34,4 +36,6 @@ __all__ = [
     "merge_statements",
     "outputs",
     "plan_cells",
+    "window_statements",
+    "windowed_tables",
 ]

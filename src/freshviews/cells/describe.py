@@ -8,6 +8,7 @@ from freshviews.catalog.catalog import Catalog
 from freshviews.cells.cell_plan import CellPlan, Part, Role
 from freshviews.cells.expected import rows_per_cell, rows_taken, sizes_of
 from freshviews.cells.needed import needed_views
+from freshviews.cells.windows import windowed_tables
 
 MOST_VALUES = 5
 """Limit on the heavy values that are printed."""
@@ -17,7 +18,7 @@ def describe(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> st
     """Return a plain-text description of a plan.
 
     Per view: its shares, the roles it reads, and whether its groups are merged. Per role: how its table is split and
-    copied. Per foreign key: where it is checked. Per cell: the expected rows.
+    copied. Per foreign key: where it is checked. Per cell: the expected rows. Tables with a window.
     """
     known = sizes_of(catalog, sizes)
     sections = [_counted(plan.cells, "cell"), _views(plan, catalog), _tables(plan, known), _loads(plan, known)]
@@ -25,6 +26,9 @@ def describe(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> st
         sections.insert(3, _links(plan, catalog))
     if plan.heavy:
         sections.append(_heavy(plan))
+    windowed = windowed_tables(plan, catalog)
+    if windowed:
+        sections.append(f"windows of {', '.join(windowed)}: kept by one engine before the cells")
     return "\n\n".join(sections) + "\n"
 
 

@@ -98,10 +98,15 @@ def merged(block: Block, tables: Sequence[str]) -> Block:
 
 def passed_on(view: ViewDef, block: Block, table: str) -> Block:
     """A bag of all rows of a table that contains the rows of a block of the view."""
-    variables = tuple(f"g{i + 1}" for i in range(len(view.columns)))
-    columns = tuple(Column(c.name, c.type, c.nullable) for c in view.columns)
-    outputs = tuple(Output(c.name, Column(v, c.type, c.nullable)) for v, c in zip(variables, view.columns, strict=True))
-    return Block("bag", Query(block.query.name, variables, (Atom(table, table, variables, columns),)), outputs)
+    return all_rows(block.query.name, view.columns, table)
+
+
+def all_rows(name: str, columns: Sequence[ColumnDef], table: str) -> Block:
+    """A bag of all rows of a table."""
+    variables = tuple(f"g{i + 1}" for i in range(len(columns)))
+    read = tuple(Column(c.name, c.type, c.nullable) for c in columns)
+    outputs = tuple(Output(c.name, Column(v, c.type, c.nullable)) for v, c in zip(variables, columns, strict=True))
+    return Block("bag", Query(name, variables, (Atom(table, table, variables, read),)), outputs)
 
 
 def _scanned(block: Block) -> list[DistinctAggregate]:

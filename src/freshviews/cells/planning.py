@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
 
 from freshviews.catalog.catalog import Catalog, column_named
 from freshviews.catalog.definitions import TableDef, ViewDef
-from freshviews.catalog.window import PROPERTY
 from freshviews.cells.cell_plan import CellPlan, Copy, Dim, HeavyValues, Link, Part, Role, Value, Values
 from freshviews.cells.expected import rows_per_cell, rows_taken, sizes_of
 from freshviews.cells.foreign_keys import pairs
@@ -45,7 +45,7 @@ def plan_cells(catalog: Catalog, cells: int, sizes: Mapping[str, float], heavy: 
     one, the largest first. A row costs once for being stored by a role and once for being read by a view. Storing it by
     a role that exists already costs nothing. So the plan of a view is the best given the views before it, not the best
     over all views. A foreign key is checked in roles that there are where it can be, else in the least that are added.
-    Raises PlanError if a table has a window.
+    Raises PlanError if a name has an @.
     """
     if cells < 1:
         raise ValueError(f"{cells} cells: there is at least 1")
@@ -68,12 +68,6 @@ def extended(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> Ce
 
 
 def _refuse(catalog: Catalog) -> None:
-    for table in catalog.tables.values():
-        if PROPERTY in dict(table.properties):
-            raise PlanError(
-                f"table {table.name} has a window, which would be one of its own in each cell, over the rows that come "
-                "there; delete what is old by the stream, or use 1 cell"
-            )
     for name in (*catalog.tables, *catalog.views):
         if "@" in name:
             raise PlanError(f"the name {name} has an @, which names of cells use; give it another name, or use 1 cell")
@@ -345,11 +339,8 @@ class _Planner:
         if span == self.plan.cells:
             return 0
 
-        def fullest(offset: int) -> tuple[float, int]:
-            reached = ((offset + i) % self.plan.cells for i in range(span))
-            return rounded(max(self.loads[cell] for cell in reached) + rows), offset
-
-        return min(range(self.plan.cells), key=fullest)
+        fullest = fullest_of(self.loads, span)
+        return min(range(self.plan.cells), key=lambda offset: (rounded(fullest[offset] + rows), offset))
 
     def _role(self, wanted: Role) -> str:
         """The name of the role with this routing; made if there is none."""
@@ -372,6 +363,23 @@ class _Planner:
         table = self.catalog.table(name)
         assert table is not None
         return table
+
+
+def fullest_of(loads: Sequence[float], span: int) -> list[float]:
+    """Per cell, the greatest load of it and the ``span`` - 1 cells after it, in a circle."""
+    found: list[float] = []
+    falling: deque[int] = deque()
+    """Places from the front on, each with a lower load than the one before it."""
+    for place in range(len(loads) + span - 1):
+        load = loads[place % len(loads)]
+        while falling and loads[falling[-1] % len(loads)] <= load:
+            falling.pop()
+        falling.append(place)
+        if place >= span - 1:
+            if falling[0] <= place - span:
+                falling.popleft()
+            found.append(loads[falling[0] % len(loads)])
+    return found
 
 
 def _is_combined(view: ViewDef, block: Block) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
-from math import prod
+from itertools import combinations, islice, product
+from math import exp, log, prod
 
 from freshviews.cells.splitting import SplitAtom, Splitting
 
@@ -130,39 +130,77 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
     order = {label: place for place, label in enumerate(splitting.labels)}
     splits = [[label in atom.columns for atom in splitting.atoms] for label in labels]
     later = [[any(one[a] for one in splits[i:]) for a in range(len(splitting.atoms))] for i in range(len(labels) + 1)]
-    tables = [atom.table for atom in splitting.atoms]
-    best: tuple[tuple[float, bool, int, float, tuple[int, ...]], Layout] | None = None
+    atoms = splitting.atoms
+    most = [max((sum(one) for one in splits[i:]), default=0) for i in range(len(labels) + 1)]
+    columns = [[atom.columns.get(label) for label in labels] for atom in atoms]
+    pairs = [(a, b) for a, b in combinations(range(len(atoms)), 2) if atoms[a].table == atoms[b].table]
 
-    def bound(place: int, budget: int, loads: Sequence[float]) -> float:
-        """A lower bound for every layout from here on. Atoms of one table may still share a role."""
-        least = [load / budget if more else load for load, more in zip(loads, later[place], strict=True)]
-        if not repeated:
-            return 2 * sum(least)
-        kept: dict[str, float] = {}
-        for table, load in zip(tables, least, strict=True):
-            kept[table] = max(kept.get(table, 0.0), load)
-        return sum(least) + sum(kept.values())
+    def exceeds(place: int, budget: int, shares: Sequence[int], loads: Sequence[float], limit: float) -> bool:
+        """True if every layout that begins with these shares has more rows in a cell than the limit."""
+        moves = later[place]
+        least = [load / budget if more else load for load, more in zip(loads, moves, strict=True)]
+        read = sum(least)
+        moving = [load for load, more in zip(loads, moves, strict=True) if more]
+        if 2 * read <= limit and moving and min(moving) > 0:
+            # No label divides more than ``most`` of the loads, so their product falls by at most the budget to this
+            # power; and a sum is least where all are equal.
+            mean = (sum(map(log, moving)) - most[place] * log(budget)) / len(moving)
+            read = max(read, sum(loads) - sum(moving) + len(moving) * exp(mean))
+        if 2 * read <= limit:
+            return False
+        # Each atom may not have a role of its own: two share one if every label with a share splits both by the same
+        # column, and so a label to come that does not has none.
+        total = sum(least)
+        for a, b in pairs:
+            one, other = columns[a], columns[b]
+            if any(share > 1 and one[i] != other[i] for i, share in enumerate(shares)):
+                continue
+            by = budget if any(one[i] == other[i] is not None for i in range(place, len(labels))) else 1
+            both = loads[a] / by, loads[b] / by
+            if total - least[a] - least[b] + sum(both) + max(both) <= limit:
+                return False
+        return True
+
+    def ranked(shares: Sequence[int]) -> tuple[tuple[float, bool, int, float, tuple[int, ...]], Layout]:
+        chosen = [(label, share) for label, share in zip(labels, shares, strict=True) if share > 1]
+        layout = Layout(tuple(sorted(chosen, key=lambda one: order[one[0]])))
+        cell, sent = loads_of(splitting, layout)
+        places = tuple(order[label] for label, _ in layout.shares)
+        return (rounded(cell), not is_local(splitting, layout), len(chosen), rounded(sent), places), layout
+
+    best = min((ranked(shares) for shares in _climbed(splitting, labels, cells)), key=lambda one: one[0])
 
     def visit(place: int, budget: int, shares: tuple[int, ...], loads: Sequence[float]) -> None:
         nonlocal best
-        if best is not None and bound(place, budget, loads) > best[0][0] * ABOUT_EQUAL:
+        if exceeds(place, budget, shares, loads, best[0][0] * ABOUT_EQUAL):
             return
         if place == len(labels):
-            chosen = [(label, share) for label, share in zip(labels, shares, strict=True) if share > 1]
-            layout = Layout(tuple(sorted(chosen, key=lambda one: order[one[0]])))
-            cell, sent = loads_of(splitting, layout)
-            places = tuple(order[label] for label, _ in layout.shares)
-            rank = rounded(cell), not is_local(splitting, layout), len(chosen), rounded(sent), places
-            if best is None or rank < best[0]:
-                best = rank, layout
+            best = min(best, ranked(shares), key=lambda one: one[0])
             return
         for share in range(budget, 0, -1):
             split = [load / share if by else load for load, by in zip(loads, splits[place], strict=True)]
             visit(place + 1, budget // share, (*shares, share), split)
 
     visit(0, cells, (), [atom.size for atom in splitting.atoms])
-    assert best is not None
     return best[1]
+
+
+def _climbed(splitting: Splitting, labels: Sequence[str], cells: int) -> Iterator[tuple[int, ...]]:
+    """Shares from 1 on, where the one grows by 1 that leaves the fewest rows in a cell: a good bound before the search
+    begins."""
+    shares = (1,) * len(labels)
+    while True:
+        yield shares
+        steps = ((*shares[:i], shares[i] + 1, *shares[i + 1 :]) for i in range(len(labels)))
+        fitting = [one for one in steps if prod(one) <= cells]
+        if not fitting:
+            return
+
+        def rows(one: tuple[int, ...]) -> float:
+            chosen = zip(labels, one, strict=True)
+            return loads_of(splitting, Layout(tuple((label, share) for label, share in chosen if share > 1)))[0]
+
+        shares = min(fitting, key=rows)
 
 
 def _undominated(splitting: Splitting) -> tuple[str, ...]:

@@ -173,8 +173,10 @@ METRICS = (
     ),
     Described(
         "freshviews_view_filling", "gauge", "1 or 0", ("view",),
-        "1 while a view that was added is backfilled.",
-        of_status=lambda n, s: [((v,), v in s.filling) for v in dict.fromkeys([*s.views, *s.filling])],
+        "1 while a view that was added, or has another SELECT, is backfilled.",
+        of_status=lambda n, s: [
+            ((v,), v in (*s.filling, *s.refilling)) for v in dict.fromkeys([*s.views, *s.filling])
+        ],
     ),
     Described(
         "freshviews_sink_backlog_versions", "gauge", "versions", ("view", "sink"),

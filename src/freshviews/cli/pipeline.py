@@ -86,9 +86,14 @@ def run_script(
             pipeline = Pipeline.of(spark, definition, store.address, cells=cells)
             query = pipeline.start(once=once, listener=progress.version, phases=phases)
             stopping.finishes = True
-            if query.filling:
-                names = ", ".join(query.filling)
+            refilled = query.refilling
+            added = [name for name in query.filling if name not in refilled]
+            if added:
+                names = ", ".join(added)
                 print(f"{names}: backfill from the stored rows is running, the stream continues", file=sys.stderr)
+            if refilled:
+                names = ", ".join(refilled)
+                print(f"{names}: being refilled with another SELECT, the old one goes on until then", file=sys.stderr)
             return _wait(query, progress, stopping, resume)
         except KeyboardInterrupt:  # of Spark's own handler, in the moment before ours is there again
             stopping.end()

@@ -103,6 +103,7 @@ def as_json(manifest: Manifest) -> dict[str, object]:
         "rows_per_second": round(_rate(sum(manifest.rows.values()), manifest.seconds), 1),
         "lag": round(manifest.lag, 3),
         "bad": manifest.totals.get("bad", {}),
+        "refilled": manifest.refilled,
     }
 
 
@@ -126,6 +127,7 @@ def _headline(manifest: Manifest) -> str:
         f"version {manifest.version}: {rows:,} rows in {manifest.seconds:.2f} s, "
         f"{_rate(rows, manifest.seconds):,.0f} rows/s, lag {duration(manifest.lag)}"
         + (f"; {bad:,} bad rows set aside" if bad else "")
+        + (f"; refilled: {', '.join(manifest.refilled)}" if manifest.refilled else "")
     )
 
 

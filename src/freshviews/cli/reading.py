@@ -36,6 +36,12 @@ def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
     for view in found.filling:
         absent = found.running is False
         print(f"view {view}: {'not there yet; run the script to have it filled' if absent else 'being filled'}")
+    for view in found.refilling:
+        absent = found.running is False
+        print(
+            f"view {view}: has the rows of the SELECT before; "
+            + ("run the script to have it refilled" if absent else "it is being refilled with that of the script")
+        )
     for view, numbers in found.sinks.items():
         if numbers["backlog"] or numbers["failures"]:
             said = f"; {found.refused[view]}" if view in found.refused else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from freshviews.catalog.definitions import TableDef, ViewDef
@@ -78,10 +78,14 @@ class Definition:
     views: tuple[ViewSpec, ...] = ()
     settings: dict[str, str] = field(default_factory=dict)
     alterations: tuple[Alteration, ...] = ()
+    held: str = ""
+    """The script of a checkpoint, where the views are those that it holds."""
 
     @property
     def script(self) -> str:
         """Plain SQL that creates tables and views."""
+        if self.held:
+            return self.held
         statements = [table.sql for table in self.tables]
         for number, view in enumerate((*self.views, None)):
             for one in self.alterations:
@@ -109,10 +113,9 @@ class Definition:
         """What to do where a message of Spark says that it lacks a source or a sink; empty where it does not."""
         return remedy(message, self.providers)
 
-    def parted(self, known: Collection[str]) -> tuple[Definition, tuple[str, ...]]:
-        """Split into the definition of the views that are known, and the names of the other views."""
-        new = tuple(view.name for view in self.views if view.name not in known)
-        return self.without(new), new
+    def added(self, known: Collection[str]) -> tuple[str, ...]:
+        """The names of the views that are not known."""
+        return tuple(view.name for view in self.views if view.name not in known)
 
     def without(self, names: Collection[str]) -> Definition:
         """The definition without some views."""
@@ -120,6 +123,15 @@ class Definition:
         views = tuple(view for view, stays in zip(self.views, kept, strict=True) if stays)
         moved = tuple(replace(one, views=sum(kept[: one.views])) for one in self.alterations)
         return replace(self, views=views, alterations=moved)
+
+    def over(self, views: Mapping[str, str], script: str) -> Definition:
+        """The definition of the views that a checkpoint holds, by name the SQL of each; ``script`` creates them and
+        their tables. A view has the sink that it has here; one that is not here has none."""
+        here = {view.name: view for view in self.views}
+        specs = tuple(
+            replace(here[name], sql=sql) if name in here else ViewSpec(name, sql) for name, sql in views.items()
+        )
+        return replace(self, views=specs, held=script)
 
     def with_table(self, table: TableSpec) -> Definition:
         return replace(self, tables=(*self.tables, table))

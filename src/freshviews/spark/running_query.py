@@ -70,8 +70,13 @@ class Query:
 
     @property
     def filling(self) -> tuple[str, ...]:
-        """Views that are being backfilled while the stream continues."""
+        """Views that are being backfilled while the stream continues, those with another SELECT among them."""
         return self._run.fills
+
+    @property
+    def refilling(self) -> tuple[str, ...]:
+        """Those of them that have another SELECT than in the last version, and those that read such a view."""
+        return self._run.refills
 
     @property
     def lastProgress(self) -> dict[str, Any] | None:

@@ -86,11 +86,12 @@ def status_page(name: str, status: Status, disk: Mapping[str, Mapping[str, int]]
 
 def _sink(status: Status, view: str) -> str:
     sink = status.sinks.get(view)
+    refill = f"being refilled with another SELECT{'' if sink is None else '; '}" if view in status.refilling else ""
     if sink is None:
-        return ""
+        return refill
     waits = f"versions that wait: {sink['backlog']}" if sink["backlog"] else "has every version"
     refused = f"; refused {sink['failures']:,} times" if sink["failures"] else ""
-    return waits + refused + (f": {status.refused[view]}" if view in status.refused else "")
+    return refill + waits + refused + (f": {status.refused[view]}" if view in status.refused else "")
 
 
 def view_page(part: Part, view: str, limit: int, sql: str, plan: str) -> bytes:

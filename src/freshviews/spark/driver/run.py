@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from threading import Lock, Thread
@@ -26,13 +26,16 @@ from freshviews.errors import SourceError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.driver.progress import Recent
-from freshviews.spark.driver.stages import can_go_on
-from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, retracted, stored_rows, stored_source
+from freshviews.spark.driver.replaced_views import TakenBack, rows_taken_back, taken_back
+from freshviews.spark.driver.stages import Results, can_go_on
+from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, stored_rows, stored_source
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.driver.view_backfill import Filling
+from freshviews.spark.driver.windows import carried_on, through_windows
 from freshviews.spark.io.delivery import Deliveries, Sinks
 from freshviews.spark.io.envelope_keys import routable
 from freshviews.spark.io.polled import take
+from freshviews.spark.io.replaced_sinks import check_replaced
 from freshviews.spark.io.sinks import Receiver, check_new
 from freshviews.spark.io.sources import Source, feed_of, needs_order, one_frame, reads_text
 from freshviews.spark.layout.cell_count import first_layout
@@ -41,6 +44,7 @@ from freshviews.spark.layout.one_cell import check_cells
 from freshviews.spark.phases import Phases
 from freshviews.spark.reading.arrival import arrived
 from freshviews.spark.state import checkpoint
+from freshviews.spark.state.bundle import read_change
 from freshviews.spark.state.calls import note_call, version_of
 from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest, Manifests
@@ -94,7 +98,9 @@ class Run:
         self._phases = phases
         self.recent = Recent(phases)
         self._layout: Layout | None = None
+        self._receivers = receivers
         self._wanted: Definition | None = None
+        self._replaced: tuple[str, ...] = ()
         self._filling: Filling | None = None
         self._warming: Thread | None = None
         self._unseen: NotSeen | None = None
@@ -169,17 +175,19 @@ class Run:
         """Deliver a version that a crash left undelivered, and go on from it; note its call before that."""
         note_call(self.store, before)
         found = checkpoint.difference(before, self.definition, streaming)
+        check_replaced(self.definition, before, found.views, self._receivers, bool(found.tables))
         is_due = self._deliveries.version < before.version
+        held = self.definition.over(before.views, before.script)
         with self._phases.timed("sinks"):
-            self._deliveries.resume(self.definition, before, lambda: self.stopping)
+            self._deliveries.resume(held, before, lambda: self.stopping)
         if is_due and self._listener is not None:
             self._listener(before)
         old = layout_of(before)
         cells = old.cells if self._cells is None else self._cells
         check_cells(self.definition, catalog_of(self.definition.script), cells)
-        if found.tables or found.views or cells != old.cells:
-            return self._split_anew(before, old, cells, found.views)
-        return self._continue(before, aside)
+        if found.tables or cells != old.cells:
+            return self._split_anew(before, old, cells, found.tables, found.views)
+        return self._continue(before, held if aside else None, found.views)
 
     def warm(self) -> None:
         """Load the cells of the last version into workers, in the background, while Spark prepares its first
@@ -269,27 +277,39 @@ class Run:
         base = replace(base, loaded=sorted(loaded), arrived=None, call=call or "", polled=polled)
         self._make(base, given, whole=(whole and call is None) or base.version == 0)
 
-    def _continue(self, before: Manifest, aside: bool) -> Manifest:
-        """Continue from the cells of a version; added or dropped views make a version of their own."""
+    def _continue(self, before: Manifest, held: Definition | None, replaced: tuple[str, ...]) -> Manifest:
+        """Continue from the cells of a version; added, dropped or ``replaced`` views make a version of their own. If
+        there is a definition ``held`` of the views that the version has, it continues with that one until ``fill``."""
         old = layout_of(before)
         views = {view.name: view.sql for view in self.definition.views}
         tables = self.definition.table_statements
         readable = can_go_on(self.store, old, before.cells.get(MERGE, EMPTY))
-        kept, added = self.definition.parted(before.views)
-        if aside and added and kept.views and tables == before.tables and readable:
-            self._wanted, self.definition = self.definition, kept
-            return self._continue(before, False)
+        added = self.definition.added(before.views)
+        if held is not None and (added or replaced) and before.views and tables == before.tables and readable:
+            self._wanted, self.definition, self._replaced = self.definition, held, replaced
+            self._layout = old
+            return before
         if views == before.views and tables == before.tables and readable:
             self._layout = old
             return before
-        self._layout = next_layout(old, self.definition, before)
+        self._layout = next_layout(old, self.definition, before, replaced)
         given = backfill(old.roles, self._layout, lambda table: stored_rows(self.spark, self.store, old, before, table))
-        rebuild = self._layout.merge_statements != old.merge_statements or not readable
-        self._make(self._of(before, self._layout), given, whole=True, rebuild=rebuild)
+        rebuild = self._rebuilds(old, replaced) or not readable
+        rows = rows_taken_back(self.store, before, replaced)
+        back = taken_back(self.store, rows, (), old.catalog, self._layout.catalog)
+        base = self._of(before, old, replaced)
+        self._make(base, given, whole=True, rebuild=rebuild, back=back)
         assert self.latest is not None
         return self.latest
 
-    def _split_anew(self, before: Manifest, old: Layout, cells: int, replaced: Sequence[str]) -> Manifest:
+    def _rebuilds(self, old: Layout, replaced: Collection[str]) -> bool:
+        """Whether the merge of the layout cannot go on from that of an older one. With the same statements it may have
+        other rows from the cells of a view that is replaced."""
+        return bool(replaced) or self.layout.merge_statements != old.merge_statements
+
+    def _split_anew(
+        self, before: Manifest, old: Layout, cells: int, changed: Sequence[str], replaced: Sequence[str]
+    ) -> Manifest:
         """Continue with another number of cells, other columns of tables, or other SELECTs of views: all stored rows go
         to their cells, and the views are made anew. Only those that are ``replaced`` have a change: their new rows less
         their old ones."""
@@ -310,13 +330,11 @@ class Run:
             self._layout = first_layout(self.spark, self.definition, sources, cells)
             without = [role for role in self._layout.roles if role.table.lower() not in rows]
             given = backfill(without, self._layout, lambda table: rows[table.lower()])
-            gone = {name.lower() for name in replaced}
-            views = {name: sql for name, sql in before.views.items() if name.lower() not in gone}
-            counts = {name: count for name, count in before.stored.items() if name in views}
-            base = self._of(before, self._layout)
-            base = replace(base, cells={}, sizes={}, contents={}, views=views, stored=counts)
-            taken_back = retracted(self.store, before, catalog, replaced)
-            self._make(base, given, whole=True, rebuild=True, taken_back=taken_back)
+            had = rows_taken_back(self.store, before, replaced)
+            back = taken_back(self.store, had, (), old.catalog, catalog)
+            base = carried_on(self._of(before, old, replaced), old, self._layout, changed)
+            base = replace(base, contents={})
+            self._make(base, given, whole=True, rebuild=True, back=back)
         finally:
             for frame in stored.values():
                 frame.unpersist()
@@ -326,24 +344,34 @@ class Run:
     @property
     def fills(self) -> tuple[str, ...]:
         """The views to backfill while the stream continues."""
-        return () if self._wanted is None or self.latest is None else self._wanted.parted(self.latest.views)[1]
+        wanted, replaced = self._wanted, self._replaced
+        return () if wanted is None or self.latest is None else (*wanted.added(self.latest.views), *replaced)
+
+    @property
+    def refills(self) -> tuple[str, ...]:
+        """Those of them that are there with another SELECT, which continue with it until then."""
+        return self._replaced
 
     def fill(self) -> None:
-        """Backfill the new views and continue with them. Raises PipelineError, and Stopped after a stop."""
-        wanted, old = self._wanted, self.layout
+        """Backfill the new views and those with another SELECT, and continue with them. Raises PipelineError, and
+        Stopped after a stop."""
+        wanted, old, replaced = self._wanted, self.layout, self._replaced
         assert wanted is not None
         with self.working:
             at = self._at_work()
-            new = next_layout(old, wanted, at)
-            filling = self._filling = Filling(self.spark, self.store, old, new, at, self.fills)
+            new = next_layout(old, wanted, at, replaced)
+            filling = self._filling = Filling(self.spark, self.store, old, new, at, self.fills, replaced)
             _LOGGER.info("%s: backfill as of version %d; the stream continues", ", ".join(self.fills), at.version)
+        rows = rows_taken_back(self.store, at, replaced)
         filling.run()
         with self.working:
             latest = self._at_work()
-            self._layout, self.definition, self._wanted, self._filling = new, wanted, None, None
-            base = self._of(filling.finished(latest), new)
-            rebuild = new.merge_statements != old.merge_statements
-            self._make(base, filling.missed(latest), whole=True, rebuild=rebuild)
+            later = map(self.manifests.read, range(at.version + 1, latest.version + 1))
+            back = taken_back(self.store, rows, later, old.catalog, new.catalog)
+            self._layout, self.definition, self._wanted, self._filling, self._replaced = new, wanted, None, None, ()
+            base = self._of(filling.finished(latest), old, replaced)
+            rebuild = self._rebuilds(old, replaced)
+            self._make(base, filling.missed(latest), whole=True, rebuild=rebuild, back=back)
 
     def _at_work(self) -> Manifest:
         """The last version, as the base of the next one."""
@@ -371,14 +399,22 @@ class Run:
             note_error(self.store, error)
         self._deliveries.stop()
 
-    def _of(self, before: Manifest, layout: Layout) -> Manifest:
-        """A version without the views and tables that were dropped."""
+    def _of(self, before: Manifest, old: Layout, replaced: Collection[str]) -> Manifest:
+        """A version of the layout ``old`` without the views and tables that were dropped, and those that are replaced.
+        """
+        layout = self.layout
         reported = {*layout.cell_views, *layout.merge_views, *(role.name for role in layout.roles)}
+        reported |= set(layout.windowed.values())
+        reported -= {name for view in replaced for one in (old, layout) for name in one.held(view)}
         sizes = {cell: {n: size for n, size in held.items() if n in reported} for cell, held in before.sizes.items()}
-        contents = {view: files for view, files in before.contents.items() if view in layout.outputs}
+        kept = layout.outputs.keys() - set(replaced)
+        contents = {view: files for view, files in before.contents.items() if view in kept}
+        views = {view: sql for view, sql in before.views.items() if view not in replaced}
+        stored = {view: count for view, count in before.stored.items() if view in kept}
         loaded = [name for name in before.loaded if layout.catalog.table(name) is not None]
         polled = {name: one for name, one in before.polled.items() if layout.catalog.table(name) is not None}
-        return replace(before, sizes=sizes, contents=contents, loaded=loaded, polled=polled, arrived=None, call="")
+        known = replace(before, sizes=sizes, contents=contents, loaded=loaded, polled=polled, arrived=None, call="")
+        return replace(known, views=views, stored=stored)
 
     def input_of(self, frame: DataFrame, sources: Sequence[Source], slots: Sequence[Slots]) -> Input:
         """The rows of sources, with their feeds."""
@@ -387,7 +423,12 @@ class Run:
             tuple(feed_of(source, names, role.name, self.layout.counted(role)) for role in own)
             for source, names, own in zip(sources, slots, roles, strict=True)
         ]
-        return Input(frame, feeds, roles, any(map(needs_order, sources)), any(map(reads_text, sources)))
+        windowed = {
+            number: feed_of(source, names, source.table.name, frozenset([self.layout.cells]))
+            for number, (source, names) in enumerate(zip(sources, slots, strict=True))
+            if source.table.name in self.layout.windowed
+        }
+        return Input(frame, feeds, roles, any(map(needs_order, sources)), any(map(reads_text, sources)), windowed)
 
     def micro_batch(self, frame: DataFrame, slots: Sequence[Slots], batch: int, streaming: Sequence[Source]) -> None:
         """Called by foreachBatch. A micro-batch that is committed already is ignored."""
@@ -435,12 +476,12 @@ class Run:
         whole: bool = False,
         rebuild: bool = False,
         saved: Future[list[str]] | None = None,
-        taken_back: Mapping[str, str] = MappingProxyType({}),
+        back: TakenBack | None = None,
     ) -> None:
         """Make and deliver the version after ``base``, which holds the fields of the version that are known already.
 
-        ``taken_back``: the section with the rows that a view loses before the change of its cells, by view. ``saved``:
-        the objects with Spark's files, which are written meanwhile.
+        ``back``: the rows of views that have another SELECT in this version. ``saved``: the objects with Spark's files,
+        which are written meanwhile.
         """
         if self._warming is not None:
             self._warming.join()
@@ -448,6 +489,9 @@ class Run:
             if self._unseen is not None:
                 raise PipelineError(f"version {base.version + 1} cannot be made: {self._unseen}")
         try:
+            before: Results = ()
+            if given is not None and given.windowed:
+                before, given = through_windows(self.spark, self.store, self.layout, base, given, self._phases)
             manifest = make(
                 self.spark,
                 self.store,
@@ -456,13 +500,12 @@ class Run:
                 base,
                 given,
                 self._phases,
+                before=before,
                 whole=whole,
                 rebuild=rebuild,
                 log_only=self._filling is not None,
             )
-            if taken_back:
-                changes = {view: [name, *manifest.changes.get(view, ())] for view, name in taken_back.items()}
-                manifest = replace(manifest, changes={**manifest.changes, **changes})
+            manifest = self._replacing(manifest, back or TakenBack())
             with self._phases.timed("manifest"):
                 if saved is not None:
                     manifest = replace(manifest, spark=saved.result())
@@ -476,8 +519,24 @@ class Run:
         self._deliver(manifest)
         if manifest.version % COLLECT_EVERY == 0:
             with self._phases.timed("collect"):
-                checkpoint.collect(self.store, self.manifests, needed_from=self._deliveries.oldest)
+                held = self._filling.since if self._filling is not None else None
+                checkpoint.collect(self.store, self.manifests, needed_from=self._deliveries.oldest, held=held)
         self.recent.add(manifest, of_batch=saved is not None)
+
+    def _replacing(self, made: Manifest, back: TakenBack) -> Manifest:
+        """A version whose changes of the views that are replaced take back what they had."""
+        changes = {view: [name, *made.changes.get(view, ())] for view, name in back.changes.items()}
+        changed = dict(made.changed)
+        for view, names in changes.items():
+            rows = read_change(self.store, names)
+            changed[view] = 0 if rows is None else rows.num_rows
+        return replace(
+            made,
+            changes={**made.changes, **changes},
+            changed={view: count for view, count in changed.items() if count},
+            refilled=list(back.views),
+            gone={view: [name] for view, name in back.gone.items()},
+        )
 
     def _deliver(self, manifest: Manifest) -> None:
         with self._phases.timed("sinks"):

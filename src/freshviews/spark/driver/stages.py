@@ -31,7 +31,7 @@ _FEW = 100
 """Columns of which 100,000 rows have some 100 MB."""
 _FIXED = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
 
-Results = list[dict[str, Any]]
+Results = Sequence[dict[str, Any]]
 Run = Callable[[Task, Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """Takes a partition through its cells; see ``worker``."""
 
@@ -57,11 +57,11 @@ def partitions_of(spark: SparkSession, cells: int, text: bool) -> Partitions:
 
 
 def through_cells(
-    spark: SparkSession, frame: DataFrame | None, task: Task, cells: int, at: Partitions, run: Run
+    spark: SparkSession, frame: DataFrame | None, task: Task, cells: range, at: Partitions, run: Run
 ) -> DataFrame:
-    """The rows of a frame, each with its cell and feed, through the cells."""
+    """The rows of a frame, each with its cell and feed, through some cells."""
     # Add a row per cell that belongs to no table: cells without rows run too, and Spark starts no task without rows.
-    each = spark.range(cells).select(F.lit(-1).alias(TABLE), F.col("id").cast("int").alias(CELL))
+    each = spark.range(cells.start, cells.stop).select(F.lit(-1).alias(TABLE), F.col("id").cast("int").alias(CELL))
     whole = each if frame is None else frame.unionByName(each, allowMissingColumns=True)
     if at.count == 1 and at.direct:
         placed = whole.coalesce(1)

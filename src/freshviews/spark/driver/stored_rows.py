@@ -17,13 +17,12 @@ from freshviews.spark.driver.version import Input
 from freshviews.spark.io.columns import default_expression, spark_type
 from freshviews.spark.io.sources import Source, feed_of, one_frame, source_of
 from freshviews.spark.layout.layout import Layout
-from freshviews.spark.reading.contents import contents
-from freshviews.spark.state.bundle import Bundle, read_all
+from freshviews.spark.state.bundle import read_all
 from freshviews.spark.state.cell import EMPTY, changes_schema, load_cell, segments_after
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.stores.store import Store
 from freshviews.sql import Catalog
-from freshviews.types.columns import MULTIPLICITY, arrow_type
+from freshviews.types.columns import MULTIPLICITY
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -49,22 +48,6 @@ def backfill(known: Collection[Role], new: Layout, rows_of: Callable[[str], Data
 def stored_source(catalog: Catalog, table: str, rows: DataFrame) -> Source:
     """Stored rows of a table as a source."""
     return source_of(rows, TableSpec(table, "", None, {}, "signed"), defined(catalog, table))
-
-
-def retracted(store: Store, before: Manifest, catalog: Catalog, views: Sequence[str]) -> dict[str, str]:
-    """Write the rows that views had at a version, each as often as it was taken back, with the types that the views
-    have now; return the section of each view that had rows. Loads their cells."""
-    bundle = Bundle(store, "changes")
-    for name in views:
-        rows = contents(store, before, name)
-        schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in catalog.views[name].columns])
-        signs = pa.array(np.full(rows.num_rows, -1, np.int64))
-        signed = rows.cast(schema).append_column(MULTIPLICITY, signs)
-        if signed.num_rows:
-            bundle.add(name, signed.schema, signed.combine_chunks().to_batches())
-    sections = bundle.finish()
-    bundle.wait()
-    return sections
 
 
 def as_columns_of(table: TableDef, rows: DataFrame) -> DataFrame:
@@ -108,8 +91,9 @@ def logged_rows(
     """The signed rows that changed a base table between two versions; both must be in the logs."""
     schema = changes_schema(defined(layout.catalog, table))
     logs = {}
-    for number, entry in manifest.cells.items():
-        log = segments_after(entry, since.cells.get(number, EMPTY)["token"])
+    # The log of the merge is no log of tables, and does not only grow.
+    for number in filter(manifest.cells.__contains__, map(str, range(layout.cells))):
+        log = segments_after(manifest.cells[number], since.cells.get(number, EMPTY)["token"])
         assert log is not None
         logs[number] = log
 

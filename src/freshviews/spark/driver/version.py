@@ -7,7 +7,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from freshviews.cells import Role
 from freshviews.errors import FreshviewsError
+from freshviews.spark.connectors.declarations import UPSERT
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition
 from freshviews.spark.driver.routing import routed
@@ -60,6 +61,10 @@ class Input:
     roles: Sequence[Sequence[Role]]
     ordered: bool
     text: bool
+    windowed: Mapping[int, Feed] = field(default_factory=dict)
+    """By number of a table with a window in several cells: its feed to the engine that keeps it."""
+    given: DataFrame | None = None
+    """The rows before windows, where others are in ``frame``."""
 
     @property
     def set_aside(self) -> bool:
@@ -75,11 +80,13 @@ def make(
     given: Input | None,
     phases: Phases,
     *,
+    before: Results = (),
     whole: bool = False,
     rebuild: bool = False,
     log_only: bool = False,
 ) -> Manifest:
-    """Return the manifest of the version after ``base``, which holds the fields that are known already.
+    """Return the manifest of the version after ``base``, which holds the fields that are known already. ``before``: the
+    results of the engine that keeps windows.
 
     ``phases`` gets the seconds. ``whole``: every cell runs. ``rebuild``: rebuild the merge from the contents of the
     cells. ``log_only``: the cells' logs only grow. Raises PipelineError; nothing is applied then.
@@ -98,7 +105,7 @@ def make(
     feeds = tuple(feed for own in given.feeds for feed in own) if given is not None else ()
     entries = tuple(base.cells.get(str(n), EMPTY) for n in range(layout.cells))
     task = Task(store.address, run_of(store), layout.statements, feeds, entries, cells, whole)
-    results = _through_cells(spark, store, given, task, layout.cells, phases)
+    results = [*before, *taken_through(spark, store, given, task, range(layout.cells), phases)]
     merge = Wanted(
         version,
         layout.merge_views,
@@ -126,6 +133,7 @@ def make(
         tables=definition.table_statements,
         views={view.name: view.sql for view in definition.views},
         ordered=definition.script if definition.alterations else "",
+        keys={v.name: list(v.written.key) for v in definition.views if v.written is not None and v.output == UPSERT},
         plan=layout.plan.to_json(),
         bad=bad,
         rows=rows,
@@ -139,7 +147,7 @@ def load_cells(spark: SparkSession, store: Store, layout: Layout, manifest: Mani
     entries = tuple(manifest.cells.get(str(number), EMPTY) for number in range(layout.cells))
     task = Task(store.address, run_of(store), layout.statements, (), entries, Wanted(manifest.version, ()), False)
     at = partitions_of(spark, layout.cells, False)
-    results_of(store, through_cells(spark, None, task, layout.cells, at, load_partition))
+    results_of(store, through_cells(spark, None, task, range(layout.cells), at, load_partition))
 
 
 def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str]:
@@ -147,9 +155,11 @@ def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str
     return frozenset(name for cell, views in sizes.items() if (cell == MERGE) == merge for name in views)
 
 
-def _through_cells(
-    spark: SparkSession, store: Store, given: Input | None, task: Task, cells: int, phases: Phases
+def taken_through(
+    spark: SparkSession, store: Store, given: Input | None, task: Task, cells: range, phases: Phases
 ) -> Results:
+    """The results of some cells that take their rows of an input. Raises PipelineError, which names a row that is
+    refused."""
     placed = given is not None and (given.ordered or given.set_aside)
     results = _tried(spark, store, given, task, cells, placed, phases)
     refused = [result for result in results if "refused" in result]
@@ -159,21 +169,22 @@ def _through_cells(
     if refused:
         first = next((result for result in refused if result["place"]), refused[0])
         place: FilePlace | None = tuple(first["place"]) if first["place"] else None
-        where = place_text(place, numbered(_placed(given), [place])) if place and given is not None else ""
+        where = place_text(place, numbered(_read(given), [place])) if place and given is not None else ""
         shown = f" ({where})" if where else ""
         raise PipelineError(f"version {task.wanted.version} cannot be made: {first['refused']}{shown}{first['more']}")
     return results
 
 
 def _tried(
-    spark: SparkSession, store: Store, given: Input | None, task: Task, cells: int, placed: bool, phases: Phases
+    spark: SparkSession, store: Store, given: Input | None, task: Task, cells: range, placed: bool, phases: Phases
 ) -> Results:
     try:
         with phases.timed("plan"):
             frame = None
             if given is not None:
-                frame = on_the_way(given, _placed(given) if placed else given.frame.drop(*PLACE), cells)
-            at = partitions_of(spark, cells, given is not None and given.text)
+                rows = with_places(given.frame) if placed else given.frame.drop(*PLACE)
+                frame = on_the_way(given, rows, cells.stop)
+            at = partitions_of(spark, len(cells), given is not None and given.text)
             job = through_cells(spark, frame, task, cells, at, run_partition)
         start = time.perf_counter()
         results = results_of(store, job)
@@ -190,9 +201,14 @@ def on_the_way(given: Input, rows: DataFrame, cells: int) -> DataFrame:
     return routed(rows, [own[0].slots for own in given.feeds], given.roles, cells)
 
 
-def _placed(given: Input) -> DataFrame:
-    # Row numbers are assigned here, because Spark assigns none in a stream.
-    return given.frame.withColumn(PLACE[-1], F.monotonically_increasing_id())
+def with_places(frame: DataFrame) -> DataFrame:
+    """Rows with their numbers, which are assigned here, because Spark assigns none in a stream."""
+    return frame.withColumn(PLACE[-1], F.monotonically_increasing_id())
+
+
+def _read(given: Input) -> DataFrame:
+    """The rows of an input as they were read."""
+    return with_places(given.frame if given.given is None else given.given)
 
 
 def _gather(
@@ -251,7 +267,7 @@ def _bad_files(store: Store, version: int, results: Results, given: Input | None
         return {}
     for row in rows:
         row["place"] = tuple(row["place"]) if row["place"] else None
-    numbers = numbered(_placed(given), [row["place"] for row in rows if row["place"]])
+    numbers = numbered(_read(given), [row["place"] for row in rows if row["place"]])
     lines: dict[str, list[tuple[FilePlace, str]]] = {}
     for row in rows:
         place = row.pop("place")

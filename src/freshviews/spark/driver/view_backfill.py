@@ -1,9 +1,10 @@
-"""Backfill of later views while the stream continues.
+"""Backfill of later views, and of views with another SELECT, while the stream continues.
 
-A pipeline that is started with more views than its checkpoint has continues with the known ones. Meanwhile each cell is
-loaded a second time, at one version, gets the new views and the rows that only they need, and is written as an image.
-Then, between two micro-batches, the cells continue from these images: the changes since are in their logs, which only
-grow until then. That makes a version of its own; its change of a new view is the view's whole contents.
+A pipeline that is started with other views than its checkpoint has continues with those of the checkpoint. Meanwhile
+each cell is loaded a second time, at one version, gets the new views and the rows that only they need, and is written
+as an image. Then, between two micro-batches, the cells continue from these images: the changes since are in their logs,
+which only grow until then. That makes a version of its own; its change of a new view is the view's whole contents, and
+that of a view with another SELECT is its new rows less its old ones (``replaced_views``).
 
 The work is a separate Spark job, on at most half of the cores, one cell at a time on each. Nothing is committed before
 that version is, so a run that ends earlier starts again at the next start.
@@ -39,16 +40,26 @@ _APART = "FRESHVIEWS_APART"
 
 
 class Filling:
-    """Backfills the views ``names`` into the cells of version ``at``, from layout ``old`` to ``new``.
+    """Backfills the views ``names`` into the cells of version ``at``, from layout ``old`` to ``new``. Those that are
+    ``replaced`` are there, with another SELECT.
 
     Create it between two micro-batches; ``run`` blocks until the images are written.
     """
 
     def __init__(
-        self, spark: SparkSession, store: Store, old: Layout, new: Layout, at: Manifest, names: tuple[str, ...]
+        self,
+        spark: SparkSession,
+        store: Store,
+        old: Layout,
+        new: Layout,
+        at: Manifest,
+        names: tuple[str, ...],
+        replaced: tuple[str, ...] = (),
     ) -> None:
         self.new = new
         self.names = names
+        self.since = at.version
+        self._replaced = replaced
         self._spark, self._store, self._old, self._at = spark, store, old, at
         self._group = f"freshviews-filling-{uuid.uuid4().hex}"
         self._job = self._made()
@@ -63,7 +74,7 @@ class Filling:
             entries = tuple(at.cells.get(str(number), EMPTY) for number in range(old.cells))
             task = Task(store.address, run_of(store), self.new.statements, feeds, entries, Wanted(at.version, ()), True)
             count = max(1, min(old.cells, spark.sparkContext.defaultParallelism // 2))
-            return through_cells(spark, rows, task, old.cells, Partitions(count, False), fill_partition)
+            return through_cells(spark, rows, task, range(old.cells), Partitions(count, False), fill_partition)
 
     def run(self) -> None:
         """Write the images. Raises PipelineError if a view cannot be backfilled."""
@@ -75,7 +86,7 @@ class Filling:
             raise PipelineError(f"{self._failure()}: {cause(error)}; start again to try once more") from error
         refused = next((result["refused"] for result in results if "refused" in result), None)
         if refused is not None:
-            raise PipelineError(f"{self._failure()}: {refused}; remove it from the script to continue without it")
+            raise PipelineError(f"{self._failure()}: {refused}; {self._remedy()}")
         self._images = {result["cell"]: result["image"] for result in results}
         reach("images filled")
 
@@ -85,6 +96,11 @@ class Filling:
 
     def _failure(self) -> str:
         return f"{', '.join(self.names)} cannot be filled"
+
+    def _remedy(self) -> str:
+        if not self._replaced:
+            return "remove it from the script to continue without it"
+        return f"write {' and '.join(self._replaced)} as before to continue with the rows that are there"
 
     def finished(self, latest: Manifest) -> Manifest:
         """The later version whose cells continue from the images."""

@@ -1,3 +1,14 @@
 """Sources and sinks of a pipeline."""
 
-__all__ = ["columns", "delivery", "envelope_keys", "java_errors", "places", "polled", "reach", "sinks", "sources"]
+__all__ = [
+    "columns",
+    "delivery",
+    "envelope_keys",
+    "java_errors",
+    "places",
+    "polled",
+    "reach",
+    "replaced_sinks",
+    "sinks",
+    "sources",
+]

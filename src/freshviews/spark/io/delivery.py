@@ -21,9 +21,10 @@ import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
-from freshviews.spark.connectors.declarations import COMPLETE, connector_of
+from freshviews.spark.connectors.declarations import COMPLETE, UPSERT, connector_of
 from freshviews.spark.definition import Definition, ViewSpec
-from freshviews.spark.io.sink_files import FORMATS
+from freshviews.spark.io.sink_kinds.key_changes import with_gone
+from freshviews.spark.io.sink_kinds.sink_files import FORMATS
 from freshviews.spark.io.sinks import Due, Receiver, SinkError, deliver, publish_bad
 from freshviews.spark.state.begun import begun, forget_others, note_begun
 from freshviews.spark.state.bundle import read_all, read_change
@@ -87,17 +88,12 @@ class Deliveries:
         """Go on with what a run before left: give sinks that are behind what they lack, and the ``latest`` version to
         all that may not have it. Raises SinkError in a run that is not patient."""
         self._latest = self.version
-        views = {view.name: view for view in definition.views}
+        views = {view.name: view for view in definition.views if _has_sink(self._sinks, view)}
         forget_others(self._sinks.store, views)
         for name in [name for name in self._behind if name not in views]:
             del self._behind[name]
         errors: list[SinkError] = []
         for name in list(self._behind):
-            if latest.views.get(name) != views[name].sql:
-                raise SinkError(
-                    f"view {name} has another SELECT, but its sink lacks versions from {self._behind[name]} on; put "
-                    "the SELECT back that it had until its sink has them"
-                )
             if self.patient:
                 self._chase(views[name])
                 continue
@@ -229,14 +225,21 @@ class Deliveries:
 
 def _rows(sinks: Sinks, view: ViewSpec, manifest: Manifest) -> pa.Table | None:
     """The change of a view at a version, or its contents; None if its sink gets nothing."""
-    if view.name not in sinks.receivers and view.provider is None:
+    if not _has_sink(sinks, view):
         return None
     if view.output == COMPLETE:
         if view.name not in manifest.anew:
             return None
         return read_all(sinks.store, list(manifest.contents[view.name].values()))
     rows = read_change(sinks.store, manifest.changes.get(view.name, []))
+    gone = read_change(sinks.store, manifest.gone.get(view.name, [])) if view.output == UPSERT else None
+    if gone is not None and view.written is not None:
+        rows = with_gone(rows, gone, view.written.key)
     return rows if rows is not None and rows.num_rows else None
+
+
+def _has_sink(sinks: Sinks, view: ViewSpec) -> bool:
+    return view.provider is not None or view.name in sinks.receivers
 
 
 def _is_elsewhere(sinks: Sinks, view: ViewSpec) -> bool:

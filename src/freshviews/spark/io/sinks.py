@@ -22,12 +22,12 @@ from freshviews.spark.connectors.secrets import without_secrets
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.io.java_errors import cause
-from freshviews.spark.io.key_changes import BadKey
-from freshviews.spark.io.merge_sink import merge_rows
-from freshviews.spark.io.message_sink import deliver_messages
-from freshviews.spark.io.noted import OtherTable
-from freshviews.spark.io.sink_files import FORMATS, encoded, publish
-from freshviews.spark.io.table_sink import deliver_rows
+from freshviews.spark.io.sink_kinds.key_changes import BadKey
+from freshviews.spark.io.sink_kinds.merge_sink import merge_rows
+from freshviews.spark.io.sink_kinds.message_sink import deliver_messages
+from freshviews.spark.io.sink_kinds.noted import OtherTable
+from freshviews.spark.io.sink_kinds.sink_files import FORMATS, encoded, publish
+from freshviews.spark.io.sink_kinds.table_sink import deliver_rows
 
 VERSION = "_version"
 _PLACES = ("path", "topic", "dbtable")

@@ -16,6 +16,7 @@ from pyspark.sql import types as T
 
 from freshviews.catalog.catalog import column_named, unknown
 from freshviews.catalog.definitions import TableDef
+from freshviews.catalog.window import window_of
 from freshviews.errors import SourceError
 from freshviews.spark.connectors.declarations import (
     connector_of,
@@ -300,7 +301,7 @@ def feed_of(source: Source, slots: Slots, table: str, counted: frozenset[int]) -
 
 def needs_order(source: Source) -> bool:
     """True if the order of a table's rows within a micro-batch matters."""
-    return looks_up(source.form, source.table)
+    return looks_up(source.form, source.table) or window_of(source.table) is not None
 
 
 def reads_text(source: Source) -> bool:

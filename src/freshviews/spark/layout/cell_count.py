@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from freshviews.catalog.catalog import Catalog
+from freshviews.catalog.window import window_of
 from freshviews.cells import CellPlan, plan_cells
 from freshviews.errors import PlanError
 from freshviews.spark.definition import Definition, catalog_of
@@ -25,7 +26,9 @@ def first_layout(spark: SparkSession, definition: Definition, sources: Sequence[
     catalog = catalog_of(definition.script)
     check_cells(definition, catalog, cells or 1)
     if cells is None:
-        cells = 1 if in_one_cell(definition, catalog) else int(spark.sparkContext.defaultParallelism)
+        # In several cells, windows cost a stage of their own: that is left to the user.
+        alone = in_one_cell(definition, catalog) or any(map(window_of, catalog.tables.values()))
+        cells = 1 if alone else int(spark.sparkContext.defaultParallelism)
         try:
             return Layout(_planned(spark, catalog, sources, cells), catalog)
         except PlanError:

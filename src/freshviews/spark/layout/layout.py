@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from freshviews.cells import CellPlan, Output, Role, cell_statements, extended, merge_inputs, merge_statements, outputs
+from freshviews.cells import (
+    CellPlan,
+    Output,
+    Role,
+    cell_statements,
+    extended,
+    merge_inputs,
+    merge_statements,
+    outputs,
+    window_statements,
+    windowed_tables,
+)
 from freshviews.errors import StoreError
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.state.manifest import Manifest
@@ -18,7 +29,8 @@ MERGE = "merge"
 
 @dataclass(frozen=True)
 class Layout:
-    """The two stages: ``cells`` engines, each with its statements, and the merge of their changes."""
+    """The two stages: ``cells`` engines, each with its statements, and the merge of their changes. Before them may be
+    one more engine, which keeps the windows of tables; it counts as the cell after the last one."""
 
     plan: CellPlan
     catalog: Catalog
@@ -39,6 +51,15 @@ class Layout:
     @cached_property
     def merge_statements(self) -> tuple[Statement, ...]:
         return merge_statements(self.plan, self.catalog)
+
+    @cached_property
+    def windowed(self) -> Mapping[str, str]:
+        """By table with a window in several cells, the view of its rows in the engine that keeps it."""
+        return windowed_tables(self.plan, self.catalog)
+
+    @cached_property
+    def window_statements(self) -> tuple[Statement, ...]:
+        return window_statements(self.plan, self.catalog)
 
     @cached_property
     def inputs(self) -> Mapping[str, tuple[str, ...]]:
@@ -99,8 +120,10 @@ def layout_of(manifest: Manifest) -> Layout:
     return Layout(plan, catalog_of(manifest.script))
 
 
-def next_layout(old: Layout, definition: Definition, manifest: Manifest) -> Layout:
-    """The cells after views were added or dropped; stored rows stay in their cells."""
+def next_layout(old: Layout, definition: Definition, manifest: Manifest, replaced: Collection[str] = ()) -> Layout:
+    """The cells after views were added, dropped or ``replaced``; stored rows stay in their cells."""
     catalog = catalog_of(definition.script)
     sizes = {name: float(rows) for name, rows in manifest.totals.get("rows", {}).items()}
-    return Layout(extended(old.plan, catalog, sizes), catalog)
+    # The parts of internal views are those of the view that they are of.
+    parts = tuple(part for part in old.plan.parts if part.view.partition("#")[0] not in replaced)
+    return Layout(extended(replace(old.plan, parts=parts), catalog, sizes), catalog)

@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from freshviews.catalog.catalog import unknown
 from freshviews.errors import CatalogError, StoreError
-from freshviews.spark.definition import Definition, views_of
+from freshviews.spark.definition import Definition, catalog_of, views_of
 from freshviews.spark.reading.arrival import waiting
 from freshviews.spark.state.bundle import read_all, read_change
 from freshviews.spark.state.delivered import Delivered
+from freshviews.spark.state.growth import replaced_views
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.runs import Runs, is_running, runs_of
 from freshviews.spark.state.spark_files import files_at
@@ -64,6 +65,9 @@ class Status:
     """Per view whose sink refused the last version and does not have it yet: what it said."""
     cells: dict[str, int] = field(default_factory=dict)
     """Per cell, and for the merge, the bytes that its tables and views take."""
+    refilling: tuple[str, ...] = ()
+    """Views that have another SELECT in the script than in the last version, and those that read such a view; a running
+    pipeline is backfilling them, and the last version has them as they were."""
 
 
 def latest(store: Store) -> Manifest:
@@ -170,19 +174,26 @@ def status(store: Store, definition: Definition | None = None) -> Status:
         running,
         error,
         _waiting(store, manifest, definition),
-        definition.parted(manifest.views)[1] if definition is not None else (),
+        definition.added(manifest.views) if definition is not None else (),
         runs.starts,
         _sinks(manifest, delivered, definition, runs),
         runs.refused,
         {cell: sum(held.values()) for cell, held in manifest.sizes.items()},
+        _refilling(manifest, definition),
     )
+
+
+def _refilling(manifest: Manifest, definition: Definition | None) -> tuple[str, ...]:
+    if definition is None or all(view.sql == manifest.views.get(view.name, view.sql) for view in definition.views):
+        return ()
+    return tuple(replaced_views(catalog_of(manifest.script), catalog_of(definition.script)))
 
 
 def _sinks(
     manifest: Manifest, delivered: Delivered, definition: Definition | None, runs: Runs
 ) -> dict[str, dict[str, int]]:
     # A version is delivered before the next one begins, so only the last one can be missing, but of a sink behind.
-    due = {*manifest.changes, *manifest.anew} if delivered.version < manifest.version else set()
+    due = {*manifest.changes, *manifest.gone, *manifest.anew} if delivered.version < manifest.version else set()
     due -= set(runs.have) if runs.part == manifest.version else set()
     waiting = dict.fromkeys(due, 1) | {
         view: max(0, manifest.version + 1 - first) for view, first in delivered.behind.items()

@@ -15,13 +15,14 @@ change of that version alone. The third reads all changes; their sum is the cont
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from freshviews.errors import FreshviewsError
 from freshviews.spark.reading import contents as reading
@@ -50,9 +51,10 @@ class ViewSource(DataSource):
     def reader(self, schema: T.StructType) -> DataSourceReader:
         address, view = self._place()
         version = self._number("version", lambda: reading.latest(store_of(address)).version)
+        place = _Place(address, view, to_arrow_schema(schema))
         if self._has_changes():
-            return _ChangesOf(address, view, self._number("after", lambda: version - 1), version)
-        return _Contents(address, view, version)
+            return _ChangesOf(place, self._number("after", lambda: version - 1), version)
+        return _Contents(place, version)
 
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:
         address, view = self._place()
@@ -60,7 +62,7 @@ class ViewSource(DataSource):
             raise FreshviewsError(
                 "a stream is one of changes, which have two more columns; add option('changes', 'true')"
             )
-        return _Changes(address, view)
+        return _Changes(_Place(address, view, to_arrow_schema(schema)))
 
     def _columns(self) -> pa.Schema:
         """Spark asks for the schema without saying whether it reads a stream, so an option says so."""
@@ -87,6 +89,28 @@ class ViewSource(DataSource):
         return store_of(self.options["checkpoint"]).address, self.options["view"]
 
 
+@dataclass(frozen=True)
+class _Place:
+    """A view of a checkpoint, and the columns that Spark expects."""
+
+    address: str
+    view: str
+    columns: pa.Schema
+
+    def fitting(self, rows: pa.Table, version: int) -> Iterator[pa.RecordBatch]:
+        """Rows of a version, with the types that Spark expects. Raises FreshviewsError where they have other columns.
+        """
+        if rows.schema.names == self.columns.names:
+            with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                yield from rows.cast(self.columns).to_batches()
+                return
+        raise FreshviewsError(
+            f"view {self.view} has other columns at version {version} than at the version that this read began with, "
+            "as it was refilled with another SELECT; read the versions of one form alone, and begin a stream again "
+            "with another checkpointLocation"
+        )
+
+
 def _with_changes(schema: pa.Schema) -> pa.Schema:
     return schema.append(pa.field(MULTIPLICITY, pa.int64())).append(pa.field(VERSION, pa.int64()))
 
@@ -101,9 +125,8 @@ class _Range(InputPartition):
 
 
 class _Contents(DataSourceReader):
-    def __init__(self, address: str, view: str, version: int) -> None:
-        self._address = address
-        self._view = view
+    def __init__(self, place: _Place, version: int) -> None:
+        self._place = place
         self._version = version
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -111,30 +134,37 @@ class _Contents(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Range)
-        manifest = Manifests(store_of(self._address)).read(partition.end)
-        yield from reading.contents(store_of(self._address), manifest, self._view).to_batches()
+        store = store_of(self._place.address)
+        manifest = Manifests(store).read(partition.end)
+        yield from self._place.fitting(reading.contents(store, manifest, self._place.view), partition.end)
 
 
 class _Changes(DataSourceStreamReader):
-    def __init__(self, address: str, view: str) -> None:
-        self._address = address
-        self._view = view
+    def __init__(self, place: _Place) -> None:
+        self._place = place
 
     def initialOffset(self) -> dict[str, int]:
         return {"version": 0}
 
     def latestOffset(self) -> dict[str, int]:
-        return {"version": reading.latest(store_of(self._address)).version}
+        return {"version": reading.latest(store_of(self._place.address)).version}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        manifests = Manifests(store_of(self._address))
+        manifests = Manifests(store_of(self._place.address))
         kept = manifests.versions()
         first, last = start["version"], end["version"]
         if first == last:
             return []
-        if first == 0 and (not kept or kept[0] > 1):
+        if first == 0 and (not kept or kept[0] > 1 or self._was_refilled(manifests, last)):
             return [_Range(0, last, True)]
         return [_Range(first, last, False)]
+
+    def _was_refilled(self, manifests: Manifests, last: int) -> bool:
+        """Whether a version up to one has the view with another SELECT than before: perhaps with other columns."""
+        view = self._place.view.lower()
+        return any(
+            view in (name.lower() for name in manifests.read(version).refilled) for version in range(2, last + 1)
+        )
 
     def commit(self, end: dict[str, int]) -> None:
         """Versions are collected by the pipeline, not by readers."""
@@ -142,19 +172,19 @@ class _Changes(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Range)
         if partition.whole:
-            manifest = Manifests(store_of(self._address)).read(partition.end)
-            found = reading.contents(store_of(self._address), manifest, self._view)
-            yield from _versioned(found, [1] * found.num_rows, partition.end)
+            store = store_of(self._place.address)
+            found = reading.contents(store, Manifests(store).read(partition.end), self._place.view)
+            ones = pa.array([1] * found.num_rows, pa.int64())
+            yield from _versioned(self._place, found.append_column(MULTIPLICITY, ones), partition.end)
             return
-        yield from _changes(self._address, self._view, partition)
+        yield from _changes(self._place, partition)
 
 
 @dataclass
 class _ChangesOf(DataSourceReader):
     """The changes of a view by the versions after one, up to another."""
 
-    address: str
-    view: str
+    place: _Place
     start: int
     end: int
 
@@ -163,12 +193,12 @@ class _ChangesOf(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Range)
-        yield from _changes(self.address, self.view, partition)
+        yield from _changes(self.place, partition)
 
 
-def _changes(address: str, view: str, of: _Range) -> Iterator[pa.RecordBatch]:
+def _changes(place: _Place, of: _Range) -> Iterator[pa.RecordBatch]:
     """The changes of the versions of a range. Raises StoreError where one is not kept any more."""
-    store = store_of(address)
+    store, view = store_of(place.address), place.view
     for version in range(of.start + 1, of.end + 1):
         manifest = Manifests(store).read(version)
         if view.lower() not in (name.lower() for name in manifest.views):
@@ -176,11 +206,9 @@ def _changes(address: str, view: str, of: _Range) -> Iterator[pa.RecordBatch]:
         name, _ = reading.view_schema(manifest, view)
         change = reading.changes(store, manifest, name)
         if change is not None:
-            yield from _versioned(change.drop_columns([MULTIPLICITY]), change.column(MULTIPLICITY), version)
+            yield from _versioned(place, change, version)
 
 
-def _versioned(rows: pa.Table, signs: object, version: int) -> Iterator[pa.RecordBatch]:
-    whole = rows.append_column(MULTIPLICITY, pa.chunked_array([signs]) if isinstance(signs, list) else signs)
-    whole = whole.append_column(VERSION, pa.array([version] * whole.num_rows, pa.int64()))
-    fields = [pa.field(field.name, field.type) for field in whole.schema]
-    yield from whole.cast(pa.schema(fields)).to_batches()
+def _versioned(place: _Place, change: pa.Table, version: int) -> Iterator[pa.RecordBatch]:
+    numbers = pa.array([version] * change.num_rows, pa.int64())
+    yield from place.fitting(change.append_column(VERSION, numbers), version)

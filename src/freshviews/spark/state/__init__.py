@@ -1,6 +1,6 @@
 """State outside Spark: images and logs of cells, manifests, and the stores that a checkpoint can be in."""
 
 __all__ = [
-    "begun", "bundle", "calls", "cell", "cell_image", "checkpoint", "delivered", "identity", "image_files",
-    "manifest", "probe", "runs", "spark_files", "stores",
+    "begun", "bundle", "calls", "cell", "cell_image", "checkpoint", "delivered", "growth", "identity",
+    "image_files", "manifest", "probe", "runs", "spark_files", "stores",
 ]  # fmt: skip

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from freshviews.errors import StoreError
 from freshviews.spark.definition import Definition, catalog_of
-from freshviews.spark.state.growth import has_same_rows, holds_columns, refusal, replaced_views
+from freshviews.spark.state.growth import has_same_rows, refusal, replaced_views
 from freshviews.spark.state.image_files import image_of
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.store import Store
@@ -140,16 +140,7 @@ def difference(manifest: Manifest, definition: Definition, streaming: Sequence[s
                 f"streaming table {name} {what}, and the streams of a checkpoint are fixed once it has begun; "
                 "begin with a new checkpoint"
             )
-    replaced = replaced_views(known, wanted)
-    for name in replaced:
-        old = known.view(name)
-        if old is None or not holds_columns(old, wanted.views[name]):
-            grown = "; if its SELECT * has more of them, write ALTER TABLE ... ADD COLUMN below the view instead"
-            raise CheckpointError(
-                f"view {name} has other columns than in this checkpoint; give the new one another name, "
-                f"or run once without it, which drops the old one{grown if changed else ''}"
-            )
-    return Difference(tuple(changed), tuple(replaced))
+    return Difference(tuple(changed), tuple(replaced_views(known, wanted)))
 
 
 def _short(sql: str) -> str:
@@ -163,15 +154,17 @@ def collect(
     states: int = KEEP_STATES,
     orphan_seconds: float = ORPHAN_SECONDS,
     needed_from: int | None = None,
+    held: int | None = None,
 ) -> int:
     """Delete manifests but the last ``versions`` and those ``needed_from`` a version on, and objects that no remaining
-    manifest needs; return the number of objects deleted.
+    manifest needs; return the number of objects deleted. ``held``: a version that is kept with its state, and all after
+    it.
 
     An object that no manifest names may belong to a version in progress, so only old ones are deleted. An object whose
     versions have no state any more is deleted at once.
     """
     there = manifests.versions()
-    oldest = min([*there[-versions:][:1], *([] if needed_from is None else [needed_from])], default=0)
+    oldest = min([*there[-versions:][:1], *(one for one in (needed_from, held) if one is not None)], default=0)
     kept = [version for version in there if version >= oldest]
     manifests.delete(version for version in there if version < oldest)
     needed: set[str] = set()
@@ -180,7 +173,7 @@ def collect(
     for place, version in enumerate(kept):
         manifest = manifests.read(version)
         named |= manifest.files()
-        with_state = place >= len(kept) - states or manifest.time > now - READ_SECONDS
+        with_state = place >= len(kept) - states or manifest.time > now - READ_SECONDS or version == held
         needed |= manifest.files() if with_state else manifest.files() - manifest.state_files()
     old = now - orphan_seconds
     gone = []

@@ -1,8 +1,8 @@
 """What may change of a definition between two runs.
 
 Of a table whose rows are stored: columns are added or left out, types become wider, DEFAULTs are others, and a column
-that was NOT NULL may have NULLs. Its keys stay. Of a view: its SELECT, if the columns keep their names, and their types
-or wider ones.
+that was NOT NULL may have NULLs. Its keys stay. Of a view: its SELECT. Its old rows can be rows of what it is now if
+its columns keep their names, and their types or wider ones; ``io.replaced_sinks`` says which sinks take others.
 """
 
 from __future__ import annotations

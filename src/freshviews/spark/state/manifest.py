@@ -34,7 +34,9 @@ class Manifest:
     per table. ``changed``: rows of each view's change. ``arrived``: when the newest input arrived, if known.
     ``polled[table]``: the position of a table that is polled (``io.polled``).
     ``stored``: rows of each view, absent where an older release began the view. ``spark``: objects with Spark's own
-    files (``state.spark_files``). ``totals``: counts since the
+    files (``state.spark_files``). ``keys``: the columns of the key of each view that is delivered by it. ``refilled``:
+    views that have another SELECT from this version on. ``gone[view]``: where such a view has other columns, the files
+    of the rows that it had before, which its change does not take back. ``totals``: counts since the
     beginning. Files are objects of the checkpoint's store, and sections of such (``state.bundle``).
     """
 
@@ -64,6 +66,9 @@ class Manifest:
     call: str = ""
     ordered: str = ""
     polled: dict[str, dict[str, Any]] = field(default_factory=dict)
+    keys: dict[str, list[str]] = field(default_factory=dict)
+    refilled: list[str] = field(default_factory=list)
+    gone: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def script(self) -> str:
@@ -80,7 +85,7 @@ class Manifest:
         """Every object, and folder of objects, that the version needs."""
         contents = [list(files.values()) for files in self.contents.values()]
         known = [[one["known"]] for one in self.polled.values() if one["known"]]
-        lists = [*self.changes.values(), *contents, *self.bad.values(), *known]
+        lists = [*self.changes.values(), *contents, *self.bad.values(), *self.gone.values(), *known]
         return {object_of(name) for names in lists for name in names} | self.state_files() | set(self.spark)
 
     def state_files(self) -> set[str]:

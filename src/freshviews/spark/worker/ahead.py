@@ -16,6 +16,7 @@ from queue import SimpleQueue
 import pyarrow as pa
 
 from freshviews.catalog.definitions import TableDef
+from freshviews.catalog.window import window_of
 from freshviews.spark.definition import form_of
 from freshviews.spark.state.cell import Cell, Segment
 from freshviews.spark.worker.intake import Feed, Intake, signed_of
@@ -97,11 +98,12 @@ class Ahead:
 
 
 def growing_feeds(feeds: Sequence[Feed], tables: dict[str, TableDef]) -> frozenset[int]:
-    """Numbers of the feeds whose rows may be applied in pieces: inserts into a table without keys, none set aside."""
+    """Numbers of the feeds whose rows may be applied in pieces: inserts into a table without keys, none set aside. Rows
+    of a window are put in their order first."""
     return frozenset(number for number, feed in enumerate(feeds) if _only_grows(feed, tables[feed.table]))
 
 
 def _only_grows(feed: Feed, table: TableDef) -> bool:
-    if feed.set_aside or feed.snapshot or table.keys or table.foreign_keys:
+    if feed.set_aside or feed.snapshot or table.keys or table.foreign_keys or window_of(table) is not None:
         return False
     return isinstance(form_of(feed.changes, feed.form_options, tuple(feed.slots)), AppendOnly)

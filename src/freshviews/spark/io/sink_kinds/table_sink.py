@@ -27,9 +27,9 @@ from freshviews.catalog.definitions import TableDef
 from freshviews.spark.connectors.declarations import COMPLETE, SECONDS, UPSERT, value_of, with_driver
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import TableSpec, ViewSpec
-from freshviews.spark.io.key_changes import last_rows
-from freshviews.spark.io.noted import Noted, OtherTable, has_version
 from freshviews.spark.io.polled import polled_column
+from freshviews.spark.io.sink_kinds.key_changes import last_rows
+from freshviews.spark.io.sink_kinds.noted import Noted, OtherTable, has_version
 from freshviews.spark.io.sources import open_source
 
 VERSIONS = "freshviews_versions"

@@ -16,6 +16,15 @@ class BadKey(FreshviewsError):
     """Rows cannot be delivered by their key."""
 
 
+def with_gone(change: pa.Table | None, gone: pa.Table, key: Sequence[str]) -> pa.Table:
+    """A change with rows ``gone`` that had other columns, of which the key stays: all else in them is NULL."""
+    keys = gone.select([*key, MULTIPLICITY])
+    if change is None:
+        return keys
+    types = pa.schema([change.schema.field(name).with_nullable(True) for name in keys.schema.names])
+    return pa.concat_tables([change, keys.cast(types)], promote_options="default")
+
+
 def last_rows(rows: pa.Table, key: Sequence[str]) -> tuple[pa.Table, pa.BooleanArray]:
     """A row of each key that changed, without ``_multiplicity``, and whether it is there: else it is gone.
 

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 
 from freshviews.spark.connectors.declarations import COMPLETE, UPSERT, Merging, connector_of, value_of
 from freshviews.spark.definition import ViewSpec
-from freshviews.spark.io.key_changes import last_rows
-from freshviews.spark.io.noted import Noted, OtherTable, has_version
+from freshviews.spark.io.sink_kinds.key_changes import last_rows
+from freshviews.spark.io.sink_kinds.noted import Noted, OtherTable, has_version
 
 _HERE = "_here"
 _NEAR = 20

@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 from freshviews.catalog.definitions import TableDef
 from freshviews.spark.connectors.declarations import SECONDS, UPSERT, value_of
 from freshviews.spark.definition import TableSpec, ViewSpec
-from freshviews.spark.io.key_changes import BadKey, last_rows
-from freshviews.spark.io.sink_files import json_objects
+from freshviews.spark.io.sink_kinds.key_changes import BadKey, last_rows
+from freshviews.spark.io.sink_kinds.sink_files import json_objects
 from freshviews.spark.io.sources import can_be_opened
 from freshviews.types.columns import MULTIPLICITY
 

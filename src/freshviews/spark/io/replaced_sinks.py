@@ -1,0 +1,69 @@
+"""What a sink makes of a view that gets another SELECT; what cannot be right is refused before a row is read.
+
+With the same columns every sink is right: the change of the version takes the old rows back. With others, the contents
+are delivered as they are (``complete``), and the messages of a key are replaced or withdrawn (``upsert`` to a topic).
+Changes of the old columns cannot be taken back, and a table of a database keeps the columns that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from freshviews.catalog.definitions import ViewDef
+from freshviews.spark.connectors.declarations import CHANGES, UPSERT, connector_of
+from freshviews.spark.definition import Definition, ViewSpec, catalog_of
+from freshviews.spark.state.checkpoint import CheckpointError
+from freshviews.spark.state.growth import holds_columns
+from freshviews.spark.state.manifest import Manifest
+
+_WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+"""Types of which a key has the same text."""
+
+
+def check_replaced(
+    definition: Definition, before: Manifest, replaced: Collection[str], functions: Collection[str], grown: bool
+) -> None:
+    """Refuse views of a checkpoint whose sinks would have wrong rows: those that are ``replaced``, and those that are
+    delivered by another key. ``functions``: the views whose sink is a function of the user. ``grown``: tables have
+    other columns, too. Raises CheckpointError, which names the view."""
+    known, wanted = catalog_of(before.script), catalog_of(definition.script)
+    for view in definition.views:
+        old, new = known.view(view.name), wanted.view(view.name)
+        if old is None or new is None or not (view.provider is not None or view.name in functions):
+            continue
+        reason = _of_key(view, old, new, before.keys.get(view.name))
+        if reason is None and view.name in replaced and not holds_columns(old, new):
+            reason = _of_columns(view)
+            if reason is not None and grown:
+                reason += "; if its SELECT * has more of them, write ALTER TABLE ... ADD COLUMN below the view instead"
+        if reason is not None:
+            raise CheckpointError(
+                f"view {view.name} {reason}; give the new one another name and sink, or run once without it, which "
+                "drops the old one"
+            )
+
+
+def _of_key(view: ViewSpec, old: ViewDef, new: ViewDef, key: list[str] | None) -> str | None:
+    """Why rows by the view's key do not take the place of those before. ``key``: by which these were delivered."""
+    if view.output != UPSERT or view.written is None:
+        return None
+    if key is not None and key != list(view.written.key):
+        return f"is delivered by the key ({', '.join(view.written.key)}), and was by ({', '.join(key)})"
+    if not connector_of(view.provider).messages:
+        return None
+    before, now = ({column.name: column.type for column in one.columns} for one in (old, new))
+    for name in view.written.key:
+        one, other = before.get(name), now[name]
+        if one != other and not (one is not None and one.name in _WHOLE and other.name in _WHOLE):
+            return f"has a key whose column {name} was {one or 'not there'}, and is {other}"
+    return None
+
+
+def _of_columns(view: ViewSpec) -> str | None:
+    """Why the sink of a view cannot have other columns."""
+    others = "has other columns than in this checkpoint"
+    if view.output == CHANGES:
+        return f"{others}, and nothing takes back what its sink has of the old ones"
+    if connector_of(view.provider).keeps:
+        return f"{others}, and its table has the old ones"
+    return None
