@@ -5,7 +5,7 @@ What runs is decided here, from the tier (tests/tiers.py) and the marks of tests
 - Without FRESHVIEWS_PURE_PYTHON=1 all tests run that need compiled code or do not care. With it, those with the mark
   ``plain_python`` run, as a job of their own; ``python -m tests`` runs both jobs.
 - The quick tier leaves out ``full`` tests and most cases of tests with ``sample`` or ``diagonal``; the change tier
-  leaves out most cases of tests with ``large``. Both run what the quick tier has of a file with the mark
+  leaves out most cases of tests with ``large``; both leave out those with ``kills``. Both run what the quick tier has of a file with the mark
   ``compiled(n)`` as plain Python, and few tests of it with compiled code, too.
 - Hypothesis draws the same examples in every run, except in the fuzz tier, whose failures are stored (tests/found.py).
 """
@@ -113,6 +113,8 @@ def _few(items: list[pytest.Item]) -> list[pytest.Item]:
     files: Counter[Path] = Counter()
     kept: list[pytest.Item] = []
     for cases in by_test.values():
+        if cases[0].get_closest_marker("kills") is not None:
+            continue
         mark = cases[0].get_closest_marker("compiled")
         # Plain Python runs slowly what is meant to be compiled.
         quick = QUICK or (PLAIN_PYTHON and mark is not None)

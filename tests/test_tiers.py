@@ -38,6 +38,10 @@ def test_compiled(x): pass
 @pytest.mark.parametrize("x", [0, *(pytest.param(i, marks=[pytest.mark.full]) for i in range(1, 7))])
 def test_large(x): pass
 
+@pytest.mark.full
+@pytest.mark.kills
+def test_killed(): pass
+
 @pytest.mark.seeds(10)
 def test_of_a_seed(seed): assert seed != 5 * 2**16 + 3
 
@@ -77,8 +81,9 @@ def run(tmp_path: Path) -> Callable[..., tuple[dict[str, int], str]]:
 def test_each_tier_runs_its_share(run: Callable[..., tuple[dict[str, int], str]]) -> None:
     seeded = {"of_a_seed": 10, "drawn": 1}
     full, _ = run()
-    assert full == {"grid": 15, "sampled": 8, "full": 1, "compiled": 8, "large": 7, **seeded}
+    assert full == {"grid": 15, "sampled": 8, "full": 1, "compiled": 8, "large": 7, "killed": 1, **seeded}
     change, _ = run(FRESHVIEWS_TESTS="change")
+    del full["killed"]
     assert change == full | {"compiled": 1, "large": 3, "of_a_seed": 1}
     plain, _ = run(FRESHVIEWS_TESTS="change", FRESHVIEWS_PURE_PYTHON="1")
     assert plain == {"plain": 1, "compiled": 8}

@@ -45,6 +45,7 @@ def test_executors_of_a_local_cluster_killed_at_every_step(tmp_path: Path) -> No
 
 
 @pytest.mark.long("nine Java processes on the cores of one machine, and a version after each kill")
+@pytest.mark.kills
 def test_64_cells_on_eight_small_executors_of_which_some_are_killed(tmp_path: Path) -> None:
     """Eight cells per executor; those of one that is killed go on in another, whose own are in its memory."""
     shop = Shop(tmp_path, script=EVERY_SINK)

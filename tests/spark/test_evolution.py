@@ -170,6 +170,7 @@ def run_apart(folder: Path, script: str, fault: Fault | None = None) -> tuple[in
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
 @pytest.mark.spark
+@pytest.mark.kills
 def test_killed_while_a_table_gets_columns_a_pipeline_loses_nothing(tmp_path: Path) -> None:
     store, fault = store_of(tmp_path / "sales.checkpoint"), Fault(tmp_path / "fault")
     write(tmp_path / "in", "first.json", lines(*({"op": "upsert", "id": i, "shop": i % 2} for i in range(6))))

@@ -237,6 +237,7 @@ def test_a_run_goes_on_while_the_database_is_away(
 
 @pytest.mark.full
 @pytest.mark.long("three pipelines in processes of their own")
+@pytest.mark.kills
 def test_a_run_that_is_killed_while_the_database_is_away_loses_no_version(tmp_path: Path) -> None:
     with skipping():
         jars(POSTGRES)
@@ -296,6 +297,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "jdbc.md"
 
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own")
+@pytest.mark.kills
 def test_the_page_killed_within_a_transaction(server: str, tmp_path: Path) -> None:
     # The first block of each language.
     found = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)

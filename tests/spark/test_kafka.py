@@ -300,6 +300,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "kafka.md"
 
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own, of which one asks Maven for its connector")
+@pytest.mark.kills
 def test_the_page_killed_between_its_sinks(kafka: str, tmp_path: Path) -> None:
     """Script, commands and reader of the page. Killed when one sink has its version, the other has not."""
     blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL))

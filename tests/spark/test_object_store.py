@@ -94,8 +94,8 @@ def vanish(scratch: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-@pytest.mark.large(4)
 @pytest.mark.long("a master and two workers start, and executors are replaced")
+@pytest.mark.kills
 def test_executors_killed_at_random_with_their_scratch_lose_nothing(tmp_path: Path, address: str) -> None:
     """Executors, their Python workers and the driver, while input keeps coming; cells go on elsewhere."""
     shop = Shop(tmp_path, script=EVERY_SINK)

@@ -288,6 +288,7 @@ def test_more_rows_than_can_be_known_need_a_key(
 @pytest.mark.spark
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own")
+@pytest.mark.kills
 def test_killed_in_a_zone_where_an_hour_comes_twice_every_row_is_there_once(
     tmp_path: Path, server: Server
 ) -> None:

@@ -186,6 +186,7 @@ KILLED = EVERY if "KILLS" in os.environ else EVERY[7:8] if CHANGE else [*EVERY[:
 
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
+@pytest.mark.kills
 def test_killed_at_the_steps_of_the_swap_it_goes_on_exactly(tmp_path: Path) -> None:
     world, fault = World(tmp_path), Fault(tmp_path / "fault")
     command = [sys.executable, "-m", "freshviews.cli", "run", "script.sql", "--master", "local[2]", "--cells", "2"]
