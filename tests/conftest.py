@@ -5,8 +5,8 @@ What runs is decided here, from the tier (tests/tiers.py) and the marks of tests
 - Without FRESHVIEWS_PURE_PYTHON=1 all tests run that need compiled code or do not care. With it, those with the mark
   ``plain_python`` run, as a job of their own; ``python -m tests`` runs both jobs.
 - The quick tier leaves out ``full`` tests and most cases of tests with ``sample`` or ``diagonal``; the change tier
-  leaves out most cases of tests with ``large``; both leave out those with ``kills``. Both run what the quick tier has of a file with the mark
-  ``compiled(n)`` as plain Python, and few tests of it with compiled code, too.
+  leaves out most cases of tests with ``large``. Both leave out tests with ``kills``, run what the quick tier has of a
+  file with the mark ``compiled(n)`` as plain Python, and few tests of it with compiled code, too.
 - Hypothesis draws the same examples in every run, except in the fuzz tier, whose failures are stored (tests/found.py).
 """
 
