@@ -7,12 +7,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
+from freshviews.spark.driver import stages
 from freshviews.spark.driver.stages import _BYTES, _limit_bytes
 from freshviews.spark.layout.measure import SAMPLE_ROWS, _heavy
+from freshviews.spark.pipeline import Pipeline
 
 pytestmark = pytest.mark.spark
 
@@ -38,22 +42,41 @@ def test_heavy_values_are_as_spark_collects_them(value: str, spark: Any) -> None
     assert not isinstance(row["v"], datetime) or row["v"].tzinfo is None
 
 
-def test_bytes_of_a_batch_are_limited_only_where_rows_may_be_long(spark: Any, tmp_path: Path) -> None:
-    usual = spark.conf.get(_BYTES)
-    try:
-        _limit_bytes(spark.range(3).selectExpr("id", "CAST(id AS DECIMAL(38, 2)) AS d", "TIMESTAMP '2026-01-01' AS t"))
-        assert spark.conf.get(_BYTES) == str(2**31 - 1)
-        for long in ("CAST(id AS STRING)", "CAST('a' AS BINARY)", "array(id)", "struct(id)"):
-            _limit_bytes(spark.range(3))
-            _limit_bytes(spark.range(3).selectExpr("id", f"{long} AS long"))
-            assert spark.conf.get(_BYTES) == usual
-        _limit_bytes(spark.range(3).selectExpr(*(f"id AS c{i}" for i in range(101))))
-        assert spark.conf.get(_BYTES) == usual
-    finally:
-        spark.conf.unset(_BYTES)
+def test_bytes_of_a_batch_are_limited_only_where_rows_may_be_long(spark: Any) -> None:
+    own = spark.newSession()
+    usual = own.conf.get(_BYTES)
+    _limit_bytes(spark, own.range(3).selectExpr("id", "CAST(id AS DECIMAL(38, 2)) AS d", "TIMESTAMP '2026-01-01' AS t"))
+    assert own.conf.get(_BYTES) == str(2**31 - 1)
+    for long in ("CAST(id AS STRING)", "CAST('a' AS BINARY)", "array(id)", "struct(id)"):
+        _limit_bytes(spark, own.range(3))
+        _limit_bytes(spark, own.range(3).selectExpr("id", f"{long} AS long"))
+        assert own.conf.get(_BYTES) == usual
+    _limit_bytes(spark, own.range(3).selectExpr(*(f"id AS c{i}" for i in range(101))))
+    assert own.conf.get(_BYTES) == usual
+    _limit_bytes(spark, spark.range(3))
+    assert spark.conf.get(_BYTES) == usual
+
+
+def test_a_micro_batch_has_a_session_of_its_own(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table({"k": [1]}), tmp_path / "in" / "1.parquet")
+    (tmp_path / "script.sql").write_text(
+        "CREATE STREAMING TABLE t (k BIGINT) USING parquet OPTIONS (path 'in');"
+        "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t;"
+    )
+    usual, limited = spark.conf.get(_BYTES), []
+
+    def noted(own: Any, sent: Any) -> None:
+        _limit_bytes(own, sent)
+        limited.append((sent.sparkSession is own, sent.sparkSession.conf.get(_BYTES) == usual))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(stages, "_limit_bytes", noted)
+        Pipeline.from_script(spark, tmp_path / "script.sql").start(once=True).awaitTermination()
+    assert limited == [(True, True), (False, False)]
 
 
 def test_a_limit_that_the_user_has_set_stays() -> None:
     settings = SimpleNamespace(contains=lambda name: name == _BYTES)
     session = SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: settings))
-    _limit_bytes(SimpleNamespace(sparkSession=session))  # type: ignore[arg-type]
+    _limit_bytes(None, SimpleNamespace(sparkSession=session))  # type: ignore[arg-type]

@@ -69,7 +69,7 @@ def through_cells(
         placed = whole.repartitionById(at.count, F.col(CELL) % at.count)
     kept = [f"`{name}`" for name in whole.columns if name not in (CELL, TABLE)]
     sent = placed.selectExpr(f"{to(len(task.feeds))} AS {TO}", *kept)
-    _limit_bytes(sent)
+    _limit_bytes(spark, sent)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return run(task, batches)
@@ -78,13 +78,14 @@ def through_cells(
         return sent.mapInArrow(work, "result string")
 
 
-def _limit_bytes(sent: DataFrame) -> None:
+def _limit_bytes(spark: SparkSession, sent: DataFrame) -> None:
     """Have Spark add up the bytes of an Arrow batch, which it does again at each row, only where rows may be long.
 
-    Rows of few columns of fixed width are short enough if they are counted. What the user has set stays.
+    Rows of few columns of fixed width are short enough if they are counted. What the user has set stays, and so does
+    the setting of the pipeline's own session, in which other threads may run jobs: micro-batches have another one.
     """
     session = sent.sparkSession
-    if session.sparkContext.getConf().contains(_BYTES):
+    if session is spark or session.sparkContext.getConf().contains(_BYTES):
         return
     short = len(sent.columns) <= _FEW and all(isinstance(field.dataType, _FIXED) for field in sent.schema)
     if short:
