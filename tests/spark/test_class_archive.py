@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,41 @@ def test_one_that_is_whole_is_used_and_another_is_not(folder: Path) -> None:
     assert class_archive.option().startswith(f"-XX:SharedArchiveFile={path} ")
 
 
+def archived(folder: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    """As ``making``, with a program that writes at its end in the place of Java."""
+    with class_archive.making() as options:
+        part = options.split()[0].partition("=")[2]
+        write = f"import sys; sys.stdin.read(); open({part!r}, 'wb').write({content!r})"
+        program = subprocess.Popen([sys.executable, "-c", write], stdin=subprocess.PIPE)
+        monkeypatch.setattr(class_archive, "java_process", lambda: program)
+
+
+def test_another_one_takes_the_place_of_the_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if it has the same size, and so the same name."""
+    left = folder / "0123456789abcdef.1.part"
+    left.write_bytes(b"half")
+    os.utime(left, (0, 0))
+    for content in (b"one", b"two", b"other"):
+        archived(folder, monkeypatch, content)
+        assert [path.read_bytes() for path in folder.iterdir()] == [content]
+        assert class_archive.option() != ""
+
+
+def test_an_error_kills_java_so_nothing_is_written_later(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(KeyboardInterrupt), class_archive.making() as options:
+        part = options.split()[0].partition("=")[2]
+        write = f"import sys; sys.stdin.read(); open({part!r}, 'wb').write(b'late')"
+        program = subprocess.Popen([sys.executable, "-c", write], stdin=subprocess.PIPE)
+        monkeypatch.setattr(class_archive, "java_process", lambda: program)
+        raise KeyboardInterrupt
+    assert program.returncode == -signal.SIGKILL and list(folder.iterdir()) == []
+
+
+def test_it_is_where_compiled_code_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_archive, "cache_folder", lambda: tmp_path / "own")
+    assert class_archive._folder() == tmp_path / "own" / "classes"
+
+
 def test_without_a_java_of_ours_nothing_is_left(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(class_archive, "java_process", lambda: None)
     with pytest.raises(JavaError, match="started by another process"), class_archive.making() as options:
@@ -70,7 +106,8 @@ def test_warm_makes_one_that_a_session_maps(odd: str, tmp_path: Path) -> None:
         [sys.executable, "-m", "freshviews.cli", "warm"], env=given, capture_output=True, text=True, timeout=600
     )
     assert (done.returncode, done.stderr) == (0, ""), done
-    assert done.stdout == f"compiled code and the classes of Spark are in {cache}\n"
-    assert [path.suffix for path in (cache / "classes").iterdir()] == [".jsa"]
+    (version,) = cache.glob("v*")
+    assert done.stdout == f"compiled code and the classes of Spark are in {version}\n"
+    assert [path.suffix for path in (version / "classes").iterdir()] == [".jsa"]
     warm = subprocess.run(command, env=given, capture_output=True, text=True, timeout=300)
     assert warm.stdout == "True\n", warm.stderr

@@ -51,4 +51,4 @@ def warm() -> Path:
             csv.write_csv(pa.table(items), folder / "items" / f"{number}.csv")
             Pipeline.from_script(session, folder / "script.sql").start(once=True).awaitTermination()
         session.stop()
-    return cache_folder().parent
+    return cache_folder()

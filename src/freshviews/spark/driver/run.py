@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from threading import Lock, Thread
@@ -251,8 +251,8 @@ class Run:
             rows += found
             positions |= position
         if rows:
-            with self.working:
-                self._load(self._at_work(), rows, whole=False, positions=positions)
+            with self._at_work() as latest:
+                self._load(latest, rows, whole=False, positions=positions)
         return failed
 
     def _load(
@@ -357,15 +357,13 @@ class Run:
         Stopped after a stop."""
         wanted, old, replaced = self._wanted, self.layout, self._replaced
         assert wanted is not None
-        with self.working:
-            at = self._at_work()
+        with self._at_work() as at:
             new = next_layout(old, wanted, at, replaced)
             filling = self._filling = Filling(self.spark, self.store, old, new, at, self.fills, replaced)
             _LOGGER.info("%s: backfill as of version %d; the stream continues", ", ".join(self.fills), at.version)
         rows = rows_taken_back(self.store, at, replaced)
         filling.run()
-        with self.working:
-            latest = self._at_work()
+        with self._at_work() as latest:
             later = map(self.manifests.read, range(at.version + 1, latest.version + 1))
             back = taken_back(self.store, rows, later, old.catalog, new.catalog)
             self._layout, self.definition, self._wanted, self._filling, self._replaced = new, wanted, None, None, ()
@@ -373,12 +371,22 @@ class Run:
             rebuild = self._rebuilds(old, replaced)
             self._make(base, filling.missed(latest), whole=True, rebuild=rebuild, back=back)
 
-    def _at_work(self) -> Manifest:
-        """The last version, as the base of the next one."""
-        if self.stopping:
-            raise Stopped
-        assert self.latest is not None
-        return self.latest
+    @contextlib.contextmanager
+    def _at_work(self) -> Iterator[Manifest]:
+        """The last version, as the base of the next one, while no other thread makes one. After an error within it no
+        thread makes another: a version that a sink has not taken would be passed over. Raises Stopped then, and after
+        a stop."""
+        with self.working:
+            if self.stopping or self.error is not None:
+                raise Stopped
+            assert self.latest is not None
+            try:
+                yield self.latest
+            except Stopped:
+                raise
+            except BaseException as error:
+                self.error = error
+                raise
 
     def stop(self) -> None:
         """Finish the current version and make no other."""
@@ -394,7 +402,7 @@ class Run:
 
     def fail(self, error: BaseException) -> None:
         """End with an error; the first error is kept."""
-        if self.error is None:
+        if self.error is None or self.error is error:
             self.error = error
             note_error(self.store, error)
         self._deliveries.stop()
@@ -433,20 +441,16 @@ class Run:
     def micro_batch(self, frame: DataFrame, slots: Sequence[Slots], batch: int, streaming: Sequence[Source]) -> None:
         """Called by foreachBatch. A micro-batch that is committed already is ignored."""
         try:
-            with self.working:
-                if self.stopping:
-                    raise Stopped
+            with self._at_work() as before:
                 reach("batch begun")
-                self._micro_batch(self.input_of(frame, streaming, slots), batch, streaming)
+                self._micro_batch(before, self.input_of(frame, streaming, slots), batch, streaming)
         except Stopped:
             raise
         except BaseException as error:
             self.fail(error)
             raise
 
-    def _micro_batch(self, given: Input, batch: int, streaming: Sequence[Source]) -> None:
-        before = self.latest
-        assert before is not None
+    def _micro_batch(self, before: Manifest, given: Input, batch: int, streaming: Sequence[Source]) -> None:
         query = checkpoint.spark_query(self.spark_files.folder)
         if before.query is not None and query != before.query:
             checkpoint.check_query(self.spark_files.folder, before)

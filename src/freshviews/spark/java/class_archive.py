@@ -11,8 +11,10 @@ import hashlib
 import os
 import shlex
 import shutil
+import subprocess
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyspark
@@ -24,11 +26,13 @@ _SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 """Java would say on standard output that an archive does not fit."""
 _SECONDS = 300.0
 """Time for Java to write an archive, of some 150 MB."""
+_LEFT = 3600.0
+"""Seconds after which an archive that is half written was left by a process that was killed."""
 
 
 def option() -> str:
     """Options by which Java uses the archive; empty if there is none."""
-    found = next((path for path in _whole()), None)
+    found = next(iter(_whole()), None)
     return "" if found is None else f"{shlex.quote(f'-XX:SharedArchiveFile={found}')} {_SILENT}"
 
 
@@ -36,40 +40,70 @@ def option() -> str:
 def making() -> Iterator[str]:
     """Within it a session is started with the options that this yields, and stopped; then Java writes the archive.
 
-    Raises JavaError where it does not.
+    Raises JavaError where it does not. After an error Java is killed, as it would write an archive at its end.
     """
     folder = _folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _delete_parts(folder, time.time() - _LEFT)
     part = folder / f"{_key()}.{os.getpid()}.part"
-    part.unlink(missing_ok=True)
     try:
         yield f"{shlex.quote(f'-XX:ArchiveClassesAtExit={part}')} {_SILENT}"
-        java = java_process()
-        if java is None:
-            raise JavaError("Spark was started by another process, which alone can archive its classes")
-        # It ends when nothing can be read from its input.
-        if java.stdin is not None:
-            java.stdin.close()
-        code = java.wait(_SECONDS)
-        if code != 0 or not part.exists():
-            raise JavaError(f"this Java archives no classes; it ended with exit code {code}")
+        _end_java()
+        if not part.exists():
+            raise JavaError("this Java archives no classes")
         with part.open("rb") as file:
             os.fsync(file.fileno())
-        before = _whole()
-        part.rename(folder / f"{_key()}.{part.stat().st_size}.jsa")
-        for path in before:
-            path.unlink(missing_ok=True)
+        made = folder / f"{_key()}.{part.stat().st_size}.jsa"
+        part.rename(made)
+        for path in _whole():
+            if path != made:
+                path.unlink(missing_ok=True)
+    except BaseException:
+        java = java_process()
+        if java is not None:
+            java.kill()
+            java.wait()
+        raise
     finally:
         part.unlink(missing_ok=True)
 
 
+def _end_java() -> None:
+    """Wait until Java has ended, which it does when nothing can be read from its input."""
+    java = java_process()
+    if java is None:
+        raise JavaError("Spark was started by another process, which alone can archive its classes")
+    if java.stdin is not None:
+        java.stdin.close()
+    try:
+        code = java.wait(_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise JavaError(f"Java has not written its classes within {_SECONDS:g} seconds") from None
+    if code != 0:
+        raise JavaError(f"Java ended with exit code {code}, and archived no classes")
+
+
+def _delete_parts(folder: Path, before: float) -> None:
+    """Delete what processes have left that were killed before a time."""
+    for path in folder.glob("*.part"):
+        with suppress(OSError):
+            if path.stat().st_mtime < before:
+                path.unlink()
+
+
 def _whole() -> list[Path]:
     """Archives for this Java and these jars."""
-    return [path for path in _folder().glob(f"{_key()}.*.jsa") if path.name.split(".")[1] == str(path.stat().st_size)]
+    found = []
+    for path in _folder().glob(f"{_key()}.*.jsa"):
+        with suppress(FileNotFoundError):
+            if path.name.split(".")[1] == str(path.stat().st_size):
+                found.append(path)
+    return found
 
 
 def _folder() -> Path:
-    return cache_folder().parent / "classes"
+    """Within the folder of compiled code, which no other user can write to."""
+    return cache_folder() / "classes"
 
 
 def _key() -> str:
