@@ -25,6 +25,7 @@ def test_after_an_error_a_thread_that_waits_makes_no_version(spark: Any, tmp_pat
         "CREATE STREAMING TABLE t (k BIGINT) USING parquet OPTIONS (path 'in');"
         "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t;"
     )
+    (tmp_path / "in").mkdir()
     definition = Pipeline.from_script(spark, tmp_path / "script.sql")._definition
     run = Run(spark, store_of(tmp_path / "store"), definition, {}, None, 1, Phases())
     run.latest = Manifest(1, -1, None, 0.0, {}, {})
