@@ -12,14 +12,15 @@ from freshviews.cells.expected import sizes_of
 from freshviews.cells.needed import closure, needed_views
 from freshviews.cells.splitting import splitting_columns, splitting_of, unmergeable
 from freshviews.cells.spreading import common_kind, spread_block, tables_of
+from freshviews.cells.windows import has_window
 from freshviews.query.block import Block
 
 
 @dataclass(frozen=True)
 class Location:
     """Where the rows of a table, or of a block of a view, are. ``name``: of the table or view, with the number of the
-    block where it has several. ``where``: the number of cells, or the second stage. ``reason``: why it is one engine;
-    empty where it is not."""
+    block where it has several. ``where``: the number of cells, the second stage, or the engine before the cells.
+    ``reason``: why it is one engine; empty where it is not."""
 
     name: str
     where: str
@@ -97,6 +98,9 @@ def _tables_of(relation: str, catalog: Catalog) -> list[TableDef]:
 def _of_table(table: TableDef, plan: CellPlan) -> Location:
     roles = plan.roles_of(table.name)
     span = max(role.span for role in roles)
+    if plan.cells > 1 and has_window(table):
+        where = f"a window before {_cells(span)}"
+        return Location(f"table {table.name}", where, "which rows leave depends on all rows")
     if span > 1:
         return Location(f"table {table.name}", _cells(span))
     if not splitting_columns(table):
