@@ -52,10 +52,10 @@ def check(folder: Path, *words: str, **places: str) -> tuple[int, list[str], str
 def test_folders_that_can_be_used_are_and_nothing_is_left_in_them(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text("{}")
-    where = str(tmp_path / "ckpt")
+    where = str(tmp_path / "new" / "ckpt")
     code, warnings, last = check(tmp_path, "--checkpoint", where)
     assert (code, warnings) == (0, []) and last.endswith("shop.sql: 4 of 4 places can be reached")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ckpt", "in", "shop.sql"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "shop.sql"]
 
 
 def test_each_folder_that_cannot_be_used_is_named_with_the_cause(tmp_path: Path) -> None:
