@@ -146,6 +146,7 @@ def test_no_message_has_a_password(url: str, server: str) -> None:
         ({"to": "h:1/?password=ab,cd&x=1"}, "password=ab,cd and ab,cd", "password=<password> and <password>"),
         ({"to": "h:1/?password=abc,def&x=1"}, "abc,def in x=1", "<password> in x=1"),
         ({"to": "//h:5432/db?password=12345@6789"}, "no //h:5432/db?password=12345@6789", "no //<user>@"),
+        ({"to": "mongodb://a:pw12@h,b:pw34@h2/x"}, "no pw12 and no pw34", "no <password> and no <password>"),
         ({"es.net.http.auth.pass": "hunter2"}, "hunter2", "<es.net.http.auth.pass>"),
         ({"pwd": "hunter2"}, "hunter2", "<pwd>"),
         ({"connection.uri": "mongodb://db"}, "no mongodb://db", "no <connection.uri>"),

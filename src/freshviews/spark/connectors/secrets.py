@@ -20,8 +20,8 @@ _USERS = (r"//([^/@?;\s]+)@", r"//([^/@?;:\s]*:.+)@")
 """User and password before a host. A password may have any letter, up to the last @."""
 _CONTAINER = re.compile(r"(?:abfs|wasb)s?:$", re.I)
 """Before ``//container@account``, which is no user."""
-_ORACLE = r":[^/:@?;]+/([^/@?;]+)@", r":thin:[^/:@]+/(.+)@"
-"""``thin:user/password@host``."""
+_ELSEWHERE = r":[^/:@?;]+/([^/@?;]+)@", r":thin:[^/:@]+/(.+)@", r",[^,/@?;:\s]+:([^,@]+)@"
+"""``thin:user/password@host``, and the second of ``//user:password@host,user:password@host``."""
 _SERVER = re.compile(r"[a-z][a-z0-9:+.-]*://(?:[^/@?;]*@)?([\w.:,\[\]-]+(?:/[\w.-]*)?)(?=[?;/][^@]*$|$)", re.I)
 _ANYWHERE, _AS_WORD = 8, 4
 """Letters of a secret from which on it is hidden anywhere, and as a whole word. A shorter one is hidden as a value."""
@@ -65,7 +65,7 @@ def _passwords(value: str) -> Iterator[str]:
     for named in _NAMED.finditer(value):
         yield from (found[1] for pattern in _VALUES if (found := re.match(pattern, named[1])) and found[1])
     yield from (user.partition(":")[2] for user in _users(value) if user.partition(":")[2])
-    for pattern in _ORACLE:
+    for pattern in _ELSEWHERE:
         yield from (found[1] for found in re.finditer(pattern, value, re.S))
 
 
