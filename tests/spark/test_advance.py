@@ -228,7 +228,8 @@ def test_frames_of_deletes_may_have_the_key_and_the_op_alone(
     made = goods(spark, tmp_path, changes, **options)
     made.advance({"goods": sold(spark, (1, "x", 1), (2, "x", 2), (3, "x", 3), op="'insert' AS op")})
     made.advance({"goods": spark.createDataFrame([("delete", 1, "x")], "op STRING, a BIGINT, b STRING")})
-    keys = spark.createDataFrame([("x", 2)], "b STRING, a BIGINT")
+    # A key twice, and one that no row has, do not matter.
+    keys = spark.createDataFrame([("x", 2), ("x", 2), ("z", 9)], "b STRING, a BIGINT")
     made.advance({"goods": sold(spark, (5, "x", 5), op="'insert' AS op")}, deletes={"goods": keys})
     assert rows_of(made.view("v")) == Counter([(3, "x", 3), (5, "x", 5)])
     with pytest.raises(PipelineError, match=r"table goods, .*column price: .*the input has no column price"):
@@ -251,9 +252,21 @@ def test_keys_that_cannot_be_deleted_are_refused_by_name(spark: Any, tmp_path: P
             made.advance(deletes=deletes)
     with pytest.raises(SourceError, match="keys to delete go together with changes 'upsert', or with an op column"):
         goods(spark, tmp_path, "append").advance({"goods": sold(spark, (1, "x", 1))}, deletes={"goods": one})
-    with pytest.raises(SourceError, match="keys to delete need the column at; there are a, b"):
+    with pytest.raises(SourceError, match=r"goods: keys to delete come before all rows .* the order by at does not"):
         at = sold(spark, (1, "x", 1), at="1 AS at")
         goods(spark, tmp_path, "upsert", order="at").advance({"goods": at}, deletes={"goods": one})
+
+
+def test_two_spellings_of_a_table_are_one_table(spark: Any, tmp_path: Path) -> None:
+    made = goods(spark, tmp_path)
+    first, second = sold(spark, (1, "x", 1)), sold(spark, (2, "x", 2))
+    with pytest.raises(SourceError, match="table goods: Goods and GOODS name the same table"):
+        made.advance({"Goods": first, "GOODS": second})
+    with pytest.raises(SourceError, match="table goods: goods and GOODS name the same table"):
+        made.advance(deletes={"goods": first, "GOODS": second})
+    made.advance({"Goods": first})
+    made.advance({"Goods": second}, deletes={"GOODS": first})
+    assert rows_of(made.view("v")) == Counter([(2, "x", 2)])
 
 
 @pytest.mark.large(3)

@@ -42,6 +42,12 @@ def test_heavy_values_are_as_spark_collects_them(value: str, spark: Any) -> None
     assert not isinstance(row["v"], datetime) or row["v"].tzinfo is None
 
 
+@pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
+def test_zeros_of_both_signs_are_one_heavy_value(kind: str, spark: Any) -> None:
+    frame = spark.range(1000).selectExpr(f"CAST(IF(id < 400, 0, IF(id < 700, -0D, id)) AS {kind}) AS v")
+    assert _heavy(frame, {"v": "v"}, 1000, 1) == {"v": {0.0: 0.7}}
+
+
 def test_bytes_of_a_batch_are_limited_only_where_rows_may_be_long(spark: Any) -> None:
     own = spark.newSession()
     usual = own.conf.get(_BYTES)

@@ -15,6 +15,7 @@ from demo.servers.maven import jars
 from demo.servers.postgres import postgres, run_in
 from demo.shop.packages import POSTGRES
 from freshviews.cli.main import UNREACHED, app
+from freshviews.spark.connectors.declarations import place_of
 from freshviews.spark.connectors.secrets import server_of, without_secrets
 from freshviews.spark.io.reach import tried
 from freshviews.spark.io.sink_kinds import message_sink
@@ -51,10 +52,10 @@ def check(folder: Path, *words: str, **places: str) -> tuple[int, list[str], str
 def test_folders_that_can_be_used_are_and_nothing_is_left_in_them(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text("{}")
-    where = str(tmp_path / "ckpt")
+    where = str(tmp_path / "new" / "ckpt")
     code, warnings, last = check(tmp_path, "--checkpoint", where)
     assert (code, warnings) == (0, []) and last.endswith("shop.sql: 4 of 4 places can be reached")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ckpt", "in", "shop.sql"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "shop.sql"]
 
 
 def test_each_folder_that_cannot_be_used_is_named_with_the_cause(tmp_path: Path) -> None:
@@ -133,3 +134,35 @@ def test_no_message_has_a_password(url: str, server: str) -> None:
     options = {"url": url.replace("x", "s3%20cret"), "ssl.Password": "hunter2", "dbtable": "t", "jaas.config": jaas}
     text = f"{options['url']} t, s3%20cret, s3 cret, hunter2 and open"
     assert without_secrets(text, options) == "<url> t, <password>, <password>, <ssl.Password> and <password>"
+
+
+@pytest.mark.parametrize(
+    "options, text, shown",
+    [
+        ({"url": "jdbc:mysql://ann:se/c?r;et@db/shop"}, "ann, se/c?r;et", "ann, <password>"),
+        ({"path": "s3a://KEY:SEC/RET@in/x"}, "no s3a://KEY:SEC/RET@in/x", "no s3a://<user>@in/x"),
+        ({"path": "s3a://KEY:SECRETS@in/x"}, "no SECRETS for s3a://in", "no <password> for s3a://in"),
+        ({"path": "abfss://in@mine.core/x"}, "no abfss://in@mine.core/x", "no abfss://in@mine.core/x"),
+        ({"to": "h:1/?password=ab,cd&x=1"}, "password=ab,cd and ab,cd", "password=<password> and <password>"),
+        ({"to": "h:1/?password=abc,def&x=1"}, "abc,def in x=1", "<password> in x=1"),
+        ({"to": "//h:5432/db?password=12345@6789"}, "no //h:5432/db?password=12345@6789", "no //<user>@"),
+        ({"to": "mongodb://a:pw12@h,b:pw34@h2/x"}, "no pw12 and no pw34", "no <password> and no <password>"),
+        ({"es.net.http.auth.pass": "hunter2"}, "hunter2", "<es.net.http.auth.pass>"),
+        ({"pwd": "hunter2"}, "hunter2", "<pwd>"),
+        ({"connection.uri": "mongodb://db"}, "no mongodb://db", "no <connection.uri>"),
+        ({"password": "p"}, "a p of postgresql: password=p", "a p of postgresql: password=<password>"),
+        ({"password": "a", "token": "word"}, "password 'a', word", "password '<password>', <token>"),
+    ],
+)
+def test_a_secret_is_hidden_whole_and_nothing_else(options: dict[str, str], text: str, shown: str) -> None:
+    assert without_secrets(text, options) == shown
+
+
+@pytest.mark.parametrize("password", ["se/cret", "se?cret", "se;cret", "se@cret", "1/?x=@"])
+def test_an_odd_password_is_not_taken_for_the_server(password: str) -> None:
+    assert server_of(f"jdbc:mysql://root:{password}@h/db") == "<url>"
+    assert server_of(f"jdbc:mysql://h/db?password={password}@") == "<url>"
+
+
+def test_a_place_has_no_user() -> None:
+    assert place_of("json", {"path": "s3a://KEY:SEC/RET@bucket/in"}) == "json s3a://<user>@bucket/in"

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from demo.servers.clouds import ACCOUNT
+from freshviews.cli.main import app
 from freshviews.spark.state.checkpoint import CheckpointError, check_store
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.cached import Cached
@@ -261,6 +263,19 @@ def test_a_connection_string_that_does_not_fit_is_refused(
         monkeypatch.setenv(name, value)
     with pytest.raises(AddressError, match=message):
         store_of("abfss://c@mine.dfs.core.windows.net/connection")
+
+
+def test_an_address_of_google_without_credentials_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("google.cloud.storage", reason="it is not installed; pip install 'freshviews[gcs]'")
+    monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    message = r"checkpoint gs://b/x: no credentials .*none\.json.*; .* GOOGLE_APPLICATION_CREDENTIALS, .* gcloud auth"
+    with pytest.raises(AddressError, match=message):
+        store_of("gs://b/x")
+    script = tmp_path / "s.sql"
+    script.write_text("CREATE STREAMING TABLE t (a INT) USING json OPTIONS (path 'in');")
+    done = CliRunner().invoke(app, ["status", str(script), "--checkpoint", "gs://b/x"])
+    assert done.exit_code == 1 and "gcloud auth application-default login" in done.stderr
 
 
 def test_executors_get_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,3 +161,18 @@ def test_a_delete_of_a_whole_row_needs_no_key():
     nulls = batch(id=[1], part=pa.nulls(1, pa.string()), op=["D"])
     assert net(signed_rows(nulls, bag, OpColumn("op"), lookup=Stored(bag))) == {(1, None): -1}
     assert net(signed_rows(batch(a=[1], op=["D"]), keys, OpColumn("op"), lookup=Stored(keys))) == {(1,): -1}
+
+
+@pytest.mark.parametrize("form", [OpColumn("op"), Upserts("op")])
+def test_remove_deletes_the_row_of_a_key_if_there_is_one(form):
+    stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
+    words = ["remove", "REMOVE", "remove", "remove", "insert"]
+    given = items([1, 1, 9, 2, 2], ["x", None, None, None, "new"], op=words)
+    found = net(signed_rows(given, ITEMS, form, lookup=stored))
+    assert found == {(1, "old", None): -1, (2, "other", None): -1, (2, "new", None): 1}
+
+
+def test_remove_needs_a_primary_key():
+    bare = table("CREATE TABLE bare (id BIGINT)")
+    with pytest.raises(BadChange, match=r"'remove': it deletes the row of its key, for which .* PRIMARY"):
+        signed_rows(batch(id=[1], op=["remove"]), bare, OpColumn("op"))

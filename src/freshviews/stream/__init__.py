@@ -33,9 +33,11 @@ from freshviews.stream.formats import (
 )
 from freshviews.stream.problems import BAD_SCHEMA, BadChange
 from freshviews.stream.signed import SignedRows, keys_of_envelopes, signed_rows
+from freshviews.stream.words import REMOVES
 
 __all__ = [
     "BAD_SCHEMA",
+    "REMOVES",
     "AppendOnly",
     "BadChange",
     "ChangeFormat",

@@ -242,12 +242,12 @@ def _words(given: _Input, form: OpColumn, lookup: Lookup | None) -> SignedRows:
     actions = actions_of(form.column, given.column(form.column), words, given.problems)
     alone = given.of_key_alone() if lookup is not None else None
     removed = None if alone is None else alone & (actions == DELETE)
-    arrays = given.arrays(unused=removed)
     if removed is not None:
         actions = np.where(removed, np.int8(REMOVE), actions)
+    arrays = given.arrays(unused=actions == REMOVE)
     if not (np.abs(actions) == REPLACE).any():
         return _finished(given, arrays, actions.astype(np.int64), None)
-    return _resolve(given, Events(arrays, actions, np.arange(len(given))), lookup, must_find=True)
+    return _resolve(given, Events(arrays, actions, np.arange(len(given))), lookup, must_find=removed)
 
 
 def _upserts(given: _Input, form: Upserts, lookup: Lookup | None) -> SignedRows:
@@ -312,8 +312,9 @@ def _snapshot(given: _Input, before: _Input) -> SignedRows:
     return _signed(given, tuple(arrays), multiplicities, positions)
 
 
-def _resolve(given: _Input, events: Events, lookup: Lookup | None, must_find: bool = False) -> SignedRows:
-    """Resolve good events to signed rows. ``must_find``: an event that removes a key is bad where no row has it."""
+def _resolve(given: _Input, events: Events, lookup: Lookup | None, must_find: Mask | None = None) -> SignedRows:
+    """Resolve good events to signed rows. ``must_find``: the input rows that remove a key, and are bad where no row has
+    it."""
     for place in primary_key(given.table):
         if events.arrays[place].null_count:
             nulls = events.arrays[place].is_null().to_numpy(zero_copy_only=False)
@@ -324,8 +325,9 @@ def _resolve(given: _Input, events: Events, lookup: Lookup | None, must_find: bo
     if good is not None:
         events = events.taken(np.flatnonzero(good[events.positions]))
     arrays, signs, positions = resolved(events, given.table, lookup)
-    if must_find:
-        for row in without_row(events, given.table, positions[signs < 0]).tolist():
+    if must_find is not None:
+        missed = without_row(events, given.table, positions[signs < 0])
+        for row in missed[must_find[missed]].tolist():
             names = [given.table.columns[place].name for place in primary_key(given.table)]
             key = {name: given.column(name)[row].as_py() for name in names}
             given.problems.add(row, names[0], key[names[0]], f"it deletes the key {key}, which no row has")

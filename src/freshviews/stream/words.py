@@ -6,11 +6,13 @@ words, in any case                                                 action
 insert, i, +, +i, +u, c, create, r, read, update_postimage         INSERT: one more of this row
 delete, d, -, -d, -u, update_preimage                              DELETE: one less of this row
 update, u, upsert                                                  REPLACE: this row for the one of its key
+remove                                                             REMOVE: delete the row of this key, if any
 =================================================================  =========================================
 
 They are the words of Flink's row kinds (+I -U +U -D), of Delta's change feed, of Debezium, and plain ones. For upserts,
 where the key alone identifies a row, INSERT counts as REPLACE and DELETE as REMOVE: delete the row with this key,
-whatever the other columns say. So does a DELETE with values in the columns of a primary key alone.
+whatever the other columns say. So does a DELETE with values in the columns of a primary key alone, but it is bad where
+no row has the key.
 """
 
 from __future__ import annotations
@@ -32,14 +34,16 @@ _BAD = 0
 _INSERTS = ("insert", "i", "+", "+i", "+u", "c", "create", "r", "read", "update_postimage")
 _DELETES = ("delete", "d", "-", "-d", "-u", "update_preimage")
 _UPDATES = ("update", "u", "upsert")
+REMOVES = "remove"
+"""The word that deletes a row by its key alone, and has no effect where no row has the key."""
 
 ROW_WORDS: Mapping[str, int] = {**dict.fromkeys(_INSERTS, INSERT), **dict.fromkeys(_DELETES, DELETE)}
 """Words for whole rows."""
 
-ALL_WORDS: Mapping[str, int] = {**ROW_WORDS, **dict.fromkeys(_UPDATES, REPLACE)}
-"""The same, and words for rows that replace the row of their key."""
+ALL_WORDS: Mapping[str, int] = {**ROW_WORDS, **dict.fromkeys(_UPDATES, REPLACE), REMOVES: REMOVE}
+"""The same, and words for rows that replace or delete the row of their key."""
 
-KEY_WORDS: Mapping[str, int] = {word: REMOVE if action == DELETE else REPLACE for word, action in ALL_WORDS.items()}
+KEY_WORDS: Mapping[str, int] = {word: REMOVE if action < 0 else REPLACE for word, action in ALL_WORDS.items()}
 """The same words where the key alone identifies the row."""
 
 DELTA_WORDS: Mapping[str, int] = {
@@ -83,6 +87,8 @@ def _encoded(name: str, column: pa.Array, problems: Problems) -> pa.Array:
 
 def _reason(value: object, words: Mapping[str, int]) -> str:
     accepted = f"accepted are {', '.join(words)}, in any case"
-    if value is not None and str(value).strip().lower() in _UPDATES:
-        return f"it replaces the row of its key, for which the table needs a PRIMARY KEY; without one {accepted}"
+    word = "" if value is None else str(value).strip().lower()
+    if word in (*_UPDATES, REMOVES):
+        does = "deletes" if word == REMOVES else "replaces"
+        return f"it {does} the row of its key, for which the table needs a PRIMARY KEY; without one {accepted}"
     return accepted

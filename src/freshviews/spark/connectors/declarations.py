@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from freshviews.errors import short
-from freshviews.spark.connectors.secrets import server_of
+from freshviews.spark.connectors.secrets import server_of, without_secrets
 
 FILES, MESSAGES, TABLES, MERGES, OTHER = "files", "messages", "tables", "merges", "other"
 """The kinds of connectors."""
@@ -212,8 +212,8 @@ def place_of(provider: str | None, options: Mapping[str, str]) -> str:
     """What a source or sink reads or writes and where, without secrets: ``jdbc items at localhost:5432/shop``."""
     what = next((value for value in (value_of(options, name) for name in _WHAT) if value), "")
     url = value_of(options, "url")
-    server = server_of(url) if url else value_of(options, "kafka.bootstrap.servers")
-    words = [str(provider), short(what), f"at {server}" if server else ""]
+    server = server_of(url) if url else without_secrets(value_of(options, "kafka.bootstrap.servers"), options)
+    words = [str(provider), short(without_secrets(what, options)), f"at {server}" if server else ""]
     return " ".join(word for word in words if word)
 
 

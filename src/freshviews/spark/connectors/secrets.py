@@ -3,34 +3,82 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
-_SECRET = re.compile(r"pass(wor|w)d|passphrase|secret|token|credential|jaas|keystore\.key|access\.?key|^url$", re.I)
-"""Names of options whose values are hidden."""
-_IN_ADDRESS = re.compile(
-    r"(?:pass\w*|pwd|secret|token)\s*=\s*[\"']?([^&;,)\"']+)|//[^/:@?;]*:([^/@?;]+)@|:[^/:@?;]+/([^/@?;]+)@",
-    re.IGNORECASE,
+_SECRET = re.compile(
+    r"pass(wor|w)d|passphrase|pwd|(^|[._-])pass$|secret|token|credential|jaas|user\.info"
+    r"|(keystore|account|private|access|api)[._-]?key|^url$|connection[._-]?ur[il]",
+    re.I,
 )
-"""A password within an address or a configuration of JAAS: a parameter, ``//user:password@host``,
-``thin:user/password@host``."""
-_SERVER = re.compile(r"[a-z][a-z0-9:+.-]*://(?:[^/@?;]*@)?([\w.:,\[\]-]+(?:/[\w.-]*)?)(?=[?;/]|$)", re.I)
+"""Names of options whose values are hidden."""
+_NAMED = re.compile(r"(?:pass\w*|pwd|secret|token)\s*=\s*(?=(.+))", re.I | re.S)
+"""A parameter of an address or of a configuration of JAAS, and all that follows."""
+_VALUES = (r'"([^"]*)"', r"'([^']*)'", r"\{([^}]*)\}", r"([^&;\"']+)", r"([^&;,)\"']+)")
+"""What of it may be the value: in quotes, in braces, or up to the next parameter, which may begin after a comma."""
+_USERS = (r"//([^/@?;\s]+)@", r"//([^/@?;:\s]*:.+)@")
+"""User and password before a host. A password may have any letter, up to the last @."""
+_CONTAINER = re.compile(r"(?:abfs|wasb)s?:$", re.I)
+"""Before ``//container@account``, which is no user."""
+_ELSEWHERE = r":[^/:@?;]+/([^/@?;]+)@", r":thin:[^/:@]+/(.+)@", r",[^,/@?;:\s]+:([^,@]+)@"
+"""``thin:user/password@host``, and the second of ``//user:password@host,user:password@host``."""
+_SERVER = re.compile(r"[a-z][a-z0-9:+.-]*://(?:[^/@?;]*@)?([\w.:,\[\]-]+(?:/[\w.-]*)?)(?=[?;/][^@]*$|$)", re.I)
+_ANYWHERE, _AS_WORD = 8, 4
+"""Letters of a secret from which on it is hidden anywhere, and as a whole word. A shorter one is hidden as a value."""
 
 
 def without_secrets(text: str, options: Mapping[str, str]) -> str:
-    """A message without the values of options that are secret, each replaced by the option's name."""
-    hidden = {value: name for name, value in options.items() if value and _SECRET.search(name)}
-    for value in list(hidden):
-        for found in _IN_ADDRESS.finditer(value):
-            password = next(part for part in found.groups() if part)
-            hidden |= dict.fromkeys((password, unquote(password)), "password")
-    for value in sorted(hidden, key=len, reverse=True):
-        text = text.replace(value, f"<{hidden[value]}>")
-    return text
+    """A message without the values of options that are secret, each replaced by the option's name, and without the
+    passwords and users in addresses."""
+    hidden = {value: f"<{name}>" for name, value in options.items() if value and _SECRET.search(name)}
+    for value in options.values():
+        for user in _users(value):
+            hidden[f"//{user}@"] = "//<user>@"
+    for value in list(options.values()):
+        for password in _passwords(value):
+            for one in (password, unquote(password)):
+                hidden.setdefault(one, "<password>")
+    found = [
+        (match.start(), -match.end(), shown)
+        for value, shown in hidden.items()
+        for match in re.finditer(_standing(value), text)
+    ]
+    parts, end = [], 0
+    for start, minus, shown in sorted(found):
+        # Secrets may overlap: all that any of them covers is hidden.
+        if start >= end:
+            parts += [text[end:start], shown]
+        end = max(end, -minus)
+    return "".join([*parts, text[end:]])
+
+
+def _users(value: str) -> Iterator[str]:
+    """What may be user and password before a host in a value."""
+    for pattern in _USERS:
+        for found in re.finditer(pattern, value, re.S):
+            if not _CONTAINER.search(value[: found.start()]):
+                yield found[1]
+
+
+def _passwords(value: str) -> Iterator[str]:
+    """What may be a password within a value."""
+    for named in _NAMED.finditer(value):
+        yield from (found[1] for pattern in _VALUES if (found := re.match(pattern, named[1])) and found[1])
+    yield from (user.partition(":")[2] for user in _users(value) if user.partition(":")[2])
+    for pattern in _ELSEWHERE:
+        yield from (found[1] for found in re.finditer(pattern, value, re.S))
+
+
+def _standing(value: str) -> str:
+    """The pattern of the places of a secret in a message."""
+    if len(value) >= _ANYWHERE:
+        return re.escape(value)
+    before = r"(?<!\w)" if len(value) >= _AS_WORD else r"(?<=[=:/\"'{])"
+    return rf"{before}{re.escape(value)}(?!\w)"
 
 
 def server_of(url: str) -> str:
     """The server of an address, as ``localhost:5432/shop``, without user and password; ``<url>`` where it is not known
-    which part is the server."""
+    which part is the server, as with an @ after the host, before which all may be a password."""
     found = _SERVER.match(url)
     return "<url>" if found is None else found[1]

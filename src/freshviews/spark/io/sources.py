@@ -36,6 +36,7 @@ from freshviews.spark.io.places import place_columns
 from freshviews.spark.worker.intake import Feed
 from freshviews.spark.worker.rows import CORRUPT, PLACE, READABLE, TABLE, Slots, slots_of
 from freshviews.stream import (
+    REMOVES,
     ChangeFormat,
     DebeziumJson,
     DeltaFeed,
@@ -166,12 +167,19 @@ def given_sources(
 def _by_table(definition: Definition, frames: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """DataFrames by the names of their tables as these are defined. Raises SourceError."""
     names = {spec.name.lower(): spec.name for spec in definition.tables}
+    given: dict[str, str] = {}
     for name, frame in frames.items():
         if name.lower() not in names:
             raise SourceError(unknown("table", name, names.values()))
         if frame.isStreaming:
             raise SourceError(
                 f"table {names[name.lower()]}: a streaming DataFrame has no end; give it to table, and call start"
+            )
+        first = given.setdefault(name.lower(), name)
+        if first != name:
+            raise SourceError(
+                f"table {names[name.lower()]}: {first} and {name} name the same table; give it one DataFrame, a union "
+                "of both"
             )
     return {names[name.lower()]: frame for name, frame in frames.items()}
 
@@ -192,14 +200,19 @@ def _with_deletes(
             f"{who} go together with changes 'upsert', or with an op column; give changes of another format in a call "
             "of their own"
         )
+    if isinstance(form, Upserts) and form.order is not None:
+        raise SourceError(
+            f"{who} come before all rows of a DataFrame, which the order by {form.order} does not say; give them in a "
+            f"call of their own, or as rows with {form.order} and an op column"
+        )
     op = form.column or _free(table)
-    needed = [*table.keys[0], *([form.order] if isinstance(form, Upserts) and form.order is not None else [])]
+    needed = table.keys[0]
     there = {name.lower(): name for name in keys.columns}
     lacking = next((name for name in needed if name.lower() not in there), None)
     if lacking is not None:
         raise SourceError(f"{who} need the column {lacking}; there are {', '.join(keys.columns)}")
-    deleted = keys.select(*(F.col(f"`{there[name.lower()]}`").alias(name) for name in dict.fromkeys(needed)))
-    deleted = deleted.withColumn(op, F.lit("delete"))
+    deleted = keys.select(*(F.col(f"`{there[name.lower()]}`").alias(name) for name in needed))
+    deleted = deleted.withColumn(op, F.lit(REMOVES))
     if frame is None:
         return deleted, replace(spec, changes="upsert", form_options={"op": op}, message=None)
     if isinstance(form, Upserts) and form.column is None:

@@ -11,6 +11,8 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -88,12 +90,18 @@ def _heavy(sample: DataFrame, names: Mapping[str, str], rows: int, cells: int) -
     table = (chosen if rows <= wanted else chosen.sample(fraction=wanted / rows, seed=0)).toArrow()
     found: dict[str, dict[Any, float]] = {}
     for column, values in zip(names, table.columns, strict=True):
-        counted = values.value_counts()
+        # Arrow counts 0.0 and -0.0 apart, which are equal: with 0 added both are 0.0.
+        counted = (pc.add(values, 0.0) if pa.types.is_floating(values.type) else values).value_counts()
         counts = counted.field("counts").to_numpy()
         order = np.argsort(-counts, kind="stable")[:MOST_HEAVY]
         heavy = [i for i in order if counts[i] > len(table) / (2 * cells)]
-        shares = {_as_collected(counted.field("values")[i].as_py()): counts[i] / len(table) for i in heavy}
-        found[column] = {value: float(share) for value, share in shares.items() if value is not None}
+        shares: dict[Any, float] = {}
+        for i in heavy:
+            value = _as_collected(counted.field("values")[i].as_py())
+            if value is not None:
+                # Two times may be equal in the zone of this process.
+                shares[value] = shares.get(value, 0.0) + float(counts[i] / len(table))
+        found[column] = shares
     return found
 
 

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import tempfile
 import time
 import uuid
 from collections.abc import Sequence
@@ -56,13 +58,13 @@ def cannot_write(store: Store, error: OSError) -> str:
 def check_store(store: Store) -> None:
     """Check that a store can be written, and decides between two that write the same object. Raises CheckpointError.
 
-    A folder decides: a link to an existing name is an error on every file system that has links.
+    A folder decides: a link to an existing name is an error on every file system that has links. Nothing is left in it,
+    and a folder that is not there is not made.
     """
     name = f"probe/{uuid.uuid4().hex}"
     try:
         if store.is_local:
-            store.write(name, b"first")
-            store.delete([name])
+            _try_folder(store.local)
             return
         store.write_if_absent(name, b"first")
         try:
@@ -80,6 +82,16 @@ def check_store(store: Store) -> None:
         f"the checkpoint {store.address} cannot be used: the server overwrites an object although the request says "
         "If-None-Match, so of two pipelines neither would notice the other; a server with conditional puts is needed"
     )
+
+
+def _try_folder(folder: Path) -> None:
+    """Write a file without a name into a folder, or into the one in which it would be made. Raises OSError."""
+    while not folder.exists():
+        folder = folder.parent
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(b"first")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def spark_query(folder: Path) -> str | None:

@@ -20,7 +20,7 @@ from google.auth.exceptions import GoogleAuthError
 from google.cloud import storage
 from google.cloud.storage.retry import DEFAULT_RETRY
 
-from freshviews.spark.state.stores.store import REQUESTS, Data, Found, Gathered, Writer
+from freshviews.spark.state.stores.store import REQUESTS, AddressError, Data, Found, Gathered, Writer
 
 
 class Gcs:
@@ -30,7 +30,7 @@ class Gcs:
         self.address = address
         self._folder = f"{folder.strip('/')}/"
         with self._errors(""):
-            self._bucket = _client().bucket(bucket)
+            self._bucket = _client(address).bucket(bucket)
 
     def read(self, name: str) -> bytes:
         with self._errors(name):
@@ -97,11 +97,18 @@ _RETRY = DEFAULT_RETRY.with_timeout(30.0)
 """Requests without an answer are repeated for that many seconds: all can be, as their bytes are the same."""
 
 
-def _client() -> Any:
+def _client(address: str) -> Any:
     if os.environ.get("STORAGE_EMULATOR_HOST"):
         client = storage.Client()
     else:
-        credentials, project = google.auth.default(scopes=["https://www.googleapis.com/auth/devstorage.read_write"])
+        try:
+            credentials, project = google.auth.default(scopes=["https://www.googleapis.com/auth/devstorage.read_write"])
+        except GoogleAuthError as error:
+            raise AddressError(
+                f"checkpoint {address}: no credentials of Google: {error}; name a file of credentials in "
+                "GOOGLE_APPLICATION_CREDENTIALS, log in with gcloud auth application-default login, or give the "
+                "machine a service account"
+            ) from error
         # Reading and writing objects names no project, but the client wants one.
         client = storage.Client(project=project or "none", credentials=credentials)
     connections = requests.adapters.HTTPAdapter(pool_maxsize=2 * REQUESTS)
