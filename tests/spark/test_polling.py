@@ -22,17 +22,21 @@ from pyspark.sql import types as T
 from demo.servers.maven import jars
 from demo.servers.postgres import Server, postgres, run_in
 from demo.shop.packages import POSTGRES
+from freshviews.catalog.definitions import ForeignKey, TableDef
 from freshviews.errors import SourceError, SqlError
 from freshviews.spark import Pipeline
 from freshviews.spark.connectors.polls import Poll
+from freshviews.spark.definition import TableSpec
 from freshviews.spark.driver import polling, run
 from freshviews.spark.io import polled
 from freshviews.spark.io.polled import lowered
+from freshviews.spark.io.sources import Source
 from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.script import read_script
 from freshviews.spark.state.checkpoint import CheckpointError
 from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of
+from freshviews.stream import Upserts
 from tests.spark.faults import Fault, environment
 from tests.spark.jars import skipping, spark_jars
 
@@ -247,6 +251,45 @@ def test_rows_that_come_between_two_reads_of_a_poll_find_what_they_refer_to(
         made = Pipeline.from_script(spark, tmp_path / "shop.sql")
         made.start(once=True)
         assert made.view("v").count() == 2 * version - 2
+
+
+@pytest.mark.spark
+def test_a_table_that_refers_to_one_that_cannot_be_read_waits_for_it(
+    spark: Any, tmp_path: Path, server: Server
+) -> None:
+    run_in(server.address, *(f"CREATE TABLE c_{name} (id BIGINT)" for name in "abc"))
+    text = ""
+    for name, refers in (("c_a", ""), ("c_b", "REFERENCES C_A (id)"), ("c_c", "")):
+        options = f"url '{server.address}', dbtable '{name}', poll 'id', poll_every '1 hour'"
+        text += f"CREATE STREAMING TABLE {name} (id BIGINT PRIMARY KEY {refers}) USING jdbc OPTIONS ({options});"
+        text += f"CREATE MATERIALIZED VIEW of_{name} AS SELECT id FROM {name};"
+    (tmp_path / "shop.sql").write_text(text)
+    made = Pipeline.from_script(spark, tmp_path / "shop.sql")
+    query = made.start()
+    run_in(server.address, "ALTER TABLE c_a RENAME TO c_gone")
+    run_in(server.address, *(f"INSERT INTO c_{name} VALUES (1)" for name in ("gone", "b", "c")))
+    with pytest.raises(SourceError, match=r"table c_a: it cannot be polled: .*c_a"):
+        query.processAllAvailable()
+    assert query.isActive and [made.view(f"of_c_{name}").count() for name in "abc"] == [0, 0, 1]
+    run_in(server.address, "ALTER TABLE c_gone RENAME TO c_a")
+    query.processAllAvailable()
+    assert [made.view(f"of_c_{name}").count() for name in "abc"] == [1, 1, 1]
+    query.stop()
+
+
+def _source(name: str, every: int, *parents: str) -> Source:
+    keys = tuple(ForeignKey(("id",), parent, ("id",)) for parent in parents)
+    spec = TableSpec(name, "", poll=Poll("id", every=every))
+    return Source(TableDef(name, (), foreign_keys=keys), spec, Upserts(), None, {}, False)  # type: ignore[arg-type]
+
+
+def test_tables_that_are_tied_by_foreign_keys_are_polled_together() -> None:
+    a, b, c, d = _source("a", 9, "A"), _source("b", 5, "A"), _source("c", 7, "b"), _source("d", 1)
+    assert polling.referring([c, b, a, d], ["a"]) == {"a", "b", "c"}
+    assert polling.referring([c, b, a, d], ["b", "d"]) == {"c"}
+    groups = polling._tied([a, c, d, b])
+    assert sorted(sorted(one.table.name for one in group) for group in groups) == [["a", "b", "c"], ["d"]]
+    assert sorted(map(polling._every, groups)) == [1.0, 5.0]
 
 
 @pytest.mark.spark

@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from freshviews.errors import SourceError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, catalog_of
+from freshviews.spark.driver.polling import referring
 from freshviews.spark.driver.progress import Recent
 from freshviews.spark.driver.replaced_views import TakenBack, rows_taken_back, taken_back
 from freshviews.spark.driver.stages import Results, can_go_on
@@ -236,7 +237,7 @@ class Run:
 
     def poll(self, sources: Sequence[Source]) -> dict[str, SourceError]:
         """Make a version of the new rows of tables that are polled, if there are any, and return the errors of those
-        that cannot be read. Raises Stopped after a stop."""
+        that cannot be read. Tables that refer to these are left to the next poll. Raises Stopped after a stop."""
         assert self.latest is not None
         failed: dict[str, SourceError] = {}
         rows: list[Source] = []
@@ -250,6 +251,10 @@ class Run:
                 continue
             rows += found
             positions |= position
+        # Rows that they refer to may not be there.
+        left = referring(sources, failed)
+        rows = [source for source in rows if source.table.name not in left]
+        positions = {name: one for name, one in positions.items() if name not in left}
         if rows:
             with self.working:
                 self._load(self._at_work(), rows, whole=False, positions=positions)
