@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 pytest.importorskip("psycopg", reason="psycopg is not installed; pip install 'psycopg[binary]'")
 
 import psycopg
+from py4j.protocol import Py4JError
 from pyspark.sql import types as T
 
 from demo.servers.maven import jars
@@ -25,11 +27,13 @@ from demo.shop.packages import POSTGRES
 from freshviews.catalog.definitions import ForeignKey, TableDef
 from freshviews.errors import SourceError, SqlError
 from freshviews.spark import Pipeline
+from freshviews.spark.connectors.declarations import with_timeouts
 from freshviews.spark.connectors.polls import Poll
-from freshviews.spark.definition import TableSpec
+from freshviews.spark.definition import TableSpec, ViewSpec, catalog_of
 from freshviews.spark.driver import polling, run
-from freshviews.spark.io import polled
+from freshviews.spark.io import polled, sources
 from freshviews.spark.io.polled import lowered
+from freshviews.spark.io.sink_kinds import table_sink
 from freshviews.spark.io.sources import Source
 from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.script import read_script
@@ -293,6 +297,93 @@ def test_tables_that_are_tied_by_foreign_keys_are_polled_together() -> None:
 
 
 @pytest.mark.spark
+def test_a_poll_by_time_is_right_where_the_session_is_in_another_zone(
+    spark: Any, tmp_path: Path, server: Server
+) -> None:
+    t = Polled(spark, tmp_path, server, ROWS, "poll 'at', poll_lag '0 seconds'")
+    settings = {"spark.sql.datetime.java8API.enabled": "true", "spark.sql.session.timeZone": "Asia/Tokyo"}
+    before = {name: spark.conf.get(name) for name in settings}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        for id in (1, 2):
+            t.put((id, id), at=f"2026-01-02 03:04:0{id}+00")
+            t.pipeline().start(once=True)
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+    assert t.view() == [(1, 1, 1), (2, 2, 1)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("otherwise", ["snapshot", "advance"])
+def test_rows_that_are_read_otherwise_meanwhile_are_not_polled_again(
+    spark: Any, tmp_path: Path, server: Server, otherwise: str
+) -> None:
+    t = Polled(spark, tmp_path, server, ROWS, "poll 'n'")
+    t.put((1, 1))
+    t.once()
+    t.put((2, 2))
+    if otherwise == "snapshot":
+        t.write(ROWS, "changes 'snapshot'")
+        assert t.once() == [(1, 1, 1), (2, 2, 1)]
+        t.write(ROWS, "poll 'n'")
+    else:
+        t.pipeline().advance({"t": spark.createDataFrame([(2, 2)], ROWS)})
+    with pytest.raises(CheckpointError, match=r"table t was read otherwise in .* declare a PRIMARY KEY"):
+        t.once()
+    assert t.view() == [(1, 1, 1), (2, 2, 1)]
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a server that accepts connections, and ends them after some seconds without a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        ended = threading.Timer(30, listening.close)
+        ended.start()
+        yield f"jdbc:postgresql://127.0.0.1:{listening.getsockname()[1]}/postgres?user=postgres"
+        ended.cancel()
+
+
+@pytest.mark.spark
+def test_a_database_that_is_silent_is_not_waited_for(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: str
+) -> None:
+    with skipping():
+        jars(POSTGRES)
+    monkeypatch.setattr(sources, "LOGIN", 1)
+    monkeypatch.setattr(table_sink, "SECONDS", 1)
+    begun = time.monotonic()
+    text = SCRIPT.format(columns=BY_KEY, url=silent, table="t", poll="poll 'id'")
+    (tmp_path / "shop.sql").write_text(text)
+    with pytest.raises(SourceError, match=r"table t: jdbc cannot be read: .*connect to the database"):
+        Pipeline.from_script(spark, tmp_path / "shop.sql").start(once=True)
+    found = read_script(text, tmp_path)
+    with pytest.raises(Py4JError, match="timed out"):
+        table_sink.database_is_read(lambda: spark, found.tables[0], catalog_of(found.script).tables["t"])
+    view = ViewSpec("v", "", "jdbc", {"url": silent, "dbtable": "v"})
+    with pytest.raises(Py4JError, match="timed out"):
+        table_sink.database_is_written(lambda: spark, view)
+    assert time.monotonic() - begun < 25
+
+
+@pytest.mark.parametrize(
+    "options, added",
+    [
+        ({"url": "jdbc:postgresql://a/b"}, {"loginTimeout": "5", "socketTimeout": "7"}),
+        ({"url": "jdbc:mysql://a/b"}, {"connectTimeout": "5000", "socketTimeout": "7000"}),
+        ({"URL": "jdbc:postgresql://a/b?socketTimeout=0&user=ann"}, {"loginTimeout": "5"}),
+        ({"url": "jdbc:mariadb://a/b", "sockettimeout": "1"}, {"connectTimeout": "5000"}),
+        ({"url": "jdbc:h2:mem:a"}, {}),
+    ],
+)
+def test_times_to_wait_for_a_database_are_those_of_the_user_first(
+    options: dict[str, str], added: dict[str, str]
+) -> None:
+    assert with_timeouts(options, 5, 7) == {**options, **added}
+
+
+@pytest.mark.spark
 def test_what_cannot_be_polled_is_refused_by_name(spark: Any, tmp_path: Path, server: Server) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'nothing'")
     t.put((1, 1))
@@ -312,6 +403,9 @@ def test_what_cannot_be_polled_is_refused_by_name(spark: Any, tmp_path: Path, se
         t.once()
     (tmp_path / "shop.sql").rename(tmp_path / "other.sql")
     with pytest.raises(SourceError, match="1 rows have NULL in at, by which it is polled"):
+        Pipeline.from_script(spark, tmp_path / "other.sql").start(once=True)
+    t.do("UPDATE $t SET at = '0044-03-15 12:00:00+00 BC'")
+    with pytest.raises(SourceError, match="all rows have times before the year 1 in at"):
         Pipeline.from_script(spark, tmp_path / "other.sql").start(once=True)
 
 
@@ -409,6 +503,12 @@ def test_only_a_table_of_a_database_is_polled(tmp_path: Path) -> None:
         ("-32760", T.ShortType(), 1000, "-32768"),
         ("12.50", T.DecimalType(10, 2), 3, "9.50"),
         ("12345678901234567890123456789012345678", T.DecimalType(38, 0), 1, "12345678901234567890123456789012345677"),
+        ("12.50", T.DecimalType(4, 2), 1000, "-99.99"),
+        ("2026-03-01 00:00:00", T.TimestampNTZType(), 10**17, "0001-01-01 00:00:00"),
+        ("2026-03-01", T.DateType(), 10**17, "0001-01-01"),
+        ("60000000", T.TimestampType(), 10**17, "0001-01-01 00:00:00+00:00"),
+        ("+10000-01-01 00:00:00", T.TimestampNTZType(), 0, "9999-12-31 23:59:59.999999"),
+        ("+10000-01-01", T.DateType(), 86400, "9999-12-30"),
         (str(2**62), T.TimestampType(), 1, "9999-12-31 23:59:58.999999+00:00"),
         ("2026-03-01", T.DateType(), 1, "2026-02-28"),
         ("2026-03-01", T.DateType(), 0, "2026-03-01"),

@@ -11,12 +11,11 @@ from threading import Event, Lock, current_thread
 from pyspark import InheritableThread
 
 from freshviews.errors import SourceError
+from freshviews.spark.connectors.polls import AWAY
 from freshviews.spark.io.sources import Source
 
 _LOGGER = logging.getLogger("freshviews")
 
-AWAY = 600.0
-"""Seconds that a database may be away while a run goes on."""
 MOST_PAUSE = 60.0
 """Seconds between two tries of a database that is away, at most."""
 _LONGEST = 30.0

@@ -278,7 +278,9 @@ class Run:
             frame, slots = one_frame(sources)
             given = self.input_of(frame, sources, slots)
         loaded = {*base.loaded, *(source.table.name for source in sources if call is None)}
-        polled = {**base.polled, **positions}
+        # After rows that were taken otherwise, a position does not say which rows are new.
+        taken = {source.table.name for source in sources}
+        polled = {name: one for name, one in base.polled.items() if name not in taken} | dict(positions)
         base = replace(base, loaded=sorted(loaded), arrived=None, call=call or "", polled=polled)
         self._make(base, given, whole=(whole and call is None) or base.version == 0)
 
@@ -493,6 +495,9 @@ class Run:
             self._warming = None
             if self._unseen is not None:
                 raise PipelineError(f"version {base.version + 1} cannot be made: {self._unseen}")
+        specs = {table.name: table for table in self.definition.tables}
+        still = {name: one for name, one in base.polled.items() if name not in specs or specs[name].poll is not None}
+        base = replace(base, polled=still)
         try:
             before: Results = ()
             if given is not None and given.windowed:
