@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,22 +18,29 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 pytest.importorskip("psycopg", reason="psycopg is not installed; pip install 'psycopg[binary]'")
 
 import psycopg
+from py4j.protocol import Py4JError
 from pyspark.sql import types as T
 
 from demo.servers.maven import jars
 from demo.servers.postgres import Server, postgres, run_in
 from demo.shop.packages import POSTGRES
+from freshviews.catalog.definitions import ForeignKey, TableDef
 from freshviews.errors import SourceError, SqlError
 from freshviews.spark import Pipeline
+from freshviews.spark.connectors.declarations import with_timeouts
 from freshviews.spark.connectors.polls import Poll
+from freshviews.spark.definition import TableSpec, ViewSpec, catalog_of
 from freshviews.spark.driver import polling, run
-from freshviews.spark.io import polled
+from freshviews.spark.io import polled, sources
 from freshviews.spark.io.polled import lowered
+from freshviews.spark.io.sink_kinds import table_sink
+from freshviews.spark.io.sources import Source
 from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.script import read_script
 from freshviews.spark.state.checkpoint import CheckpointError
 from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of
+from freshviews.stream import Upserts
 from tests.spark.faults import Fault, environment
 from tests.spark.jars import skipping, spark_jars
 
@@ -250,6 +258,132 @@ def test_rows_that_come_between_two_reads_of_a_poll_find_what_they_refer_to(
 
 
 @pytest.mark.spark
+def test_a_table_that_refers_to_one_that_cannot_be_read_waits_for_it(
+    spark: Any, tmp_path: Path, server: Server
+) -> None:
+    run_in(server.address, *(f"CREATE TABLE c_{name} (id BIGINT)" for name in "abc"))
+    text = ""
+    for name, refers in (("c_a", ""), ("c_b", "REFERENCES C_A (id)"), ("c_c", "")):
+        options = f"url '{server.address}', dbtable '{name}', poll 'id', poll_every '1 hour'"
+        text += f"CREATE STREAMING TABLE {name} (id BIGINT PRIMARY KEY {refers}) USING jdbc OPTIONS ({options});"
+        text += f"CREATE MATERIALIZED VIEW of_{name} AS SELECT id FROM {name};"
+    (tmp_path / "shop.sql").write_text(text)
+    made = Pipeline.from_script(spark, tmp_path / "shop.sql")
+    query = made.start()
+    run_in(server.address, "ALTER TABLE c_a RENAME TO c_gone")
+    run_in(server.address, *(f"INSERT INTO c_{name} VALUES (1)" for name in ("gone", "b", "c")))
+    with pytest.raises(SourceError, match=r"table c_a: it cannot be polled: .*c_a"):
+        query.processAllAvailable()
+    assert query.isActive and [made.view(f"of_c_{name}").count() for name in "abc"] == [0, 0, 1]
+    run_in(server.address, "ALTER TABLE c_gone RENAME TO c_a")
+    query.processAllAvailable()
+    assert [made.view(f"of_c_{name}").count() for name in "abc"] == [1, 1, 1]
+    query.stop()
+
+
+def _source(name: str, every: int, *parents: str) -> Source:
+    keys = tuple(ForeignKey(("id",), parent, ("id",)) for parent in parents)
+    spec = TableSpec(name, "", poll=Poll("id", every=every))
+    return Source(TableDef(name, (), foreign_keys=keys), spec, Upserts(), None, {}, False)  # type: ignore[arg-type]
+
+
+def test_tables_that_are_tied_by_foreign_keys_are_polled_together() -> None:
+    a, b, c, d = _source("a", 9, "A"), _source("b", 5, "A"), _source("c", 7, "b"), _source("d", 1)
+    assert polling.referring([c, b, a, d], ["a"]) == {"a", "b", "c"}
+    assert polling.referring([c, b, a, d], ["b", "d"]) == {"c"}
+    groups = polling._tied([a, c, d, b])
+    assert sorted(sorted(one.table.name for one in group) for group in groups) == [["a", "b", "c"], ["d"]]
+    assert sorted(map(polling._every, groups)) == [1.0, 5.0]
+
+
+@pytest.mark.spark
+def test_a_poll_by_time_is_right_where_the_session_is_in_another_zone(
+    spark: Any, tmp_path: Path, server: Server
+) -> None:
+    t = Polled(spark, tmp_path, server, ROWS, "poll 'at', poll_lag '0 seconds'")
+    settings = {"spark.sql.datetime.java8API.enabled": "true", "spark.sql.session.timeZone": "Asia/Tokyo"}
+    before = {name: spark.conf.get(name) for name in settings}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        for id in (1, 2):
+            t.put((id, id), at=f"2026-01-02 03:04:0{id}+00")
+            t.pipeline().start(once=True)
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+    assert t.view() == [(1, 1, 1), (2, 2, 1)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("otherwise", ["snapshot", "advance"])
+def test_rows_that_are_read_otherwise_meanwhile_are_not_polled_again(
+    spark: Any, tmp_path: Path, server: Server, otherwise: str
+) -> None:
+    t = Polled(spark, tmp_path, server, ROWS, "poll 'n'")
+    t.put((1, 1))
+    t.once()
+    t.put((2, 2))
+    if otherwise == "snapshot":
+        t.write(ROWS, "changes 'snapshot'")
+        assert t.once() == [(1, 1, 1), (2, 2, 1)]
+        t.write(ROWS, "poll 'n'")
+    else:
+        t.pipeline().advance({"t": spark.createDataFrame([(2, 2)], ROWS)})
+    with pytest.raises(CheckpointError, match=r"table t was read otherwise in .* declare a PRIMARY KEY"):
+        t.once()
+    assert t.view() == [(1, 1, 1), (2, 2, 1)]
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a server that accepts connections, and ends them after some seconds without a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        ended = threading.Timer(30, listening.close)
+        ended.start()
+        yield f"jdbc:postgresql://127.0.0.1:{listening.getsockname()[1]}/postgres?user=postgres"
+        ended.cancel()
+
+
+@pytest.mark.spark
+def test_a_database_that_is_silent_is_not_waited_for(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: str
+) -> None:
+    with skipping():
+        jars(POSTGRES)
+    monkeypatch.setattr(sources, "LOGIN", 1)
+    monkeypatch.setattr(table_sink, "SECONDS", 1)
+    begun = time.monotonic()
+    text = SCRIPT.format(columns=BY_KEY, url=silent, table="t", poll="poll 'id'")
+    (tmp_path / "shop.sql").write_text(text)
+    with pytest.raises(SourceError, match=r"table t: jdbc cannot be read: .*connect to the database"):
+        Pipeline.from_script(spark, tmp_path / "shop.sql").start(once=True)
+    found = read_script(text, tmp_path)
+    with pytest.raises(Py4JError, match="timed out"):
+        table_sink.database_is_read(lambda: spark, found.tables[0], catalog_of(found.script).tables["t"])
+    view = ViewSpec("v", "", "jdbc", {"url": silent, "dbtable": "v"})
+    with pytest.raises(Py4JError, match="timed out"):
+        table_sink.database_is_written(lambda: spark, view)
+    assert time.monotonic() - begun < 25
+
+
+@pytest.mark.parametrize(
+    "options, added",
+    [
+        ({"url": "jdbc:postgresql://a/b"}, {"loginTimeout": "5", "socketTimeout": "7"}),
+        ({"url": "jdbc:mysql://a/b"}, {"connectTimeout": "5000", "socketTimeout": "7000"}),
+        ({"URL": "jdbc:postgresql://a/b?socketTimeout=0&user=ann"}, {"loginTimeout": "5"}),
+        ({"url": "jdbc:mariadb://a/b", "sockettimeout": "1"}, {"connectTimeout": "5000"}),
+        ({"url": "jdbc:h2:mem:a"}, {}),
+    ],
+)
+def test_times_to_wait_for_a_database_are_those_of_the_user_first(
+    options: dict[str, str], added: dict[str, str]
+) -> None:
+    assert with_timeouts(options, 5, 7) == {**options, **added}
+
+
+@pytest.mark.spark
 def test_what_cannot_be_polled_is_refused_by_name(spark: Any, tmp_path: Path, server: Server) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'nothing'")
     t.put((1, 1))
@@ -269,6 +403,9 @@ def test_what_cannot_be_polled_is_refused_by_name(spark: Any, tmp_path: Path, se
         t.once()
     (tmp_path / "shop.sql").rename(tmp_path / "other.sql")
     with pytest.raises(SourceError, match="1 rows have NULL in at, by which it is polled"):
+        Pipeline.from_script(spark, tmp_path / "other.sql").start(once=True)
+    t.do("UPDATE $t SET at = '0044-03-15 12:00:00+00 BC'")
+    with pytest.raises(SourceError, match="all rows have times before the year 1 in at"):
         Pipeline.from_script(spark, tmp_path / "other.sql").start(once=True)
 
 
@@ -366,6 +503,12 @@ def test_only_a_table_of_a_database_is_polled(tmp_path: Path) -> None:
         ("-32760", T.ShortType(), 1000, "-32768"),
         ("12.50", T.DecimalType(10, 2), 3, "9.50"),
         ("12345678901234567890123456789012345678", T.DecimalType(38, 0), 1, "12345678901234567890123456789012345677"),
+        ("12.50", T.DecimalType(4, 2), 1000, "-99.99"),
+        ("2026-03-01 00:00:00", T.TimestampNTZType(), 10**17, "0001-01-01 00:00:00"),
+        ("2026-03-01", T.DateType(), 10**17, "0001-01-01"),
+        ("60000000", T.TimestampType(), 10**17, "0001-01-01 00:00:00+00:00"),
+        ("+10000-01-01 00:00:00", T.TimestampNTZType(), 0, "9999-12-31 23:59:59.999999"),
+        ("+10000-01-01", T.DateType(), 86400, "9999-12-30"),
         (str(2**62), T.TimestampType(), 1, "9999-12-31 23:59:58.999999+00:00"),
         ("2026-03-01", T.DateType(), 1, "2026-02-28"),
         ("2026-03-01", T.DateType(), 0, "2026-03-01"),

@@ -258,3 +258,24 @@ def with_driver(options: Mapping[str, str]) -> dict[str, str]:
     written: those that Spark does not know go to the driver."""
     known = [driver for start, (driver, _) in DRIVERS.items() if value_of(options, "url").startswith(start)]
     return {**options, **({"driver": known[0]} if known and not value_of(options, "driver") else {})}
+
+
+_TIMEOUTS = {
+    "jdbc:postgresql:": ("loginTimeout", "socketTimeout", 1),
+    "jdbc:mysql:": ("connectTimeout", "socketTimeout", 1000),
+    "jdbc:mariadb:": ("connectTimeout", "socketTimeout", 1000),
+}
+"""By the address: the properties of a driver that limit the time for a connection and for an answer, and their units in
+a second."""
+
+
+def with_timeouts(options: Mapping[str, str], login: int, answer: int) -> dict[str, str]:
+    """The options of a database that is waited for ``login`` seconds for a connection, and ``answer`` seconds for each
+    answer, where its driver is known and neither the options nor the address name these properties."""
+    url = value_of(options, "url")
+    found = next((own for start, own in _TIMEOUTS.items() if url.startswith(start)), None)
+    if found is None:
+        return dict(options)
+    named = {found[0]: login * found[2], found[1]: answer * found[2]}
+    free = [name for name in named if not value_of(options, name) and f"{name}=".lower() not in url.lower()]
+    return {**options, **{name: str(named[name]) for name in free}}

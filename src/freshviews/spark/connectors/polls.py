@@ -18,6 +18,10 @@ from dataclasses import dataclass
 from freshviews.errors import FreshviewsError
 
 OPTIONS = ("poll", "poll_lag", "poll_every")
+LOGIN = 60
+"""Seconds in which a database that is polled has to accept a user."""
+AWAY = 600
+"""Seconds for which a database that is polled may be silent, and for which it may be away while a run goes on."""
 _TIME = re.compile(r"\s*(\d+)\s+(day|hour|minute|second)s?\s*", re.IGNORECASE)
 _UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 

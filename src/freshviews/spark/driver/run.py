@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from freshviews.errors import SourceError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, catalog_of
+from freshviews.spark.driver.polling import referring
 from freshviews.spark.driver.progress import Recent
 from freshviews.spark.driver.replaced_views import TakenBack, rows_taken_back, taken_back
 from freshviews.spark.driver.stages import Results, can_go_on
@@ -236,7 +237,7 @@ class Run:
 
     def poll(self, sources: Sequence[Source]) -> dict[str, SourceError]:
         """Make a version of the new rows of tables that are polled, if there are any, and return the errors of those
-        that cannot be read. Raises Stopped after a stop."""
+        that cannot be read. Tables that refer to these are left to the next poll. Raises Stopped after a stop."""
         assert self.latest is not None
         failed: dict[str, SourceError] = {}
         rows: list[Source] = []
@@ -250,6 +251,10 @@ class Run:
                 continue
             rows += found
             positions |= position
+        # Rows that they refer to may not be there.
+        left = referring(sources, failed)
+        rows = [source for source in rows if source.table.name not in left]
+        positions = {name: one for name, one in positions.items() if name not in left}
         if rows:
             with self._at_work() as latest:
                 self._load(latest, rows, whole=False, positions=positions)
@@ -273,7 +278,9 @@ class Run:
             frame, slots = one_frame(sources)
             given = self.input_of(frame, sources, slots)
         loaded = {*base.loaded, *(source.table.name for source in sources if call is None)}
-        polled = {**base.polled, **positions}
+        # After rows that were taken otherwise, a position does not say which rows are new.
+        taken = {source.table.name for source in sources}
+        polled = {name: one for name, one in base.polled.items() if name not in taken} | dict(positions)
         base = replace(base, loaded=sorted(loaded), arrived=None, call=call or "", polled=polled)
         self._make(base, given, whole=(whole and call is None) or base.version == 0)
 
@@ -492,6 +499,9 @@ class Run:
             self._warming = None
             if self._unseen is not None:
                 raise PipelineError(f"version {base.version + 1} cannot be made: {self._unseen}")
+        specs = {table.name: table for table in self.definition.tables}
+        still = {name: one for name, one in base.polled.items() if name not in specs or specs[name].poll is not None}
+        base = replace(base, polled=still)
         try:
             before: Results = ()
             if given is not None and given.windowed:

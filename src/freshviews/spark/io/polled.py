@@ -67,7 +67,7 @@ def _continued(
     """The position to go on from. Without one, all rows are read once more, which are the same where a table has a key.
     """
     there = {one.name: one.dataType.simpleString() for one in source.frame.schema}
-    before = "read as a whole"
+    before = "read otherwise"
     if position is not None:
         changed = [name for name, kind in position["columns"].items() if not _same(kind, there.get(name))]
         if position["column"] == column and not changed:
@@ -131,7 +131,13 @@ def _taken(
     fresh = fresh.select(*map(_quoted, names))
     if fresh.isEmpty():
         return None
-    lowest = lowered(found["highest"], kind, lag)
+    try:
+        lowest = lowered(found["highest"], kind, lag)
+    except (ValueError, OverflowError) as error:
+        raise SourceError(
+            f"table {source.table.name}: all rows have times before the year 1 in {column}, by which it cannot be "
+            "polled; give one of them a later time, or poll by another column"
+        ) from error
     if position is not None:
         # What is below is not known any more.
         lowest = max(lowest, position["from"], key=lambda text: _parsed(text, kind))
@@ -205,17 +211,19 @@ def _text(value: Column, kind: T.DataType) -> Column:
 
 def lowered(text: str, kind: T.DataType, lag: int) -> str:
     """The value that is lower than another one by a lag, or the lowest of its type, as a text to cast; dates by whole
-    days. ``text``: as of ``_text``."""
+    days. ``text``: as of ``_text``. Times above the year 9999 count as its end. Raises ValueError or OverflowError if
+    the text is a time before the year 1, which is the lowest here."""
     if isinstance(kind, T.TimestampType):
         since = dt.timedelta(microseconds=int(text))
         return f"{_before(_EPOCH + min(since, dt.datetime.max - _EPOCH), lag)}+00:00"
     if isinstance(kind, T.DateType):
-        day = dt.date.fromisoformat(text).toordinal() + -lag // 86400
+        day = (dt.date.max if _is_late(text) else dt.date.fromisoformat(text)).toordinal() + -lag // 86400
         return str(dt.date.fromordinal(max(1, day)))
     if isinstance(kind, T.TimestampNTZType):
-        return str(_before(dt.datetime.fromisoformat(text), lag))
+        return str(_before(dt.datetime.max if _is_late(text) else dt.datetime.fromisoformat(text), lag))
     if isinstance(kind, T.DecimalType):
-        return str(_EXACT.subtract(Decimal(text), Decimal(lag)))
+        least = Decimal((1, (9,) * kind.precision, -kind.scale))
+        return str(max(_EXACT.subtract(Decimal(text), Decimal(lag)), least))
     lowest = -1 << (_BITS[type(kind)] - 1)
     return str(max(int(text) - lag, lowest))
 
@@ -231,16 +239,27 @@ def _parsed(text: str, kind: T.DataType) -> Any:
     return dt.datetime.fromisoformat(text) if isinstance(kind, _TIMES) else Decimal(text)
 
 
+def _is_late(text: str) -> bool:
+    """Whether a time is above the year 9999, of which Spark writes the sign."""
+    return text.startswith("+")
+
+
 def _before(at: dt.datetime, seconds: int) -> dt.datetime:
-    return at - min(dt.timedelta(seconds=seconds), at - dt.datetime.min)
+    since = at - dt.datetime.min
+    return at - (dt.timedelta(seconds=seconds) if seconds < since.total_seconds() else since)
 
 
 def _read_from(frame: DataFrame, kind: T.DataType, first: Column) -> Column:
-    """The value from which the database reads. Spark writes a time in the zone of its Java, in which an hour may come
-    twice."""
-    zone = frame.sparkSession._jvm.java.util.TimeZone.getDefault()
-    twice = isinstance(kind, T.TimestampType) and zone.useDaylightTime()
-    return first - F.expr("INTERVAL 1 HOUR") if twice else first
+    """The value from which the database reads, which has the zone of Java. Spark writes a time in that zone, or in the
+    one of the session under ``java8API``. An hour may come twice in a zone, and another one not at all."""
+    if not isinstance(kind, T.TimestampType):
+        return first
+    spark = frame.sparkSession
+    zone = spark._jvm.java.util.TimeZone.getDefault()
+    if spark.conf.get("spark.sql.datetime.java8API.enabled") == "true":
+        there = F.from_utc_timestamp(first - F.expr("INTERVAL 2 HOURS"), zone.getID())
+        return F.to_utc_timestamp(there, str(spark.conf.get("spark.sql.session.timeZone")))
+    return first - F.expr("INTERVAL 1 HOUR") if zone.useDaylightTime() else first
 
 
 def _quoted(name: str) -> str:

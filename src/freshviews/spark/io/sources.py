@@ -25,8 +25,10 @@ from freshviews.spark.connectors.declarations import (
     value_of,
     with_driver,
     with_given,
+    with_timeouts,
 )
 from freshviews.spark.connectors.message_format import OP, expected, message_format, reads_headers
+from freshviews.spark.connectors.polls import AWAY, LOGIN
 from freshviews.spark.connectors.secrets import without_secrets
 from freshviews.spark.definition import Definition, TableSpec, catalog_of, form_of
 from freshviews.spark.io.columns import default_expression, default_text, spark_type, with_defaults
@@ -344,6 +346,8 @@ def _reader_options(spec: TableSpec) -> dict[str, str]:
     options = with_given(connector, spec.options)
     if connector.tables:
         options = with_driver(options)
+    if spec.poll is not None:
+        options = with_timeouts(options, LOGIN, AWAY)
     given = {name.lower() for name in options}
     if spec.message is not None and reads_headers(spec.message):
         options["includeHeaders"] = "true"

@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from freshviews.catalog.definitions import TableDef
-from freshviews.spark.connectors.declarations import COMPLETE, SECONDS, UPSERT, value_of, with_driver
+from freshviews.spark.connectors.declarations import COMPLETE, SECONDS, UPSERT, value_of, with_driver, with_timeouts
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import TableSpec, ViewSpec
 from freshviews.spark.io.polled import polled_column
@@ -153,6 +154,7 @@ def _connected(spark: SparkSession, options: dict[str, str]) -> Iterator[_Databa
 def database_is_read(session: Callable[[], SparkSession], spec: TableSpec, table: TableDef) -> None:
     """Connect with a database, and ask it for the columns of a table. Raises SourceError, and what Py4J raises."""
     # Spark's own error of a connection does not say why.
+    spec = replace(spec, options=with_timeouts(spec.options, SECONDS, SECONDS))
     plain = {name: value for name, value in spec.options.items() if name.lower() != "query"}
     with _soon(session()), _connected(session(), _for_table(plain, value_of(plain, "dbtable") or "a query")):
         source = open_source(session(), spec, table)
@@ -162,13 +164,14 @@ def database_is_read(session: Callable[[], SparkSession], spec: TableSpec, table
 
 def database_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> None:
     """Connect with the database of a view. Raises what Spark and Py4J raise."""
-    with _soon(session()), _connected(session(), view.options) as database:
+    options = with_timeouts(view.options, SECONDS, SECONDS)
+    with _soon(session()), _connected(session(), options) as database:
         database.has(value_of(view.options, "dbtable"))
 
 
 @contextmanager
 def _soon(spark: SparkSession) -> Iterator[None]:
-    """A server that does not answer is not waited for."""
+    """A server that does not answer is not waited for, by drivers that know no ``with_timeouts``."""
     drivers = spark._jvm.java.sql.DriverManager
     before = drivers.getLoginTimeout()
     drivers.setLoginTimeout(SECONDS)
