@@ -35,9 +35,9 @@ from freshviews.spark.definition import Definition, TableSpec, ViewSpec, catalog
 from freshviews.spark.io.java_errors import cause
 from freshviews.spark.io.sink_kinds.merge_sink import lake_is_written
 from freshviews.spark.io.sink_kinds.message_sink import broker_is_read, broker_is_written
-from freshviews.spark.io.sink_kinds.sink_files import try_to_write
 from freshviews.spark.io.sink_kinds.table_sink import database_is_read, database_is_written
 from freshviews.spark.io.sources import can_be_opened, files_can_be_read
+from freshviews.spark.state.stores.folder import try_to_write
 
 Session = Callable[[], SparkSession]
 """Starts Spark, the first time that a place needs it."""

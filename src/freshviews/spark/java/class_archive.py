@@ -20,7 +20,7 @@ from pathlib import Path
 import pyspark
 
 from freshviews.kernel.machine.cache import cache_folder
-from freshviews.spark.java.program import JavaError, java_home, java_process
+from freshviews.spark.java.program import JavaError, java_process
 
 _SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 """Java would say on standard output that an archive does not fit."""
@@ -107,8 +107,8 @@ def _folder() -> Path:
 
 
 def _key() -> str:
-    """What an archive depends on, as a hash; Java checks the rest."""
-    home = os.environ.get("JAVA_HOME") or java_home(os.environ)
+    """What an archive depends on, as a hash; Java checks the rest. A session that starts has set JAVA_HOME."""
+    home = os.environ.get("JAVA_HOME")
     program = f"{home}/bin/java" if home else str(shutil.which("java"))
     known = (os.path.realpath(program), pyspark.__file__, pyspark.__version__)
     return hashlib.sha256(" ".join(known).encode()).hexdigest()[:16]

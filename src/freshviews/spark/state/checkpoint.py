@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
-import tempfile
 import time
 import uuid
 from collections.abc import Sequence
@@ -31,6 +29,7 @@ from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.state.growth import has_same_rows, refusal, replaced_views
 from freshviews.spark.state.image_files import image_of
 from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.state.stores.folder import try_to_write
 from freshviews.spark.state.stores.store import Store
 
 KEEP_VERSIONS = 200
@@ -64,7 +63,7 @@ def check_store(store: Store) -> None:
     name = f"probe/{uuid.uuid4().hex}"
     try:
         if store.is_local:
-            _try_folder(store.local)
+            try_to_write(store.local)
             return
         store.write_if_absent(name, b"first")
         try:
@@ -82,16 +81,6 @@ def check_store(store: Store) -> None:
         f"the checkpoint {store.address} cannot be used: the server overwrites an object although the request says "
         "If-None-Match, so of two pipelines neither would notice the other; a server with conditional puts is needed"
     )
-
-
-def _try_folder(folder: Path) -> None:
-    """Write a file without a name into a folder, or into the one in which it would be made. Raises OSError."""
-    while not folder.exists():
-        folder = folder.parent
-    with tempfile.TemporaryFile(dir=folder) as file:
-        file.write(b"first")
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def spark_query(folder: Path) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -38,15 +37,6 @@ def publish(path: Path, data: bytes) -> None:
     finally:
         aside.unlink(missing_ok=True)
     sync_directory(path.parent)
-
-
-def try_to_write(folder: Path) -> None:
-    """Write a file without a name into a folder, or into the one in which it would be made. Raises OSError."""
-    while not folder.exists():
-        folder = folder.parent
-    with tempfile.TemporaryFile(dir=folder) as file:
-        file.write(b" ")
-        file.flush()
 
 
 def encoded(provider: str, rows: pa.Table, options: Mapping[str, str]) -> bytes:

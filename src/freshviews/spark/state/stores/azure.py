@@ -17,7 +17,7 @@ from typing import Any
 from azure.core.exceptions import AzureError, ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob import BlobServiceClient
 
-from freshviews.spark.state.stores.store import REQUESTS, AddressError, Data, Found, Gathered, Writer
+from freshviews.spark.state.stores.store import REQUESTS, AddressError, Data, Found, Gathered, Writer, repeated
 
 _DELETED = 256
 """Most objects that one request deletes."""
@@ -46,13 +46,8 @@ class Azure:
             self._container.upload_blob(self._folder + name, data, overwrite=True)
 
     def write_if_absent(self, name: str, data: bytes) -> None:
-        try:
-            with self._errors(name):
-                self._container.upload_blob(self._folder + name, data, overwrite=False)
-        except FileExistsError:
-            # The client repeats a request whose answer was lost; then the object is this one.
-            if self.read(name) != data:
-                raise
+        with repeated(lambda: self.read(name), data), self._errors(name):
+            self._container.upload_blob(self._folder + name, data, overwrite=False)
 
     def writer(self, name: str) -> Writer:
         return Gathered(lambda data: self.write(name, data))

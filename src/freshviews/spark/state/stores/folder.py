@@ -6,6 +6,7 @@ Files are synced, and their folders, too. ``write_if_absent`` is a link to a syn
 from __future__ import annotations
 
 import os
+import tempfile
 import uuid
 from collections.abc import Collection
 from contextlib import suppress
@@ -112,3 +113,13 @@ class FileWriter:
     def discard(self) -> None:
         self._file.close()
         self._path.unlink(missing_ok=True)
+
+
+def try_to_write(folder: Path) -> None:
+    """Write a file without a name into a folder, or into the one in which it would be made. Raises OSError."""
+    while not folder.exists():
+        folder = folder.parent
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(b" ")
+        file.flush()
+        os.fsync(file.fileno())

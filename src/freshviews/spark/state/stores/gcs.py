@@ -20,7 +20,7 @@ from google.auth.exceptions import GoogleAuthError
 from google.cloud import storage
 from google.cloud.storage.retry import DEFAULT_RETRY
 
-from freshviews.spark.state.stores.store import REQUESTS, AddressError, Data, Found, Gathered, Writer
+from freshviews.spark.state.stores.store import REQUESTS, AddressError, Data, Found, Gathered, Writer, repeated
 
 
 class Gcs:
@@ -47,13 +47,8 @@ class Gcs:
             self._blob(name).upload_from_string(data, _TYPE, retry=_RETRY)
 
     def write_if_absent(self, name: str, data: bytes) -> None:
-        try:
-            with self._errors(name):
-                self._blob(name).upload_from_string(data, _TYPE, if_generation_match=0, retry=_RETRY)
-        except FileExistsError:
-            # The client repeats a request whose answer was lost; then the object is this one.
-            if self.read(name) != data:
-                raise
+        with repeated(lambda: self.read(name), data), self._errors(name):
+            self._blob(name).upload_from_string(data, _TYPE, if_generation_match=0, retry=_RETRY)
 
     def writer(self, name: str) -> Writer:
         return Gathered(lambda data: self.write(name, data))
@@ -64,7 +59,7 @@ class Gcs:
             return [Found(one.name.removeprefix(self._folder), one.size, one.updated.timestamp()) for one in found]
 
     def delete(self, names: Collection[str]) -> None:
-        # A batch of requests, which the client has, ends with one of the errors, and tells nothing of the others.
+        # The client can send a batch of requests, but raises only one of their errors.
         with ThreadPoolExecutor(REQUESTS) as threads:
             for _ in threads.map(self._delete, names):
                 pass

@@ -14,7 +14,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from freshviews.spark.state.stores.store import REQUESTS, Data, Found, Gathered, Writer
+from freshviews.spark.state.stores.store import REQUESTS, Data, Found, Gathered, Writer, repeated
 
 _ABSENT = ("NoSuchKey", "404")
 _THERE = ("PreconditionFailed", "412")
@@ -51,16 +51,11 @@ class S3:
     def write_if_absent(self, name: str, data: bytes) -> None:
         for _ in range(_TRIES):
             try:
-                with self._errors(name):
+                with repeated(lambda: self.read(name), data), self._errors(name):
                     self._client.put_object(**self._at(name), Body=data, IfNoneMatch="*")
                 return
             except BlockingIOError:
                 continue
-            except FileExistsError:
-                # The client repeats a request whose answer was lost; then the object is this one.
-                if self.read(name) == data:
-                    return
-                raise
         raise OSError(f"{self.address}/{name}: others write it at the same time")
 
     def writer(self, name: str) -> Writer:

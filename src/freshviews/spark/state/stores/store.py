@@ -7,8 +7,9 @@ version; without it a store cannot be the place of a checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -114,6 +115,16 @@ class Gathered:
 
     def discard(self) -> None:
         self._data.clear()
+
+
+@contextmanager
+def repeated(read: Callable[[], bytes], data: bytes) -> Iterator[None]:
+    """Pass over a FileExistsError if the object has this data: clients repeat a request whose answer was lost."""
+    try:
+        yield
+    except FileExistsError:
+        if read() != data:
+            raise
 
 
 @cache
