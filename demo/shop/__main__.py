@@ -1,4 +1,4 @@
-"""``python -m demo.shop``: start Kafka and PostgreSQL, send the messages of a shop, compare the outcome with DuckDB."""
+"""``python -m demo.shop``: start Kafka and PostgreSQL, make a table of Delta Lake, send the messages of a shop, compare the outcome with DuckDB."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -22,11 +23,12 @@ from demo.servers import Missing
 from demo.servers.kafka import broker, messages
 from demo.servers.maven import jars_for_spark
 from demo.servers.postgres import postgres, rows_in
-from demo.shop.packages import KAFKA_CONNECTOR, POSTGRES
+from demo.shop.packages import DELTA, KAFKA_CONNECTOR, POSTGRES
 from demo.shop.stream import Message, Shop
 from demo.verify import Row, answers, first_difference
 from freshviews.errors import FreshviewsError
 from freshviews.spark import Pipeline, Query, start_session
+from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.script import read_script
 from freshviews.spark.state.manifest import Manifest
 
@@ -45,7 +47,7 @@ def main() -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="freshviews-shop-")))
         start = time.perf_counter()
-        settings = jars_for_spark((KAFKA_CONNECTOR, POSTGRES))
+        settings = jars_for_spark((KAFKA_CONNECTOR, POSTGRES, DELTA))
         address = stack.enter_context(broker(folder))
         database = stack.enter_context(postgres()).address
         _make_topics(address)
@@ -55,10 +57,10 @@ def main() -> int:
 
 
 def demonstrate(folder: Path, settings: dict[str, str], rounds: int, count: int, console: Console) -> int:
-    """Run the pipeline over the messages; return 0 if DuckDB agrees with what is in PostgreSQL and in Kafka."""
-    shop = Shop()
+    """Run the pipeline over the messages; return 0 if DuckDB agrees with what is in the sinks."""
+    shop, definition = Shop(), read_script(SCRIPT.read_text(), SCRIPT.parent)
     start = time.perf_counter()
-    spark = start_session(settings=settings, quiet=True)
+    spark = start_session(settings={**definition.settings, **settings}, quiet=True)
     try:
         made: list[Manifest] = []
         query = Pipeline.from_script(spark, SCRIPT, folder / "checkpoint").start(listener=made.append)
@@ -78,36 +80,43 @@ def demonstrate(folder: Path, settings: dict[str, str], rounds: int, count: int,
                 )
         finally:
             query.stop()
+        return check(spark, definition, shop, console)
     finally:
         spark.stop()
-    return check(shop, console)
 
 
-def check(shop: Shop, console: Console) -> int:
+def check(spark: Any, definition: Definition, shop: Shop, console: Console) -> int:
     """Compare the sinks of every view with DuckDB's answer over the shop's tables; return 0 if all agree."""
-    definition = read_script(SCRIPT.read_text(), SCRIPT.parent)
     shown = Table("view", "rows", "where it went", "against DuckDB", title="sinks after the last version")
     equal = True
-    for name, theirs in answers({view.name: view.sql for view in definition.views}, shop.arrow()).items():
-        place, ours = ("Kafka", _folded(name)) if name in TOPICS else ("PostgreSQL", _table(name))
-        difference = first_difference(ours, theirs)
+    expected = answers({view.name: view.sql for view in definition.views}, shop.arrow())
+    for view in definition.views:
+        place, rows = _PLACES[str(view.provider)]
+        difference = first_difference(rows(spark, view), expected[view.name])
         equal = equal and difference is None
         word = "[green]equal[/]" if difference is None else f"[red]{difference}[/]"
-        shown.add_row(name, f"{len(theirs):,}", place, word)
+        shown.add_row(view.name, f"{len(expected[view.name]):,}", place, word)
     console.print()
     console.print(shown)
     return int(not equal)
 
 
-def _table(view: str) -> Iterable[Row]:
-    """The rows of a view in PostgreSQL."""
-    return rows_in(os.environ["DATABASE"], f"SELECT * FROM {view}")
+def _in_postgres(_: Any, view: ViewSpec) -> Iterable[Row]:
+    return rows_in(os.environ["DATABASE"], f"SELECT * FROM {view.name}")
 
 
-def _folded(topic: str) -> Iterable[Row]:
-    """The rows of a view in Kafka: the last message of each key, without those that delete it."""
-    last = {message.key(): message.value() for message in messages(os.environ["KAFKA"], topic)}
+def _in_delta(spark: Any, view: ViewSpec) -> Iterable[Row]:
+    return [tuple(row) for row in spark.read.format("delta").load(view.folder).collect()]
+
+
+def _in_kafka(_: Any, view: ViewSpec) -> Iterable[Row]:
+    """The last message of each key, without those that delete it."""
+    last = {message.key(): message.value() for message in messages(os.environ["KAFKA"], view.name)}
     return [tuple(json.loads(value).values()) for value in last.values() if value is not None]
+
+
+_PLACES = {"jdbc": ("PostgreSQL", _in_postgres), "delta": ("Delta", _in_delta), "kafka": ("Kafka", _in_kafka)}
+"""By the name of a connector, where a view went, and the function that reads it there."""
 
 
 def _make_topics(address: str) -> None:

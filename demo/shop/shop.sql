@@ -1,5 +1,5 @@
--- An online shop: its tables come from Kafka, its views go to PostgreSQL and to Kafka.
--- ${KAFKA} and ${DATABASE} are set by python -m demo.shop.
+-- An online shop: its tables come from Kafka, its views go to PostgreSQL, Delta Lake and Kafka.
+-- ${KAFKA}, ${DATABASE} and ${FOLDER} are set by python -m demo.shop.
 
 CREATE STREAMING TABLE customers (customer BIGINT PRIMARY KEY, name STRING NOT NULL, city STRING)
   USING kafka OPTIONS (kafka.bootstrap.servers '${KAFKA}', subscribe 'customers',
@@ -24,7 +24,7 @@ CREATE MATERIALIZED VIEW revenue
 
 -- Every customer, those without an order, too.
 CREATE MATERIALIZED VIEW by_customer
-  USING jdbc OPTIONS (url '${DATABASE}', dbtable 'by_customer', output 'upsert')
+  USING delta OPTIONS (path '${FOLDER}/by_customer', output 'upsert')
   AS SELECT c.customer, c.name, COUNT(o.order_id) AS orders, COALESCE(SUM(o.quantity), 0) AS pieces
   FROM customers c LEFT JOIN orders o ON o.customer = c.customer
   GROUP BY c.customer, c.name;

@@ -10,12 +10,12 @@ import pytest
 
 from demo.servers import Missing
 from demo.servers.maven import jars, jars_for_spark
-from demo.shop.packages import KAFKA_CONNECTOR, POSTGRES
+from demo.shop.packages import DELTA, KAFKA_CONNECTOR, POSTGRES
 from freshviews.spark.connectors.declarations import connector_of
 
 AVRO = "org.apache.spark:spark-avro_2.13:4.1.1"
 LAKES = {
-    "4.1": ["io.delta:delta-spark_4.1_2.13:4.4.0", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"],
+    "4.1": [DELTA, "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"],
     "4.2": ["io.delta:delta-spark_4.2_2.13:4.4.0"],
 }
 """By the release of Spark. None runs with 4.3: docs/connectors/delta.md and iceberg.md say why."""
@@ -49,7 +49,7 @@ def lake(name: str) -> str:
 
     found = [package for package in lakes() if f":{name}-" in package]
     if not found:
-        pytest.skip(f"no package of {name} runs with pyspark {pyspark.__version__}; make lakes runs it with another")
+        pytest.skip(f"no package of {name} runs with pyspark {pyspark.__version__}; it runs with 4.1, the default")
     with skipping():
         jars(found[0])
     return found[0]

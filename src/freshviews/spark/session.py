@@ -24,8 +24,11 @@ from freshviews.kernel.machine.cache import cache_folder
 from freshviews.spark.java import JavaOutput, class_archive, java_home
 from freshviews.spark.settings import defaults_of, together
 
-_NOTES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-
+_NOTES = {
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
+    "FileSystemBasedCheckpointFileManager"
+}
+"""Spark writes its own offsets and commits by an atomic rename, without the extra file system calls of its default."""
 
 _MASTER = re.compile(r"(local(\[.+\])?|local-cluster\[.+\]|yarn|spark://.+|k8s://.+)$")
 
@@ -101,7 +104,7 @@ def start_session(
         # It prints the stack of Java for an error that is raised as well.
         PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     chosen[_JAVA_OPTIONS] = " ".join(filter(None, java_options))
-    given = {**_notes(), **executor_settings(os.environ), **chosen}
+    given = {**_NOTES, **executor_settings(os.environ), **chosen}
     for name, value in given.items():
         builder = builder.config(name, value)
     output = JavaOutput() if quiet else None
@@ -138,13 +141,6 @@ def _silence_the_end(session: SparkSession) -> None:
             of_threads(error)
 
     server.handle_error, threading.excepthook = handle_error, handle_thread
-
-
-def _notes() -> dict[str, str]:
-    """Write Spark's own offsets and commits by an atomic rename, without the extra file system calls of its default."""
-    # Before 4.3 it may have another name.
-    known = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)
-    return {"spark.sql.streaming.checkpointFileManagerClass": _NOTES} if known else {}
 
 
 def reason(error: Exception) -> str:

@@ -116,7 +116,7 @@ def packages_with(settings: Mapping[str, str], packages: str | None) -> dict[str
         if not _PACKAGE.fullmatch(one):
             raise SettingError(
                 f"--packages {one or 'with nothing between commas'}: GROUP:NAME:VERSION is accepted, several with "
-                "commas between them, as in org.apache.spark:spark-avro_2.13:4.1.0"
+                "commas between them, as in org.apache.spark:spark-avro_2.13:4.1.1"
             )
     known = [settings["spark.jars.packages"]] if settings.get("spark.jars.packages") else []
     return {**settings, "spark.jars.packages": ",".join([*known, *named])}

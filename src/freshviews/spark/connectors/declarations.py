@@ -135,7 +135,7 @@ CONNECTORS: Mapping[str, Connector] = {
                 "log of the table for longer than the pipeline may stand still"
             ),
         },
-        package="io.delta:delta-spark_4.2_2.13",
+        package="io.delta:delta-spark_4.1_2.13",
         settings={
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from freshviews.cells import describe, plan_cells
 from freshviews.spark.definition import Definition, catalog_of
@@ -12,7 +11,7 @@ from freshviews.spark.io.envelope_keys import routable
 from freshviews.spark.io.sources import one_frame, open_sources, source_of
 from freshviews.spark.layout.measure import measure, sample_of
 from freshviews.spark.layout.one_cell import check_cells
-from freshviews.spark.worker.rows import CELL, TABLE
+from freshviews.spark.worker.rows import TABLE, cell_of
 
 
 def explain_cells(spark: SparkSession, definition: Definition, cells: int) -> str:
@@ -39,13 +38,15 @@ def explain_cells(spark: SparkSession, definition: Definition, cells: int) -> st
     frame = frame.persist()
     try:
         rows = frame.groupBy(TABLE).count().collect()
-        found = routed(frame, slots, roles, cells).groupBy(F.col(CELL)).count().collect()
+        feeds = sum(map(len, roles))
+        cell = f"{cell_of(feeds)} AS cell"
+        found = routed(frame, slots, roles, cells).selectExpr(cell).groupBy("cell").count().collect()
     finally:
         frame.unpersist()
     total = sum(row["count"] for row in rows)
     loads = [0] * cells
     for row in found:
-        loads[row[CELL]] = row["count"]
+        loads[row["cell"]] = row["count"]
     mean = sum(loads) / cells
     return text + (
         f"\na sample of {total:,} rows becomes {sum(loads):,} in the cells, {mean:,.0f} in each on average and "

@@ -13,30 +13,27 @@ from pyspark.sql import DataFrame
 
 from freshviews.cells import Dim, Role, Values
 from freshviews.spark.io.columns import text_literal
-from freshviews.spark.worker.rows import CELL, TABLE, Slots
-
-_GOES = "_goes"
+from freshviews.spark.worker.rows import TABLE, TO, Slots, to
 
 
 def routed(frame: DataFrame, tables: Sequence[Slots], roles: Sequence[Sequence[Role]], cells: int) -> DataFrame:
-    """One row per copy. ``frame`` has the number of each row's table in ``_t``; ``roles[t]``: the roles of table t.
-
-    In the result ``_t`` numbers the roles of all tables, one table after the other, and ``_cell`` is the cell.
-    """
-    kept = [f"`{name}`" for name in frame.columns]
+    """One row per copy, with ``_to`` in place of ``_t``. ``roles[t]``: the roles of table t. Feeds are the roles of all
+    tables, one table after the other."""
+    kept = [f"`{name}`" for name in frame.columns if name != TABLE]
+    feeds = sum(map(len, roles))
     if all(len(own) == 1 and own[0].copies == 1 and not own[0].heavy for own in roles):
         alone = [(own[0], slots) for own, slots in zip(roles, tables, strict=True)]
         goes = _by_table([_cell(role, slots, cells, [0] * len(role.dims)) for role, slots in alone])
-        return frame.selectExpr(*kept, f"CAST({goes} AS INT) AS {CELL}")
+        return frame.selectExpr(f"{to(goes, TABLE, feeds)} AS {TO}", *kept)
     first = 0
     arrays = []
     for slots, own in zip(tables, roles, strict=True):
-        copies = [copy for i, role in enumerate(own) for copy in _copies(first + i, role, slots, cells)]
+        copies = [copy for i, role in enumerate(own) for copy in _copies(first + i, role, slots, cells, feeds)]
         arrays.append(f"array({', '.join(copies)})")
         first += len(own)
-    kept.remove(f"`{TABLE}`")
-    copied = frame.selectExpr("*", f"explode(filter({_by_table(arrays)}, x -> x IS NOT NULL)) AS {_GOES}")
-    return copied.selectExpr(f"{_GOES}.t AS {TABLE}", *kept, f"{_GOES}.cell AS {CELL}")
+    # Numbers, no structs, and no function of arrays but array: Spark generates code for these in each release.
+    copied = frame.selectExpr(f"explode({_by_table(arrays)}) AS {TO}", *kept)
+    return copied.where(f"{TO} IS NOT NULL") if any(role.heavy for own in roles for role in own) else copied
 
 
 def _by_table(expressions: Sequence[str]) -> str:
@@ -47,11 +44,11 @@ def _by_table(expressions: Sequence[str]) -> str:
     return f"CASE {TABLE} {cases} END"
 
 
-def _copies(number: int, role: Role, slots: Slots, cells: int) -> list[str]:
+def _copies(number: int, role: Role, slots: Slots, cells: int, feeds: int) -> list[str]:
+    """``_to`` of each copy of a row; NULL where the role does not take the row."""
     found = []
     for coordinates in product(*(range(dim.share) if dim.column is None else (0,) for dim in role.dims)):
-        cell = f"CAST({_cell(role, slots, cells, coordinates)} AS INT)"
-        copy = f"named_struct('t', {number}, 'cell', {cell})"
+        copy = to(_cell(role, slots, cells, coordinates), number, feeds)
         found.append(f"IF({_taken(role.heavy, slots)}, {copy}, NULL)" if role.heavy else copy)
     return found
 

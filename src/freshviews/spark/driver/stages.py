@@ -22,7 +22,7 @@ from freshviews.spark.state.cell_image import Entry
 from freshviews.spark.state.probe import check_proofs
 from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted, advanced, listening
-from freshviews.spark.worker.rows import CELL, TABLE, TO, to
+from freshviews.spark.worker.rows import TO, cell_of, to
 from freshviews.spark.worker.worker import Task
 
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
@@ -59,16 +59,15 @@ def partitions_of(spark: SparkSession, cells: int, text: bool) -> Partitions:
 def through_cells(
     spark: SparkSession, frame: DataFrame | None, task: Task, cells: range, at: Partitions, run: Run
 ) -> DataFrame:
-    """The rows of a frame, each with its cell and feed, through some cells."""
+    """The rows of a frame, each with its ``_to``, through some cells."""
+    feeds = len(task.feeds)
     # Add a row per cell that belongs to no table: cells without rows run too, and Spark starts no task without rows.
-    each = spark.range(cells.start, cells.stop).select(F.lit(-1).alias(TABLE), F.col("id").cast("int").alias(CELL))
+    each = spark.range(cells.start, cells.stop).selectExpr(f"{to('id', -1, feeds)} AS {TO}")
     whole = each if frame is None else frame.unionByName(each, allowMissingColumns=True)
     if at.count == 1 and at.direct:
-        placed = whole.coalesce(1)
+        sent = whole.coalesce(1)
     else:
-        placed = whole.repartitionById(at.count, F.col(CELL) % at.count)
-    kept = [f"`{name}`" for name in whole.columns if name not in (CELL, TABLE)]
-    sent = placed.selectExpr(f"{to(len(task.feeds))} AS {TO}", *kept)
+        sent = whole.repartitionById(at.count, F.expr(f"{cell_of(feeds)} % {at.count}"))
     _limit_bytes(spark, sent)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

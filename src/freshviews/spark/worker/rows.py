@@ -1,9 +1,9 @@
 """Rows on their way from Spark to a cell: rows of all tables in one schema, and back.
 
-The tables of one micro-batch go through one shuffle, so their rows share a frame. ``_cell`` is the row's cell, ``_t``
-the number of its feed (-1: none, the row only names the cell). A table's columns are in slots, which tables share by
-type, so rows of different tables cost no more than the widest. On the way into the worker both numbers are one,
-``_to``, because each column costs time per row.
+The tables of one micro-batch go through one shuffle, so their rows share a frame, in which ``_t`` is the number of a
+row's table. A table's columns are in slots, which tables share by type, so rows of different tables cost no more than
+the widest. On the way to a worker a row has ``_to`` instead, its cell and its feed in one number, because each column
+costs time per row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from freshviews.stream import BadChange
 
 TABLE = "_t"
-CELL = "_cell"
 TO = "_to"
 PLACE = ("_time", "_file", "_at", "_id")
 """Where a row came from: time of the file, its path, the offset in it, and the row's number there."""
@@ -43,9 +42,14 @@ def slots_of(tables: Sequence[Mapping[str, str]]) -> list[Slots]:
     return found
 
 
-def to(feeds: int) -> str:
-    """The Spark expression of ``_to`` for this number of feeds."""
-    return f"CAST({CELL} * {feeds + 1} + {TABLE} + 1 AS INT)"
+def to(cell: str, feed: str | int, feeds: int) -> str:
+    """``_to`` of a cell, a Spark expression, and one of so many feeds; -1 for none: the row only names the cell."""
+    return f"CAST(({cell}) * {feeds + 1} + {feed} + 1 AS INT)"
+
+
+def cell_of(feeds: int) -> str:
+    """The Spark expression of the cell of a row, by its ``_to``."""
+    return f"CAST({TO} DIV {feeds + 1} AS INT)"
 
 
 def groups(batch: pa.RecordBatch, feeds: int) -> Iterator[tuple[int, int, pa.RecordBatch]]:
