@@ -1,4 +1,4 @@
-"""``python -m demo.shop``: start Kafka and PostgreSQL, make a table of Delta Lake, send the messages of a shop, compare the outcome with DuckDB."""
+"""``python -m demo.shop``: start Kafka and PostgreSQL, send the messages of a shop, compare its sinks with DuckDB."""
 
 from __future__ import annotations
 
