@@ -10,12 +10,14 @@ from freshviews.learn.counts import Counts, CountsView
 from freshviews.learn.dependence import ChowLiuTree, Edge, MutualInformation
 from freshviews.learn.discriminant import LinearDiscriminant
 from freshviews.learn.drift import Baseline, Drift
+from freshviews.learn.encoded import EncodedMoments, EncodedMomentsView
 from freshviews.learn.kept_view import LearnError
 from freshviews.learn.linear import LinearRegression, Ridge
 from freshviews.learn.moments import GroupedMomentsView, Moments, MomentsView
 from freshviews.learn.principal import PCA
 
 __all__ = [
-    "PCA", "Baseline", "ChowLiuTree", "Counts", "CountsView", "Drift", "Edge", "GroupedMomentsView", "LearnError",
-    "LinearDiscriminant", "LinearRegression", "Moments", "MomentsView", "MutualInformation", "Ridge",
+    "PCA", "Baseline", "ChowLiuTree", "Counts", "CountsView", "Drift", "Edge", "EncodedMoments", "EncodedMomentsView",
+    "GroupedMomentsView", "LearnError", "LinearDiscriminant", "LinearRegression", "Moments", "MomentsView",
+    "MutualInformation", "Ridge",
 ]  # fmt: skip
