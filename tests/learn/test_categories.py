@@ -360,6 +360,22 @@ def test_large_means_of_integers_lose_no_digit() -> None:
     np.testing.assert_allclose(model.coef_, [3.0, 100.0, 200.0], rtol=1e-12)
 
 
+def test_large_means_of_doubles_keep_the_digits_that_sums_have() -> None:
+    db = Database()
+    db.execute("CREATE TABLE t (c INT, d INT, x DOUBLE, y DOUBLE)")
+    model = LinearRegression(db, "t", ["x"], "y", name="line", categories=["c", "d"])
+    near = LinearRegression(db, "t", ["x - 1e6"], "y", name="near", categories=["c", "d"])
+    random = np.random.default_rng(0)
+    x = 1e6 + random.normal(size=500)
+    c, d = random.integers(0, 3, 500), random.integers(0, 5, 500)
+    y = 3.0 * (x - 1e6) + 7.0 * c - d + random.normal(size=500)
+    db.insert("t", [tuple(row) for row in zip(c.tolist(), d.tolist(), x.tolist(), y.tolist(), strict=True)])
+    design = np.column_stack([x, *(c == 1, c == 2), *(d == value for value in range(1, 5))]).astype(float)
+    theirs = linear_model.LinearRegression().fit(design, y)
+    np.testing.assert_allclose(model.coef_, theirs.coef_, rtol=1e-8)
+    np.testing.assert_allclose(near.coef_, theirs.coef_, rtol=1e-12)
+
+
 def test_values_without_rows_are_errors_or_zeros() -> None:
     import pandas as pd
 

@@ -15,11 +15,9 @@ from freshviews.engine.database import Database
 from freshviews.learn.encoded import EncodedMoments, EncodedMomentsView
 from freshviews.learn.frames import matrix_of, places_of
 from freshviews.learn.kept_view import LearnError
+from freshviews.learn.least_squares import Values, depend, in_units, solution
 from freshviews.learn.moments import Moments, MomentsView, Vector
 from freshviews.learn.polynomial import MOST, expanded, expression, named, terms_of
-
-_DEPENDENT = 1e13
-"""Beyond this condition number the digits that are left could not tell dependent features from others."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +173,8 @@ class LinearRegression:
         if self._penalty() != 0.0:
             raise LearnError(f"model {self.name}: coefficients with a penalty have no standard errors")
         freedom = fit.moments.count - len(fit.coef) - int(self.fit_intercept)
-        scale, scaled = _scaled(fit.gram)
-        if freedom < 1 or _depend(scaled):
+        scale, scaled = in_units(fit.gram)
+        if freedom < 1 or depend(scaled):
             raise LearnError(
                 f"model {self.name}: no standard errors of {len(fit.coef)} coefficients over {fit.moments.count} rows; "
                 "they need more rows than coefficients, and features of which none follows from the others"
@@ -277,13 +275,22 @@ class LinearRegression:
             has_one = True
         return found
 
+    def _most_values(self, moments: Moments, places: Sequence[int]) -> Values | None:
+        """The values of the category that has most of the terms at these places; None where no category has one."""
+        own = [[i for i, place in enumerate(places) if place in span] for span in self._spans(moments)]
+        most = max(own, key=len, default=[])
+        if not most:
+            return None
+        counts = np.diag(moments.products)[[places[i] for i in most]]
+        return Values(most, counts, moments.count if self.fit_intercept else None)
+
     def _of_places(self, moments: Moments, places: Sequence[int]) -> _Fit:
         """The solution with the terms at these places alone."""
         kept = [*places, len(moments.mean) - 1]
         table = (moments.scatter if self.fit_intercept else moments.products)[np.ix_(kept, kept)]
         mean = moments.mean[kept]
         gram, cross, total = table[:-1, :-1], table[:-1, -1], float(table[-1, -1])
-        coef = _solution(gram + self._penalty() * np.eye(len(gram)), cross)
+        coef = solution(gram, cross, self._penalty(), self._most_values(moments, places))
         intercept = float(mean[-1] - mean[:-1] @ coef) if self.fit_intercept else 0.0
         residual = max(float(total - 2.0 * coef @ cross + coef @ gram @ coef), 0.0)
         return _Fit(moments, places, mean[:-1], gram, coef, intercept, residual, total)
@@ -327,38 +334,3 @@ def _explained(fit: _Fit) -> float:
 def _values(moments: Moments) -> Sequence[pa.Array]:
     """The values of each category."""
     return moments.values if isinstance(moments, EncodedMoments) else ()
-
-
-def _scaled(gram: Vector) -> tuple[Vector, Vector]:
-    """The units of variables, which are 1 where the variable is constant, and the matrix in these units."""
-    scale = np.sqrt(np.diag(gram))
-    scale = np.where(scale > 0.0, scale, 1.0)
-    return scale, gram / np.outer(scale, scale)
-
-
-def _depend(scaled: Vector) -> bool:
-    """Whether variables depend on each other, by their matrix in their units."""
-    if not len(scaled):
-        return False
-    # The condition number in the 1-norm is not less, and takes a twentieth of the time.
-    return not (np.linalg.cond(scaled, 1) < _DEPENDENT or np.linalg.cond(scaled) < _DEPENDENT)
-
-
-def _solution(gram: Vector, cross: Vector) -> Vector:
-    """The least solution of gram @ x = cross, which is symmetric.
-
-    The equations are scaled by the diagonal first: a feature in millimetres is as good as one in kilometres. Where
-    features depend on each other, the solution with the least norm is taken, as least squares over the rows takes it.
-    """
-    scale, scaled = _scaled(gram)
-    if not _depend(scaled):
-        found: Vector = np.linalg.solve(scaled, cross / scale) / scale
-        return found
-    # Of the scaled equations any solution, less its part along the changes of x that change nothing. Where units differ
-    # by a million, those of a feature would hide a rare value of a category in equations that are not scaled.
-    sizes, axes = np.linalg.eigh(scaled)
-    matter = sizes > sizes[-1] / _DEPENDENT
-    some = axes[:, matter] @ (axes[:, matter].T @ (cross / scale) / sizes[matter]) / scale
-    idle, _ = np.linalg.qr(axes[:, ~matter] / scale[:, None])
-    least: Vector = some - idle @ (idle.T @ some)
-    return least
