@@ -2,7 +2,8 @@
 
 A model of numbers is read of one row of a view: the cofactor of its variables, which the database maintains as tables
 change (``freshviews.ring.cofactor``). A model of categories is read of a view that counts how often each two values
-meet (``counts``). So it costs the same whether the join has a thousand rows or a billion, and the join is never stored.
+meet (``counts``). One of both is read of such a view and of a cofactor for each value (``encoded``). So it costs the
+same whether the join has a thousand rows or a billion, and the join is never stored.
 The interface follows scikit-learn's.
 """
 
