@@ -2,7 +2,8 @@
 
 A model of numbers is read of one row of a view: the cofactor of its variables, which the database maintains as tables
 change (``freshviews.ring.cofactor``). A model of categories is read of a view that counts how often each two values
-meet (``counts``). So it costs the same whether the join has a thousand rows or a billion, and the join is never stored.
+meet (``counts``). One of both is read of such a view and of a cofactor for each value (``encoded``). So it costs the
+same whether the join has a thousand rows or a billion, and the join is never stored.
 The interface follows scikit-learn's.
 """
 
@@ -10,12 +11,14 @@ from freshviews.learn.counts import Counts, CountsView
 from freshviews.learn.dependence import ChowLiuTree, Edge, MutualInformation
 from freshviews.learn.discriminant import LinearDiscriminant
 from freshviews.learn.drift import Baseline, Drift
+from freshviews.learn.encoded import EncodedMoments, EncodedMomentsView
 from freshviews.learn.kept_view import LearnError
 from freshviews.learn.linear import LinearRegression, Ridge
 from freshviews.learn.moments import GroupedMomentsView, Moments, MomentsView
 from freshviews.learn.principal import PCA
 
 __all__ = [
-    "PCA", "Baseline", "ChowLiuTree", "Counts", "CountsView", "Drift", "Edge", "GroupedMomentsView", "LearnError",
-    "LinearDiscriminant", "LinearRegression", "Moments", "MomentsView", "MutualInformation", "Ridge",
+    "PCA", "Baseline", "ChowLiuTree", "Counts", "CountsView", "Drift", "Edge", "EncodedMoments", "EncodedMomentsView",
+    "GroupedMomentsView", "LearnError", "LinearDiscriminant", "LinearRegression", "Moments", "MomentsView",
+    "MutualInformation", "Ridge",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from freshviews.learn.encoded import EncodedMomentsView
 from freshviews.learn.kept_view import LearnError
 from freshviews.learn.linear import LinearRegression
 from freshviews.learn.moments import Moments, MomentsView, Vector
@@ -49,11 +50,18 @@ class Baseline:
     """The moments of a model at the version when the baseline is taken, for ``drift`` to compare later ones with.
 
     ``model``: a regression, whose target is the last variable, a PCA, or a ``MomentsView``. Nothing is stored but m
-    means and m * m covariances. Raises LearnError where there are fewer than 2 rows.
+    means and m * m covariances. Raises LearnError where there are fewer than 2 rows, and for a regression with
+    categories, whose variables come and go.
     """
 
     def __init__(self, model: LinearRegression | PCA | MomentsView) -> None:
-        self._view = model if isinstance(model, MomentsView) else model.view
+        view = model if isinstance(model, MomentsView) else model.view
+        if isinstance(view, EncodedMomentsView):
+            raise LearnError(
+                f"view {view.name}: it has categories, whose values come and go; drift needs variables that stay, as a "
+                "MomentsView has"
+            )
+        self._view = view
         self.variables = model.variables
         self.version = self._view.version
         self.moments = self._read()

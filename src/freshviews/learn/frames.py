@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from freshviews.learn.kept_view import LearnError
 from freshviews.learn.moments import Vector
+from freshviews.types import arrow_compute as pc
 
 
 def matrix_of(frame: Any, features: Sequence[str], model: str) -> Vector:
@@ -47,3 +50,35 @@ def columns_of(frame: Any, variables: Sequence[str], model: str) -> list[list[An
         raise LearnError(f"model {model}: the frame has no column {', '.join(lacking)}; it has {', '.join(names)}")
     columns = [frame[name] for name in variables]
     return [column.to_pylist() if hasattr(column, "to_pylist") else list(column) for column in columns]
+
+
+def places_of(
+    frame: Any, categories: Sequence[str], values: Sequence[pa.Array], model: str, unknown: str
+) -> list[NDArray[np.int64]]:
+    """Per category the place of each row's value among ``values``, those of the model, shape (rows,).
+
+    ``frame``: as in ``columns_of``. A value that the model does not have is an error where ``unknown`` is ``error``,
+    and has the place -1 where it is ``zero``. Raises LearnError for such a value, and for one of another type.
+    """
+    if isinstance(frame, np.ndarray):
+        raise LearnError(
+            f"model {model}: an array has no names of columns; categories are read of a DataFrame, an Arrow table or a "
+            "mapping"
+        )
+    found: list[NDArray[np.int64]] = []
+    columns = columns_of(frame, categories, model)
+    for name, column, there in zip(categories, columns, values, strict=True):
+        try:
+            # What pandas has for NULL is NaN; of doubles NaN is a value.
+            given = pa.array(column, there.type, from_pandas=not pa.types.is_floating(there.type))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise LearnError(f"model {model}: column {name} has a value that is no {there.type}: {error}") from error
+        places = pc.fill_null(pc.index_in(given, value_set=there), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        if unknown == "error" and (places < 0).any():
+            value = column[int(places.argmin())]
+            raise LearnError(
+                f"model {model}: no row has the value {value!r} in column {name}; predict accepts the values of "
+                "categories_, and with unknown='zero' others, too"
+            )
+        found.append(places)
+    return found

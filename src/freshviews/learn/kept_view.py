@@ -42,7 +42,8 @@ class KeptView:
         self._database.execute(f"DROP VIEW {self.name}")
 
 
-def numbered(variables: Sequence[str]) -> tuple[list[str], str]:
-    """Names v0, v1, ... for variables, and the items of a SELECT that give them."""
-    names = [f"v{i}" for i in range(len(variables))]
+def numbered(variables: Sequence[str], letter: str = "v") -> tuple[list[str], str]:
+    """Names v0, v1, ... for variables, and the items of a SELECT that give them. ``letter``: what the names begin
+    with."""
+    names = [f"{letter}{i}" for i in range(len(variables))]
     return names, ", ".join(f"{variable} AS {name}" for name, variable in zip(names, variables, strict=True))

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
-from freshviews.learn.frames import matrix_of
+from freshviews.learn.encoded import EncodedMoments, EncodedMomentsView
+from freshviews.learn.frames import matrix_of, places_of
 from freshviews.learn.kept_view import LearnError
+from freshviews.learn.least_squares import Values, depend, in_units, solution
 from freshviews.learn.moments import Moments, MomentsView, Vector
 from freshviews.learn.polynomial import MOST, expanded, expression, named, terms_of
-
-_DEPENDENT = 1e13
-"""Beyond this condition number the digits that are left could not tell dependent features from others."""
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """A solution: the coefficients, the intercept, and what they were computed from."""
+    """A solution: the coefficients, the intercept, and what they were computed from.
+
+    ``places``: of the terms among the variables of ``moments``. ``mean``, ``gram``: of these terms.
+    """
 
     moments: Moments
+    places: Sequence[int]
+    mean: Vector
     gram: Vector
     coef: Vector
     intercept: float
@@ -40,7 +46,18 @@ class LinearRegression:
 
     ``degree``: with 2, the model has a coefficient for each feature and for each product of two features or of one
     with itself, as after scikit-learn's PolynomialFeatures; ``terms`` names them in the order of ``coef_``.
+
+    ``categories``: columns or expressions of any type, at most 11. Each value of a category is a term of 0 or 1 behind
+    the features, named as ``city=Oslo``, as after scikit-learn's OneHotEncoder. Terms come and go with the rows that
+    have a value; rows where a category is NULL do not count. The first value of a category, in ascending order, is its
+    reference and has no term: other coefficients are differences from it. Without an intercept the first category has
+    a term for each of its values.
+
+    Raises LearnError where there is neither a feature nor a category, where ``degree`` is not 1 with categories, and
+    what ``Database.execute`` raises.
     """
+
+    _keeps_references = False
 
     def __init__(
         self,
@@ -52,19 +69,30 @@ class LinearRegression:
         name: str,
         fit_intercept: bool = True,
         degree: int = 1,
+        categories: Sequence[str] = (),
     ) -> None:
         self.features = tuple(features)
+        self.categories = tuple(categories)
         self.target = target
         self.fit_intercept = fit_intercept
-        if not self.features:
+        if not self.features and not self.categories:
             raise LearnError(f"model {name}: it has no feature; name at least one column")
         if not 1 <= degree <= MOST:
             raise LearnError(f"model {name}: its degree is {degree}; it must be 1 or {MOST}")
+        if self.categories and degree != 1:
+            raise LearnError(
+                f"model {name}: degree={degree} goes with no categories; leave one of both out, or name products of "
+                "columns as features"
+            )
         self._terms = terms_of(len(self.features), degree)
-        self.terms = tuple(named(self.features, term) for term in self._terms)
-        variables = (*(expression(self.features, term) for term in self._terms), target)
-        self._view = MomentsView(database, source, variables, name)
+        self._view = self._view_of(database, source, name)
         self._fit: _Fit | None = None
+
+    def _view_of(self, database: Database, source: str, name: str) -> MomentsView | EncodedMomentsView:
+        if self.categories:
+            return EncodedMomentsView(database, source, self.features, self.categories, self.target, name)
+        variables = (*(expression(self.features, term) for term in self._terms), self.target)
+        return MomentsView(database, source, variables, name)
 
     @property
     def name(self) -> str:
@@ -72,9 +100,22 @@ class LinearRegression:
         return self._view.name
 
     @property
-    def view(self) -> MomentsView:
+    def view(self) -> MomentsView | EncodedMomentsView:
         """The view that the model keeps."""
         return self._view
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The names of the coefficients, in the order of ``coef_``; with categories, those of the last version."""
+        moments = self._view.read()
+        names = self._names(moments)
+        return tuple(names[place] for place in self._places(moments, self._inputs))
+
+    @property
+    def categories_(self) -> Mapping[str, list[Any]]:
+        """By category the values that it has in rows that count, in ascending order, references included."""
+        values = (one.to_pylist() for one in _values(self._view.read()))
+        return dict(zip(self.categories, values, strict=True))
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -84,7 +125,12 @@ class LinearRegression:
     @property
     def moments(self) -> Moments:
         """The moments of the terms and the target, which comes last."""
-        return self._view.read()
+        moments = self._view.read()
+        if not self.categories:
+            return moments
+        kept = [*self._places(moments, self._inputs), len(moments.mean) - 1]
+        table = np.ix_(kept, kept)
+        return Moments(moments.count, moments.mean[kept], moments.scatter[table], moments.products[table])
 
     @property
     def coef_(self) -> Vector:
@@ -118,9 +164,8 @@ class LinearRegression:
         if not self.fit_intercept:
             return 0.0
         inverse, variance = self._uncertainty()
-        moments = self._solved().moments
-        mean = moments.mean[:-1]
-        return float(np.sqrt(variance * (1.0 / moments.count + mean @ inverse @ mean)))
+        fit = self._solved()
+        return float(np.sqrt(variance * (1.0 / fit.moments.count + fit.mean @ inverse @ fit.mean)))
 
     def _uncertainty(self) -> tuple[Vector, float]:
         """The inverse of the features' matrix, and the variance of the errors."""
@@ -128,9 +173,8 @@ class LinearRegression:
         if self._penalty() != 0.0:
             raise LearnError(f"model {self.name}: coefficients with a penalty have no standard errors")
         freedom = fit.moments.count - len(fit.coef) - int(self.fit_intercept)
-        scale = np.sqrt(np.diag(fit.gram))
-        scaled = fit.gram / np.outer(scale, scale) if (scale > 0.0).all() else np.zeros_like(fit.gram)
-        if freedom < 1 or np.linalg.cond(scaled) >= _DEPENDENT:
+        scale, scaled = in_units(fit.gram)
+        if freedom < 1 or depend(scaled):
             raise LearnError(
                 f"model {self.name}: no standard errors of {len(fit.coef)} coefficients over {fit.moments.count} rows; "
                 "they need more rows than coefficients, and features of which none follows from the others"
@@ -140,23 +184,41 @@ class LinearRegression:
 
     def forward_steps(self, most: int | None = None) -> list[tuple[str, float]]:
         """Terms chosen one after the other, at most ``most``: each is the one that, beside those before it, explains
-        most of the target; with it, the r2 of a model of these terms. No rows are read again."""
+        most of the target; with it, the r2 of a model of these terms. No rows are read again. A category is one step,
+        with all of its terms."""
         moments = self._solved().moments
-        left, chosen = list(range(len(self.terms))), list[int]()
+        names = (*(named(self.features, term) for term in self._terms), *self.categories)
+        left, chosen = list(self._inputs), list[int]()
         found: list[tuple[str, float]] = []
         for _ in range(len(left) if most is None else min(most, len(left))):
-            fits = {place: self._of_terms(moments, [*chosen, place]) for place in left}
-            best = min(left, key=lambda place: fits[place].residual)
+            fits = {one: self._of_places(moments, self._places(moments, [*chosen, one])) for one in left}
+            best = min(left, key=lambda one: fits[one].residual)
             left.remove(best)
             chosen.append(best)
-            found.append((self.terms[best], _explained(fits[best])))
+            found.append((names[best], _explained(fits[best])))
         return found
 
-    def predict(self, frame: Any) -> Vector:
-        """The target of rows of features, shape (rows,); ``frame`` as in ``matrix_of``."""
+    def predict(self, frame: Any, unknown: str = "error") -> Vector:
+        """The target of rows of features and categories, shape (rows,); ``frame`` as in ``matrix_of``, with categories
+        no array.
+
+        ``unknown``: what is done with a value of a category that no row has in the last version. ``error`` raises
+        LearnError; with ``zero`` none of the category's terms is 1, as for its reference.
+        """
+        if unknown not in ("error", "zero"):
+            raise LearnError(f"model {self.name}: unknown={unknown!r}; 'error' and 'zero' are accepted")
         fit = self._solved()
-        rows = matrix_of(frame, self.features, self.name)
-        found: Vector = expanded(rows, self._terms) @ fit.coef + fit.intercept
+        coef = np.zeros(len(fit.moments.mean) - 1)
+        coef[list(fit.places)] = fit.coef
+        values = _values(fit.moments)
+        places = places_of(frame, self.categories, values, self.name, unknown) if values else []
+        found: Vector = np.full(len(places[0]) if places else 1, fit.intercept)
+        if self.features:
+            rows = matrix_of(frame, self.features, self.name)
+            found = expanded(rows, self._terms) @ coef[: len(self._terms)] + fit.intercept
+        for span, at in zip(self._spans(fit.moments), places, strict=True):
+            # The last entry is that of values without a term.
+            found = found + np.append(coef[span.start : span.stop], 0.0)[at]
         return found
 
     def subscribe(self, on_change: Callable[[LinearRegression], object]) -> Subscription:
@@ -180,23 +242,65 @@ class LinearRegression:
         least = 2 if self.fit_intercept else 1
         if moments.count < least:
             raise LearnError(f"model {self.name}: it has {moments.count} rows and needs {least} or more")
-        return self._of_terms(moments, range(len(self.terms)))
+        return self._of_places(moments, self._places(moments, self._inputs))
 
-    def _of_terms(self, moments: Moments, chosen: Sequence[int]) -> _Fit:
-        """The solution with terms at these places alone."""
-        kept = [*chosen, len(self.terms)]
+    @property
+    def _inputs(self) -> range:
+        """Numbers for the terms of features, and behind them for the categories."""
+        return range(len(self._terms) + len(self.categories))
+
+    def _spans(self, moments: Moments) -> list[range]:
+        """Per category the places of its values among the variables of the moments."""
+        starts = np.cumsum([len(self._terms), *map(len, _values(moments))]).tolist()
+        return [range(start, stop) for start, stop in pairwise(starts)]
+
+    def _names(self, moments: Moments) -> list[str]:
+        """What the variables of the moments but the target are called."""
+        names = [named(self.features, term) for term in self._terms]
+        for category, values in zip(self.categories, _values(moments), strict=True):
+            names += (f"{category}={value}" for value in values.to_pylist())
+        return names
+
+    def _places(self, moments: Moments, inputs: Sequence[int]) -> list[int]:
+        """The places of the terms of some inputs. The values of a category add up to 1, as the intercept does and as
+        those of any other category do. So each but one of these leaves out its reference."""
+        spans, found = self._spans(moments), list[int]()
+        has_one = self.fit_intercept
+        for one in inputs:
+            if one < len(self._terms):
+                found.append(one)
+                continue
+            span = spans[one - len(self._terms)]
+            found += span[1:] if has_one and not self._keeps_references else span
+            has_one = True
+        return found
+
+    def _most_values(self, moments: Moments, places: Sequence[int]) -> Values | None:
+        """The values of the category that has most of the terms at these places; None where no category has one."""
+        own = [[i for i, place in enumerate(places) if place in span] for span in self._spans(moments)]
+        most = max(own, key=len, default=[])
+        if not most:
+            return None
+        counts = np.diag(moments.products)[[places[i] for i in most]]
+        return Values(most, counts, moments.count if self.fit_intercept else None)
+
+    def _of_places(self, moments: Moments, places: Sequence[int]) -> _Fit:
+        """The solution with the terms at these places alone."""
+        kept = [*places, len(moments.mean) - 1]
         table = (moments.scatter if self.fit_intercept else moments.products)[np.ix_(kept, kept)]
         mean = moments.mean[kept]
         gram, cross, total = table[:-1, :-1], table[:-1, -1], float(table[-1, -1])
-        coef = _solution(gram + self._penalty() * np.eye(len(gram)), cross)
+        coef = solution(gram, cross, self._penalty(), self._most_values(moments, places))
         intercept = float(mean[-1] - mean[:-1] @ coef) if self.fit_intercept else 0.0
         residual = max(float(total - 2.0 * coef @ cross + coef @ gram @ coef), 0.0)
-        return _Fit(moments, gram, coef, intercept, residual, total)
+        return _Fit(moments, places, mean[:-1], gram, coef, intercept, residual, total)
 
 
 class Ridge(LinearRegression):
     """Least squares with ``alpha`` times the squared coefficients added to the squared errors, as scikit-learn's Ridge.
-    The intercept has no penalty."""
+    The intercept has no penalty. Each value of a category has its term: there are no references."""
+
+    _keeps_references = True
 
     def __init__(
         self,
@@ -209,10 +313,14 @@ class Ridge(LinearRegression):
         alpha: float = 1.0,
         fit_intercept: bool = True,
         degree: int = 1,
+        categories: Sequence[str] = (),
     ) -> None:
         if not alpha >= 0.0:
             raise LearnError(f"model {name}: alpha is {alpha}; it must be 0 or more")
-        super().__init__(database, source, features, target, name=name, fit_intercept=fit_intercept, degree=degree)
+        super().__init__(
+            database, source, features, target,
+            name=name, fit_intercept=fit_intercept, degree=degree, categories=categories,
+        )  # fmt: skip
         self.alpha = alpha
 
     def _penalty(self) -> float:
@@ -223,16 +331,6 @@ def _explained(fit: _Fit) -> float:
     return 1.0 - fit.residual / fit.total if fit.total > 0.0 else float("nan")
 
 
-def _solution(gram: Vector, cross: Vector) -> Vector:
-    """The least solution of gram @ x = cross, which is symmetric.
-
-    The equations are scaled by the diagonal first: a feature in millimetres is as good as one in kilometres. Where
-    features depend on each other, the solution with the least norm is taken, as least squares over the rows takes it.
-    """
-    scale = np.sqrt(np.diag(gram))
-    if (scale > 0.0).all():
-        scaled = gram / np.outer(scale, scale)
-        if np.linalg.cond(scaled) < _DEPENDENT:
-            found: Vector = np.linalg.solve(scaled, cross / scale) / scale
-            return found
-    return np.asarray(np.linalg.lstsq(gram, cross, rcond=1e-12)[0], np.float64)
+def _values(moments: Moments) -> Sequence[pa.Array]:
+    """The values of each category."""
+    return moments.values if isinstance(moments, EncodedMoments) else ()

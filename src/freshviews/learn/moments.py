@@ -49,7 +49,7 @@ class MomentsView(KeptView):
         """The moments of the last version. They are computed again only where the view has changed."""
         (row,) = self._view
         if self._moments is None or row != self._row:
-            self._row, self._moments = row, _moments_of(row, len(self.variables))
+            self._row, self._moments = row, moments_of(row, len(self.variables))
         return self._moments
 
 class GroupedMomentsView(KeptView):
@@ -75,13 +75,14 @@ class GroupedMomentsView(KeptView):
         """The moments of the last version by class, classes in order; the same object until there is another version.
         Classes of which each row has a NULL are left out."""
         if self._database.version != self._version:
-            rows = sorted(self._view, key=lambda row: row[0])
-            found = {row[0]: _moments_of(row[1:], len(self.variables)) for row in rows}
-            self._moments = {value: moments for value, moments in found.items() if moments.count}
+            # Taken before the view is read: a version that another thread commits meanwhile is read next time.
             self._version = self._database.version
+            rows = sorted(self._view, key=lambda row: row[0])
+            found = {row[0]: moments_of(row[1:], len(self.variables)) for row in rows}
+            self._moments = {value: moments for value, moments in found.items() if moments.count}
         return self._moments
 
-def _moments_of(row: tuple[Any, ...], m: int) -> Moments:
+def moments_of(row: tuple[Any, ...], m: int) -> Moments:
     """The moments of m variables, from their cofactor and their covariances."""
     pairs = list(combinations_with_replacement(range(m), 2))
     count = int(row[0])

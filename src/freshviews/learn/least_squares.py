@@ -1,0 +1,107 @@
+"""Normal equations: gram @ x = cross, with the sums of products of variables and those with a target.
+
+The values of a category are variables of 0 or 1, at most one of which is 1 in a row. So their part of the matrix is
+diagonal, less a product of rank one where it is centred, and is solved value by value. What is left are equations of
+the other variables (the Schur complement). So time is linear in the number of values of one category.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from freshviews.learn.moments import Vector
+
+_DEPENDENT = 1e13
+"""Beyond this condition number the digits that are left could not tell dependent features from others."""
+
+
+@dataclass(frozen=True)
+class Values:
+    """Values of one category among the variables of a matrix.
+
+    ``places``: where they are. ``counts``: how many rows have each, shape (values,). ``rows``: how many rows there are,
+    where the matrix is centred; else None. Then the matrix of the values is diag(counts) - counts counts' / rows.
+    """
+
+    places: Sequence[int]
+    counts: Vector
+    rows: int | None
+
+
+def in_units(gram: Vector) -> tuple[Vector, Vector]:
+    """The units of variables, which are 1 where the variable is constant, and the matrix in these units."""
+    scale = np.sqrt(np.diag(gram))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    return scale, gram / np.outer(scale, scale)
+
+
+def depend(scaled: Vector) -> bool:
+    """Whether variables depend on each other, by their matrix in their units."""
+    if not len(scaled):
+        return False
+    # The condition number in the 1-norm is not less, and takes a twentieth of the time.
+    return not (np.linalg.cond(scaled, 1) < _DEPENDENT or np.linalg.cond(scaled) < _DEPENDENT)
+
+
+def solution(gram: Vector, cross: Vector, penalty: float, values: Values | None) -> Vector:
+    """The least solution of (gram + penalty) @ x = cross, where ``gram`` is symmetric.
+
+    ``penalty``: added to the diagonal. ``values``: the values of a category that are solved one by one, if there are.
+
+    The equations are scaled by the diagonal first: a feature in millimetres is as good as one in kilometres. Where
+    features depend on each other, the solution with the least norm is taken, as least squares over the rows takes it.
+    """
+    found = None if values is None else _by_value(gram, cross, penalty, values)
+    return _dense(gram + penalty * np.eye(len(gram)), cross) if found is None else found
+
+
+def _by_value(gram: Vector, cross: Vector, penalty: float, values: Values) -> Vector | None:
+    """The solution where the variables do not depend on each other; else None."""
+    own = np.asarray(values.places)
+    others = np.setdiff1d(np.arange(len(gram)), own)
+    share = values.counts / (values.counts + penalty)
+    # Rows without one of the values, and what the penalty takes: rows - counts @ share without cancellation.
+    outside = 0.0 if values.rows is None else values.rows - values.counts.sum() + penalty * share.sum()
+    if values.rows is not None and outside <= 0.0:
+        return None
+
+    def solved(right: Vector) -> Vector:
+        """The matrix of the values, inverted, times a matrix of shape (values, ...): by Sherman and Morrison."""
+        found = (right.T / (values.counts + penalty)).T
+        return found if values.rows is None else found + np.multiply.outer(share, share @ right) / outside
+
+    beside = gram[np.ix_(own, others)]
+    table = gram[np.ix_(others, others)] + penalty * np.eye(len(others))
+    scale, _ = in_units(table)
+    left = (table - beside.T @ solved(beside)) / np.outer(scale, scale)
+    found = np.zeros(len(gram))
+    if len(others):
+        try:
+            inverse = np.linalg.inv(left)
+        except np.linalg.LinAlgError:
+            return None
+        # The unit is 1, and not the norm of what is left: nothing is left of what follows from the values.
+        if not np.linalg.norm(inverse, 1) < _DEPENDENT:
+            return None
+        found[others] = np.linalg.solve(left, (cross[others] - beside.T @ solved(cross[own])) / scale) / scale
+    found[own] = solved(cross[own] - beside @ found[others])
+    return found
+
+
+def _dense(gram: Vector, cross: Vector) -> Vector:
+    """The least solution of gram @ x = cross."""
+    scale, scaled = in_units(gram)
+    if not depend(scaled):
+        found: Vector = np.linalg.solve(scaled, cross / scale) / scale
+        return found
+    # Of the scaled equations any solution, less its part along the changes of x that change nothing. Where units differ
+    # by a million, those of a feature would hide a rare value of a category in equations that are not scaled.
+    sizes, axes = np.linalg.eigh(scaled)
+    matter = sizes > sizes[-1] / _DEPENDENT
+    some = axes[:, matter] @ (axes[:, matter].T @ (cross / scale) / sizes[matter]) / scale
+    idle, _ = np.linalg.qr(axes[:, ~matter] / scale[:, None])
+    least: Vector = some - idle @ (idle.T @ some)
+    return least
