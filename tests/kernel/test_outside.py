@@ -21,6 +21,31 @@ fill(new_table(1, 1, 0, 0, 0), 1000)
 print("numba" in sys.modules)
 """
 
+AT_ONCE = """
+import time
+from concurrent.futures import ThreadPoolExecutor
+from freshviews.kernel.compiler import primitives
+from freshviews.kernel.memory.mem import jit
+from freshviews.kernel.memory.outside import outside
+usual = primitives.by_symbol
+def slow(function, enter):
+    if function is twice:
+        time.sleep(1)
+    usual(function, enter)
+primitives.by_symbol = slow
+@outside
+def twice(n: int) -> int:
+    return 2 * n
+@jit
+def one(n):
+    return twice(n) + 1
+@jit
+def other(n):
+    return twice(n) + 2
+with ThreadPoolExecutor() as threads:
+    print([found.result() for found in [threads.submit(one, 5), threads.submit(other, 5)]])
+"""
+
 
 @outside
 def add_up(address: int, words: int) -> int:
@@ -57,6 +82,11 @@ def test_two_kernels_of_one_name_are_refused() -> None:
     if not PURE_PYTHON:
         with pytest.raises(AssertionError, match="add_up"):
             outside(add_up.body)  # type: ignore[attr-defined]
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
+def test_threads_that_compile_at_once_know_each_symbol(tmp_path: Path) -> None:
+    assert printed_by_two(AT_ONCE, tmp_path) == [["[11,", "12]"]] * 2
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -20,6 +22,17 @@ from freshviews.kernel.machine.functions import KIND, SYMBOL_PREFIX, Function, b
 from freshviews.kernel.machine.native import Stored, file_of, write
 
 _dispatchers: WeakKeyDictionary[Function, Any] = WeakKeyDictionary()
+_lock = threading.RLock()
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+# A thread that compiles may hold it where another forks.
+os.register_at_fork(after_in_child=_renew_lock)
+
 _RESULTS = {types.none: "n", types.int64: "w", types.boolean: "b", types.float64: "d"}
 
 
@@ -29,13 +42,21 @@ def type_of(function: Function) -> Any:
 
 
 def compile_and_store(function: Function, kinds: str) -> None:
-    """Store the machine code of a function, and of those that it calls by symbols, compiled if it is not."""
+    """Store the machine code of a function, and of those that it calls by symbols, compiled if it is not.
+
+    One thread at a time: another one would find a symbol noted as named while Numba does not know it yet.
+    """
+    with _lock:
+        _compile_and_store(function, kinds)
+
+
+def _compile_and_store(function: Function, kinds: str) -> None:
     _name_symbols()
     result, outside, code = _compiled(function, kinds)
     for symbol in outside:
         callee = by_symbol[symbol]
         if not file_of(callee, "w" * callee.arguments).exists():
-            compile_and_store(callee, "w" * callee.arguments)
+            _compile_and_store(callee, "w" * callee.arguments)
     kind = _result_kind(result.signature.return_type)
     stored = Stored(result.fndesc.llvm_func_name, entry_name(kinds, kind), outside, code, entry_code(kinds, kind))
     write(file_of(function, kinds), stored)
