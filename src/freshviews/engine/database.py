@@ -30,7 +30,6 @@ from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Uninterrupted
 from freshviews.engine.commit.notices import Notices
-from freshviews.engine.commit.room import Room
 from freshviews.engine.commit.threads import MANY, Threads
 from freshviews.engine.draft import Draft
 from freshviews.engine.durable.children import call_in_children
@@ -95,18 +94,12 @@ class Database:
         sync_seconds: float | None = None,
         snapshot_bytes: int = SNAPSHOT_BYTES,
         threads: int | None = None,
-        memory_limit: int | None = None,
     ) -> None:
         """Open or make a database. ``snapshot_bytes``: growth of the log after which a snapshot is written.
 
         ``threads``: how many threads a commit uses at most, 1 or more; by default one for each core that the process
         may use. Views that do not depend on each other take a large batch at the same time. Contents, changes, errors
         and their order are those of one thread.
-
-        ``memory_limit``: bytes that tables, views and strings may have together, as ``stats`` counts them; the growth
-        of a table may exceed it by a third. Rows beyond that, or beyond what the machine or the container has left,
-        are refused with OutOfMemory, which says what holds memory; rows that delete are taken. A twentieth of memory,
-        at most 2 GB, and what tables take when they grow stay free. Only Linux says how much is left.
 
         ``sync`` says what a durable database promises. ``"commit"``: a version is on the disk before it counts, so
         nothing that was committed is lost. ``"interval"``: a version is handed to the operating system before it
@@ -118,8 +111,7 @@ class Database:
         opened again, in both modes.
 
         Raises StoreError where the directory is open elsewhere, corrupt, incomplete, or of another format; ValueError
-        for another ``sync``, ``sync_seconds``, ``threads`` or
-        ``memory_limit``.
+        for another ``sync``, ``sync_seconds`` or ``threads``.
         """
         seconds = _sync_seconds(sync, sync_seconds)
         self._threads = Threads(_thread_count(threads))
@@ -132,7 +124,6 @@ class Database:
         self._notices = Notices()
         self._collection = Collection(self._dictionary)
         self._taken = Taken()
-        self._room = Room(self._held_bytes, _limit(memory_limit))
         self._closed = False
         self._unusable: str | None = None
         self._directory: Directory | None = None
@@ -255,7 +246,7 @@ class Database:
         that say what was chosen by what was ``measured``."""
         work_for(self._taken)
         everything = self._directory is not None
-        draft = Draft(self._relations, self._dictionary, self._step, everything, measured)
+        draft = Draft(self._relations, self._dictionary, Uninterrupted, everything, measured)
         try:
             draft.run(statements)
             with Uninterrupted():
@@ -411,7 +402,7 @@ class Database:
         if len(rows) > (FEW if type(rows) is list else SMALL):
             return None
         with self._lock:
-            if self._closed or self._unusable is not None or (sign > 0 and self._room.lacking() is not None):
+            if self._closed or self._unusable is not None:
                 return None
             direct = self._direct.get(name) or self._direct_way(name)
             if direct is None:
@@ -498,9 +489,6 @@ class Database:
 
     def _commit(self, changes: Changes, make: MakeVersion) -> int:
         """Make a version of encoded changes. Runs uninterrupted, with the lock held."""
-        if any((encoded.batch.multiplicities > 0).any() for _, encoded in changes):
-            rows = sum(len(encoded.batch) for _, encoded in changes)
-            self._room.check("the batch is refused and the state is as before", rows)
         moves: Sequence[Callable[[], None]] = ()
         for table, _ in changes:
             if table.has_window:
@@ -685,21 +673,6 @@ class Database:
             table = self._relations.tables.get(wanted)
             return views + (0 if table is None else table.bytes)
 
-    def _held_bytes(self) -> dict[str, int]:
-        """What tables, views and strings hold, by name."""
-        found = {f"table {table.name}": table.bytes for table in self._relations.tables.values()}
-        for view in self._relations.views.values():
-            name = f"view {view.name.split('#')[0]}"
-            found[name] = found.get(name, 0) + view.maintained.bytes()
-        return {**found, "strings": self._dictionary.bytes}
-
-    @contextmanager
-    def _step(self) -> Iterator[None]:
-        """A step of a definition, which no signal interrupts. Raises OutOfMemory before it."""
-        self._room.check("nothing has changed")
-        with Uninterrupted():
-            yield
-
     def _leave_to_parent(self) -> None:
         """In a forked child: refuse every call from now on. Only the parent may write the directory."""
         assert self._directory is not None
@@ -790,13 +763,6 @@ def _thread_count(threads: int | None) -> int:
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads is a whole number of 1 or more, not {shown(threads)}")
     return threads
-
-
-def _limit(limit: int | None) -> int | None:
-    """A limit of memory in bytes. Raises ValueError."""
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise ValueError(f"memory_limit is a whole number of bytes of 1 or more, not {shown(limit)}")
-    return limit
 
 
 def _check_name(kind: str, name: object) -> None:

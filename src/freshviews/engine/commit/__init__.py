@@ -1,14 +1,3 @@
 """A batch becomes a version, or nothing has happened; errors, interrupts and subscribers."""
 
-__all__ = [
-    "batch",
-    "collection",
-    "commit",
-    "direct",
-    "followed",
-    "in_order",
-    "interrupts",
-    "notices",
-    "room",
-    "threads",
-]
+__all__ = ["batch", "collection", "commit", "direct", "followed", "in_order", "interrupts", "notices", "threads"]
