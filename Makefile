@@ -106,7 +106,7 @@ oldest: $(READY)
 	  --constraint $(VENV)-oldest/constraints.txt . pytest hypothesis duckdb pandas polars
 	$(VENV)-oldest/bin/python -m pytest tests/sql tests/expr tests/rules tests/stream tests/catalog
 
-# The newest Spark, for which Delta and Iceberg have no package; their tests skip. All else is that of the first environment.
+# The newest Spark. Tests of connectors that have no package for it skip. All else is that of the first environment.
 newest-spark: $(READY)
 	@$(RUN) -m venv --clear $(VENV)-newest
 	@$(RUN) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
@@ -425,3 +426,57 @@ def test_wrong_input_is_named() -> None:
         assert len(model.categories_["units % 9"]) == 9
     with pytest.raises(LearnError, match="it has categories, whose values come and go"):
         Baseline(model)
+
+
+def test_zeros_of_both_signs_are_one_value() -> None:
+    db = Database()
+    db.execute("CREATE TABLE t (x DOUBLE, c DOUBLE, y DOUBLE)")
+    model = Ridge(db, "t", ["x"], "y", name="m", categories=["c"])
+    db.insert("t", [(1.0, -0.0, 2.0), (2.0, 0.0, 3.0), (3.0, 1.0, 5.0)])
+    assert model.categories_ == {"c": [0.0, 1.0]}
+    frame = {"x": [1.0, 1.0], "c": [-0.0, 0.0]}
+    assert len({*model.predict(frame).tolist()}) == 1
+
+
+@pytest.mark.parametrize("alpha", [1e-300, 1e-20, 1e-12])
+def test_a_penalty_of_nearly_nothing_is_that_of_least_squares(alpha: float) -> None:
+    db = Database()
+    db.execute("CREATE TABLE t (x DOUBLE, c STRING, y DOUBLE)")
+    ridge = Ridge(db, "t", ["x"], "y", name="ridge", categories=["c"], alpha=alpha)
+    squares = LinearRegression(db, "t", ["x"], "y", name="squares", categories=["c"])
+    chance = np.random.default_rng(1)
+    db.insert("t", [(float(chance.normal()), "abc"[i % 3], float(i % 7)) for i in range(300)])
+    frame = {"x": [0.5, -2.0], "c": ["a", "c"]}
+    assert ridge.predict(frame) == pytest.approx(squares.predict(frame), rel=1e-8)
+
+
+def test_what_is_no_model_is_refused() -> None:
+    db = Database()
+    db.execute("CREATE TABLE t (x DOUBLE, c STRING, y DOUBLE)")
+    with pytest.raises(LearnError, match="alpha is inf; it must be 0 or more, and finite"):
+        Ridge(db, "t", ["x"], "y", name="m", alpha=float("inf"))
+    with pytest.raises(LearnError, match="has a variable twice"):
+        LinearRegression(db, "t", ["x"], "y", name="m", categories=["c", "C"])
+
+
+def test_a_read_is_not_held_up_by_versions_of_others() -> None:
+    db = Database()
+    db.execute("CREATE TABLE t (x DOUBLE, c STRING, d STRING, y DOUBLE); CREATE TABLE other (a BIGINT)")
+    model = LinearRegression(db, "t", ["x"], "y", name="m", categories=["c", "d"])
+    db.insert("t", [(float(i % 13), f"c{i % 30}", f"d{i % 20}", float(i % 7)) for i in range(2_000)])
+    ended = threading.Event()
+
+    def commit() -> None:
+        while not ended.is_set():
+            db.insert("other", [(1,)])
+
+    writer = threading.Thread(target=commit)
+    writer.start()
+    try:
+        for _ in range(3):
+            before = db.version
+            assert len(model.coef_) == 1 + 29 + 19
+        assert db.version > before
+    finally:
+        ended.set()
+        writer.join()

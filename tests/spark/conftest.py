@@ -17,11 +17,10 @@ from demo.servers import clouds
 from demo.servers import hdfs as hdfs_servers
 from demo.servers.kafka import broker
 from demo.servers.maven import jars
-from demo.shop.packages import KAFKA_CONNECTOR
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.store import Store
 from tests.spark.faults import KILLING, Fault
-from tests.spark.jars import lake_settings, skipping, spark_jars
+from tests.spark.jars import kafka_connector, lake_settings, skipping, spark_jars
 from tests.spark.servers import BUCKET, s3_server
 
 
@@ -75,7 +74,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a broker of Kafka for the whole run; Spark has its connector."""
     pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
     with skipping():
-        jars(KAFKA_CONNECTOR)
+        jars(kafka_connector())
         with broker(tmp_path_factory.mktemp("kafka")) as found:
             yield found
 

@@ -32,15 +32,24 @@ def skipping() -> Iterator[None]:
 
 def spark_jars() -> dict[str, str]:
     """The setting ``spark.jars`` with the connectors that can be fetched; empty if there are none."""
-    wanted = (KAFKA_CONNECTOR, AVRO, POSTGRES, *lakes())
+    wanted = (kafka_connector(), AVRO, POSTGRES, *lakes())
     return jars_for_spark([package for package in wanted if has(package)])
+
+
+def kafka_connector() -> str:
+    """The newest connector of Kafka that runs with this Spark."""
+    return KAFKA_CONNECTOR if _release() == "4.1" else "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 
 
 def lakes() -> list[str]:
     """The packages of tables of a lakehouse that run with this Spark."""
+    return LAKES.get(_release(), [])
+
+
+def _release() -> str:
     import pyspark
 
-    return LAKES.get(pyspark.__version__.rpartition(".")[0], [])
+    return pyspark.__version__.rpartition(".")[0]
 
 
 def lake(name: str) -> str:

@@ -526,6 +526,14 @@ class Database:
         kind, payload = batch_payload(changes)
         self._log(kind, self.version + 1, payload)
 
+    @contextmanager
+    def at_one_version(self) -> Iterator[int]:
+        """Within this block no other thread makes a version: several views are read at one, which comes back. Other
+        threads wait meanwhile. Raises FreshviewsError where the database is closed."""
+        with self._lock:
+            self._check_usable()
+            yield self.version
+
     @property
     def version(self) -> int:
         """The number of batches committed so far."""

@@ -84,12 +84,10 @@ class EncodedMomentsView(KeptView):
 
     def read(self) -> EncodedMoments:
         """The moments of the last version; the same object until there is another version."""
-        while self._moments is None or self._database.version != self._version:
-            version = self._database.version
-            table, pairs = self._view.to_arrow(), None if self._pairs is None else self._pairs.read()
-            # Another thread may commit between the two views: then both are read again.
-            if self._database.version == version:
-                self._version, self._moments = version, self._of(table, pairs)
+        if self._moments is None or self._database.version != self._version:
+            with self._database.at_one_version() as version:
+                table, pairs = self._view.to_arrow(), None if self._pairs is None else self._pairs.read()
+            self._version, self._moments = version, self._of(table, pairs)
         return self._moments
 
     def subscribe(self, callback: Callable[[], object]) -> Subscription:
@@ -168,7 +166,7 @@ def _centred(
 ) -> tuple[Vector | list[float], Vector | list[float]]:
     """Sums of a variable by value, and the sums of its distances from its mean, ``total / count``.
 
-    Those of integers and decimals are exact and rounded once.
+    Where all features and the target are integers or decimals, they are exact and rounded once.
     """
     if pa.types.is_floating(column.type):
         sums: Vector = column.to_numpy()

@@ -73,6 +73,9 @@ def places_of(
             given = pa.array(column, there.type, from_pandas=not pa.types.is_floating(there.type))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise LearnError(f"model {model}: column {name} has a value that is no {there.type}: {error}") from error
+        if pa.types.is_floating(there.type):
+            # The two zeros are one value in SQL.
+            given = pc.add(given, 0.0)
         places = pc.fill_null(pc.index_in(given, value_set=there), -1).to_numpy(zero_copy_only=False).astype(np.int64)
         if unknown == "error" and (places < 0).any():
             value = column[int(places.argmin())]

@@ -21,7 +21,7 @@ class KeptView:
     """
 
     def __init__(self, database: Database, name: str, variables: Sequence[str], select: str) -> None:
-        if len(set(variables)) != len(variables):
+        if len({variable.lower() for variable in variables}) != len(variables):
             raise LearnError(f"model {name}: {', '.join(variables)} has a variable twice; name each once")
         self.name = name
         self._database = database

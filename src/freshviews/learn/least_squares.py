@@ -65,7 +65,8 @@ def _by_value(gram: Vector, cross: Vector, penalty: float, values: Values) -> Ve
     share = values.counts / (values.counts + penalty)
     # Rows without one of the values, and what the penalty takes: rows - counts @ share without cancellation.
     outside = 0.0 if values.rows is None else values.rows - values.counts.sum() + penalty * share.sum()
-    if values.rows is not None and outside <= 0.0:
+    # Where nearly nothing is outside, it has only the digits that rounding left.
+    if values.rows is not None and outside <= 1e-9 * values.rows:
         return None
 
     def solved(right: Vector) -> Vector:

@@ -315,8 +315,8 @@ class Ridge(LinearRegression):
         degree: int = 1,
         categories: Sequence[str] = (),
     ) -> None:
-        if not alpha >= 0.0:
-            raise LearnError(f"model {name}: alpha is {alpha}; it must be 0 or more")
+        if not 0.0 <= alpha < np.inf:
+            raise LearnError(f"model {name}: alpha is {alpha}; it must be 0 or more, and finite")
         super().__init__(
             database, source, features, target,
             name=name, fit_intercept=fit_intercept, degree=degree, categories=categories,

@@ -47,8 +47,8 @@ class Connector:
     ``reading``, ``writing``: options that are needed, of each group one. ``given``: options of reading that are passed
     unless the user names them. ``refused``: values of options under which rows would be lost, with the reason and the
     remedy. ``place`` and ``at``: the columns that say where a row came from; the last one is its number there.
-    ``package``: what has to be loaded from Maven, without its version. ``settings``: of a session, unless the
-    user gives others.
+    ``package``: what has to be loaded from Maven, without its version; ``{spark}`` stands for the release of Spark.
+    ``settings``: of a session, unless the user gives others.
     """
 
     path: bool = False
@@ -135,7 +135,7 @@ CONNECTORS: Mapping[str, Connector] = {
                 "log of the table for longer than the pipeline may stand still"
             ),
         },
-        package="io.delta:delta-spark_4.1_2.13",
+        package="io.delta:delta-spark_{spark}_2.13",
         settings={
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -157,7 +157,7 @@ CONNECTORS: Mapping[str, Connector] = {
             ("streaming-skip-overwrite-snapshots", "true"): _OF_ICEBERG,
             ("streaming-skip-delete-snapshots", "true"): _OF_ICEBERG,
         },
-        package="org.apache.iceberg:iceberg-spark-runtime-4.1_2.13",
+        package="org.apache.iceberg:iceberg-spark-runtime-{spark}_2.13",
     ),
     "kafka": Connector(
         messages=True,
@@ -195,8 +195,16 @@ def remedy(message: str, providers: Iterable[str | None]) -> str:
     if catalog or "DATA_SOURCE_NOT_FOUND" in message or "DATA_SOURCE_NOT_ENABLED" in message:
         for connector in map(connector_of, providers):
             if connector.package is not None and (connector.merging is not None or not catalog):
-                return f"; start with --packages {connector.package}:VERSION (docs/connectors/README.md)"
+                package = connector.package.format(spark=_release())
+                return f"; start with --packages {package}:VERSION, if there is one (docs/connectors/README.md)"
     return ""
+
+
+def _release() -> str:
+    """The release of Spark that runs, as in the names of packages."""
+    import pyspark
+
+    return ".".join(pyspark.__version__.split(".")[:2])
 
 
 def value_of(options: Mapping[str, str], name: str) -> str:
