@@ -18,11 +18,17 @@ def asked(spark: Any) -> Any:
     return spark
 
 
+IN_4_1 = {"the empty grouping set alone": [], "a constant has no correlation": ERROR}
+"""What Spark 4.1 answers otherwise: without rows no group, as if the set were not empty; a division by zero."""
+
+
 def test_spark_answers_as_the_table_says(asked: Any) -> None:
+    others = IN_4_1 if asked.version.startswith("4.1.") else {}
     for name, question in QUESTIONS.items():
+        expected = others.get(name, question.spark)
         try:
             found = comparable(asked.sql(question.query).collect())
         except Exception:
-            assert question.spark == ERROR, name
+            assert expected == ERROR, name
             continue
-        assert question.spark != ERROR and found == comparable(question.spark), name
+        assert expected != ERROR and found == comparable(expected), name
