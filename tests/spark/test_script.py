@@ -9,6 +9,7 @@ import pytest
 
 from freshviews.cli.script import plan_script
 from freshviews.errors import SqlError
+from freshviews.spark.connectors.declarations import remedy
 from freshviews.spark.connectors.message_format import Written
 from freshviews.spark.definition import catalog_of, row_keys, views_of
 from freshviews.spark.script import read_script
@@ -241,3 +242,21 @@ def test_keys_of_views(select: str, keys: list[tuple[str, ...]]) -> None:
     assert view is not None and over is not None
     assert row_keys(view, catalog) == keys
     assert row_keys(over, catalog) == keys
+
+
+@pytest.mark.parametrize(
+    "message, providers, package",
+    [
+        ("[DATA_SOURCE_NOT_FOUND] delta", ["csv", "delta"], "io.delta:delta-spark_{}_2.13"),
+        ("[DATA_SOURCE_NOT_FOUND] iceberg", ["iceberg"], "org.apache.iceberg:iceberg-spark-runtime-{}_2.13"),
+        ("[DATA_SOURCE_NOT_FOUND] kafka", ["kafka"], "org.apache.spark:spark-sql-kafka-0-10_2.13"),
+    ],
+)
+def test_a_package_that_is_missing_is_named_for_the_spark_that_runs(
+    message: str, providers: list[str], package: str
+) -> None:
+    pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+    named = package.format(pyspark.__version__.rpartition(".")[0])
+    expected = f"; start with --packages {named}:VERSION, if there is one (docs/connectors/README.md)"
+    assert remedy(message, providers) == expected
+    assert remedy("a file is gone", providers) == ""

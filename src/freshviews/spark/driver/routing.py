@@ -32,8 +32,7 @@ def routed(frame: DataFrame, tables: Sequence[Slots], roles: Sequence[Sequence[R
         arrays.append(f"array({', '.join(copies)})")
         first += len(own)
     # Numbers, no structs, and no function of arrays but array: Spark generates code for these in each release.
-    copied = frame.selectExpr(f"explode({_by_table(arrays)}) AS {TO}", *kept)
-    return copied.where(f"{TO} IS NOT NULL") if any(role.heavy for own in roles for role in own) else copied
+    return frame.selectExpr(f"explode({_by_table(arrays)}) AS {TO}", *kept).where(f"{TO} IS NOT NULL")
 
 
 def _by_table(expressions: Sequence[str]) -> str:

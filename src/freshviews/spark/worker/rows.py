@@ -43,7 +43,8 @@ def slots_of(tables: Sequence[Mapping[str, str]]) -> list[Slots]:
 
 
 def to(cell: str, feed: str | int, feeds: int) -> str:
-    """``_to`` of a cell, a Spark expression, and one of so many feeds; -1 for none: the row only names the cell."""
+    """``_to`` of a cell and a feed, as Spark expressions; there are ``feeds`` feeds. A row of the feed -1 belongs to no
+    feed and only names its cell."""
     return f"CAST(({cell}) * {feeds + 1} + {feed} + 1 AS INT)"
 
 
