@@ -14,6 +14,8 @@ import pyarrow as pa
 import pytest
 
 from freshviews.cells import plan_cells
+from freshviews.engine.commit import free_memory
+from freshviews.engine.commit.free_memory import Limit
 from freshviews.engine.database import Database
 from freshviews.spark.definition import catalog_of
 from freshviews.spark.layout.layout import Layout
@@ -172,3 +174,34 @@ def test_a_cell_that_was_loaded_beforehand_is_the_one_that_rows_come_to(
     monkeypatch.setattr(state, "load_cell", None)  # from files it cannot come
     found = worker.run([worker.batch("sales", (1, 6))])
     assert worker.rows(found["changes"]["totals"]) == Counter({("north", 11, 2, 1): 1, ("north", 5, 1, -1): 1})
+
+
+def test_a_cell_without_memory_refuses_the_version_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "PIECE", 3)
+    monkeypatch.setattr(free_memory, "LONGEST", 0.0)
+    monkeypatch.setattr(free_memory, "SHORTEST", 0.0)
+    worker = Worker(tmp_path)
+    worker.run([worker.batch("customers", (1, "north")), worker.batch("sales", *((1, q) for q in range(5)))])
+    loads: list[str] = []
+
+    def load(*given: Any) -> Any:
+        loads.append(given[1])
+        return state.loaded(*given)
+
+    monkeypatch.setattr("freshviews.spark.worker.worker.loaded", load)
+
+    def full(root: Path) -> list[Limit]:
+        return [Limit("its control group", 1 << 30, 0)]
+
+    monkeypatch.setattr(free_memory, "limits_of_process", full)
+    sales = [worker.batch("sales", *((1, q) for q in range(5))) for _ in range(10)]
+    refused = worker.run(iter(sales))
+    assert refused["refused"].startswith("memory: of 1.1 GB (its control group) 0 MB are left, and ")
+    assert refused["no_row"] and refused["place"] is None
+    assert loads == ["0"]
+    # The log is replayed without a look: those rows were taken.
+    state._CELLS.clear()
+    back = worker.batch("returns", (1, 1, 1))
+    assert "refused" in worker.run([back])
+    monkeypatch.setattr(free_memory, "limits_of_process", lambda root: [])
+    assert "refused" not in worker.run([back])

@@ -27,6 +27,7 @@ from freshviews.engine.commit.collection import Collection, deleted_rows
 from freshviews.engine.commit.commit import Broken, Log, MemoryRanOut, ViewChanges, commit, ran_out
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
+from freshviews.engine.commit.free_memory import FreeMemory, Sizes, beyond, held_by
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Uninterrupted
 from freshviews.engine.commit.notices import Notices
@@ -70,6 +71,8 @@ SYNC_SECONDS = 1.0
 """Seconds after which versions are synced where ``sync="interval"`` names none."""
 _LONGEST_INTERVAL = 3600.0
 
+_REFUSED = "the batch is refused and the state is as before"
+
 MakeVersion = Callable[[Changes, Relations, Log | None], ViewChanges]
 """Applies a batch everywhere: ``commit``, or the method of ``Threads`` or of ``Followed``."""
 
@@ -94,12 +97,19 @@ class Database:
         sync_seconds: float | None = None,
         snapshot_bytes: int = SNAPSHOT_BYTES,
         threads: int | None = None,
+        spare_memory: int | None = None,
     ) -> None:
         """Open or make a database. ``snapshot_bytes``: growth of the log after which a snapshot is written.
 
         ``threads``: how many threads a commit uses at most, 1 or more; by default one for each core that the process
         may use. Views that do not depend on each other take a large batch at the same time. Contents, changes, errors
         and their order are those of one thread.
+
+        ``spare_memory``: bytes that stay free on the machine and in each control group of the process, beside what
+        tables take when they grow (a third of what the database holds). By default a twentieth of memory, at most 2 GB
+        and no more than the database holds. Rows and views for which too little is left are refused with OutOfMemory,
+        which says what holds memory; what adds no row on balance is taken. 0: rows are taken until memory runs out.
+        Only Linux says how much is left.
 
         ``sync`` says what a durable database promises. ``"commit"``: a version is on the disk before it counts, so
         nothing that was committed is lost. ``"interval"``: a version is handed to the operating system before it
@@ -111,7 +121,7 @@ class Database:
         opened again, in both modes.
 
         Raises StoreError where the directory is open elsewhere, corrupt, incomplete, or of another format; ValueError
-        for another ``sync``, ``sync_seconds`` or ``threads``.
+        for another ``sync``, ``sync_seconds``, ``threads`` or ``spare_memory``.
         """
         seconds = _sync_seconds(sync, sync_seconds)
         self._threads = Threads(_thread_count(threads))
@@ -124,6 +134,7 @@ class Database:
         self._notices = Notices()
         self._collection = Collection(self._dictionary)
         self._taken = Taken()
+        self._memory = FreeMemory(_spared(spare_memory))
         self._closed = False
         self._unusable: str | None = None
         self._directory: Directory | None = None
@@ -246,7 +257,7 @@ class Database:
         that say what was chosen by what was ``measured``."""
         work_for(self._taken)
         everything = self._directory is not None
-        draft = Draft(self._relations, self._dictionary, Uninterrupted, everything, measured)
+        draft = Draft(self._relations, self._dictionary, Uninterrupted, everything, measured, self._memory)
         try:
             draft.run(statements)
             with Uninterrupted():
@@ -372,13 +383,14 @@ class Database:
 
         return state, target, encoded, commit_piece
 
-    def batch(self) -> Batch:
+    def batch(self, *, replayed: bool = False) -> Batch:
         """Several tables, one version: ``with db.batch() as batch: batch.insert(...); batch.delete(...)``.
 
-        The batch is committed where the block ends; an exception inside leaves nothing behind.
+        The batch is committed where the block ends; an exception inside leaves nothing behind. ``replayed``: its rows
+        were taken before, as those of a log; whether memory is left for them is not asked.
         """
         self._check_usable()
-        return Batch(self._encode_whole, self._commit_parts)
+        return Batch(self._encode_whole, partial(self._commit_parts, replayed=replayed))
 
     def _apply(self, name: str, rows: Any, sign: int) -> int:
         if sign and (type(rows) is list or type(rows) is pa.RecordBatch):
@@ -390,6 +402,9 @@ class Database:
         with self._lock, take_in(self._taken, len(rows)):
             with Uninterrupted():
                 table = self._table(name)
+                if sign > 0 and not table.has_window:
+                    # Before the strings of the rows are in the dictionary.
+                    self._memory.check(len(rows), self._held, _REFUSED)
                 encoder = table.encoder.whole() if table.has_window else table.encoder
                 make = self._threads.commit if len(rows) > MANY else commit
                 version = self._commit(((table, encoder.encode(rows, sign)),), make)
@@ -403,6 +418,8 @@ class Database:
             return None
         with self._lock:
             if self._closed or self._unusable is not None:
+                return None
+            if sign > 0 and self._memory.lacking(len(rows), self._held) is not None:
                 return None
             direct = self._direct.get(name) or self._direct_way(name)
             if direct is None:
@@ -474,7 +491,7 @@ class Database:
             held(encoded.batch, self._dictionary)
             return table, encoded
 
-    def _commit_parts(self, parts: Parts, make: MakeVersion | None = None) -> int:
+    def _commit_parts(self, parts: Parts, make: MakeVersion | None = None, replayed: bool = False) -> int:
         rows = sum(len(encoded.batch) for _, pieces in parts for encoded in pieces)
         with self._lock, take_in(self._taken, rows):
             with Uninterrupted():
@@ -483,17 +500,19 @@ class Database:
                     if table.closed:
                         raise CatalogError(f"table {table.name} was dropped while the batch was open")
                 changes = [(table, joined([completed(table, one) for one in pieces])) for table, pieces in parts]
-                version = self._commit(changes, make or (self._threads.commit if rows > MANY else commit))
+                version = self._commit(changes, make or (self._threads.commit if rows > MANY else commit), replayed)
             self._notices.deliver()
             return version
 
-    def _commit(self, changes: Changes, make: MakeVersion) -> int:
+    def _commit(self, changes: Changes, make: MakeVersion, replayed: bool = False) -> int:
         """Make a version of encoded changes. Runs uninterrupted, with the lock held."""
         moves: Sequence[Callable[[], None]] = ()
         for table, _ in changes:
             if table.has_window:
                 changes, moves = all_windowed(changes)
                 break
+        if not replayed:
+            self._refuse_growth(changes)
         write_log = None if self._directory is None else partial(self._log_batch, changes)
         try:
             reported = make(changes, self._relations, write_log)
@@ -503,6 +522,18 @@ class Database:
             move()
         self._versions += 1
         return self._announce(reported, deleted_rows(changes))
+
+    def _refuse_growth(self, changes: Changes) -> None:
+        """Raises OutOfMemory where there is no memory for what the changes add."""
+        reason = self._memory.lacking(sum(len(encoded.batch) for _, encoded in changes), self._held)
+        if reason is not None and sum(int(encoded.batch.multiplicities.sum()) for _, encoded in changes) > 0:
+            # Strings of what is refused are in the dictionary, and in nothing else.
+            self._collection.step(self._relations, 0)
+            raise beyond(reason, _REFUSED)
+
+    def _held(self) -> Sizes:
+        """What the database holds, by name."""
+        return held_by([*self._relations.tables.values(), *self._relations.views.values()], self._dictionary)
 
     def _announce(self, reported: ViewChanges, deleted: int) -> int:
         """After a version: note the changes for subscribers, free strings, write a snapshot if it is time; returns the
@@ -771,6 +802,13 @@ def _thread_count(threads: int | None) -> int:
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads is a whole number of 1 or more, not {shown(threads)}")
     return threads
+
+
+def _spared(spared: int | None) -> int | None:
+    """Bytes that stay free. Raises ValueError."""
+    if spared is not None and (isinstance(spared, bool) or not isinstance(spared, int) or spared < 0):
+        raise ValueError(f"spare_memory is a whole number of bytes of 0 or more, not {shown(spared)}")
+    return spared
 
 
 def _check_name(kind: str, name: object) -> None:

@@ -7,8 +7,8 @@ the new relations over; ``abandon`` gives back what was made. Relations that sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from freshviews.catalog.catalog import AlterTable, AlterView, Catalog, DropTable, NameProblem, Statement, ViewDefs
@@ -17,6 +17,7 @@ from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.engine.backfill import ROWS, fill
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.encoding import TableEncoder
+from freshviews.engine.commit.free_memory import FreeMemory, Sizes, held_by
 from freshviews.engine.measured.replanning import better_for, statement_of
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.base_table import BaseTable
@@ -40,7 +41,8 @@ class Draft:
     """``whole`` guards each step that must not be interrupted; ``everything`` as of ``Relations.connect``.
 
     ``measured``: if nothing declares the updates of a new view, its join tree is chosen by the updates that its tables
-    have had; ``chosen`` has the statements that repeat this choice.
+    have had; ``chosen`` has the statements that repeat this choice. ``memory``: says before each step whether enough is
+    left; None where what is made was there before.
     """
 
     def __init__(
@@ -50,7 +52,9 @@ class Draft:
         whole: Callable[[], AbstractContextManager[None]],
         everything: bool,
         measured: bool = False,
+        memory: FreeMemory | None = None,
     ) -> None:
+        self._memory = memory
         self._measured = measured
         self._chosen: dict[str, str] = {}
         self._everything = everything
@@ -64,6 +68,18 @@ class Draft:
         self._dropped: list[Relation] = []
         self._altered: dict[str, ViewState] = {}
         self._grown: dict[str, TableState] = {}
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        """A step that is not interrupted. Raises OutOfMemory before it begins."""
+        if self._memory is not None:
+            self._memory.check(0, self._held, "nothing has changed")
+        with self._whole():
+            yield
+
+    def _held(self) -> Sizes:
+        everything = {id(one): one for one in (*self._tables.values(), *self._views.values(), *self._fresh)}
+        return held_by(everything.values(), self._dictionary)
 
     @property
     def relations(self) -> Relations:
@@ -153,7 +169,7 @@ class Draft:
 
     def make_table(self, definition: TableDef, number: int) -> None:
         """Make an empty table."""
-        with self._whole():
+        with self._step():
             stored = None if definition.trusted else BaseTable(definition)
             encoder = TableEncoder(definition, self._dictionary)
             table = TableState(definition, number, encoder, self._decoder(definition), stored)
@@ -186,7 +202,7 @@ class Draft:
         new = self._tables[name]
         # What the rest of the script asks: whether a trusted table has had rows.
         new.had_rows, new.counted, new.seconds = old.had_rows, old.counted, old.seconds
-        store_again(old, new, self._whole)
+        store_again(old, new, self._step)
         if name in self._grown:
             self._dropped.append(old)
         self._grown.setdefault(name, old)
@@ -205,13 +221,13 @@ class Draft:
                     "are not stored; create the view before the first row, or DROP the table and feed it again"
                 )
             inputs[name] = source.definition
-        with self._whole():
+        with self._step():
             maintained = MaintainedView(definition, inputs, self._dictionary)
             view = ViewState(definition, maintained, self._decoder(definition))
             self._fresh.append(view)
             maintained.prepare()
         if not restore(view, self.relations):
-            fill(view, self.relations, self._whole, at_once=True)
+            fill(view, self.relations, self._step, at_once=True)
             if view.maintained.may_fail_in_output:
                 # If an output has no value now, no later batch could replace that row.
                 for _ in view.batches(ROWS):

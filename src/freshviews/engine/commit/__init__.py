@@ -1,3 +1,14 @@
 """A batch becomes a version, or nothing has happened; errors, interrupts and subscribers."""
 
-__all__ = ["batch", "collection", "commit", "direct", "followed", "in_order", "interrupts", "notices", "threads"]
+__all__ = [
+    "batch",
+    "collection",
+    "commit",
+    "direct",
+    "followed",
+    "free_memory",
+    "in_order",
+    "interrupts",
+    "notices",
+    "threads",
+]

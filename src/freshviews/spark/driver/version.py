@@ -163,7 +163,7 @@ def taken_through(
     placed = given is not None and (given.ordered or given.set_aside)
     results = _tried(spark, store, given, task, cells, placed, phases)
     refused = [result for result in results if "refused" in result]
-    if refused and given is not None and not placed:
+    if any(not result.get("no_row") for result in refused) and given is not None and not placed:
         # Run again with the place of each row, for the message; nothing was applied.
         refused = [r for r in _tried(spark, store, given, task, cells, True, phases) if "refused" in r] or refused
     if refused:

@@ -125,7 +125,7 @@ def _apply(store: Store, cell: Cell, segments: list[Any]) -> None:
     """Apply segments as one batch: their sum counts, and it was valid at the version they lead to."""
     if not segments:
         return
-    with cell.database.batch() as batch:
+    with cell.database.batch(replayed=True) as batch:
         for name in cell.tables:
             files = [segment["files"][name] for segment in segments if name in segment["files"]]
             rows = read_all(store, files)

@@ -60,6 +60,13 @@ class Arriving:
         if isinstance(self._end, BaseException):
             raise self._end
 
+    def discard(self) -> None:
+        """Take all rows that are still to come, and hold none."""
+        self._seen.clear()
+        while self._end is False and isinstance(self._queue.get(), tuple):
+            pass
+        self._end = True
+
     def many(self, growing: frozenset[int]) -> bool:
         """Wait until a piece of rows for an insert-only feed is there; False if the rows end first."""
         rows = dict.fromkeys(growing, 0)

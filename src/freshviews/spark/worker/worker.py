@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from freshviews.catalog.definitions import TableDef
-from freshviews.errors import FreshviewsError, StoreError
+from freshviews.errors import FreshviewsError, OutOfMemory, StoreError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.state.cell import Cell, Segment, keep, load_cell, loaded
 from freshviews.spark.state.cell_image import Entry, new_image
@@ -132,13 +132,14 @@ def _answer(results: list[dict[str, Any]]) -> pa.RecordBatch:
 
 
 def _result_of(run: Callable[[Task, int, T], dict[str, Any]], task: Task, number: int, rows: T) -> dict[str, Any]:
-    """The result of a cell's run, or the reason for its refusal."""
+    """The result of a cell's run, or the reason for its refusal; ``no_row``: no row is at fault."""
     try:
         return run(task, number, rows)
     except Refusal as error:
         return {"cell": str(number), "refused": error.text, "more": error.more, "place": error.place}
     except FreshviewsError as error:
-        return {"cell": str(number), "refused": str(error), "more": "", "place": None}
+        no_row = isinstance(error, OutOfMemory)
+        return {"cell": str(number), "refused": str(error), "more": "", "place": None, "no_row": no_row}
     except OSError as error:
         return {"cell": str(number), "refused": cannot_write(store_of(task.address), error), "more": "", "place": None}
 
@@ -149,6 +150,9 @@ def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
     if growing and arriving.many(growing):
         try:
             return _made(task, number, partial(_in_pieces, task, number, growing, arriving), arriving)
+        except OutOfMemory:
+            arriving.discard()
+            raise
         except (FreshviewsError, OSError):
             pass  # the second try, which has all rows, reports the error
     waiting: Waiting = {}
