@@ -196,7 +196,7 @@ def test_a_cell_without_memory_refuses_the_version_once(tmp_path: Path, monkeypa
     monkeypatch.setattr(free_memory, "limits_of_process", full)
     sales = [worker.batch("sales", *((1, q) for q in range(5))) for _ in range(10)]
     refused = worker.run(iter(sales))
-    assert refused["refused"].startswith("memory: of 1.1 GB (its control group) 0 MB are left, and ")
+    assert refused["refused"].startswith("memory: of 1.1 GB (its control group) 0 MB are left, the rows may take ")
     assert refused["no_row"] and refused["place"] is None
     assert loads == ["0"]
     # The log is replayed without a look: those rows were taken.

@@ -29,7 +29,7 @@ def fill(
     join, or of its derivations, in addition. Raises EvaluationError, OutOfMemory; the view must then be cleared or
     closed.
     """
-    sizes = _sizes(view, relations)
+    sizes = input_rows(view, relations)
     _fill(view, view.maintained.passes(sizes, at_once), relations, whole, more=at_once)
     with whole():
         done = view.maintained.joined()
@@ -44,7 +44,7 @@ def fill(
         raise EvaluationError(f"view {name} cannot be computed: {failure.message}", table=name, rule=failure.message)
 
 
-def _sizes(view: ViewState, relations: Relations) -> dict[str, float]:
+def input_rows(view: ViewState, relations: Relations) -> dict[str, float]:
     """Rows of the inputs as stored."""
     sizes = {}
     for name in view.maintained.inputs:

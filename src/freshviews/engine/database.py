@@ -27,7 +27,7 @@ from freshviews.engine.commit.collection import Collection, deleted_rows
 from freshviews.engine.commit.commit import Broken, Log, MemoryRanOut, ViewChanges, commit, ran_out
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
-from freshviews.engine.commit.free_memory import FreeMemory, Sizes, beyond, held_by
+from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, beyond, held_by
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Uninterrupted
 from freshviews.engine.commit.notices import Notices
@@ -108,8 +108,9 @@ class Database:
         ``spare_memory``: bytes that stay free on the machine and in each control group of the process, beside what
         tables take when they grow (a third of what the database holds). By default a twentieth of memory, at most 2 GB
         and no more than the database holds. Rows and views for which too little is left are refused with OutOfMemory,
-        which says what holds memory; what adds no row on balance is taken. 0: rows are taken until memory runs out.
-        Only Linux says how much is left.
+        which says what holds memory; batches that add no row on balance are taken, and rows in the place of deleted
+        ones. It is an estimate: a first batch or view that is larger than all that is left may end the process. 0: rows
+        are taken until memory runs out. Only Linux says how much is left. FRESHVIEWS_SPARE_MEMORY sets the default.
 
         ``sync`` says what a durable database promises. ``"commit"``: a version is on the disk before it counts, so
         nothing that was committed is lost. ``"interval"``: a version is handed to the operating system before it
@@ -263,6 +264,7 @@ class Database:
             with Uninterrupted():
                 keep(draft.chosen)
                 self._relations = draft.finish()
+                self._memory.forget()
                 self._collection.restart()
                 self._share_seconds()
                 self._direct.clear()
@@ -374,11 +376,14 @@ class Database:
     def _pieces_of(self, table: str, changes: Any, view: str) -> tuple[ViewState, TableState, Encoded, CommitPiece]:
         state = self.view(view).state
         target, encoded = self._encode_whole(table, changes, 0)
+        with self._lock, Uninterrupted():
+            # All of it or nothing, as pieces may first add what others take away.
+            self._refuse_growth(len(encoded.batch), partial(_added, ((target, encoded),)))
 
         def commit_piece(piece: Encoded, most: int) -> tuple[CodeBatch, Codes]:
             with self._guard(state):
                 followed = Followed(state, most)
-                self._commit_parts(((target, (piece,)),), followed.commit)
+                self._commit_parts(((target, (piece,)),), followed.commit, replayed=True)
                 return followed.change, followed.numbers
 
         return state, target, encoded, commit_piece
@@ -390,7 +395,7 @@ class Database:
         were taken before, as those of a log; whether memory is left for them is not asked.
         """
         self._check_usable()
-        return Batch(self._encode_whole, partial(self._commit_parts, replayed=replayed))
+        return Batch(partial(self._encode_whole, replayed=replayed), partial(self._commit_parts, replayed=replayed))
 
     def _apply(self, name: str, rows: Any, sign: int) -> int:
         if sign and (type(rows) is list or type(rows) is pa.RecordBatch):
@@ -404,7 +409,7 @@ class Database:
                 table = self._table(name)
                 if sign > 0 and not table.has_window:
                     # Before the strings of the rows are in the dictionary.
-                    self._memory.check(len(rows), self._held, _REFUSED)
+                    self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
                 encoder = table.encoder.whole() if table.has_window else table.encoder
                 make = self._threads.commit if len(rows) > MANY else commit
                 version = self._commit(((table, encoder.encode(rows, sign)),), make)
@@ -419,8 +424,10 @@ class Database:
         with self._lock:
             if self._closed or self._unusable is not None:
                 return None
-            if sign > 0 and self._memory.lacking(len(rows), self._held) is not None:
-                return None
+            if sign > 0 and not self._memory.is_enough(len(rows)):
+                with Uninterrupted():
+                    if self._memory.lacking(len(rows), self._held) is not None:
+                        return None
             direct = self._direct.get(name) or self._direct_way(name)
             if direct is None:
                 return None
@@ -481,12 +488,18 @@ class Database:
             if direct is not None:
                 direct.share_seconds()
 
-    def _encode_whole(self, name: str, rows: Any, sign: int) -> tuple[TableState, Encoded]:
+    def _encode_whole(
+        self, name: str, rows: Any, sign: int, replayed: bool = False
+    ) -> tuple[TableState, Encoded]:
         """Encode rows with all their columns, as views may be created before they are committed."""
         if type(rows) is not list:
             rows = accepted(rows, name)
         with self._lock, take_in(self._taken, len(rows)), Uninterrupted():
             table = self._table(name)
+            if sign >= 0 and not replayed and not self._memory.is_enough(len(rows)):
+                reason = self._memory.lacking_in_batch(len(rows), self._held)
+                if reason is not None:
+                    raise beyond(reason, "nothing of the batch is taken")
             encoded = table.encoder.whole().encode(rows, sign)
             held(encoded.batch, self._dictionary)
             return table, encoded
@@ -512,7 +525,7 @@ class Database:
                 changes, moves = all_windowed(changes)
                 break
         if not replayed:
-            self._refuse_growth(changes)
+            self._refuse_growth(sum(len(encoded.batch) for _, encoded in changes), partial(_added, changes))
         write_log = None if self._directory is None else partial(self._log_batch, changes)
         try:
             reported = make(changes, self._relations, write_log)
@@ -523,15 +536,18 @@ class Database:
         self._versions += 1
         return self._announce(reported, deleted_rows(changes))
 
-    def _refuse_growth(self, changes: Changes) -> None:
-        """Raises OutOfMemory where there is no memory for what the changes add."""
-        reason = self._memory.lacking(sum(len(encoded.batch) for _, encoded in changes), self._held)
-        if reason is not None and sum(int(encoded.batch.multiplicities.sum()) for _, encoded in changes) > 0:
+    def _refuse_growth(self, rows: int, added: Callable[[], Mapping[str, int]]) -> None:
+        """Raises OutOfMemory where there is no memory for so many rows; ``added``: how many of them come on balance, by
+        table."""
+        if self._memory.is_enough(rows):
+            return
+        reason = self._memory.lacking(rows, self._held)
+        if reason is not None and self._memory.exceeds(added(), self._held()):
             # Strings of what is refused are in the dictionary, and in nothing else.
             self._collection.step(self._relations, 0)
             raise beyond(reason, _REFUSED)
 
-    def _held(self) -> Sizes:
+    def _held(self) -> Held:
         """What the database holds, by name."""
         return held_by([*self._relations.tables.values(), *self._relations.views.values()], self._dictionary)
 
@@ -804,8 +820,18 @@ def _thread_count(threads: int | None) -> int:
     return threads
 
 
+def _added(changes: Changes) -> dict[str, int]:
+    """Rows that come, less those that go, by table."""
+    return {table.name: int(np.sign(encoded.batch.multiplicities).sum()) for table, encoded in changes}
+
+
 def _spared(spared: int | None) -> int | None:
     """Bytes that stay free. Raises ValueError."""
+    if spared is None:
+        text = os.environ.get(VARIABLE)
+        if text is not None and not text.isdecimal():
+            raise ValueError(f"{VARIABLE} is a whole number of bytes of 0 or more, not {shown(text)}")
+        return None if text is None else int(text)
     if spared is not None and (isinstance(spared, bool) or not isinstance(spared, int) or spared < 0):
         raise ValueError(f"spare_memory is a whole number of bytes of 0 or more, not {shown(spared)}")
     return spared

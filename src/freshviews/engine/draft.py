@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 
 from freshviews.catalog.catalog import AlterTable, AlterView, Catalog, DropTable, NameProblem, Statement, ViewDefs
 from freshviews.catalog.definitions import PlainView, TableDef, ViewDef
 from freshviews.catalog.nesting import TOO_DEEP, room
-from freshviews.engine.backfill import ROWS, fill
+from freshviews.engine.backfill import ROWS, fill, input_rows
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.encoding import TableEncoder
-from freshviews.engine.commit.free_memory import FreeMemory, Sizes, held_by
+from freshviews.engine.commit.free_memory import FreeMemory, Held, beyond, held_by
 from freshviews.engine.measured.replanning import better_for, statement_of
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.base_table import BaseTable
@@ -70,14 +71,15 @@ class Draft:
         self._grown: dict[str, TableState] = {}
 
     @contextmanager
-    def _step(self) -> Iterator[None]:
-        """A step that is not interrupted. Raises OutOfMemory before it begins."""
-        if self._memory is not None:
-            self._memory.check(0, self._held, "nothing has changed")
+    def _step(self, rows: int = 0) -> Iterator[None]:
+        """A step that takes so many rows and is not interrupted. Raises OutOfMemory before it begins."""
         with self._whole():
+            reason = None if self._memory is None else self._memory.lacking(rows, self._held)
+            if reason is not None:
+                raise beyond(reason, "nothing has changed")
             yield
 
-    def _held(self) -> Sizes:
+    def _held(self) -> Held:
         everything = {id(one): one for one in (*self._tables.values(), *self._views.values(), *self._fresh)}
         return held_by(everything.values(), self._dictionary)
 
@@ -169,7 +171,7 @@ class Draft:
 
     def make_table(self, definition: TableDef, number: int) -> None:
         """Make an empty table."""
-        with self._step():
+        with self._whole():
             stored = None if definition.trusted else BaseTable(definition)
             encoder = TableEncoder(definition, self._dictionary)
             table = TableState(definition, number, encoder, self._decoder(definition), stored)
@@ -227,7 +229,8 @@ class Draft:
             self._fresh.append(view)
             maintained.prepare()
         if not restore(view, self.relations):
-            fill(view, self.relations, self._step, at_once=True)
+            rows = int(sum(input_rows(view, self.relations).values()))
+            fill(view, self.relations, partial(self._step, min(rows, ROWS)), at_once=True)
             if view.maintained.may_fail_in_output:
                 # If an output has no value now, no later batch could replace that row.
                 for _ in view.batches(ROWS):

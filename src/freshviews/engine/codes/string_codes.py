@@ -42,8 +42,8 @@ class StringCodes:
         """Add the strings since the last call."""
         self._name_heap()
 
-    def _name_heap(self) -> Codes:
-        """Write the addresses of the heap; its offsets come back."""
+    def _name_heap(self) -> None:
+        """Write the addresses of the heap."""
         dictionary = self._dictionary()
         assert dictionary is not None, "the encoder holds the dictionary"
         heap = dictionary.heap()
@@ -51,7 +51,6 @@ class StringCodes:
             self._heap = heap
             self._block[kernel.OFFSETS] = address_of(heap[0])[0]
             self._block[kernel.DATA] = heap[1].__array_interface__["data"][0]
-        return heap[0]
 
     def _enter(self, codes: Codes) -> None:
         """Add codes whose strings were written to the heap, in order."""
@@ -71,13 +70,16 @@ class StringCodes:
             kernel.enter_codes(self.address, first, last + 1)
 
     def _remove(self, codes: list[int]) -> None:
-        """Remove codes before they are freed."""
-        offsets = self._name_heap()
-        data, slots, mask = (int(self._block[word]) for word in (kernel.DATA, kernel.SLOTS, kernel.MASK))
-        places = np.array(codes, np.int64)
-        for code, begin, end in zip(codes, offsets[places].tolist(), offsets[places + 1].tolist(), strict=True):
+        """Remove codes before they are freed. The strings that no one has asked for are not written for that."""
+        dictionary = self._dictionary()
+        assert dictionary is not None, "it calls this"
+        there, offsets, texts = dictionary.in_heap(codes)
+        data: int = texts.__array_interface__["data"][0]
+        slots, mask = int(self._block[kernel.SLOTS]), int(self._block[kernel.MASK])
+        places = np.array(there, np.int64)
+        for code, begin, end in zip(there, offsets[places].tolist(), offsets[places + 1].tolist(), strict=True):
             empty_slot(slots, mask, kernel.hash_text(data + begin, end - begin), code)
-        self._entered -= len(codes)
+        self._entered -= len(there)
 
     def _point(self) -> None:
         self._block[kernel.SLOTS] = address_of(self._slots)[0]

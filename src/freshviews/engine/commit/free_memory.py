@@ -4,11 +4,17 @@ A commit that runs out of memory while views change costs a backfill, and cannot
 are not stored. Besides, Linux grants memory that it does not have, and then kills a process. So a commit looks first at
 what is left on the machine and in each control group of the process.
 
-**What has to be left.** The rows themselves; what the hash tables take when they all double at once; and something for
-others. A database that holds little is never the reason why memory is full, so this goes by what the database holds.
+**What has to be left.** The rows themselves, each as large as a row has been so far with all that views hold of it;
+what the hash tables take when they all double at once; and something for others. A database that holds little is never
+the reason why memory is full, so this goes by what the database holds.
 
-**When it looks.** The more is left, the longer it takes to fill it; until then nothing is read. Where Linux does not
-say what is left, nothing is refused.
+**What is taken all the same.** Deletes free the places of rows, not memory. So where too little is left, a batch is
+taken that adds no row on balance, and one after which no table has more rows than when too little was left first.
+
+**When it looks.** The more is left, the longer it takes to fill it; until then nothing is read. What the database holds
+is asked only if more than a half is in use. Where Linux does not say what is left, nothing is refused.
+
+It is an estimate. A first batch, the join of one batch, or a piece of a backfill may take more than all that is left.
 """
 
 from __future__ import annotations
@@ -26,7 +32,13 @@ from freshviews.errors import OutOfMemory
 from freshviews.types.dictionary import Dictionary
 
 ROW = 100
-"""Bytes that a row of a batch takes, in the batch, in its table and in views."""
+"""Bytes that a row takes at least, in its batch, in its table and in views."""
+WIDE = 1000
+"""Bytes that are enough for most rows."""
+WIDEST = 10_000
+"""Bytes that a row is thought to take at most."""
+KNOWN = 10_000
+"""Rows from which it is known what a row takes."""
 GROWTH = 0.35
 """What all hash tables take more when they double, as a part of what the database holds."""
 SPARED = 0.05
@@ -36,14 +48,49 @@ FASTEST = 2 << 30
 """Bytes that a machine can fill in a second."""
 SHORTEST, LONGEST = 0.02, 1.0
 """Seconds between two looks."""
-
 LARGEST = 1 << 16
 """Bytes of a file of Linux that are read; memory.stat has some thousand."""
+VARIABLE = "FRESHVIEWS_SPARE_MEMORY"
+"""The environment variable that sets the default of ``Database(spare_memory=...)``."""
 
 _ROOT = Path("/")
 
-Sizes = Mapping[str, int]
-"""Bytes by what holds them."""
+
+@dataclass(frozen=True)
+class Held:
+    """What a database holds: bytes by name, the rows of each stored table, and how many rows trusted tables had."""
+
+    sizes: Mapping[str, int]
+    rows: Mapping[str, int]
+    trusted: int
+
+    @property
+    def bytes(self) -> int:
+        return sum(self.sizes.values())
+
+    @property
+    def bytes_of_row(self) -> int:
+        """Bytes for each row, with all that views hold of it."""
+        rows = sum(self.rows.values()) + self.trusted
+        return min(max(ROW, self.bytes // rows), WIDEST) if rows > KNOWN else ROW
+
+
+def held_by(relations: Iterable[Relation], dictionary: Dictionary) -> Held:
+    """What tables, views with their internal ones, and the strings hold."""
+    sizes = {"strings": dictionary.about_bytes()}
+    rows = {}
+    trusted = 0
+    for one in relations:
+        if isinstance(one, TableState):
+            name, size = f"table {one.name}", one.bytes
+            if one.stored is None:
+                trusted += one.updates
+            else:
+                rows[one.name] = one.stored.rows
+        else:
+            name, size = f"view {one.name.split('#')[0]}", one.maintained.bytes()
+        sizes[name] = sizes.get(name, 0) + size
+    return Held(sizes, rows, trusted)
 
 
 class FreeMemory:
@@ -51,52 +98,87 @@ class FreeMemory:
 
     def __init__(self, spared: int | None) -> None:
         self._spared = spared
+        self._row = ROW
+        self._most: dict[str, int] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """Look again before the next rows, as something was given back."""
         self._next = 0.0
-        self._slack = 0
+        self._slack = -1
+        self._reason: str | None = None
 
-    def lacking(self, rows: int, held: Callable[[], Sizes]) -> str | None:
-        """Why so many rows more cannot be held; None if they can. ``held``: what the database holds."""
-        if self._spared == 0 or (time.perf_counter() < self._next and rows * ROW <= self._slack):
+    def is_enough(self, rows: int) -> bool:
+        """Whether it is known that so many rows more can be held."""
+        return self._spared == 0 or (rows * self._row <= self._slack and time.perf_counter() < self._next)
+
+    def lacking(self, rows: int, held: Callable[[], Held]) -> str | None:
+        """Why so many rows more cannot be held; None if they can. Not to be interrupted."""
+        if self.is_enough(rows):
             return None
-        return self._look(rows * ROW, held())
+        if self._reason is None or time.perf_counter() >= self._next:
+            slack = self._look(rows, held, 1.0)
+            self._slack = slack // 2
+            # After the look, so that a slow one does not make every commit look.
+            self._next = time.perf_counter() + min(max(slack / FASTEST, SHORTEST), LONGEST)
+        return self._reason
 
-    def check(self, rows: int, held: Callable[[], Sizes], what: str) -> None:
-        """Raises OutOfMemory where so many rows more cannot be held; ``what`` says what is refused."""
-        reason = self.lacking(rows, held)
-        if reason is not None:
-            raise beyond(reason, what)
+    def lacking_in_batch(self, rows: int, held: Callable[[], Held]) -> str | None:
+        """The same for rows that wait in an open batch. What it has on balance shows at its end, so these may use a
+        half of what has to stay free."""
+        if self.lacking(rows, held) is None:
+            return None
+        reason, self._reason = self._reason, None
+        self._look(rows, held, 0.5)
+        found, self._reason = self._reason, reason
+        return found
 
-    def _look(self, more: int, held: Sizes) -> str | None:
-        everything = sum(held.values())
+    def exceeds(self, added: Mapping[str, int], held: Held) -> bool:
+        """Where memory is lacking: whether rows added to tables are more than were there when it first was."""
+        total = sum(added.values())
+        return total > 0 and any(
+            rows > 0 and (name not in held.rows or held.rows[name] + rows > self._most.get(name, 0))
+            for name, rows in added.items()
+        )
+
+    def _look(self, rows: int, held: Callable[[], Held], part: float) -> int:
+        """Bytes that are left beyond what is needed for rows and what has to stay free, of which ``part`` counts;
+        negative where ``_reason`` says what is lacking."""
+        self._reason = None
+        limits = limits_of_process(_ROOT)
+        if all(self._most_free(limit) <= limit.left - rows * max(WIDE, self._row) for limit in limits):
+            self._most.clear()
+            return min((limit.left - self._most_free(limit) for limit in limits), default=sys.maxsize)
+        now = held()
+        self._row = now.bytes_of_row
         slack = sys.maxsize
-        for limit in limits_of_process(_ROOT):
-            spared = min(int(SPARED * limit.total), MOST_SPARED, everything) if self._spared is None else self._spared
-            free = spared + int(GROWTH * everything)
-            slack = min(slack, limit.left - more - free)
+        for limit in limits:
+            free = self._free(limit, now.bytes)
+            slack = min(slack, int(limit.left - rows * self._row - part * free))
             if slack < 0:
-                self._next = 0.0
-                return _reason(limit, free, held)
-        self._slack = slack // 2
-        # After the look, so that a slow one does not make every commit look.
-        self._next = time.perf_counter() + min(max(slack / FASTEST, SHORTEST), LONGEST)
-        return None
+                self._reason = _reason(limit, rows * self._row, int(part * free), now.sizes)
+                for name, count in now.rows.items():
+                    self._most[name] = max(self._most.get(name, 0), count)
+                return slack
+        if part == 1.0:
+            self._most.clear()
+        return slack
+
+    def _free(self, limit: Limit, held: int) -> int:
+        """Bytes that have to stay free where a database holds so many."""
+        spared = min(int(SPARED * limit.total), MOST_SPARED, held) if self._spared is None else self._spared
+        return spared + int(GROWTH * held)
+
+    def _most_free(self, limit: Limit) -> int:
+        """The same for a database that holds all that is in use."""
+        return self._free(limit, limit.total - limit.left)
 
 
 def beyond(reason: str, what: str) -> OutOfMemory:
     """The error of what lacks memory; ``what`` says what is refused."""
-    return OutOfMemory(f"{reason}; {what}. Delete rows, drop a view, or give it more memory")
-
-
-def held_by(relations: Iterable[Relation], dictionary: Dictionary) -> Sizes:
-    """The bytes of tables, of views with their internal ones, and of the strings."""
-    found = {"strings": dictionary.bytes}
-    for one in relations:
-        if isinstance(one, TableState):
-            name, size = f"table {one.name}", one.bytes
-        else:
-            name, size = f"view {one.name.split('#')[0]}", one.maintained.bytes()
-        found[name] = found.get(name, 0) + size
-    return found
+    return OutOfMemory(
+        f"{reason}; {what}. Delete rows, drop a view in a script of its own, or give the process more memory"
+    )
 
 
 @dataclass(frozen=True)
@@ -168,19 +250,20 @@ def _read(path: Path) -> str:
     except OSError:
         return ""
     try:
-        return os.read(file, LARGEST).decode().strip()
+        return os.fsdecode(os.read(file, LARGEST)).strip()
     except OSError:
         return ""
     finally:
         os.close(file)
 
 
-def _reason(limit: Limit, free: int, held: Sizes) -> str:
+def _reason(limit: Limit, wanted: int, free: int, held: Mapping[str, int]) -> str:
     largest = sorted(held.items(), key=lambda one: -one[1])
     shown = ", ".join(f"{name} {_size(size)}" for name, size in largest[:3] if size)
     return (
-        f"memory: of {_size(limit.total)} ({limit.what}) {_size(max(limit.left, 0))} are left, and {_size(free)} have "
-        f"to stay free; the database holds {_size(sum(held.values()))}" + (f" ({shown})" if shown else "")
+        f"memory: of {_size(limit.total)} ({limit.what}) {_size(max(limit.left, 0))} are left, the rows may take "
+        f"{_size(wanted)}, and {_size(free)} have to stay free; "
+        f"the database holds {_size(sum(held.values()))}" + (f" ({shown})" if shown else "")
     )
 
 

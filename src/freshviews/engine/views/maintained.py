@@ -340,9 +340,9 @@ class MaintainedView:
         return found
 
     def bytes(self) -> int:
-        """Bytes of all stored views, and of the rows of its inputs that a recomputed view stores."""
+        """Bytes of all stored views, and of the rows of its inputs that a recomputed view stores. Evaluates nothing."""
         held = sum(rows.nbytes for rows in self._upkeep.stored_rows().values())
-        return held + sum(size for _, size in self.sizes().values())
+        return held + sum(size for block in self.blocks for _, size in block.state.sizes().values())
 
     def compare(self, degrees_of: DegreesOf, rates: Mapping[str, float]) -> tuple[Comparison, ...]:
         """The steps of an update under each strategy, for each block. ``rates``: updates by input."""
