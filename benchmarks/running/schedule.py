@@ -145,6 +145,7 @@ def apart() -> Iterator[Entry]:
     """The parts that take long and run if named: ``--only pipeline_star``, ``--only windows``."""
     for case in compiled.CASES:
         yield Entry("compiled", "compiled", case, (PLANNED, *COMPILED))
+    yield from _of_modules("compiled", ("cores",))
     yield from _of_modules("eps", EPS)
     yield from _of_modules("windows", WINDOWS)
     yield from _of_modules("trie", TRIE)

@@ -3,6 +3,7 @@
 __all__ = [
     "backfill",
     "cofactor_ready",
+    "cores",
     "enclosure",
     "first_use",
     "memory",
