@@ -133,7 +133,10 @@ def _sampled(cases: list[pytest.Item], quick: bool) -> list[pytest.Item]:
         mark = cases[0].get_closest_marker("large")
         # Those that the quick tier runs, and of the others every n-th.
         rest = [case for case in cases if case.get_closest_marker("full") is not None]
-        return cases if mark is None else [case for case in cases if case not in rest] + rest[:: mark.args[0]]
+        if mark is None:
+            return cases
+        every = mark.args[0]
+        return [case for case in cases if case not in rest] + (rest[::every] if every else [])
     if cases[0].get_closest_marker("diagonal") is not None:
         return _diagonal(cases)
     mark = cases[0].get_closest_marker("sample")

@@ -38,6 +38,10 @@ def test_compiled(x): pass
 @pytest.mark.parametrize("x", [0, *(pytest.param(i, marks=[pytest.mark.full]) for i in range(1, 7))])
 def test_large(x): pass
 
+@pytest.mark.large(0)
+@pytest.mark.parametrize("x", [0, *(pytest.param(i, marks=[pytest.mark.full]) for i in range(1, 4))])
+def test_largest(x): pass
+
 @pytest.mark.full
 @pytest.mark.kills
 def test_killed(): pass
@@ -81,14 +85,14 @@ def run(tmp_path: Path) -> Callable[..., tuple[dict[str, int], str]]:
 def test_each_tier_runs_its_share(run: Callable[..., tuple[dict[str, int], str]]) -> None:
     seeded = {"of_a_seed": 10, "drawn": 1}
     full, _ = run()
-    assert full == {"grid": 15, "sampled": 8, "full": 1, "compiled": 8, "large": 7, "killed": 1, **seeded}
+    assert full == {"grid": 15, "sampled": 8, "full": 1, "compiled": 8, "large": 7, "largest": 4, "killed": 1, **seeded}
     change, _ = run(FRESHVIEWS_TESTS="change")
     del full["killed"]
-    assert change == full | {"compiled": 1, "large": 3, "of_a_seed": 1}
+    assert change == full | {"compiled": 1, "large": 3, "largest": 1, "of_a_seed": 1}
     plain, _ = run(FRESHVIEWS_TESTS="change", FRESHVIEWS_PURE_PYTHON="1")
     assert plain == {"plain": 1, "compiled": 8}
     quick, _ = run(FRESHVIEWS_TESTS="quick")
-    assert quick == {"grid": 5, "sampled": 2, "compiled": 1, "large": 1, "of_a_seed": 1, "drawn": 1}
+    assert quick == {"grid": 5, "sampled": 2, "compiled": 1, "large": 1, "largest": 1, "of_a_seed": 1, "drawn": 1}
     plain, _ = run(FRESHVIEWS_TESTS="quick", FRESHVIEWS_PURE_PYTHON="1")
     assert plain == {"plain": 1, "compiled": 8}
     plain, _ = run(FRESHVIEWS_PURE_PYTHON="1")

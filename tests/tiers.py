@@ -3,8 +3,9 @@
 ``FRESHVIEWS_TESTS`` names the tier:
 
 - ``quick`` is ``make test``: every room, with few random examples and a diagonal of the tables of cases.
-- ``change`` is ``make test-change``, which .ci/run has: every test, with a tenth of the random examples, and not
-  every case compiled. make fuzz and make states, which .ci/run has as well, draw new ones.
+- ``change`` is ``make test-change``, which .ci/run has: every test, with a tenth of the random examples; not every case
+  compiled, and each case of a table of cases in one way of several, in turn. make fuzz and make states, which .ci/run
+  has as well, draw new ones.
 - ``full`` is ``make test-all`` and pytest without the variable: every test at full size.
 - ``fuzz`` is ``make fuzz``: the random tests alone, from a seed that no run had before.
 
@@ -15,6 +16,10 @@ pyproject.toml; tests/conftest.py acts on them.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 TIER = os.environ.get("FRESHVIEWS_TESTS", "full")
 QUICK, CHANGE, FUZZ = TIER == "quick", TIER == "change", TIER == "fuzz"
@@ -43,6 +48,11 @@ def examples(full: int) -> int:
     """Random examples of a test that draws ``full`` of them in the full tier."""
     share = {"quick": _SHARE_OF_A_RUN, "change": _SHARE_OF_A_RUN, "full": 1, "fuzz": _SHARE}[TIER]
     return max(1, full // share)
+
+
+def in_turn(values: Sequence[T], number: int) -> Sequence[T]:
+    """The values that case ``number`` of a table of cases takes: one of them in ``make test-change``, else all."""
+    return [values[number % len(values)]] if CHANGE else values
 
 
 def seeds(full: int) -> range:

@@ -93,7 +93,7 @@ def test_without_a_java_of_ours_nothing_is_left(folder: Path, monkeypatch: pytes
 
 
 @pytest.mark.full
-@pytest.mark.large(2)
+@pytest.mark.large(0)
 @pytest.mark.long("kernels are compiled, and a session starts twice")
 @pytest.mark.parametrize("odd", ["with space", "plain"])
 def test_warm_makes_one_that_a_session_maps(odd: str, tmp_path: Path) -> None:

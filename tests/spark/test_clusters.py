@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.full]
 EVERY = "KILLS" in os.environ
 
 @pytest.mark.long("a cluster, and a version after each kill, which takes seconds")
+@pytest.mark.kills
 def test_executors_of_a_local_cluster_killed_at_every_step(tmp_path: Path) -> None:
     """Spark tries the task again on another executor, in the same micro-batch. Its Java process is killed at every
     second step, its Python worker at the others; both at every step under ``make kills``."""

@@ -131,6 +131,7 @@ def test_on_a_terminal_ctrl_c_finishes_the_micro_batch_and_says_how_to_resume(tm
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 
+@pytest.mark.large(2)
 @pytest.mark.parametrize("who, step", [("worker", "log written"), ("driver", "sink half written")])
 def test_ctrl_c_twice_stops_at_once_loses_nothing_and_leaves_no_process(tmp_path: Path, who: str, step: str) -> None:
     shop = Shop(tmp_path)

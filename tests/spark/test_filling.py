@@ -63,7 +63,8 @@ def until(true: Callable[[], bool], query: Query) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("cells", [1, 3])
+@pytest.mark.large(2)
+@pytest.mark.parametrize("cells", [3, 1])
 def test_versions_go_on_while_views_that_are_added_are_filled(
     spark: Any, tmp_path: Path, cells: int, held: threading.Event
 ) -> None:
@@ -167,6 +168,7 @@ def test_a_worker_killed_while_it_fills_ends_the_run_and_the_next_start_fills(
 
 
 @pytest.mark.full
+@pytest.mark.kills
 def test_the_driver_killed_when_views_are_filled_begins_anew(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write()

@@ -99,6 +99,7 @@ def test_the_driver_killed_at_every_step(tmp_path: Path, cells: int, reached: tu
 
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
+@pytest.mark.kills
 @pytest.mark.parametrize("cells, reached", JAVA_KILLED)
 def test_java_killed_at_every_step(tmp_path: Path, cells: int, reached: tuple[tuple[str, str], ...]) -> None:
     shop = begun(tmp_path, cells)
@@ -141,7 +142,7 @@ class InSession:
         check(self.folder, self.shop, self._printed)
 
 
-@pytest.fixture(params=[1, 2])
+@pytest.fixture(params=[1, 2] if EVERY else [2])
 def pipeline(
     request: pytest.FixtureRequest, spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[InSession]:
@@ -152,7 +153,6 @@ def pipeline(
 
 
 @pytest.mark.long("two runs of a pipeline for each step and each fault")
-@pytest.mark.sample(2)
 def test_a_worker_killed_ended_or_failing_at_every_step(pipeline: InSession, fault: Fault) -> None:
     # make test has one kill.
     for number, step in enumerate(WORKER[1:2] if QUICK else WORKER):
@@ -196,6 +196,7 @@ def test_a_task_that_is_tried_again_takes_nothing_twice(tmp_path: Path) -> None:
 
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
+@pytest.mark.kills
 def test_killed_at_random_moments_it_goes_on_exactly(tmp_path: Path) -> None:
     """The driver, the Java process or a Python worker, while input keeps coming."""
     shop = Shop(tmp_path, script=EVERY_SINK)
