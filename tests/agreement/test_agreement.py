@@ -44,7 +44,7 @@ def _pairs() -> list[Any]:
     ]
 
 
-@pytest.mark.large(24)
+@pytest.mark.large(60)
 @pytest.mark.parametrize(("strategy", "name"), _pairs())
 def test_compiled_code_agrees_over_many_streams(strategy: str | None, name: str) -> None:
     case = COMPILED[name]

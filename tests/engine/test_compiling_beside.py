@@ -155,6 +155,7 @@ def test_many_rows_wait_for_the_compiler(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.large(0)
 @pytest.mark.long("compiles all functions of a view twice")
 def test_without_another_process_functions_are_compiled_in_this_one(tmp_path: Path) -> None:
     """The process that compiles cannot start, or ends before it has compiled anything."""
@@ -168,6 +169,7 @@ def test_ctrl_c_leaves_whole_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.large(0)
 @pytest.mark.long("compiles all functions of a view")
 def test_the_setting_ahead_compiles_first(tmp_path: Path) -> None:
     found = _run(PREPARE + "print(all(machine_code()))", tmp_path, FRESHVIEWS_COMPILE="ahead")

@@ -20,7 +20,7 @@ from freshviews.program.program import Program
 from freshviews.program.statements import Loop, RangeLoop, RangeSum
 from freshviews.program.structure import visit
 
-pytestmark = pytest.mark.plain_python
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(3)]
 
 TABLES = """
     CREATE TABLE r (g BIGINT, p BIGINT, v BIGINT, s INT, d DOUBLE, e DECIMAL(8, 2), t DATE)

@@ -55,7 +55,9 @@ def rows_of(frame: Any) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row) for row in frame.collect())
 
 
-@pytest.mark.parametrize("cells", [1, 2])
+@pytest.mark.full
+@pytest.mark.large(2)
+@pytest.mark.parametrize("cells", [2, 1])
 def test_each_call_is_a_version_and_views_are_exact(spark: Any, tmp_path: Path, cells: int) -> None:
     chance = random.Random(cells)
     bought: dict[int, tuple[int, int]] = {}

@@ -15,6 +15,7 @@ from benchmarks.pipeline import graph as pipeline_graph
 pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 
+@pytest.mark.large(2)
 @pytest.mark.parametrize("case", pipeline_graph.CASES)
 def test_all_count_the_same_in_a_moving_graph(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str

@@ -71,6 +71,8 @@ def test_each_mode_out_equals_the_view(spark: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.long("a commit of Delta takes seconds")
+@pytest.mark.full
+@pytest.mark.large(2)
 @pytest.mark.parametrize("output", ["upsert", "changes"])
 def test_a_version_that_was_cut_off_is_there_once(spark: Any, tmp_path: Path, output: str, fault: Fault) -> None:
     lake("delta")

@@ -43,7 +43,9 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize("cells", [1, 2])
+@pytest.mark.full
+@pytest.mark.large(2)
+@pytest.mark.parametrize("cells", [2, 1])
 def test_a_full_disk(spark: Any, disk: Path, fault: Fault, cells: int) -> None:
     shop = Shop(disk, script=EVERY_SINK)
     root = disk / "shop.checkpoint"
