@@ -7,6 +7,7 @@ figures give the same file, byte for byte, under one version of matplotlib.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -169,12 +170,13 @@ def reach(rows: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> tuple[floa
 
 
 def lines(panels: Sequence[Panel], file: Path, height: float = 3.4) -> None:
-    """Line charts beside each other, each line with its name at its right end."""
+    """Line charts, at most three beside each other, each line with its name at its right end."""
     from matplotlib.ticker import LogLocator
 
-    with figure(WIDTH, height) as drawn:
+    rows = math.ceil(len(panels) / 3)
+    with figure(WIDTH, rows * height) as drawn:
         for place, panel in enumerate(panels):
-            axes = drawn.add_subplot(1, len(panels), place + 1)
+            axes = drawn.add_subplot(rows, math.ceil(len(panels) / rows), place + 1)
             ends = []
             for i, (name, points) in enumerate(panel.lines.items()):
                 mark = MARKS.get(name, _REST[i % len(_REST)])
