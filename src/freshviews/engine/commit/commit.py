@@ -71,16 +71,9 @@ def batches_of(changes: Changes) -> dict[str, CodeBatch]:
     return batches
 
 
-def commit(
-    changes: Changes,
-    relations: Relations,
-    write_log: Log | None,
-    run: RunViews = run_views,
-    base_first: bool = True,
-) -> ViewChanges:
+def commit(changes: Changes, relations: Relations, write_log: Log | None, run: RunViews = run_views) -> ViewChanges:
     """Apply a batch everywhere; the changes of views that have subscribers come back.
 
-    ``base_first``: the stored tables take the batch before ``run`` is called; otherwise ``run`` sees to it.
     ``write_log`` makes the batch durable; what it raises is raised after everything is taken back. Raises BatchError,
     EvaluationError, OutOfMemory; Broken where memory ran out and a trusted table feeds a view, as the rows to backfill
     it are not stored.
@@ -89,9 +82,8 @@ def commit(
         table.readers.drain()
         if table.decoder.dictionary.mark is not None:
             mark_columns(encoded.batch, table.decoder.strings, table.decoder.dictionary)
-    if base_first:
-        add_to_base(changes, relations.tables)
-    views = views_reached(changes, relations)
+    add_to_base(changes, relations.tables)
+    views = relations.downstream[changes[0][0]] if len(changes) == 1 else _reached(changes, relations)
     applied: Applied = []
     try:
         reported = run(views, changes, relations, applied)
@@ -172,10 +164,8 @@ def _refusal_of_change(view: ViewState, failure: Failure) -> Exception:
     return evaluation_error(view, Failure(failure.kind, failure.message), view, _NO_ROWS, None)
 
 
-def views_reached(changes: Changes, relations: Relations) -> Sequence[ViewState]:
-    """The views that a batch reaches, each after its inputs."""
-    if len(changes) == 1:
-        return relations.downstream[changes[0][0]]
+def _reached(changes: Changes, relations: Relations) -> Sequence[ViewState]:
+    """The views that a batch of several tables reaches, each after its inputs."""
     reached = {view.name for table, _ in changes for view in relations.downstream[table]}
     return [view for view in relations.views.values() if view.name in reached]
 

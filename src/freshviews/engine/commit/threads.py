@@ -1,4 +1,4 @@
-"""What does not depend on each other in a version runs at the same time: views, each in a thread, and stored tables.
+"""Views of a version that do not depend on each other run at the same time, each in a thread.
 
 Compiled triggers run without Python's lock. They write only the memory of their own view: tables, buffers, the status
 block; the allocator is that of C. So a thread applies the batch to a view that triggers alone maintain, and reads its
@@ -6,15 +6,12 @@ change. The thread of the commit does all that views share: the dictionary of st
 subscribers, the log. Before a thread takes a batch, its host columns are in ``CodeBatch.computed``, and the heap of
 strings, which ordered indexes read, is up to date.
 
-Stored tables take the batch and check it while the first views do, in the thread of the commit: views read none of
-their memory. That needs a batch whose net effect is known before: of each table inserts alone or deletes alone.
+A version runs so if it has more than a few rows, and if the views took so long for the last such version that threads
+save more than they cost. They are started for each group of views and end with it: no thread outlives a commit, so
+neither a forked child nor a closed database has one. The thread of the commit works as well.
 
-A version runs so if it has more than a few rows, and if it took so long for the last such version that threads save
-more than they cost. They are started for each group of views and end with it: no thread outlives a commit, so neither a
-forked child nor a closed database has one. The thread of the commit works as well.
-
-If a view fails or a table refuses the batch, the version is taken back when all threads have ended, and goes the way of
-one thread, which has the error. So errors are those of one thread.
+If a view fails, the version is taken back when all threads have ended, and goes the way of one thread, which has the
+error. So errors are those of one thread.
 """
 
 from __future__ import annotations
@@ -22,8 +19,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from threading import get_ident
 
 from freshviews.engine.codes.code_batch import CodeBatch
@@ -37,13 +33,12 @@ from freshviews.engine.commit.commit import (
     commit,
     run_view,
     run_views,
-    views_reached,
 )
-from freshviews.engine.relations import Relation, Relations
-from freshviews.engine.tables.constraints import Changes, add_to_base
+from freshviews.engine.relations import Relations
+from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.view_state import ViewState
-from freshviews.errors import EvaluationError, FreshviewsError
+from freshviews.errors import EvaluationError
 from freshviews.expr.host_evaluation import INTERRUPTION
 from freshviews.kernel.machine.beside import FEW_ROWS
 from freshviews.kernel.memory.mem import PURE_PYTHON
@@ -56,7 +51,7 @@ LEAST = 0.001
 
 
 class Refused(Exception):
-    """A view or a stored table cannot take the version."""
+    """A view cannot take the version."""
 
 
 class Threads:
@@ -69,80 +64,55 @@ class Threads:
         """As ``commit``, of a batch of many rows."""
         if self._count == 1 or PURE_PYTHON:
             return commit(changes, relations, write_log)
-        rows = _rows_of(changes)
-        if not rows:  # All came too late for the window of their table.
-            return commit(changes, relations, write_log)
-        views = views_reached(changes, relations)
-        groups = _groups(views)
-        base = self._base_seconds(changes)
-        beside = base > 0.0 and bool(groups) and self._saved(groups[0], rows, base) > LEAST
-        timed: list[Relation] = [*views, *(table for table, _ in changes)]
-        before = [one.seconds for one in timed]
         try:
-            reported = commit(changes, relations, write_log, partial(self._run_views, groups, beside), not beside)
+            return commit(changes, relations, write_log, self._run_views)
         except Refused:
-            return commit(changes, relations, write_log)
-        for one, seconds in zip(timed, before, strict=True):
-            one.pace = (one.seconds - seconds) / rows
-        return reported
+            pass
+        return commit(changes, relations, write_log)
 
     def _run_views(
-        self,
-        groups: Sequence[Sequence[ViewState]],
-        beside: bool,
-        views: Sequence[ViewState],
-        changes: Changes,
-        relations: Relations,
-        applied: Applied,
+        self, views: Sequence[ViewState], changes: Changes, relations: Relations, applied: Applied
     ) -> ViewChanges:
-        """As ``run_views``; ``beside``: the stored tables take the batch while the first group of views does. Raises
-        Refused where one fails in a thread."""
+        """As ``run_views``, and note how long each view takes. Raises Refused where one fails in a thread."""
         rows = _rows_of(changes)
-        if beside or any(self._saved(group, rows) > LEAST for group in groups):
-            return self._run_groups(groups, beside, views, changes, relations, applied)
-        return run_views(views, changes, relations, applied)
+        if not rows:  # All came too late for the window of their table.
+            return run_views(views, changes, relations, applied)
+        before = [view.seconds for view in views]
+        groups = list(_groups(views))
+        if any(self._saved(group, rows) > LEAST for group in groups):
+            reported = self._run_groups(groups, views, changes, relations, applied)
+        else:
+            reported = run_views(views, changes, relations, applied)
+        for view, seconds in zip(views, before, strict=True):
+            view.pace = (view.seconds - seconds) / rows
+        return reported
 
-    def _base_seconds(self, changes: Changes) -> float:
-        """Seconds in which the stored tables take a batch, by the last version; 0 where views must wait for them."""
-        for table, encoded in changes:
-            found = encoded.batch.multiplicities
-            if table.stored is not None and not (found.min(initial=1) > 0 or found.max(initial=-1) < 0):
-                return 0.0
-        rows = _rows_of(changes)
-        return sum(table.pace * rows for table, _ in changes if table.stored is not None)
-
-    def _saved(self, group: Sequence[ViewState], rows: int, base: float = 0.0) -> float:
-        """The seconds that threads save for a group of views, and for stored tables beside it, by the last version."""
+    def _saved(self, group: Sequence[ViewState], rows: int) -> float:
+        """The seconds that threads save for a group of views, by the last version."""
         seconds = [view.pace * rows for view in group if view.maintained.by_triggers]
-        if base and seconds:
-            seconds.append(base)
         return sum(seconds) - max(*seconds, sum(seconds) / self._count) if len(seconds) > 1 else 0.0
 
     def _run_groups(
         self,
         groups: Sequence[Sequence[ViewState]],
-        beside: bool,
         views: Sequence[ViewState],
         changes: Changes,
         relations: Relations,
         applied: Applied,
     ) -> ViewChanges:
-        """Run groups of views, one after the other, the first one beside the stored tables if they have not taken the
-        batch."""
-        store = partial(add_to_base, changes, relations.tables) if beside else None
-        batches = {one.batch.relation: one.batch for _, one in changes} if beside else batches_of(changes)
+        """Run groups of views, one after the other."""
+        batches = batches_of(changes)
         rows = _rows_of(changes)
         found: dict[ViewState, CodeBatch] = {}
         for group in groups:
             runs = []
-            if store is not None or self._saved(group, rows) > LEAST:
+            if self._saved(group, rows) > LEAST:
                 runs = [_Run(view, batches) for view in group if view.maintained.by_triggers]
-                self._run(runs, applied, store)
-                store = None
-            run_of = {run.view: run for run in runs}
+                self._run(runs, applied)
+            beside = {run.view: run for run in runs}
             for view in group:
-                if view in run_of:
-                    change = run_of[view].taken_change()
+                if view in beside:
+                    change = beside[view].taken_change()
                 else:
                     try:
                         change = run_view(view, batches, changes, relations, applied)
@@ -155,28 +125,21 @@ class Threads:
                 batches[view.name] = change
         return [(view, found[view]) for view in views if view in found and view.subscriptions]
 
-    def _run(self, runs: Sequence[_Run], applied: Applied, store: Callable[[], None] | None) -> None:
-        """Run views in threads, and ``store`` in this one, until all have ended. Raises what one raised, else Refused
-        where one fails."""
+    def _run(self, runs: Sequence[_Run], applied: Applied) -> None:
+        """Run views in threads until all have ended. Raises what one raised, else Refused where one fails."""
         for run in runs:
             run.prepare()
         # The longest first, so that all threads end at about the same time.
         waiting = deque(sorted(runs, key=lambda run: -run.view.pace))
         threads: list[threading.Thread] = []
-        refused = False
         try:
-            for _ in range(min(self._count, len(runs) + (store is not None)) - 1):
+            for _ in range(min(self._count, len(runs)) - 1):
                 thread = threading.Thread(target=_work, args=(waiting,), name="freshviews")
                 try:
                     thread.start()
                 except RuntimeError:  # No thread can be started, as where the interpreter ends.
                     break
                 threads.append(thread)
-            if store is not None:
-                try:
-                    store()
-                except FreshviewsError:
-                    refused = True
             _work(waiting)
         finally:
             for thread in threads:
@@ -189,7 +152,7 @@ class Threads:
         failures = [run.failure for run in runs if run.failure is not None]
         if any(failure.kind == "memory" for failure in failures):
             raise MemoryRanOut
-        if failures or refused:
+        if failures:
             raise Refused
 
 

@@ -86,8 +86,11 @@ def _duplicate(table: TableState, encoded: Encoded, number: int, values: tuple[i
     rule = f"{'PRIMARY KEY' if primary else 'UNIQUE'} ({', '.join(side.columns)})"
     row = encoded.row_with(dict(zip(side.columns, values, strict=True)), 1)
     value = _values(table, side.columns, values)
-    # The two that come first by their codes, wherever they are stored.
-    both = [shown(_value_of(table, found)) for found in sorted(stored.rows_with(side, values))[:2]]
+    both = []
+    for found in stored.rows_with(side, values):
+        both.append(shown(_value_of(table, found)))
+        if len(both) == 2:
+            break
     rows = f"rows {both[0]} and {both[1]}" if len(both) == 2 else f"row {both[0]} twice"
     name = ", ".join(side.columns)
     return _refusal(table, row, name, value, rule, f"{rule} would have {rows}")

@@ -40,8 +40,6 @@ class TableState:
     counted: Codes = field(default_factory=lambda: np.zeros(1, np.int64))
     """One word: the updates that came in."""
     seconds: float = 0.0
-    pace: float = 0.0
-    """Seconds that storing a row took in the last version of many rows."""
     closed: bool = False
     held: WindowRows | None = None
     """The rows in the table's window; made by ``freshviews.engine.tables.window``."""
