@@ -136,6 +136,7 @@ def test_a_change_feed_is_followed(spark: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.kills
 @pytest.mark.long("two pipelines in processes of their own")
 def test_the_page_killed_between_the_commit_and_its_note(spark: Any, tmp_path: Path) -> None:
     package = lake("delta")
