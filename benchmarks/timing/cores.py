@@ -1,8 +1,8 @@
-"""What a second core gives: batches of 10,000 sales, with all cores beside one thread.
+"""What a second core gives: batches of sales, with all cores beside one thread.
 
 ``two views`` are groups of the sales by two pairs of columns, over a trusted table: each view is a thread. ``star`` is
-one view over four stored tables, those of ``workloads.compiled``, and runs in one thread.
-Batches of 1,000 are too small for threads, and must not be slower.
+one view over four stored tables, those of ``workloads.compiled``, and runs in one thread. Batches of 1,000 are too
+small for threads, and must not be slower.
 """
 
 from __future__ import annotations

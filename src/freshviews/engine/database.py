@@ -27,7 +27,7 @@ from freshviews.engine.commit.collection import Collection, deleted_rows
 from freshviews.engine.commit.commit import Broken, Log, MemoryRanOut, ViewChanges, commit, ran_out
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
-from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, beyond, held_by
+from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, beyond, held_by, rows_by_table
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Uninterrupted
 from freshviews.engine.commit.notices import Notices
@@ -407,12 +407,13 @@ class Database:
         with self._lock, take_in(self._taken, len(rows)):
             with Uninterrupted():
                 table = self._table(name)
-                if sign > 0 and not table.has_window:
+                grows = sign > 0 and not table.has_window
+                if grows:
                     # Before the strings of the rows are in the dictionary.
                     self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
                 encoder = table.encoder.whole() if table.has_window else table.encoder
                 make = self._threads.commit if len(rows) > MANY else commit
-                version = self._commit(((table, encoder.encode(rows, sign)),), make)
+                version = self._commit(((table, encoder.encode(rows, sign)),), make, looked=grows)
             if self._notices.waiting:
                 self._notices.deliver()
             return version
@@ -517,14 +518,15 @@ class Database:
             self._notices.deliver()
             return version
 
-    def _commit(self, changes: Changes, make: MakeVersion, replayed: bool = False) -> int:
-        """Make a version of encoded changes. Runs uninterrupted, with the lock held."""
+    def _commit(self, changes: Changes, make: MakeVersion, looked: bool = False) -> int:
+        """Make a version of encoded changes. Runs uninterrupted, with the lock held. ``looked``: that memory is left is
+        known, or not asked."""
         moves: Sequence[Callable[[], None]] = ()
         for table, _ in changes:
             if table.has_window:
                 changes, moves = all_windowed(changes)
                 break
-        if not replayed:
+        if not looked:
             self._refuse_growth(sum(len(encoded.batch) for _, encoded in changes), partial(_added, changes))
         write_log = None if self._directory is None else partial(self._log_batch, changes)
         try:
@@ -537,12 +539,11 @@ class Database:
         return self._announce(reported, deleted_rows(changes))
 
     def _refuse_growth(self, rows: int, added: Callable[[], Mapping[str, int]]) -> None:
-        """Raises OutOfMemory where there is no memory for so many rows; ``added``: how many of them come on balance, by
-        table."""
+        """Raises OutOfMemory if ``rows`` more do not fit. ``added``: rows on balance, by table."""
         if self._memory.is_enough(rows):
             return
         reason = self._memory.lacking(rows, self._held)
-        if reason is not None and self._memory.exceeds(added(), self._held()):
+        if reason is not None and self._memory.exceeds(added(), rows_by_table(self._relations.tables.values())):
             # Strings of what is refused are in the dictionary, and in nothing else.
             self._collection.step(self._relations, 0)
             raise beyond(reason, _REFUSED)
@@ -832,7 +833,7 @@ def _spared(spared: int | None) -> int | None:
         if text is not None and not text.isdecimal():
             raise ValueError(f"{VARIABLE} is a whole number of bytes of 0 or more, not {shown(text)}")
         return None if text is None else int(text)
-    if spared is not None and (isinstance(spared, bool) or not isinstance(spared, int) or spared < 0):
+    if isinstance(spared, bool) or not isinstance(spared, int) or spared < 0:
         raise ValueError(f"spare_memory is a whole number of bytes of 0 or more, not {shown(spared)}")
     return spared
 

@@ -71,17 +71,17 @@ class Draft:
         self._grown: dict[str, TableState] = {}
 
     @contextmanager
-    def _step(self, rows: int = 0) -> Iterator[None]:
-        """A step that takes so many rows and is not interrupted. Raises OutOfMemory before it begins."""
+    def _step(self, rows: int) -> Iterator[None]:
+        """A step that takes ``rows`` and is not interrupted. Raises OutOfMemory before it begins, if there are any."""
         with self._whole():
-            reason = None if self._memory is None else self._memory.lacking(rows, self._held)
+            reason = self._memory.lacking(rows, self._held) if self._memory is not None and rows else None
             if reason is not None:
                 raise beyond(reason, "nothing has changed")
             yield
 
     def _held(self) -> Held:
         everything = {id(one): one for one in (*self._tables.values(), *self._views.values(), *self._fresh)}
-        return held_by(everything.values(), self._dictionary)
+        return held_by([*everything.values()], self._dictionary)
 
     @property
     def relations(self) -> Relations:
@@ -204,7 +204,8 @@ class Draft:
         new = self._tables[name]
         # What the rest of the script asks: whether a trusted table has had rows.
         new.had_rows, new.counted, new.seconds = old.had_rows, old.counted, old.seconds
-        store_again(old, new, self._step)
+        rows = 0 if old.stored is None else old.stored.rows
+        store_again(old, new, partial(self._step, min(rows, ROWS)))
         if name in self._grown:
             self._dropped.append(old)
         self._grown.setdefault(name, old)
@@ -223,7 +224,7 @@ class Draft:
                     "are not stored; create the view before the first row, or DROP the table and feed it again"
                 )
             inputs[name] = source.definition
-        with self._step():
+        with self._whole():
             maintained = MaintainedView(definition, inputs, self._dictionary)
             view = ViewState(definition, maintained, self._decoder(definition))
             self._fresh.append(view)

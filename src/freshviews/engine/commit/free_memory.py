@@ -22,7 +22,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,22 +75,24 @@ class Held:
         return min(max(ROW, self.bytes // rows), WIDEST) if rows > KNOWN else ROW
 
 
-def held_by(relations: Iterable[Relation], dictionary: Dictionary) -> Held:
+def held_by(relations: Collection[Relation], dictionary: Dictionary) -> Held:
     """What tables, views with their internal ones, and the strings hold."""
     sizes = {"strings": dictionary.about_bytes()}
-    rows = {}
+    rows = rows_by_table(relations)
     trusted = 0
     for one in relations:
         if isinstance(one, TableState):
             name, size = f"table {one.name}", one.bytes
-            if one.stored is None:
-                trusted += one.updates
-            else:
-                rows[one.name] = one.stored.rows
+            trusted += one.updates if one.stored is None else 0
         else:
             name, size = f"view {one.name.split('#')[0]}", one.maintained.bytes()
         sizes[name] = sizes.get(name, 0) + size
     return Held(sizes, rows, trusted)
+
+
+def rows_by_table(relations: Iterable[Relation]) -> dict[str, int]:
+    """The rows of each stored table."""
+    return {one.name: one.stored.rows for one in relations if isinstance(one, TableState) and one.stored is not None}
 
 
 class FreeMemory:
@@ -109,15 +111,15 @@ class FreeMemory:
         self._reason: str | None = None
 
     def is_enough(self, rows: int) -> bool:
-        """Whether it is known that so many rows more can be held."""
+        """Whether ``rows`` more fit, by the last look alone."""
         return self._spared == 0 or (rows * self._row <= self._slack and time.perf_counter() < self._next)
 
     def lacking(self, rows: int, held: Callable[[], Held]) -> str | None:
-        """Why so many rows more cannot be held; None if they can. Not to be interrupted."""
+        """Why ``rows`` more do not fit; None if they do. The caller puts off interrupts."""
         if self.is_enough(rows):
             return None
         if self._reason is None or time.perf_counter() >= self._next:
-            slack = self._look(rows, held, 1.0)
+            slack, self._reason = self._look(rows, held, 1.0)
             self._slack = slack // 2
             # After the look, so that a slow one does not make every commit look.
             self._next = time.perf_counter() + min(max(slack / FASTEST, SHORTEST), LONGEST)
@@ -128,27 +130,26 @@ class FreeMemory:
         half of what has to stay free."""
         if self.lacking(rows, held) is None:
             return None
-        reason, self._reason = self._reason, None
-        self._look(rows, held, 0.5)
-        found, self._reason = self._reason, reason
-        return found
+        _, reason = self._look(rows, held, 0.5)
+        return reason
 
-    def exceeds(self, added: Mapping[str, int], held: Held) -> bool:
-        """Where memory is lacking: whether rows added to tables are more than were there when it first was."""
-        total = sum(added.values())
-        return total > 0 and any(
-            rows > 0 and (name not in held.rows or held.rows[name] + rows > self._most.get(name, 0))
+    def exceeds(self, added: Mapping[str, int], stored: Mapping[str, int]) -> bool:
+        """Where memory is lacking: whether a table gets more rows than it had when memory was first lacking.
+
+        ``added``: rows on balance, ``stored``: rows that are there, both by table; trusted tables are not in
+        ``stored``.
+        """
+        return sum(added.values()) > 0 and any(
+            rows > 0 and (name not in stored or stored[name] + rows > self._most.get(name, 0))
             for name, rows in added.items()
         )
 
-    def _look(self, rows: int, held: Callable[[], Held], part: float) -> int:
-        """Bytes that are left beyond what is needed for rows and what has to stay free, of which ``part`` counts;
-        negative where ``_reason`` says what is lacking."""
-        self._reason = None
+    def _look(self, rows: int, held: Callable[[], Held], part: float) -> tuple[int, str | None]:
+        """Bytes that are left beyond ``rows`` and the ``part`` of what must stay free; if they are negative, why."""
         limits = limits_of_process(_ROOT)
         if all(self._most_free(limit) <= limit.left - rows * max(WIDE, self._row) for limit in limits):
             self._most.clear()
-            return min((limit.left - self._most_free(limit) for limit in limits), default=sys.maxsize)
+            return min((limit.left - self._most_free(limit) for limit in limits), default=sys.maxsize), None
         now = held()
         self._row = now.bytes_of_row
         slack = sys.maxsize
@@ -156,16 +157,15 @@ class FreeMemory:
             free = self._free(limit, now.bytes)
             slack = min(slack, int(limit.left - rows * self._row - part * free))
             if slack < 0:
-                self._reason = _reason(limit, rows * self._row, int(part * free), now.sizes)
                 for name, count in now.rows.items():
                     self._most[name] = max(self._most.get(name, 0), count)
-                return slack
+                return slack, _reason(limit, rows * self._row, int(part * free), now.sizes)
         if part == 1.0:
             self._most.clear()
-        return slack
+        return slack, None
 
     def _free(self, limit: Limit, held: int) -> int:
-        """Bytes that have to stay free where a database holds so many."""
+        """Bytes that must stay free if a database holds ``held`` bytes."""
         spared = min(int(SPARED * limit.total), MOST_SPARED, held) if self._spared is None else self._spared
         return spared + int(GROWTH * held)
 
@@ -191,8 +191,8 @@ class Limit:
 
 
 def limits_of_process(root: Path) -> list[Limit]:
-    """The machine and the control groups of this process, as far as Linux tells. ``root``: the folder that has ``proc``
-    and ``sys``."""
+    """The machine and the control groups of this process; those that Linux does not report are left out. ``root``: the
+    folder that has ``proc`` and ``sys``."""
     machine = _numbers(root / "proc/meminfo")
     total, left = machine.get("MemTotal:"), machine.get("MemAvailable:")
     if total is None or left is None:
