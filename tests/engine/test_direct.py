@@ -42,7 +42,7 @@ def _general(monkeypatch: pytest.MonkeyPatch) -> None:
 def _direct_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the general way refuse every batch from here on."""
 
-    def refuse(*_: Any) -> Any:
+    def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("the general way")
 
     monkeypatch.setattr(database.Database, "_commit", refuse)
