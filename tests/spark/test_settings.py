@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from freshviews.spark.connectors.declarations import connector_of, with_given
 from freshviews.spark.settings import FIXED, OURS, SettingError, defaults_of, packages_with, settings_of, together
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -40,6 +41,14 @@ def test_settings_of_the_user_come_first(tmp_path: Path) -> None:
     # --master, which SET and --conf overrode.
     assert together({"spark.master": "yarn"}, {}, "local[2]")["spark.master"] == "local[2]"
     assert together({"spark.master": "yarn"}, {})["spark.master"] == "yarn"
+
+
+def test_options_of_kafka_are_spark_s_own_but_for_a_few() -> None:
+    given = {"subscribe": "orders", "KAFKA.fetch.max.wait.ms": "700", "startingOffsets": "latest"}
+    passed = with_given(connector_of("kafka"), given)
+    assert passed == {**given, "kafka.isolation.level": "read_committed"}
+    assert with_given(connector_of("Kafka"), {})["kafka.fetch.max.wait.ms"] == "10"
+    assert with_given(connector_of("rate"), {"rowsPerSecond": "1"}) == {"rowsPerSecond": "1"}
 
 
 def test_settings_that_cannot_be_taken_are_refused(tmp_path: Path) -> None:

@@ -164,8 +164,14 @@ CONNECTORS: Mapping[str, Connector] = {
         outputs=(CHANGES, UPSERT),
         reading=(("kafka.bootstrap.servers",), ("subscribe", "subscribePattern", "assign")),
         writing=(("kafka.bootstrap.servers",), ("topic",)),
-        # Spark begins with the messages that come after the start, and takes those of aborted transactions, too.
-        given={"startingOffsets": "earliest", "kafka.isolation.level": "read_committed"},
+        # Spark begins with the messages that come after the start, and takes those of aborted transactions, too. It
+        # reads up to offsets that are there. The client asks for what follows them, too, and its next question waits
+        # for that answer: half a second a partition, unless the broker waits less.
+        given={
+            "startingOffsets": "earliest",
+            "kafka.isolation.level": "read_committed",
+            "kafka.fetch.max.wait.ms": "10",
+        },
         refused={
             ("failOnDataLoss", "false"): (
                 "messages that Kafka deleted before they were read would be lost in silence; leave it out, and keep "
