@@ -166,6 +166,35 @@ def test_tables_come_from_any_data_frame_and_changes_go_to_a_function(spark: Any
     assert sorted(seen[1][1], key=lambda row: row[2]) == [(day, 8, -1, 3), (day, 11, 1, 3)]
 
 
+@pytest.mark.parametrize("by", ["listener", "sink"])
+def test_what_is_called_within_a_version_may_stop_the_pipeline(spark: Any, tmp_path: Path, by: str) -> None:
+    shop = Shop(tmp_path)
+    shop.write()
+    running: list[Any] = []
+    seen: list[int] = []
+
+    def stop(version: int) -> None:
+        seen.append(version)
+        if running:
+            running[0].stop()
+            assert running[0].isActive  # until the version is finished
+
+    p = Pipeline.from_script(spark, tmp_path / "shop.sql")
+    if by == "sink":
+        p.view("pieces", "SELECT SUM(qty) AS qty FROM by_part", sink=lambda _, version: stop(version))
+    query = p.start(listener=None if by == "sink" else lambda made: stop(made.version))
+    query.processAllAvailable()
+    running.append(query)
+    shop.write()
+    assert query.awaitTermination(60)
+    assert not query.isActive and query.exception() is None
+    assert seen[-1] == query.version
+    running.clear()
+    shop.write()
+    p.start(once=True).awaitTermination()
+    assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
+
+
 def test_upserts_replace_by_key_in_the_order_of_files_and_rows(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "shop.sql").write_text(

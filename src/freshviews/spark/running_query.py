@@ -165,7 +165,18 @@ class Query:
             raise
 
     def stop(self) -> None:
-        """Finish the current version, then stop. Later input is read at the next start."""
+        """Finish the current version, then stop. Later input is read at the next start.
+
+        A listener or a sink is part of the current version: called there it returns at once, and ``awaitTermination``
+        returns when the version is finished.
+        """
+        if self._run.is_made_here():
+            self._run.stopping = True
+            InheritableThread(target=self._stop, daemon=True).start()
+        else:
+            self._stop()
+
+    def _stop(self) -> None:
         self._end()
         if self._filling is not None:
             self._filling.join()

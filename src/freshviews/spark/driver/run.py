@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from threading import Lock, Thread
+from threading import Lock, Thread, get_ident
 from types import MappingProxyType
 from typing import Any
 
@@ -93,6 +93,8 @@ class Run:
         self.error: BaseException | None = None
         self.stopping = False
         self.working = Lock()
+        self._maker: int | None = None
+        """The thread that holds it to make a version."""
         self._listener = listener
         self._deliveries = Deliveries(Sinks(spark, store, self.manifests, receivers))
         self._cells = cells
@@ -387,6 +389,7 @@ class Run:
             if self.stopping or self.error is not None:
                 raise Stopped
             assert self.latest is not None
+            self._maker = get_ident()
             try:
                 yield self.latest
             except Stopped:
@@ -394,6 +397,12 @@ class Run:
             except BaseException as error:
                 self.error = error
                 raise
+            finally:
+                self._maker = None
+
+    def is_made_here(self) -> bool:
+        """Whether this thread makes a version: a listener or a sink runs within it."""
+        return self._maker == get_ident()
 
     def stop(self) -> None:
         """Finish the current version and make no other."""

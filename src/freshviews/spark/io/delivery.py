@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event, Lock, current_thread
 
 import pyarrow as pa
 from pyspark import InheritableThread
@@ -164,10 +164,12 @@ class Deliveries:
                 raise SinkError(f"view {name}: its sink lacks {MOST_BEHIND} versions, from {first} on: {cause}")
 
     def stop(self) -> None:
-        """Try no more sinks that are behind. Waits for tries under way: another run may follow at once."""
+        """Try no more sinks that are behind. Waits for tries under way, but not for itself: another run may follow at
+        once."""
         self._stopping.set()
         for thread in list(self._chasing.values()):
-            thread.join(_LONGEST)
+            if thread is not current_thread():
+                thread.join(_LONGEST)
 
     def _chase(self, view: ViewSpec, pause: float = 0.0) -> None:
         """Give a sink what it lacks, in a thread of its own, until it has every version; first after a ``pause``."""
