@@ -175,6 +175,12 @@ def taken_through(
     return results
 
 
+_OTHER_COLUMNS = (
+    "; a run reads CSV files by the header of the newest file when it began, or, if there was none, by the columns as "
+    "they are declared: start again if that is all, or write the file with these columns"
+)
+
+
 def _tried(
     spark: SparkSession, store: Store, given: Input | None, task: Task, cells: range, placed: bool, phases: Phases
 ) -> Results:
@@ -191,7 +197,9 @@ def _tried(
         phases.add_job(time.perf_counter() - start, [result.get("seconds", {}) for result in results])
         return results
     except (PySparkException, Py4JJavaError) as error:
-        raise PipelineError(f"version {task.wanted.version} cannot be made: {cause(error)}") from error
+        reason = cause(error)
+        more = _OTHER_COLUMNS if "CSV header does not conform" in reason else ""
+        raise PipelineError(f"version {task.wanted.version} cannot be made: {reason}{more}") from error
     except NotSeen as error:
         raise PipelineError(f"version {task.wanted.version} cannot be made: {error}") from error
 
