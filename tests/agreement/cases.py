@@ -190,6 +190,18 @@ FOUND: dict[str, Scenario] = {
         "SELECT r.a, COUNT(DISTINCT r.x) AS n FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b) GROUP BY r.a",
         "SELECT COUNT(DISTINCT r.x) AS n, MAX(r.b) AS b, MIN(s.c) AS c FROM r JOIN s ON r.b = s.b",
     ),
+    "the least and greatest sums over several tables": _scenario(
+        R,
+        S,
+        T,
+        "SELECT MIN(r.x + s.y) AS m FROM r JOIN s USING (b)",
+        "SELECT r.a, MIN(r.x - s.x) AS m, MAX(r.x - s.x) AS n, MAX(r.z) AS z FROM r JOIN s USING (b) GROUP BY r.a",
+        "SELECT p.a, q.b, MIN(p.x + q.x) AS m FROM r AS p JOIN r AS q ON p.b = q.a GROUP BY p.a, q.b",
+        "SELECT r.a + s.c AS g, MAX(-(r.x - s.x)) AS m FROM r JOIN s ON r.b = s.b AND r.a < s.c WHERE r.x > 0"
+        " GROUP BY r.a + s.c HAVING MAX(s.x - r.x) < 3",
+        "SELECT r.a, MIN(t.x + r.x - s.x) AS m FROM r JOIN s USING (b) JOIN t USING (c) WHERE s.x <> 1 GROUP BY r.a",
+        "SELECT s.c, MAX(LEAST(r.a, s.c)) AS m, MIN(GREATEST(r.x, s.x)) AS n FROM r JOIN s USING (b) GROUP BY s.c",
+    ),
     "a sum at a leaf never meets the NULLs that a condition across tables keeps out": _scenario(
         R, S, "SELECT SUM(abs(r.a)) AS c1, COUNT(*) AS c2 FROM r, s WHERE r.a < s.b"
     ),

@@ -37,6 +37,7 @@ _PATTERNS = {
     "DISTINCT rows": r"SELECT DISTINCT",
     "DISTINCT aggregates": r"\(DISTINCT ",
     "MIN, MAX": r"M(IN|AX)\(",
+    "MIN, MAX of a sum": r"M(IN|AX)\(\([^()]+ [+-] ",
     "MIN_BY, MAX_BY": r"M(IN|AX)_BY\(",
     "AVG": r"AVG\(",
     "FILTER": r"FILTER \(",

@@ -74,6 +74,17 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
     return call(kind, spark, argument, duck=duck, precision=argument.precision + 4, scale=argument.scale + 4)
 
 
+def extreme_of_sum(choose: Choices, expressions: Expressions) -> Term:
+    """MIN or MAX of a sum or difference of columns, which are often of several tables."""
+    one, other = expressions.two(choose.pick(expressions.kinds(("int",)) or ["int"]))
+    total = made("int", f"({{0}} {choose.pick('+-')} {{1}})", one, other)
+    if choose.chance(25):
+        total = made("int", f"({{0}} {choose.pick('+-')} {{1}})", expressions.leaf("int"), total)
+    if choose.chance(15):
+        total = made("int", f"{choose.pick(('least', 'greatest'))}({{0}}, {{1}})", one, other)
+    return made("int", f"{choose.pick(('MIN', 'MAX'))}({{0}})", total)
+
+
 _OF_ANY = {"ANY_VALUE": "MIN", "FIRST": "MIN", "LAST": "MAX"}
 
 

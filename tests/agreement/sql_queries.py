@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.agreement.choices import Choices, drawn
 from tests.agreement.random_tables import TYPES, table, versions
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, Text
-from tests.agreement.sql_aggregates import aggregate
+from tests.agreement.sql_aggregates import aggregate, extreme_of_sum
 from tests.agreement.sql_cofactors import cofactor_item, sums_item
 from tests.agreement.sql_expressions import KINDS, Expressions, Term, has_column, made
 from tests.agreement.sql_from import Readable, from_clause
@@ -175,6 +175,8 @@ def _aggregated_items(
     if kinds is not None:
         return [_item_of_kind(choose, expressions, groups, kind) for kind in kinds]
     items = [group for group in groups if choose.chance(85)]
+    if choose.chance(8):
+        return [*items, *(extreme_of_sum(choose, expressions) for _ in range(choose.between(1, 2)))]
     for _ in range(choose.between(0 if items else 1, 3)):
         item = aggregate(choose, expressions)
         if item.kind == "int" and choose.chance(15):

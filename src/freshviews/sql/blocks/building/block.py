@@ -9,6 +9,7 @@ of the needed columns, and every expression is over its one source.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -44,6 +45,7 @@ from freshviews.sql.blocks.bound import (
 )
 from freshviews.sql.blocks.building import lifts
 from freshviews.sql.blocks.building.join import Join, joined, localised
+from freshviews.sql.blocks.building.least import over_least
 from freshviews.sql.blocks.building.lifts import AcrossWithHost, Lifts
 from freshviews.sql.blocks.building.variables import Names, Variables, at_leaf
 from freshviews.sql.blocks.cofactors import product_of
@@ -68,10 +70,10 @@ from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
 def block_of(select: Select, views: Views) -> Block:
     """Return the block of a SELECT. Its queries have no names yet (see ``with_query_names``)."""
-    try:
+    with suppress(AcrossWithHost):
         return _Builder(select).block()
-    except AcrossWithHost:
-        return _Builder(_over_inner(select, views)).block()
+    least = over_least(select, views)
+    return block_of(least, views) if least is not None else _Builder(_over_inner(select, views)).block()
 
 
 def with_query_names(blocks: Sequence[Block], view: str) -> tuple[Block, ...]:

@@ -1,0 +1,83 @@
+"""MIN and MAX of sums over several tables: a join of the least values of each table, not of all rows."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import freshviews as fv
+from freshviews.engine.database import Database
+
+pytestmark = pytest.mark.plain_python(only=True)
+
+TABLES = "CREATE TABLE r (k BIGINT, g BIGINT, x BIGINT, d DOUBLE); CREATE TABLE s (k BIGINT, y BIGINT, d DOUBLE)"
+
+
+def database(select: str) -> Database:
+    db = fv.Database()
+    db.execute(f"{TABLES}; CREATE MATERIALIZED VIEW v AS {select}")
+    return db
+
+
+def rows_kept(db: Database) -> int:
+    """Rows of the internal views, and of those that the programs of the view keep."""
+    return sum(one["rows"] for name, one in db.stats()["views"].items() if name != "v")
+
+
+@pytest.mark.parametrize("select", ["MIN(r.x + s.y)", "MAX(2 * r.x - s.y)", "MIN(r.x + s.y), MAX(s.y - r.x)"])
+def test_a_key_with_many_rows_is_one_row_of_the_join(select: str) -> None:
+    db = database(f"SELECT g, {select.replace('),', ') AS m,')} AS n FROM r JOIN s USING (k) GROUP BY g")
+    db.insert("r", [(1, 7, x, None) for x in range(60)])
+    db.insert("s", [(1, y, None) for y in range(60)])
+    assert rows_kept(db) <= 3, "3,600 rows are joined"
+
+
+def test_the_least_sum_follows_deletes_of_the_least_values() -> None:
+    db = database("SELECT MIN(r.x + s.y) AS m FROM r JOIN s USING (k)")
+    db.insert("r", [(1, 0, x, None) for x in (5, 6, 9)] + [(2, 0, 1, None)])
+    db.insert("s", [(1, 10, None), (1, 20, None), (2, 30, None)])
+    seen = [list(db.view("v"))]
+    for table, row in (("r", (1, 0, 5, None)), ("s", (1, 10, None)), ("r", (1, 0, 6, None)), ("s", (1, 20, None))):
+        db.delete(table, [row])
+        seen.append(list(db.view("v")))
+    db.delete("s", [(2, 30, None)])
+    assert [*seen, list(db.view("v"))] == [[(15,)], [(16,)], [(26,)], [(29,)], [(31,)], [(None,)]]
+
+
+@pytest.mark.parametrize(
+    "what, select",
+    [
+        ("doubles: infinity less infinity is no number", "SELECT MIN(r.d + s.d) AS m FROM r JOIN s USING (k)"),
+        ("all rows count", "SELECT MIN(r.x + s.y) AS m, COUNT(*) AS n FROM r JOIN s USING (k)"),
+        ("x would be two times", "SELECT MIN(r.x + s.y - r.g) AS m FROM r JOIN s USING (k)"),
+        ("a product with a negative number falls", "SELECT MIN(r.x * s.y) AS m FROM r JOIN s USING (k)"),
+        ("distinct values are counted", "SELECT COUNT(DISTINCT r.x + s.y) AS m FROM r JOIN s USING (k)"),
+    ],
+)
+def test_others_join_all_rows(what: str, select: str) -> None:
+    db = database(select)
+    db.insert("r", [(1, g, g - 2, float(g)) for g in range(4)])
+    db.insert("s", [(1, y - 2, float(y)) for y in range(4)])
+    assert rows_kept(db) > 4, what
+
+
+def test_infinities() -> None:
+    db = database("SELECT MIN(r.d + s.d) AS m FROM r JOIN s USING (k)")
+    infinity = float("inf")
+    db.insert("r", [(1, 0, 0, -infinity), (1, 0, 0, 1.0)])
+    db.insert("s", [(1, 0, infinity)])
+    assert list(db.view("v")) == [(infinity,)]
+
+
+def test_a_source_with_its_key_in_the_join_is_read_as_it_is() -> None:
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE p (k BIGINT PRIMARY KEY, x BIGINT); CREATE TABLE q (k BIGINT, y BIGINT);"
+        "CREATE MATERIALIZED VIEW v AS SELECT MIN(p.x + q.y) AS m FROM p JOIN q USING (k)"
+    )
+    shuffled = random.Random(1).sample(range(50), 50)
+    db.insert("p", [(k, -k) for k in range(5)])
+    db.insert("q", [(n % 5, n) for n in shuffled])
+    assert list(db.view("v")) == [(0,)]
+    assert sorted(name for name in db.stats()["views"]) == ["v", "v#1", "v#2"]
