@@ -151,7 +151,9 @@ def _written(node: Node) -> _Written:
     distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
     if distinct:
         arguments = [*arguments[0].expressions, *arguments[1:]]
-    if any(isinstance(one, exp.Order) for one in arguments):
+    # The comma of (x ORDER BY y, ', ') is read as one of ORDER BY.
+    late = len(arguments) == 1 and any(isinstance(one.this, exp.Literal) and one.this.is_string for one in order)
+    if late or any(isinstance(one, exp.Order) for one in arguments):
         raise Fault(f"ORDER BY stands after the separator in {node.name.lower()}: (value, ', ' ORDER BY column)")
     return _Written(tuple(arguments), distinct, order)
 
