@@ -344,13 +344,13 @@ class MaintainedView:
             prefix = f"{i + 1}." if len(self.blocks) > 1 else ""
             found |= {prefix + name: size for name, size in block.state.sizes().items()}
             if block.texts is not None:
-                found[f"{prefix}rows of texts"] = (block.texts.rows, block.texts.bytes)
+                found[f"{prefix}rows of texts"] = (block.texts.rows, block.texts.about_bytes)
         return found
 
     def bytes(self) -> int:
         """Bytes of all stored views, and of the rows of its inputs that a recomputed view stores. Evaluates nothing."""
         held = sum(rows.nbytes for rows in self._upkeep.stored_rows().values())
-        held += sum(block.texts.bytes for block in self.blocks if block.texts is not None)
+        held += sum(block.texts.about_bytes for block in self.blocks if block.texts is not None)
         return held + sum(size for block in self.blocks for _, size in block.state.sizes().values())
 
     def compare(self, degrees_of: DegreesOf, rates: Mapping[str, float]) -> tuple[Comparison, ...]:

@@ -6,30 +6,25 @@ as much as the rows of the groups that it changes, and nothing for other groups.
 block when a change is first asked for, and after each ``forget``. No image and no collection of strings has to know it:
 all its codes are those of rows of the block.
 
-The codes of texts are in no store here. The text of a group before a change is rendered again. It has the code that it
-had, as a view that has stored the code keeps the string in the dictionary.
+The codes of texts are in no store here. The text of a group before a change is rendered again, or remembered as a
+string. It has the code that it had, as a view that has stored the code keeps the string in the dictionary.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from decimal import Decimal
 from itertools import pairwise
-from math import isfinite
-from typing import Any
+from json.encoder import encode_basestring
 
 import numpy as np
 
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.output import consolidate
-from freshviews.query.block import Gathering
-from freshviews.types import NULL, SqlType
-from freshviews.types.columns import decode_array
-from freshviews.types.dictionary import Dictionary, words_array
-from freshviews.types.sorting import sorted_rows
-from freshviews.types.values import decoder_for
+from freshviews.query.block import GatheredColumn, Gathering
+from freshviews.types import NULL
+from freshviews.types.dictionary import Dictionary
+from freshviews.types.json_text import in_json
 
 _GROUP_BYTES = 200
 """Bytes of a group, beside its rows, in a dict of arrays."""
@@ -47,6 +42,8 @@ class Texts:
         self._rows: dict[bytes, Codes] | None = None
         """The rows of each group, by the words of its key; None if they were not needed yet."""
         self._count = 0
+        self._texts: dict[bytes, str | None] = {}
+        """The texts of groups that have changed, by the words of the key."""
 
     @property
     def rows(self) -> int:
@@ -54,14 +51,14 @@ class Texts:
         return self._count
 
     @property
-    def bytes(self) -> int:
+    def about_bytes(self) -> int:
         """About the bytes of the copy."""
         g = self._gathering
         return 8 * (g.groups + len(g.columns) + 1) * self._count + _GROUP_BYTES * len(self._rows or ())
 
     def of(self, rows: Codes) -> Codes:
         """The texts of all groups. ``rows``: all rows of the block."""
-        return self._rendered(_by_group(consolidate(rows), self._gathering.groups))
+        return self._rendered(_by_group(consolidate(rows), self._gathering.groups), {})
 
     def change(self, take: Callable[[], Codes], every: Callable[[], Codes]) -> Codes:
         """The change of the texts, consolidated. ``take`` returns the change of the rows since the last call, and
@@ -71,7 +68,9 @@ class Texts:
             if not len(change):
                 return np.empty((0, self._gathering.groups + 2), np.int64)
             before = self._begin(every(), change) if self._rows is None else self._follow(change)
-            gone, come = self._rendered(before), self._rendered(self._of_groups(change))
+            gone = self._rendered(before, self._texts)
+            self._forget_texts(change)
+            come = self._rendered(self._of_groups(change))
         except BaseException:
             # The change may be taken and not in the copy.
             self.forget()
@@ -89,6 +88,7 @@ class Texts:
             change = consolidate(take())
             if len(change):
                 self._follow(change)
+                self._forget_texts(change)
         except Failed:
             self.forget()
             forget()
@@ -98,7 +98,7 @@ class Texts:
 
     def forget(self) -> None:
         """Forget the copy of the rows, which may be others now."""
-        self._rows, self._count = None, 0
+        self._rows, self._count, self._texts = None, 0, {}
 
     # The copy
 
@@ -118,6 +118,11 @@ class Texts:
             self._count -= len(self._rows.pop(group, ()))
         self._put(after)
         return before
+
+    def _forget_texts(self, change: Codes) -> None:
+        """Forget the texts of the groups of a change."""
+        for key in _keys(change, self._gathering.groups):
+            self._texts.pop(key, None)
 
     def _put(self, rows: Codes) -> None:
         """Add groups that are not there; all rows of each stand together."""
@@ -142,26 +147,40 @@ class Texts:
 
     # Rendering
 
-    def _rendered(self, rows: Codes) -> Codes:
-        """The texts of groups by all of their rows, which stand together. Rows below zero are none."""
+    def _rendered(self, rows: Codes, known: dict[bytes, str | None] | None = None) -> Codes:
+        """The texts of groups by all of their rows, which stand together. Rows below zero are none.
+
+        ``known``: texts of groups that need not be rendered. Without it the texts are remembered.
+        """
         gathering = self._gathering
         groups = gathering.groups
         rows = rows[rows[:, -1] > 0]
         bounds = _bounds(rows, groups)
-        sizes = np.diff(bounds)
-        segments = words_array(np.repeat(np.arange(len(sizes)), sizes))
-        columns = [(rows[:, groups + i], one) for i, one in enumerate(gathering.columns)]
-        keys = [(decode_array(one.type, c, self._dictionary), one.descending, one.nulls_last) for c, one in columns]
-        order = sorted_rows([(segments, False, False), *keys])
-        made_of = self._json if gathering.separator is None else self._joined
-        texts = made_of(rows[order], bounds)
-        codes = [NULL if text is None else self._dictionary.encode(text) for text in texts]
-        made = np.ones((len(sizes), groups + 2), np.int64)
+        made = np.ones((len(bounds) - 1, groups + 2), np.int64)
         made[:, :groups] = rows[bounds[:-1], :groups]
+        keys = [key.tobytes() for key in made[:, :groups]]
+        missing = np.array([known is None or key not in known for key in keys], np.bool_)
+        found = iter(self._texts_of(rows[np.repeat(missing, np.diff(bounds))]))
+        texts = [next(found) if lacks else known[key] for key, lacks in zip(keys, missing, strict=True)]  # type: ignore[index]
+        codes = [NULL if text is None else self._dictionary.encode(text) for text in texts]
         made[:, groups] = codes
+        if known is None:
+            # The strings are those of the dictionary, so they take no further memory while it has them.
+            decode = self._dictionary.decode
+            self._texts |= {k: None if code == NULL else decode(code) for k, code in zip(keys, codes, strict=True)}
         if gathering.whole and not len(made):
             return np.array([[NULL, 1]], np.int64)
         return made
+
+    def _texts_of(self, rows: Codes) -> list[str | None]:
+        """The text of each group of these rows."""
+        gathering = self._gathering
+        bounds = _bounds(rows, gathering.groups)
+        sizes = np.diff(bounds)
+        columns = zip(gathering.columns, rows[:, gathering.groups :].T, strict=False)
+        ranks = [_ranks(column, codes, self._dictionary) for column, codes in columns]
+        rows = rows[np.lexsort([*ranks[::-1], np.repeat(np.arange(len(sizes)), sizes)])]
+        return self._json(rows, bounds) if gathering.separator is None else self._joined(rows, bounds)
 
     def _joined(self, rows: Codes, bounds: Codes) -> list[str | None]:
         """The values of each group, joined."""
@@ -182,15 +201,13 @@ class Texts:
     def _json(self, rows: Codes, bounds: Codes) -> list[str | None]:
         """A JSON array for each group, with an object for each of its rows."""
         gathering = self._gathering
-        place = gathering.groups
+        columns = zip(gathering.columns, rows[:, gathering.groups :].T, strict=False)
+        values = [in_json(column.type, codes, self._dictionary) for column, codes in columns]
         members: list[list[str]] = []
         for name, width in gathering.relations:
-            of_columns = []
-            for column in gathering.columns[place - gathering.groups : place - gathering.groups + width]:
-                of_columns.append(_in_json(column.type, rows[:, place], self._dictionary))
-                place += 1
-            lists = [f"[{', '.join(values)}]" for values in zip(*of_columns, strict=True)] or ["[]"] * len(rows)
-            members.append([f"{json.dumps(name, ensure_ascii=False)}: {values}" for values in lists])
+            own, values = values[:width], values[width:]
+            head = f"{encode_basestring(name)}: ["
+            members.append([f"{head}{', '.join(one)}]" for one in zip(*own, strict=True)] or [f"{head}]"] * len(rows))
         members.append([f'"times": {times}' for times in rows[:, -1].tolist()])
         objects = [f"{{{', '.join(parts)}}}" for parts in zip(*members, strict=True)]
         return [f"[{', '.join(objects[begin:end])}]" for begin, end in pairwise(bounds.tolist())]
@@ -217,19 +234,15 @@ def _keys(rows: Codes, groups: int) -> list[bytes]:
     return list(dict.fromkeys(key.tobytes() for key in np.ascontiguousarray(rows[:, :groups])))
 
 
-def _in_json(kind: SqlType, codes: Codes, dictionary: Dictionary) -> list[str]:
-    """The JSON of each value. Each distinct value is converted once."""
-    decode = decoder_for(kind, dictionary)
-    known = {code: _json_value(decode(code)) for code in dict.fromkeys(codes.tolist())}
-    return [known[code] for code in codes.tolist()]
-
-
-def _json_value(value: Any) -> str:
-    """JSON of a value. Numbers and booleans are those of JSON; what JSON has not (a date, NaN) is a string."""
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and isfinite(value)):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, float):
-        return json.dumps("NaN" if value != value else "Infinity" if value > 0 else "-Infinity")
-    return json.dumps(value.isoformat() if hasattr(value, "isoformat") else str(value))
+def _ranks(column: GatheredColumn, codes: Codes, dictionary: Dictionary) -> Codes:
+    """A number for each value, in the order of the column."""
+    distinct, places = np.unique(codes, return_inverse=True)
+    if column.type.name == "STRING":
+        values = ["" if code == NULL else dictionary.decode(code) for code in distinct.tolist()]
+        ranked = sorted(range(len(values)), key=values.__getitem__)
+        places = np.argsort(np.array(ranked, np.int64))[places]
+    elif column.type.is_float:
+        places = np.argsort(np.argsort(distinct.view(np.float64), kind="stable"))[places]
+    ranks: Codes = -places if column.descending else places.copy()
+    ranks[codes == NULL] = len(codes) if column.nulls_last else -len(codes)
+    return ranks
