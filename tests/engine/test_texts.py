@@ -257,6 +257,7 @@ def test_the_coefficients_of_a_group_add_up_to_its_count() -> None:
         ("SELECT g, PROVENANCE() FROM t GROUP BY ROLLUP (g)", "PROVENANCE with ROLLUP, CUBE or GROUPING SETS"),
         ("SELECT g, STRING_AGG(k) FROM t GROUP BY CUBE (g)", "write a SELECT for each grouping, and UNION ALL"),
         ("SELECT PROVENANCE() OVER (PARTITION BY g) FROM t", "PROVENANCE() OVER is not supported"),
+        ("SELECT STRING_AGG(k, '') OVER (PARTITION BY g ORDER BY k) FROM t", "ORDER BY inside of the aggregate"),
         ("SELECT PROVENANCE() FILTER (WHERE g > 1) FROM t", "with FILTER is not supported; WHERE chooses the rows"),
         ("SELECT PROVENANCE(k) FROM t", "takes no arguments, not 1"),
         ("SELECT PROVENANCE() FROM t AS times", "give the table another alias"),
