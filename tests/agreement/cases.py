@@ -125,6 +125,22 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
         "SUM(DISTINCT q.y)",
         Text("COUNT(DISTINCT p.x, q.w)", f"COUNT(DISTINCT {_BOTH})"),
     ),
+    "texts": (
+        Text(
+            "STRING_AGG(q.w, ', ' ORDER BY p.x DESC, q.y)",
+            "STRING_AGG(q.w, ', ' ORDER BY p.x DESC NULLS LAST, q.y NULLS FIRST, q.w)",
+        ),
+        Text(
+            "LISTAGG(DISTINCT p.x, '-') WITHIN GROUP (ORDER BY p.x DESC)",
+            "NULLIF(array_to_string(list_reverse_sort(list_distinct(list(p.x))), '-'), '')",
+        ),
+        Text("GROUP_CONCAT(p.y)", "STRING_AGG(CAST(p.y AS VARCHAR), ',' ORDER BY p.y)"),
+        Text(
+            "STRING_AGG(p.w, '|' ORDER BY q.w NULLS LAST) FILTER (WHERE q.x > 0)",
+            "STRING_AGG(p.w, '|' ORDER BY q.w NULLS LAST, p.w) FILTER (WHERE q.x > 0)",
+        ),
+        "SUM(p.x)",
+    ),
 }
 
 
@@ -161,11 +177,54 @@ def _scenario(*definitions: BaseTable | str) -> Scenario:
     return Scenario(tables, views)
 
 
+_LOG = BaseTable("l", (TableColumn("a", "BIGINT"), TableColumn("b", "BIGINT"), TableColumn("w", "STRING")))
+
+
+def _provenance(group: str, source: str, **columns: str) -> Text:
+    """The provenance of the rows of a join, by a column of it or in all. ``columns``: by alias, the columns that
+    identify its rows, as JSON."""
+    by, rows = (f" GROUP BY {group}" if group else ""), ", ".join(columns.values())
+    members = " || ', ' || ".join(
+        f"'\"{alias}\": [' || concat_ws(', ', {', '.join(f'{alias}_{i}' for i in range(listed.count(',') + 1))}) || ']'"
+        for alias, listed in columns.items()
+    )
+    keys = [f"{one} AS {alias}_{i}" for alias, listed in columns.items() for i, one in enumerate(listed.split(","))]
+    json = [one.replace(" AS", ") AS VARCHAR), 'null') AS").replace("", "COALESCE(CAST(to_json(", 1) for one in keys]
+    order = ", ".join(f"{one} NULLS FIRST" for one in ", ".join(columns.values()).split(","))
+    head = f"{group} AS g, " if group else ""
+    duck = (
+        f"SELECT {'g, ' if group else ''}COALESCE('[' || STRING_AGG('{{' || {members} || ', \"times\": ' || n || '}}',"
+        f" ', ' ORDER BY place) || ']', '[]') AS p FROM (SELECT {head}{', '.join(json)}, COUNT(*) AS n,"
+        f" ROW_NUMBER() OVER (ORDER BY {order}) AS place FROM {source} GROUP BY {group + ', ' if group else ''}{rows})"
+        f"{' GROUP BY g' if group else ''}"
+    )
+    return Text(f"SELECT {head}PROVENANCE() AS p FROM {source}{by}", duck)
+
+
 _TWO_TRIANGLES = (
     "FROM trusted AS p JOIN s AS q ON p.b = q.b JOIN t AS o ON q.c = o.c AND o.a = p.a JOIN s AS u ON p.b = u.b"
     " JOIN t AS w ON u.c = w.c AND w.a = p.a"
 )
 FOUND: dict[str, Scenario] = {
+    "the rows that made a row are listed by their keys, with how often they made it": Scenario(
+        (_keyed("k", "a", "b"), _LOG),
+        (
+            NamedView("v1", _provenance("k.b", "k JOIN l ON l.a = k.a", k="k.a", l="l.a,l.b,l.w")),
+            NamedView("v2", _provenance("p.b", "k AS p JOIN k AS q ON q.a = p.b", p="p.a", q="q.a")),
+            NamedView("v3", _provenance("", "k AS p, k AS q WHERE p.b < q.b", p="p.a", q="q.a")),
+            NamedView("v4", _provenance("g", "v2", v2="g")),
+        ),
+    ),
+    "texts of rows that outer joins and NOT EXISTS leave, and of other texts": _scenario(
+        R,
+        S,
+        "SELECT r.a, STRING_AGG(r.w, ',' ORDER BY r.w) AS t FROM r LEFT JOIN s ON r.b = s.b WHERE s.c IS NULL"
+        " GROUP BY r.a HAVING COUNT(*) < 5 AND LENGTH(STRING_AGG(r.w, ',' ORDER BY r.w)) > 1",
+        "SELECT STRING_AGG(t, ';' ORDER BY t) AS t, COUNT(*) AS n FROM v1 WHERE t <> ','",
+        "SELECT a, (SELECT STRING_AGG(s.w, ' ' ORDER BY s.w) FROM s WHERE s.b = r.b) AS t FROM r",
+        "SELECT STRING_AGG(r.w, ' ' ORDER BY r.w) AS t FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b)",
+        "SELECT DISTINCT STRING_AGG(w, '' ORDER BY w) AS t FROM r GROUP BY a UNION SELECT w FROM s",
+    ),
     "rows are selected by a running sum, in groups and out of them, over several kinds of order": _scenario(
         R,
         S,
@@ -551,11 +610,12 @@ SETS: dict[str, Scenario] = {
 
 
 def _grid() -> dict[str, Scenario]:
-    apart = ("semigroups", "moments", "many sums of doubles")
+    apart = ("semigroups", "moments", "many sums of doubles", "texts")
     linear = [payload for payload in PAYLOADS if payload not in apart]
     found = {f"{shape}, {payload}": shaped(shape, payload) for shape in SHAPES for payload in linear}
     found |= {f"{s}, semigroups": shaped(s, "semigroups") for s in ("a join", "a self join", "a join over Z")}
     found |= {f"{shape}, moments": shaped(shape, "moments") for shape in ("a join", "a triangle", "a join over Z")}
+    found |= {f"{s}, texts": shaped(s, "texts") for s in ("a join", "a triangle", "a self join", "a join over Z")}
     found["a join, many sums of doubles"] = shaped("a join", "many sums of doubles")
     found |= {f"{shape}, all payloads": shaped(shape, *PAYLOADS) for shape in ("a path", "a triangle", "a join over Z")}
     return found | {f"{shape}, rows": shaped(shape) for shape in SHAPES}

@@ -40,6 +40,7 @@ _PATTERNS = {
     "MIN, MAX of a sum": r"M(IN|AX)\(\([^()]+ [+-] ",
     "MIN_BY, MAX_BY": r"M(IN|AX)_BY\(",
     "AVG": r"AVG\(",
+    "texts of a group": r"STRING_AGG\(|LISTAGG\(|GROUP_CONCAT\(",
     "FILTER": r"FILTER \(",
     "UNION ALL": r"UNION ALL",
     "UNION": r"UNION (?!ALL)",

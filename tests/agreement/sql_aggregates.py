@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.agreement.choices import Choices
 from tests.agreement.scenario import Text
-from tests.agreement.sql_expressions import SUMMABLE, Expressions, Term, made
+from tests.agreement.sql_expressions import SUMMABLE, Expressions, Term, has_column, made
 
 
 def aggregate(choose: Choices, expressions: Expressions, kind: str | None = None) -> Term:
@@ -83,6 +83,29 @@ def extreme_of_sum(choose: Choices, expressions: Expressions) -> Term:
     if choose.chance(15):
         total = made("int", f"{choose.pick(('least', 'greatest'))}({{0}}, {{1}})", one, other)
     return made("int", f"{choose.pick(('MIN', 'MAX'))}({{0}})", total)
+
+
+def joined_texts(choose: Choices, expressions: Expressions) -> Term:
+    """The values of a group as one text. DuckDB leaves open what stands first of equal rows, so it is told."""
+    value = expressions.any(choose.pick(("string", "string", "int", "date")), 1)
+    rows = Text.same("")
+    if choose.chance(20):
+        rows = made("bool", " FILTER (WHERE {0})", expressions.predicate(depth=1)).text
+    text = f"CAST({value.text.duck} AS VARCHAR)"
+    if not has_column(value):
+        # DuckDB refuses to order by a constant.
+        return Term(Text(f"GROUP_CONCAT({value.text.spark}){rows.spark}", f"STRING_AGG({text}){rows.duck}"), "string")
+    if choose.chance(25):
+        duck = f"STRING_AGG(DISTINCT {text}, '-' ORDER BY {text}){rows.duck}"
+        return Term(Text(f"STRING_AGG(DISTINCT CAST({value.text.spark} AS STRING), '-'){rows.spark}", duck), "string")
+    by = [column for column in expressions.columns if column.kind != "ratio"]
+    if not by or choose.chance(20):
+        duck = f"STRING_AGG({text}, '' ORDER BY {value.text.duck}){rows.duck}"
+        return Term(Text(f"LISTAGG({value.text.spark}){rows.spark}", duck), "string")
+    key, last = choose.pick(by).text, choose.pick(("", " DESC"))
+    nulls = "LAST" if last else "FIRST"
+    duck = f"STRING_AGG({text}, ', ' ORDER BY {key.duck}{last} NULLS {nulls}, {text}){rows.duck}"
+    return Term(Text(f"STRING_AGG({value.text.spark}, ', ' ORDER BY {key.spark}{last}){rows.spark}", duck), "string")
 
 
 _OF_ANY = {"ANY_VALUE": "MIN", "FIRST": "MIN", "LAST": "MAX"}

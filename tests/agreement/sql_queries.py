@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.agreement.choices import Choices, drawn
 from tests.agreement.random_tables import TYPES, table, versions
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, Text
-from tests.agreement.sql_aggregates import aggregate, extreme_of_sum
+from tests.agreement.sql_aggregates import aggregate, extreme_of_sum, joined_texts
 from tests.agreement.sql_cofactors import cofactor_item, sums_item
 from tests.agreement.sql_expressions import KINDS, Expressions, Term, has_column, made
 from tests.agreement.sql_from import Readable, from_clause
@@ -118,6 +118,8 @@ def _select(
         matrices += [sums_item(choose, expressions)] if kinds is None and choose.chance(4) else []
         if several and kinds is None and choose.chance(40):
             items.append(told(choose, groups))
+        if not several and kinds is None and choose.chance(10):
+            items.append(joined_texts(choose, expressions))
         head = "SELECT DISTINCT" if choose.chance(6) else "SELECT"
         after = _after(choose, expressions, groups, tuple(items[: len(groups)]) == tuple(groups), several)
     columns = tuple(replace(item, text=Text.same(f"c{i}"), column=True) for i, item in enumerate(items, 1))

@@ -30,6 +30,8 @@ MERGED = "8 cells, merged in the second stage"
         ("SELECT cust, SUM(total) AS t FROM orders GROUP BY cust", "1 cell",
          f"its GROUP BY has no column that splits its rows, and {ROUNDED}"),
         ("SELECT o_id, SUM(total) AS t FROM orders GROUP BY o_id", "8 cells", ""),
+        ("SELECT o_id, STRING_AGG(part, ',') AS t FROM items GROUP BY o_id", "second stage",
+         "it reads no table, only views, whose rows are of all cells"),
         ("SELECT COUNT(*) AS n FROM sensors", "1 cell",
          "it has no GROUP BY, and parts of groups over the trusted table sensors are not added"),
         ("SELECT s, COUNT(*) AS n FROM sensors GROUP BY s", "8 cells", ""),

@@ -6,6 +6,7 @@ scalar expressions are evaluated by the interpreter's ``freshviews.program.refer
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import struct
@@ -15,19 +16,19 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import cmp_to_key, reduce
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any
 
 from freshviews.catalog.definitions import SetTerm, ViewDef, looked_up_blocks
 from freshviews.expr.nodes import Column
 from freshviews.program.reference.scalars import NAN, encode, evaluate, rank
-from freshviews.query.block import COFACTORS, SCANNED, Block, DistinctAggregate, Output, Result, part_of
+from freshviews.query.block import COFACTORS, SCANNED, Block, DistinctAggregate, Gathering, Output, Result, part_of
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import Cofactor, Real
 from freshviews.types import BIGINT, DOUBLE, NULL
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.values import literal_code
+from freshviews.types.values import decode_value, literal_code
 
 Key = tuple[int, ...]
 
@@ -213,7 +214,61 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
         if block.having is None or evaluate(block.having, row, dictionary) == 1:
             times = payload["count"] if block.kind == "bag" else 1
             rows[tuple(evaluate(o.expr, row, dictionary) for o in block.outputs)] += times
+    if block.gathering is not None:
+        assert dictionary is not None
+        return texts_of(block.gathering, rows, dictionary)
     return Counter({row: times for row, times in rows.items() if times})
+
+
+def texts_of(gathering: Gathering, rows: Counter[Key], dictionary: Dictionary) -> Counter[Key]:
+    """A row for each group with its text. ``rows``: the columns of the group, and those that the text is made of."""
+
+    def compare(a: Key, b: Key) -> int:
+        for x, y, one in zip(a, b, gathering.columns, strict=True):
+            if x != y and NULL in (x, y):
+                return 1 if (x == NULL) == one.nulls_last else -1
+            if x != y:
+                less = rank(x, one.type, dictionary) < rank(y, one.type, dictionary)
+                return -1 if less != one.descending else 1
+        return 0
+
+    found = Counter[Key]()
+    groups = {row[: gathering.groups] for row, times in rows.items() if times > 0}
+    for group in groups | ({()} if gathering.whole else set()):
+        own = {r[len(group) :]: times for r, times in rows.items() if times > 0 and r[: len(group)] == group}
+        lined_up = sorted(own, key=cmp_to_key(compare))
+        if gathering.separator is None:
+            objects = [_object(gathering, row, own[row], dictionary) for row in lined_up]
+            text = f"[{', '.join(objects)}]" if objects else None
+        else:
+            known = [row for row in lined_up if row[-1] != NULL]
+            times = [1 if gathering.distinct else own[row] for row in known]
+            values = [dictionary.decode(row[-1]) for row, n in zip(known, times, strict=True) for _ in range(n)]
+            text = gathering.separator.join(values) if values else None
+        found[(*group, NULL if text is None else dictionary.encode(text))] += 1
+    return found
+
+
+def _object(gathering: Gathering, row: Key, times: int, dictionary: Dictionary) -> str:
+    """The JSON object of a product of rows."""
+    codes = iter(zip(gathering.columns, row, strict=True))
+    made: dict[str, Any] = {}
+    for name, width in gathering.relations:
+        values = (decode_value(column.type, code, dictionary) for column, code in islice(codes, width))
+        made[name] = [_Number(value) if isinstance(value, Decimal) else value for value in values]
+    return json.dumps({**made, "times": times}, default=lambda value: value.isoformat(), ensure_ascii=False)
+
+
+class _Number(int):
+    """A decimal, which JSON writes as a number with all its digits."""
+
+    def __new__(cls, value: Decimal) -> _Number:
+        made = super().__new__(cls, 0)
+        made.digits = f"{value:f}"
+        return made
+
+    def __repr__(self) -> str:
+        return self.digits
 
 
 def first_rows(

@@ -161,6 +161,8 @@ class ViewDef:
     constants: tuple[ConstantRow, ...] = ()
     """The rows of an internal view that never changes: of VALUES, or the one row of a SELECT without FROM. It has no
     blocks then."""
+    group: tuple[str, ...] | None = field(default=None, repr=False)
+    """The columns of GROUP BY, where the groups are those of internal views that it joins, and its block is a bag."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -181,9 +183,13 @@ class ViewDef:
     @property
     def checked_keys(self) -> tuple[tuple[str, ...], ...]:
         """The groups of a view of one grouping, as a key; () alone is that of a view of one row."""
+        if self.group is not None:
+            return (self.group,)
         if len(self.blocks) != 1 or self.combined is not None:
             return ()
         (block,) = self.blocks
+        if block.gathering is not None:
+            return (tuple(column.name for column in self.columns[: block.gathering.groups]),)
         names = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}
         if block.kind == "bag" or block.sets or not names.keys() >= set(block.free):
             return ()

@@ -65,7 +65,8 @@ def _of_block(
 def _why_whole(block: Block, catalog: Catalog, sizes: Mapping[str, float]) -> str:
     """Why a block that reads a table is in one cell."""
     read = [table for atom in block.query.occurrences for table in _tables_of(atom.relation, catalog)]
-    grouped = "its GROUP BY has no column that splits its rows" if block.kind == "groups" else "it has no GROUP BY"
+    has_groups = block.kind == "groups" or (block.gathering is not None and block.gathering.groups > 0)
+    grouped = "its GROUP BY has no column that splits its rows" if has_groups else "it has no GROUP BY"
     refused = unmergeable(block, read)
     if any(catalog.table(atom.relation) is None for atom in block.query.occurrences):
         spreads = [spread_block(block, variable, catalog) for variable in block.query.variables]

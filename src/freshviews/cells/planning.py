@@ -17,6 +17,7 @@ from freshviews.cells.routing_by_row import cast
 from freshviews.cells.shares import Grid, Layout, best_layout, is_local, loads_of, rounded
 from freshviews.cells.splitting import (
     Splitting,
+    in_one_cell,
     kind_of,
     mergeable,
     plain_columns,
@@ -27,7 +28,6 @@ from freshviews.cells.splitting import (
 from freshviews.cells.spreading import Spread, common_kind, spread_block, tables_of
 from freshviews.errors import PlanError
 from freshviews.query.block import Block
-from freshviews.query.grouping_sets import in_each
 from freshviews.sql.blocks.building.variables import free_name
 
 Heavy = Mapping[tuple[str, str], Sequence[Value] | Mapping[Value, float]]
@@ -177,7 +177,7 @@ class _Planner:
                 reads.append((atom.name, self._role(role)))
             part = Part(view.name, number, tuple(reads), layout.shares, offset, tuple(pattern.items()))
             made.append((part, is_local(splitting, layout)))
-        apart = block.kind == "bag" or (block.kind == "groups" and set(heavy) <= set(in_each(block)))
+        apart = in_one_cell(block, heavy)
         local = (apart or not heavy) and all(alone for _, alone in made)
         local = local and block.limit is None and not _is_combined(view, block)
         self.parts += [replace(part, merged=not local) for part, _ in made]
@@ -242,7 +242,7 @@ class _Planner:
                     rows[cast(value, str(kind))] = rows.get(cast(value, str(kind)), 0.0) + count
             if kind is None or not allowed or not rows:
                 continue
-            whole_groups = block.kind == "groups" and variable in in_each(block)
+            whole_groups = in_one_cell(block, (variable,))
             if not whole_groups and not mergeable(block, (self._table(a.relation) for a in block.query.occurrences)):
                 continue
             found[variable] = HeavyValues("", variable, kind, tuple(rows), tuple(rows.values()))
@@ -285,7 +285,7 @@ class _Planner:
         may_merge = mergeable(block, (self._table(name) for name, _ in tables))
         for variable in block.query.variables:
             atoms = spread_block(block, variable, self.catalog)
-            local = block.kind == "bag" or (block.kind == "groups" and variable in in_each(block))
+            local = in_one_cell(block, (variable,))
             kind = None if atoms is None else common_kind(tables_of(atoms), self.catalog)
             if atoms is None or kind is None or not (local or may_merge):
                 continue

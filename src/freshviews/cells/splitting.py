@@ -95,6 +95,21 @@ def plain_columns(block: Block, variable: str) -> dict[str, str]:
     return found if any(query.is_ordinary(query.atom(name)) for name in found) else {}
 
 
+def group_variables(block: Block) -> tuple[str, ...]:
+    """The free variables of which each row of the view has one value, whatever its grouping set."""
+    if block.gathering is None:
+        return in_each(block)
+    exprs = (output.expr for output in block.outputs[: block.gathering.groups])
+    return tuple(expr.name for expr in exprs if isinstance(expr, Column))
+
+
+def in_one_cell(block: Block, variables: Iterable[str]) -> bool:
+    """True if a cell can compute its rows alone where the rows of its relations are split by these variables."""
+    if block.kind == "bag" and block.gathering is None:
+        return True
+    return block.kind != "global" and set(variables) <= set(group_variables(block))
+
+
 def mergeable(block: Block, tables: Iterable[TableDef]) -> bool:
     """True if partial results of its groups, from these tables, add up exactly."""
     return unmergeable(block, tables) is None
@@ -106,6 +121,8 @@ def unmergeable(block: Block, tables: Iterable[TableDef]) -> str | None:
     Rounded sums of doubles do not, nor what is read of a cofactor. Groups over trusted tables do not either: a cell
     does not show a group while its count is below one.
     """
+    if block.gathering is not None:
+        return "a text of a group needs all rows of the group"
     if block.kind == "bag":
         return None
     if any(one.ring != "integer" for one in block.query.aggregates):
@@ -155,14 +172,14 @@ def splitting_of(
             columns[atom.name][label] = column.name
             kinds[label] = str(kind_of((column.type,)))
     atoms = tuple(SplitAtom(a.name, tables[a.name].name, sizes[a.name], columns[a.name]) for a in query.occurrences)
-    free = in_each(block)
+    free = group_variables(block)
     whole = all(variable in free for variable in light)
-    grouped = block.kind != "bag"
+    grouped = block.kind != "bag" or block.gathering is not None
     return Splitting(
         atoms,
         tuple(kinds),
         kinds,
-        frozenset(kinds).intersection(free) if block.kind == "groups" and whole else frozenset(),
+        frozenset(kinds).intersection(free) if grouped and block.kind != "global" and whole else frozenset(),
         grouped,
         not mergeable(block, tables.values()),
     )

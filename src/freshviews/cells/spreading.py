@@ -86,6 +86,8 @@ def _by_column(relation: str, column: str, catalog: Catalog) -> Spread | None:
     place = next(i for i, c in enumerate(view.columns) if same(c.name, column))
     blocks = []
     for block in view.blocks:
+        if block.gathering is not None and place >= block.gathering.groups:
+            return None
         expr = block.outputs[place].expr
         whole = block.kind == "global" or block.limit is not None
         if whole or not isinstance(expr, Column) or expr.name not in block.query.free:

@@ -15,7 +15,7 @@ from freshviews.program.printer import print_program
 from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.views import Order
-from freshviews.query.block import SET, Block, Selection
+from freshviews.query.block import SET, Block, Gathering, Selection
 from freshviews.query.query import Atom
 from freshviews.types import BIGINT
 
@@ -155,7 +155,26 @@ def _block(plan: Plan, block: Block, costs: list[str]) -> list[str]:
         lines.append(f"    having {_shown(block.having)}")
     lines += ["", "output:"]
     lines += [f"    {output.name} = {_shown(output.expr)}" for output in block.outputs]
+    if block.gathering is not None:
+        lines += ["", *_texts(block, block.gathering)]
     return lines
+
+
+def _texts(block: Block, gathering: Gathering) -> list[str]:
+    """The lines about the texts that are made of the rows of a block."""
+    names = [output.name for output in block.outputs]
+    group, columns = names[: gathering.groups], names[gathering.groups :]
+    order = ", ".join(
+        f"{name}{' DESC' if one.descending else ''}" for name, one in zip(columns, gathering.columns, strict=True)
+    )
+    what = f"JSON of {', '.join(name for name, _ in gathering.relations)}"
+    if gathering.separator is not None:
+        what = f"{'distinct ' if gathering.distinct else ''}{columns[-1]}, joined by {gathering.separator!r}"
+    return [
+        f"text      {what}, of the rows of each ({', '.join(group)}), in the order of ({order})",
+        "          kept: a copy of the rows, by group, once a change is read",
+        "          update: that of the rows, and for each group that changes O(n log n) for its n rows",
+    ]
 
 
 def _shown(expr: Expr) -> Expr:

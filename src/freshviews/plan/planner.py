@@ -146,7 +146,8 @@ def _rows(relation: TableDef | ViewDef) -> float:
 
 def may_be_negative(relation: TableDef | ViewDef) -> bool:
     """True if rows of the relation may have a negative multiplicity for a while: those of trusted tables, and of bags,
-    which may come from such tables. The first rows of an order do not count what is below zero."""
+    which may come from such tables. First rows of an order do not count what is below zero, nor do texts of rows."""
     if isinstance(relation, TableDef):
         return relation.trusted
-    return any(block.kind == "bag" and block.limit is None for block in relation.blocks)
+    bags = (block for block in relation.blocks if block.kind == "bag")
+    return any(block.limit is None and block.gathering is None for block in bags)

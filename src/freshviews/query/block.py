@@ -178,13 +178,44 @@ class Selection:
 
 
 @dataclass(frozen=True)
+class GatheredColumn:
+    """A column of the rows that a text is made of: its type, and its direction in their order."""
+
+    type: SqlType
+    descending: bool = False
+    nulls_last: bool = False
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """A text of all rows of a group: STRING_AGG, or the provenance of the group.
+
+    The block is a bag, whose outputs are ``groups`` columns of the group, and then ``columns``, by which its rows are
+    ordered, the first one first. The rows of the view are the columns of the group and the text.
+
+    With a ``separator`` the text joins the values of the last column, a STRING, as often as they are there, or once
+    where ``distinct``. It is NULL where no value is not NULL. Without a separator the text is a JSON array with an
+    object for each row. ``relations`` are the members of the object, in order: a name, and how many of the columns are
+    the values of its array. ``whole``: there is one group, and a text also where it has no rows.
+    """
+
+    columns: tuple[GatheredColumn, ...]
+    separator: str | None = None
+    distinct: bool = False
+    relations: tuple[tuple[str, int], ...] = ()
+    groups: int = 0
+    whole: bool = False
+
+
+@dataclass(frozen=True)
 class Block:
     """A main query with its results and outputs.
 
     ``limit``: the block has only the first rows of a bag over one relation. ``selection``: it has only some rows of
     one relation, a bag, too. ``sets``: for ``groups`` only, the grouping
     sets of GROUPING SETS, ROLLUP and CUBE. Each set lists the free variables that it groups by, in the query's order;
-    the others are NULL in its rows, and SET holds the set's position.
+    the others are NULL in its rows, and SET holds the set's position. ``gathering``: of a bag, the view has a text for
+    each group of its rows.
     """
 
     kind: str
@@ -196,6 +227,8 @@ class Block:
     limit: Limit | None = None
     sets: tuple[tuple[str, ...], ...] = ()
     selection: Selection | None = None
+    # An image of a view is identified by ``gathering`` beside the representation, which stays that of older versions.
+    gathering: Gathering | None = field(default=None, repr=False)
 
     @property
     def free(self) -> tuple[str, ...]:

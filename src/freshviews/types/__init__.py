@@ -40,6 +40,7 @@ __all__ = [
     "columns",
     "decimal",
     "dictionary",
+    "json_text",
     "sorting",
     "sqltype",
     "values",

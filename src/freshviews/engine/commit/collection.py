@@ -110,7 +110,7 @@ class Collection:
         self._awaited = max(int(self._slice / self._rate), 1)
         self._due = 0.0
         for view in relations.views.values():
-            if any(block.projection.host for block in view.maintained.blocks):
+            if view.maintained.has_host_output:
                 view.readers.drain()
         self._work = self._collect(relations, tables)
         self._go_on(0)

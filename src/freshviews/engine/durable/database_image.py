@@ -181,8 +181,9 @@ def _prints(catalog: Catalog) -> dict[str, str]:
         found[table.name.lower()] = _print(replace(table, properties=()), [])
     for view in catalog.views.values():
         plain = replace(view, properties=(), sql="")
-        combined = [] if view.combined is None else [str(view.combined)]
-        found[view.name.lower()] = _print(plain, [*combined, *(found[name.lower()] for name in view.inputs)])
+        beside = [] if view.combined is None else [str(view.combined)]
+        beside += [str(block.gathering) for block in view.blocks if block.gathering is not None]
+        found[view.name.lower()] = _print(plain, [*beside, *(found[name.lower()] for name in view.inputs)])
     return found
 
 

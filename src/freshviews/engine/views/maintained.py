@@ -117,6 +117,9 @@ class MaintainedView:
         if wanted != self._wants_change:
             self.discard_change()
             self._wants_change = wanted
+            for block in self.blocks:
+                if block.texts is not None:
+                    block.texts.forget()
             if wanted:
                 self.blocks.compile_change()
             for block in self.blocks:
@@ -125,7 +128,7 @@ class MaintainedView:
     @property
     def by_triggers(self) -> bool:
         """Whether triggers alone maintain the view."""
-        return type(self._upkeep) is ByTriggers
+        return type(self._upkeep) is ByTriggers and all(block.texts is None for block in self.blocks)
 
     @property
     def may_fail_in_output(self) -> bool:
@@ -135,8 +138,8 @@ class MaintainedView:
 
     @property
     def has_host_output(self) -> bool:
-        """Whether output expressions have string functions, which need the dictionary."""
-        return any(block.projection.host for block in self.blocks)
+        """Whether output expressions have string functions, or texts are made of rows, which needs the dictionary."""
+        return any(block.projection.host or block.texts is not None for block in self.blocks)
 
     # Batches
 
@@ -320,6 +323,9 @@ class MaintainedView:
         StoreError, OtherProgram where other programs wrote the image; the state is as before then.
         """
         states = [block.state for block in self.blocks]
+        for block in self.blocks:
+            if block.texts is not None:
+                block.texts.forget()
         self._upkeep.restore(read_image(path, self.view.name, states, self._dictionary, verify))
 
     def stored_strings(self) -> Iterator[Codes]:
@@ -337,11 +343,14 @@ class MaintainedView:
         for i, block in enumerate(self.blocks):
             prefix = f"{i + 1}." if len(self.blocks) > 1 else ""
             found |= {prefix + name: size for name, size in block.state.sizes().items()}
+            if block.texts is not None:
+                found[f"{prefix}rows of texts"] = (block.texts.rows, block.texts.about_bytes)
         return found
 
     def bytes(self) -> int:
         """Bytes of all stored views, and of the rows of its inputs that a recomputed view stores. Evaluates nothing."""
         held = sum(rows.nbytes for rows in self._upkeep.stored_rows().values())
+        held += sum(block.texts.about_bytes for block in self.blocks if block.texts is not None)
         return held + sum(size for block in self.blocks for _, size in block.state.sizes().values())
 
     def compare(self, degrees_of: DegreesOf, rates: Mapping[str, float]) -> tuple[Comparison, ...]:

@@ -16,6 +16,7 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.output import Projection, consolidate, project, projection_of, two_values
 from freshviews.engine.views.set_rows import change_of, rows_of
+from freshviews.engine.views.texts import Texts
 from freshviews.expr.host_evaluation import Evaluator, HostFailure
 from freshviews.expr.nodes import Column
 from freshviews.kernel.output import buffer as buffers
@@ -54,6 +55,8 @@ class ViewBlock:
     """Whether no update emits a row that it takes back, as a default row that equals the row in its place."""
     fed: BlockState | None = None
     """The state that takes the rows of a backfill in the place of ``state``; see ``engine.blocks.at_once``."""
+    texts: Texts | None = None
+    """The texts of groups that the view has in the place of the rows."""
 
     def columns(self, batch: CodeBatch) -> Mapping[str, Codes]:
         """The columns that the triggers read. Raises Failed where a host expression has no value for a row."""
@@ -85,7 +88,10 @@ class ViewBlock:
 
     def rows(self, limit: int) -> Iterator[Codes]:
         """The output rows, at most ``limit`` at a time. Raises Failed."""
-        return map(self._rows, self.state.rows(limit))
+        if self.texts is None:
+            return map(self._rows, self.state.rows(limit))
+        made = self.texts.of(self._all_rows())
+        return (made[at : at + limit] for at in range(0, len(made), limit))
 
     def _rows(self, raw: Codes) -> Codes:
         """The output rows of raw rows, as often as they are there."""
@@ -113,6 +119,34 @@ class ViewBlock:
     def change(self) -> Codes:
         """The change since the last call, consolidated."""
         return consolidate(self._rows(self.state.take_changes()))
+
+    def taken(self) -> Codes:
+        """The change since the last call. Raises Failed."""
+        if self.texts is None:
+            return self._changed()
+        return self.texts.change(self._changed, self._all_rows)
+
+    def forget_change(self) -> None:
+        """Forget the change since the last call of ``taken``."""
+        if self.texts is None:
+            self.state.forget_changes()
+        else:
+            self.texts.pass_over(self._changed, self.state.forget_changes)
+
+    def clear(self) -> None:
+        """Empty all state."""
+        self.state.clear()
+        if self.texts is not None:
+            self.texts.forget()
+
+    def _all_rows(self) -> Codes:
+        """All rows that texts are made of."""
+        nothing = self.project(np.empty((0, self.state.width), np.int64))
+        return np.concatenate([nothing, *map(self._rows, self.state.rows(1 << 16))])
+
+    def _changed(self) -> Codes:
+        """The change of the rows, before texts are made of them."""
+        return self.project(self.state.take_changes())
 
 
 class ViewBlocks:
@@ -217,24 +251,25 @@ class ViewBlocks:
             return change_of(self.view.combined, self.blocks)
         if not self.blocks:
             return self.empty()
-        pieces = [block.project(block.state.take_changes()) for block in self.blocks]
+        pieces = [block.taken() for block in self.blocks]
         rows = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         return rows if self._consolidated else consolidate(rows)
 
     @property
     def reads_whole(self) -> bool:
         """Whether the change is the raw rows of one block, column by column."""
-        return self._consolidated and self.view.combined is None and not self._constants.size
+        whole = self._consolidated and self.view.combined is None and not self._constants.size
+        return whole and all(block.texts is None for block in self.blocks)
 
     def forget_changes(self) -> None:
         """Forget the change since the last call of ``take_change``."""
         for block in self.blocks:
-            block.state.forget_changes()
+            block.forget_change()
 
     def clear(self) -> None:
         """Empty all state."""
         for block in self.blocks:
-            block.state.clear()
+            block.clear()
 
     def close(self) -> None:
         """Give all memory back; the blocks must not be used again."""
@@ -270,7 +305,10 @@ def blocks_of(
         evaluators = {name: h.evaluators_of_batches(dictionary) for name, h in host.items() if h.found}
         counted = looked_up.get(number, False) and bool(block.results)
         inner = block.query.is_inner
-        made.append(ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or (), counted, inner))
+        one = ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or (), counted, inner)
+        if block.gathering is not None:
+            one.texts = Texts(block.gathering, dictionary)
+        made.append(one)
     return made
 
 

@@ -3,7 +3,8 @@
 FIRST, ANY_VALUE and LAST, which in SQL are of any row, are the least and the greatest value that is not NULL.
 ``FILTER (WHERE c)`` becomes a CASE around the arguments. COUNT_IF(c) counts ``CASE WHEN c THEN 1 END``. BOOL_OR and
 BOOL_AND are MAX and MIN. MAX_BY(x, y) ignores rows where y is NULL. ONLY_VALUE(x) is the least and the greatest x, NULL
-included, which must be equal. Equal calls share one ``AggregateCall``.
+included, which must be equal. Those that make a text of all rows are in ``text_aggregates``. Equal calls share one
+``AggregateCall``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from freshviews.query.block import BY, FOLDED, SCANNED
 from freshviews.sql.blocks.bound import AggregateCall, aggregate_ref
 from freshviews.sql.blocks.cofactors import MATRICES, columns_of_matrix
 from freshviews.sql.blocks.moments import MOMENTS, moment
+from freshviews.sql.blocks.text_aggregates import JOINING, PROVENANCE, joined_texts, or_empty, provenance_call
 from freshviews.sql.expressions import coerce, logic
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, key, null
 from freshviews.sql.expressions.build import call as expression
@@ -56,6 +58,8 @@ class Collector:
         if self._over and _called(node) in _OF_ANY[1:]:
             what = f"{_called(node).upper()} OVER"
             raise self._scalar.text.unsupported(node, what, "MIN, MAX, ANY_VALUE, LAG and LEAD OVER are accepted")
+        if self._over and _called(node) == PROVENANCE:
+            raise self._scalar.text.unsupported(node, "PROVENANCE() OVER", "GROUP BY in a subquery, and join it")
         try:
             self._check_own(node)
             if _called(node) in MATRICES:
@@ -69,7 +73,7 @@ class Collector:
         least = self._reference(call)
         if call.function == "min_by" and _called(node) == "only_value":
             return expression("only_value", (least, self._reference(replace(call, function="max_by"))), call.type)
-        return least
+        return or_empty(least) if call.function == PROVENANCE else least
 
     def columns(self, node: Node) -> list[tuple[str, Expr]]:
         """The names and references of the columns that a call of ``MATRICES`` stands for."""
@@ -125,6 +129,10 @@ class Collector:
         if name in _OF_ANY and len(arguments) == 2 and isinstance(arguments[1], exp.Boolean):
             arguments = arguments[:1]  # the second argument of first(x, true) is that NULL does not count
         name = _SYNONYMS.get(name, name)
+        if name in JOINING:
+            return joined_texts(node.this if isinstance(node, exp.Filter) else node, self._scalar.bind, keep)
+        if name == PROVENANCE:
+            return provenance_call(arguments, distinct, isinstance(node, exp.Filter))
         if name in ("count", "count_distinct"):
             return self._count(arguments, distinct or name == "count_distinct", keep)
         if name in BY:
@@ -226,4 +234,4 @@ def _only_where(test: Expr) -> Callable[[Expr], Expr]:
 
 def _identity(call: AggregateCall) -> tuple[object, ...]:
     kinds = tuple(arg.type for arg in call.args) if call.function != "count" else ()
-    return (call.function, call.entry, call.distinct, kinds, *map(key, call.args))
+    return (call.function, call.entry, call.gathering, call.distinct, kinds, *map(key, call.args))

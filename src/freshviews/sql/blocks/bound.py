@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ColumnDef, SetOperation
 from freshviews.expr.nodes import Call, Column, Expr
-from freshviews.query.block import COFACTORS, SET
+from freshviews.query.block import COFACTORS, SET, Gathering
 from freshviews.sql.expressions.build import key, nodes_of, replaced
 from freshviews.sql.names.marks import is_marked
 from freshviews.sql.names.scope import Source, name_of
@@ -31,7 +31,7 @@ class AggregateCall:
 
     ``function``: ``count`` (without arguments all rows, else the rows where no argument is NULL), ``sum``, ``avg``, or
     one of ``SCANNED``, or one of ``COFACTORS``, whose ``entry`` names a number of the cofactor of the arguments by
-    their positions.
+    their positions; or an aggregate with a ``gathering``, whose columns are the arguments.
     """
 
     function: str
@@ -39,6 +39,7 @@ class AggregateCall:
     distinct: bool
     type: SqlType
     entry: tuple[int, ...] = ()
+    gathering: Gathering | None = None
 
     @property
     def nullable(self) -> bool:
@@ -206,6 +207,17 @@ class Bound:
             replace(column, nullable=any(others[i].nullable for others in columns))
             for i, column in enumerate(columns[0])
         )
+
+
+def places_of_groups(bound: Bound) -> tuple[int, ...] | None:
+    """The columns of a query that are its groups, where views of texts by group are joined for it; None for another
+    query, and where a group is no column of it."""
+    (select, *more) = bound.selects
+    if more or select.sets or all(one.gathering is None for one in select.aggregates):
+        return None
+    names = [item.expr.name if isinstance(item.expr, Column) else "" for item in select.items]
+    groups = [group_ref(i, group.expr).name for i, group in enumerate(select.groups)]
+    return tuple(map(names.index, groups)) if set(groups) <= set(names) else None
 
 
 def group_ref(index: int, group: Expr) -> Column:

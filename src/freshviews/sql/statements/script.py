@@ -9,6 +9,7 @@ Each statement is bound against the catalog as the statements before it leave it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -27,7 +28,7 @@ from freshviews.catalog.catalog import (
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.errors import short
-from freshviews.sql.blocks.bound import Bound
+from freshviews.sql.blocks.bound import Bound, places_of_groups
 from freshviews.sql.blocks.building.block import with_query_names
 from freshviews.sql.blocks.building.narrowing import narrowed
 from freshviews.sql.blocks.building.text_parts import with_parts
@@ -188,6 +189,9 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
         expanded=tuple(binder.plain),
         order=binder.order,
     )
+    places = places_of_groups(bound)
+    if places is not None:
+        view = replace(view, group=tuple(columns[place].name for place in places))
     internal = binder.internal
     if own and binder.order is not None and binder.order.relation:
         # So do they to the internal view that has the columns of ORDER BY.
@@ -204,7 +208,17 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
             if one.name in ordered and one.blocks[0].limit is not None:
                 ordered = ordered - {one.name} | set(one.inputs)
         internal = [how(one) if one.name in ordered else one for one in internal]
+    if own and _has_texts(view, internal):
+        # They also apply to the internal views that join the rows of the texts, and to that of other aggregates.
+        how = partial(replace, strategy=view.strategy, properties=view.properties)
+        internal = [how(one) if one.name in view.inputs else one for one in internal]
     return ViewDefs(with_parts(narrowed((*internal, view))))
+
+
+def _has_texts(view: ViewDef, internal: Iterable[ViewDef]) -> bool:
+    """True if a view reads an internal view of texts by group."""
+    read = (block for one in internal if one.name in view.inputs for block in one.blocks)
+    return any(block.gathering is not None for block in read)
 
 
 def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
@@ -221,9 +235,12 @@ def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
     if view is None or view.internal:
         raise NameProblem(unknown("view", node.this.name, catalog.names_of("VIEW")), *text.at(node.this))
     given = properties_in(text, clauses[0].expressions, VIEW_PROPERTIES)
-    apart = view.blocks[0].limit is not None or (view.order is not None and view.order.relation)
-    if apart and any(name.startswith("freshviews.") for name in given):
-        has = "a LIMIT" if view.blocks[0].limit is not None else "an ORDER BY of columns that it does not show"
+    has = "an ORDER BY of columns that it does not show" if view.order is not None and view.order.relation else ""
+    if _has_texts(view, catalog.views.values()):
+        has = "a text of the rows of each group"
+    if view.blocks and view.blocks[0].limit is not None:
+        has = "a LIMIT"
+    if has and any(name.startswith("freshviews.") for name in given):
         what = f"another freshviews property for view {view.name}, which has {has},"
         raise text.unsupported(node, what, "DROP the view and CREATE it with the property")
     properties = dict(view.properties) | given

@@ -7,6 +7,7 @@
   ``TUMBLE_START(...)`` (Calcite), are scalar functions of the moment; so is ``HOP(...)``, beside such a join.
 - ``SELECT DISTINCT ON (a) ... ORDER BY a, b`` (Postgres) is QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1.
 - ``FETCH FIRST n ROWS ONLY`` is LIMIT n.
+- ``LISTAGG(x, sep) WITHIN GROUP (ORDER BY y)`` (Spark, Oracle) is ``LISTAGG(x, sep ORDER BY y)`` (Postgres, DuckDB).
 
 Rows whose moment is NULL are in no window, as in Spark. Nodes keep their spans, so errors point at what was written.
 """
@@ -22,6 +23,7 @@ Node = exp.Expr
 _TABLES = ("TUMBLE", "HOP")
 _CHANGED = (TokenType.TABLE, TokenType.WINDOW)
 _OF_ANY = ("any_value", "first", "first_value", "last", "last_value")
+_JOINING = ("string_agg", "listagg", "group_concat")
 _NUMBERS = "\x1dhops"
 _MOST = 10_000
 """Most hopping windows that have one moment."""
@@ -65,6 +67,8 @@ def as_spark(tree: Node, kinds: frozenset[type[Node]]) -> None:
     for table in list(tree.find_all(exp.Table)) if exp.Anonymous in kinds else ():
         if isinstance(table.this, exp.Anonymous) and table.this.name.upper() in _TABLES:
             _put(table, _windowed(table))
+    for within in list(tree.find_all(exp.WithinGroup)) if exp.WithinGroup in kinds else ():
+        _order_inside(within)
     if kinds.isdisjoint((exp.Select, exp.IgnoreNulls, exp.Fetch)):
         return
     for select in list(tree.find_all(exp.Select)):
@@ -81,6 +85,20 @@ def as_spark(tree: Node, kinds: frozenset[type[Node]]) -> None:
         if options is None or not (options.args.get("percent") or options.args.get("with_ties")):
             count = fetch.args.get("count") or exp.Literal.number(1)
             _put(fetch, exp.Limit(expression=count))
+
+
+def _order_inside(within: exp.WithinGroup) -> None:
+    """Put WITHIN GROUP (ORDER BY ...) of an aggregate that joins texts behind its last argument."""
+    call, order = within.this, within.expression
+    if not isinstance(call, exp.Anonymous) or call.name.lower() not in _JOINING or not isinstance(order, exp.Order):
+        return
+    arguments = list(call.expressions)
+    if any(isinstance(one, exp.Order) for one in arguments):
+        raise Misuse(within, f"{call.name} has an ORDER BY and WITHIN GROUP (ORDER BY ...); write one of them")
+    if arguments:
+        last = exp.Order(this=arguments[-1].copy(), expressions=[one.copy() for one in order.expressions])
+        call.set("expressions", [*arguments[:-1], last])
+    _put(within, call.copy())
 
 
 def _put(node: Node, made: Node) -> None:

@@ -46,6 +46,7 @@ AGGREGATES = frozenset(
         *("var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev", "std"),
         *("covar_pop", "covar_samp", "corr", "regr_count", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy"),
         *("regr_sxy", "regr_slope", "regr_intercept", "regr_r2", "cofactor", "covar_matrix", "corr_matrix"),
+        *("string_agg", "listagg", "group_concat", "provenance"),
     )
 )
 """Accepted aggregate functions."""
@@ -76,9 +77,9 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
         "COUNT, SUM, AVG, MIN, MAX, STDDEV, VARIANCE, CORR, MIN_BY, MAX_BY, BOOL_AND, BOOL_OR and others are accepted",
     ),
     **_each(
-        "collect_list collect_set array_agg array_concat_agg listagg string_agg group_concat",
+        "collect_list collect_set array_agg array_concat_agg",
         "aggregate function {}, which gathers all values of a group in one,",
-        "values have plain types; a view of the rows themselves, with ORDER BY for reading, has them all",
+        "values have plain types; STRING_AGG joins them in a text, and a view of the rows, with ORDER BY, has them all",
     ),
     **_each(
         "try_add try_subtract try_multiply try_mod try_sum try_avg try_to_number",

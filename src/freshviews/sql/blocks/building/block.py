@@ -44,6 +44,7 @@ from freshviews.sql.blocks.bound import (
     there_ref,
 )
 from freshviews.sql.blocks.building import lifts
+from freshviews.sql.blocks.building.gathering import over_texts
 from freshviews.sql.blocks.building.join import Join, joined, localised
 from freshviews.sql.blocks.building.least import over_least
 from freshviews.sql.blocks.building.lifts import AcrossWithHost, Lifts
@@ -70,6 +71,8 @@ from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
 def block_of(select: Select, views: Views) -> Block:
     """Return the block of a SELECT. Its queries have no names yet (see ``with_query_names``)."""
+    if any(one.gathering is not None for one in select.aggregates):
+        select = over_texts(select, views, lambda rows: block_of(rows, views))
     with suppress(AcrossWithHost):
         return _Builder(select).block()
     least = over_least(select, views)

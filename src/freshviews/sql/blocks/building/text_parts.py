@@ -80,7 +80,7 @@ def _place_of(view: ViewDef, column: ColumnDef) -> tuple[Atom, str] | None:
     if column.type.name != "STRING" or len(view.blocks) != 1 or view.combined is not None:
         return None
     (block,) = view.blocks
-    if block.kind != "bag" or block.limit is not None:
+    if block.kind != "bag" or block.limit is not None or block.gathering is not None:
         return None
     named = [one.expr.name for one in block.outputs if one.name == column.name and isinstance(one.expr, Column)]
     if len(named) != 1 or sum(named[0] in columns_of(one.expr) for one in block.outputs) != 1:

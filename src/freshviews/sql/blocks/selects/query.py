@@ -25,10 +25,10 @@ from freshviews.expr.nodes import Call, Column
 from freshviews.query.block import Block
 from freshviews.sql.blocks.bound import Bound, Item, Select, Sort
 from freshviews.sql.blocks.building.block import with_query_names
-from freshviews.sql.blocks.constants import constant_rows
 from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.joins.dependent import as_bag, beside, depends, marked_columns
 from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limited, places_of
+from freshviews.sql.blocks.selects.constants import constant_rows
 from freshviews.sql.blocks.selects.select import SelectBinder
 from freshviews.sql.blocks.selects.with_queries import Cte, query_of, renamed_view
 from freshviews.sql.blocks.set_operation import ALL, blocks_of, everything, set_operation, uniquely_named
@@ -165,6 +165,14 @@ class ViewBinder:
         found = next((one for one in self.internal if one.name == source.relation), None)
         known = found or self.catalog.relation(source.relation)
         return () if known is None else known.checked_keys
+
+    def identity_of(self, source: Source) -> tuple[str, ...]:
+        """The columns that identify a row of a source: the primary key of a table, the groups of a view, or all."""
+        found = self.catalog.relation(source.relation)
+        keys = () if found is None else found.checked_keys
+        if isinstance(found, TableDef):
+            keys = found.keys if found.has_primary_key else ()
+        return keys[0] if keys else tuple(column.name for column in source.columns)
 
     def _with(self, node: Node, outer: Mapping[str, Cte]) -> Mapping[str, Cte]:
         clause = node.args.get("with_")

@@ -82,6 +82,9 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
         raise text.unsupported(node, f"{inner.name.upper()}{distinct} OVER", _INSTEAD)
     collector = Collector(Binder(text, _unnamed, "OVER", group=bind), bool(partition or order), _ungrouped)
     value = collector.bind(node.this)
+    if order and any(one.gathering is not None for one in collector.calls):
+        what = f"{inner.name.upper()} OVER (... ORDER BY ...)"
+        raise text.unsupported(node, what, "OVER (PARTITION BY ...) is accepted, and ORDER BY inside of the aggregate")
     return Window(node, partition, () if whole else order, "", value, tuple(collector.calls), frame)
 
 

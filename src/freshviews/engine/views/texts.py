@@ -1,0 +1,248 @@
+"""Texts of all rows of a group (``query.block.Gathering``), made of the rows of a block.
+
+The block has the rows of all groups, and follows its inputs as any other. ``Texts`` has a copy of these rows by group.
+It takes the change of the block, and renders the texts of the groups that changed, before and after. So a version costs
+as much as the rows of the groups that it changes, and nothing for other groups. The copy is made of the rows of the
+block when a change is first asked for, and after each ``forget``. No image and no collection of strings has to know it:
+all its codes are those of rows of the block.
+
+The codes of texts are in no store here. The text of a group before a change is rendered again, or remembered as a
+string. It has the code that it had, as a view that has stored the code keeps the string in the dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from json.encoder import encode_basestring
+
+import numpy as np
+
+from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.views.failure import Failed
+from freshviews.engine.views.output import consolidate
+from freshviews.query.block import GatheredColumn, Gathering
+from freshviews.types import NULL
+from freshviews.types.dictionary import Dictionary
+from freshviews.types.json_text import in_json
+
+_GROUP_BYTES = 200
+"""Bytes of a group, beside its rows, in a dict of arrays."""
+
+
+class Texts:
+    """The texts of the groups of a block, and the rows that they are made of.
+
+    Rows of the block have the shape (n, groups + columns + 1), rows of texts (n, groups + 2), multiplicities last.
+    """
+
+    def __init__(self, gathering: Gathering, dictionary: Dictionary) -> None:
+        self._gathering = gathering
+        self._dictionary = dictionary
+        self._rows: dict[bytes, Codes] | None = None
+        """The rows of each group, by the words of its key; None if they were not needed yet."""
+        self._count = 0
+        self._texts: dict[bytes, str | None] = {}
+        """The texts of groups that have changed, by the words of the key."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows the copy has."""
+        return self._count
+
+    @property
+    def about_bytes(self) -> int:
+        """About the bytes of the copy."""
+        g = self._gathering
+        return 8 * (g.groups + len(g.columns) + 1) * self._count + _GROUP_BYTES * len(self._rows or ())
+
+    def of(self, rows: Codes) -> Codes:
+        """The texts of all groups. ``rows``: all rows of the block."""
+        return self._rendered(_by_group(consolidate(rows), self._gathering.groups), {})
+
+    def change(self, take: Callable[[], Codes], every: Callable[[], Codes]) -> Codes:
+        """The change of the texts, consolidated. ``take`` returns the change of the rows since the last call, and
+        ``every`` all rows, after it. What they raise passes on."""
+        try:
+            change = consolidate(take())
+            if not len(change):
+                return np.empty((0, self._gathering.groups + 2), np.int64)
+            before = self._begin(every(), change) if self._rows is None else self._follow(change)
+            gone = self._rendered(before, self._texts)
+            self._forget_texts(change)
+            come = self._rendered(self._of_groups(change))
+        except BaseException:
+            # The change may be taken and not in the copy.
+            self.forget()
+            raise
+        gone[:, -1] = -1
+        return consolidate(np.concatenate([gone, come]))
+
+    def pass_over(self, take: Callable[[], Codes], forget: Callable[[], None]) -> None:
+        """Go on after a change of the rows whose change of the texts nobody wants. ``take`` returns the change of the
+        rows, which is called only if there is a copy; ``forget`` drops it."""
+        if self._rows is None:
+            forget()
+            return
+        try:
+            change = consolidate(take())
+            if len(change):
+                self._follow(change)
+                self._forget_texts(change)
+        except Failed:
+            self.forget()
+            forget()
+        except BaseException:
+            self.forget()
+            raise
+
+    def forget(self) -> None:
+        """Forget the copy of the rows, which may be others now."""
+        self._rows, self._count, self._texts = None, 0, {}
+
+    # The copy
+
+    def _begin(self, rows: Codes, change: Codes) -> Codes:
+        """Copy all rows; those of the groups of a change as they were before it."""
+        self._rows = {}
+        self._count = 0
+        self._put(_by_group(consolidate(rows), self._gathering.groups))
+        return self._with(self._of_groups(change), change, -1)
+
+    def _follow(self, change: Codes) -> Codes:
+        """Add a change to the copy; the rows of its groups as they were before."""
+        before = self._of_groups(change)
+        after = self._with(before, change, 1)
+        assert self._rows is not None
+        for group in _keys(change, self._gathering.groups):
+            self._count -= len(self._rows.pop(group, ()))
+        self._put(after)
+        return before
+
+    def _forget_texts(self, change: Codes) -> None:
+        """Forget the texts of the groups of a change."""
+        for key in _keys(change, self._gathering.groups):
+            self._texts.pop(key, None)
+
+    def _put(self, rows: Codes) -> None:
+        """Add groups that are not there; all rows of each stand together."""
+        assert self._rows is not None
+        groups = self._gathering.groups
+        self._count += len(rows)
+        for begin, end in pairwise(_bounds(rows, groups)):
+            self._rows[rows[begin, :groups].tobytes()] = rows[begin:end].copy()
+
+    def _of_groups(self, change: Codes) -> Codes:
+        """The rows of the copy of the groups of a change, group by group."""
+        assert self._rows is not None
+        groups = self._gathering.groups
+        found = [self._rows[key] for key in _keys(change, groups) if key in self._rows]
+        return np.concatenate([change[:0], *found])
+
+    def _with(self, rows: Codes, change: Codes, sign: int) -> Codes:
+        """Rows with a change added, or subtracted, group by group."""
+        signed = change.copy()
+        signed[:, -1] *= sign
+        return _by_group(consolidate(np.concatenate([rows, signed])), self._gathering.groups)
+
+    # Rendering
+
+    def _rendered(self, rows: Codes, known: dict[bytes, str | None] | None = None) -> Codes:
+        """The texts of groups by all of their rows, which stand together. Rows below zero are none.
+
+        ``known``: texts of groups that need not be rendered. Without it the texts are remembered.
+        """
+        gathering = self._gathering
+        groups = gathering.groups
+        rows = rows[rows[:, -1] > 0]
+        bounds = _bounds(rows, groups)
+        made = np.ones((len(bounds) - 1, groups + 2), np.int64)
+        made[:, :groups] = rows[bounds[:-1], :groups]
+        keys = [key.tobytes() for key in made[:, :groups]]
+        missing = np.array([known is None or key not in known for key in keys], np.bool_)
+        found = iter(self._texts_of(rows[np.repeat(missing, np.diff(bounds))]))
+        texts = [next(found) if lacks else known[key] for key, lacks in zip(keys, missing, strict=True)]  # type: ignore[index]
+        codes = [NULL if text is None else self._dictionary.encode(text) for text in texts]
+        made[:, groups] = codes
+        if known is None:
+            # The strings are those of the dictionary, so they take no further memory while it has them.
+            decode = self._dictionary.decode
+            self._texts |= {k: None if code == NULL else decode(code) for k, code in zip(keys, codes, strict=True)}
+        if gathering.whole and not len(made):
+            return np.array([[NULL, 1]], np.int64)
+        return made
+
+    def _texts_of(self, rows: Codes) -> list[str | None]:
+        """The text of each group of these rows."""
+        gathering = self._gathering
+        bounds = _bounds(rows, gathering.groups)
+        sizes = np.diff(bounds)
+        columns = zip(gathering.columns, rows[:, gathering.groups :].T, strict=False)
+        ranks = [_ranks(column, codes, self._dictionary) for column, codes in columns]
+        rows = rows[np.lexsort([*ranks[::-1], np.repeat(np.arange(len(sizes)), sizes)])]
+        return self._json(rows, bounds) if gathering.separator is None else self._joined(rows, bounds)
+
+    def _joined(self, rows: Codes, bounds: Codes) -> list[str | None]:
+        """The values of each group, joined."""
+        gathering = self._gathering
+        assert gathering.separator is not None
+        decode = self._dictionary.decode
+        values = [None if code == NULL else decode(code) for code in rows[:, -2].tolist()]
+        times = rows[:, -1].tolist()
+        found: list[str | None] = []
+        for begin, end in pairwise(bounds.tolist()):
+            parts: list[str] = []
+            for value, number in zip(values[begin:end], times[begin:end], strict=True):
+                if value is not None:
+                    parts += [value] if gathering.distinct or number == 1 else [value] * number
+            found.append(gathering.separator.join(parts) if parts else None)
+        return found
+
+    def _json(self, rows: Codes, bounds: Codes) -> list[str | None]:
+        """A JSON array for each group, with an object for each of its rows."""
+        gathering = self._gathering
+        columns = zip(gathering.columns, rows[:, gathering.groups :].T, strict=False)
+        values = [in_json(column.type, codes, self._dictionary) for column, codes in columns]
+        members: list[list[str]] = []
+        for name, width in gathering.relations:
+            own, values = values[:width], values[width:]
+            head = f"{encode_basestring(name)}: ["
+            members.append([f"{head}{', '.join(one)}]" for one in zip(*own, strict=True)] or [f"{head}]"] * len(rows))
+        members.append([f'"times": {times}' for times in rows[:, -1].tolist()])
+        objects = [f"{{{', '.join(parts)}}}" for parts in zip(*members, strict=True)]
+        return [f"[{', '.join(objects[begin:end])}]" for begin, end in pairwise(bounds.tolist())]
+
+
+def _by_group(rows: Codes, groups: int) -> Codes:
+    """The rows, those of each group together."""
+    if groups == 0 or len(rows) < 2:
+        return rows
+    order = np.lexsort([rows[:, i] for i in range(groups)])
+    found: Codes = rows[order]
+    return found
+
+
+def _bounds(rows: Codes, groups: int) -> Codes:
+    """Where each group begins, and the end of the last one. All rows of a group stand together."""
+    differs = (rows[1:, :groups] != rows[:-1, :groups]).any(axis=1)
+    begins = [0, *(np.flatnonzero(differs) + 1).tolist()] if len(rows) else []
+    return np.array([*begins, len(rows)], np.int64)
+
+
+def _keys(rows: Codes, groups: int) -> list[bytes]:
+    """The words of the key of each group, once."""
+    return list(dict.fromkeys(key.tobytes() for key in np.ascontiguousarray(rows[:, :groups])))
+
+
+def _ranks(column: GatheredColumn, codes: Codes, dictionary: Dictionary) -> Codes:
+    """A number for each value, in the order of the column."""
+    distinct, places = np.unique(codes, return_inverse=True)
+    if column.type.name == "STRING":
+        values = ["" if code == NULL else dictionary.decode(code) for code in distinct.tolist()]
+        ranked = sorted(range(len(values)), key=values.__getitem__)
+        places = np.argsort(np.array(ranked, np.int64))[places]
+    elif column.type.is_float:
+        places = np.argsort(np.argsort(distinct.view(np.float64), kind="stable"))[places]
+    ranks: Codes = -places if column.descending else places.copy()
+    ranks[codes == NULL] = len(codes) if column.nulls_last else -len(codes)
+    return ranks

@@ -1,0 +1,171 @@
+"""Aggregates whose value is a text of all rows of a group: STRING_AGG, LISTAGG, GROUP_CONCAT, and PROVENANCE.
+
+``STRING_AGG(x, sep ORDER BY y)`` becomes an ``AggregateCall`` over y and x, by which the rows of the group are ordered,
+with a ``Gathering``. Without ORDER BY it is ordered by x. Rows where x is NULL, or that FILTER drops, have NULL in all
+arguments. PROVENANCE has no arguments as written. Those of the call are the columns that identify a row of each source
+of FROM, so ``with_provenance`` adds them when the sources are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from freshviews.expr.nodes import Expr, Literal
+from freshviews.query.block import GatheredColumn, Gathering
+from freshviews.sql.blocks.bound import AggregateCall
+from freshviews.sql.blocks.joins.tree import Joined
+from freshviews.sql.blocks.views import Views
+from freshviews.sql.expressions import logic
+from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, key, null
+from freshviews.sql.expressions.cast import cast
+from freshviews.sql.text.parse import Node, SqlText
+from freshviews.types import BOOLEAN, INT, STRING
+
+JOINING = {"string_agg": "", "listagg": "", "group_concat": ","}
+"""Aggregates that join texts, and their separators where none is given."""
+PROVENANCE = "provenance"
+TEXTS = frozenset((*JOINING, PROVENANCE))
+EMPTY = "[]"
+"""The provenance of no rows."""
+TIMES = "times"
+"""The member of a JSON object that has the multiplicity."""
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A call of STRING_AGG as it is written."""
+
+    arguments: tuple[Node, ...]
+    distinct: bool
+    order: tuple[exp.Ordered, ...]
+
+
+def is_text_aggregate(node: Node) -> bool:
+    """True for a call of one of ``TEXTS``."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() in TEXTS
+
+
+def joined_texts(node: Node, bind: Callable[[Node], Expr], keep: Callable[[Expr], Expr]) -> AggregateCall:
+    """The call of STRING_AGG, LISTAGG or GROUP_CONCAT. ``keep``: what FILTER makes of an argument. Raises Fault."""
+    name = node.name.lower()
+    written = _written(node)
+    if not 1 <= len(written.arguments) <= 2:
+        raise Fault(f"{name} takes 1 or 2 arguments, the value and the separator, not {len(written.arguments)}")
+    value = keep(_typed(bind(written.arguments[0])))
+    separator = _separator(name, [bind(one) for one in written.arguments[1:]])
+    test = call("is_not_null", (value,), BOOLEAN)
+    keys: list[tuple[Expr, bool, bool]] = []
+    for one in written.order:
+        made = _typed(keep(bind(one.this)))
+        if written.distinct and key(made) != key(value):
+            raise Refusal(
+                f"{name} of DISTINCT values in the order of {one.this.sql(dialect='spark')}",
+                "order them by the value itself, or leave DISTINCT or ORDER BY out",
+            )
+        if isinstance(made, Literal):
+            continue
+        if value.nullable and key(made) != key(value):
+            made = logic.choose([(test, made)], null(made.type))
+        keys.append((made, bool(one.args.get("desc")), not one.args.get("nulls_first")))
+    if not written.order and value.type != STRING:
+        keys.append((value, False, False))
+    text = cast(value, STRING)
+    columns = (*(GatheredColumn(made.type, down, last) for made, down, last in keys), GatheredColumn(STRING))
+    args = (*(made for made, _, _ in keys), text)
+    return AggregateCall(
+        "string_agg", args, False, STRING, gathering=Gathering(columns, separator, distinct=written.distinct)
+    )
+
+
+def provenance_call(arguments: Sequence[Node], distinct: bool, filtered: bool) -> AggregateCall:
+    """The call of PROVENANCE, without the sources. Raises Fault."""
+    if arguments:
+        raise Fault(f"{PROVENANCE} takes no arguments, not {len(arguments)}; it is of the rows of all tables in FROM")
+    if distinct or filtered:
+        raise Refusal(f"{PROVENANCE} with {'DISTINCT' if distinct else 'FILTER'}", "WHERE chooses the rows")
+    return AggregateCall(PROVENANCE, (), False, STRING, gathering=Gathering(()))
+
+
+def or_empty(value: Expr) -> Expr:
+    """The provenance of a group, where NULL stands for no rows."""
+    return logic.first_of((value, Literal(EMPTY, STRING)))
+
+
+def with_provenance(
+    calls: Sequence[AggregateCall], joined: Joined, views: Views, text: SqlText, select: exp.Select
+) -> tuple[AggregateCall, ...]:
+    """The aggregate calls of a SELECT, where those of PROVENANCE have the columns that identify rows of the sources.
+
+    Raises UnsupportedSql where rows of the join are not made of one row of each table.
+    """
+    if not any(one.function == PROVENANCE for one in calls):
+        return tuple(calls)
+    node = next(one for one in select.find_all(exp.Anonymous) if one.name.lower() == PROVENANCE)
+    _check_join(joined, text, node)
+    args: list[Expr] = []
+    relations: list[tuple[str, int]] = []
+    for source in joined.sources:
+        columns = {column.name: column for column in source.columns}
+        own = [source.column(columns[name]) for name in views.identity_of(source)]
+        args += own
+        relations.append((source.alias, len(own)))
+    gathering = Gathering(tuple(GatheredColumn(one.type) for one in args), relations=tuple(relations))
+    made = AggregateCall(PROVENANCE, tuple(args), False, STRING, gathering=gathering)
+    return tuple(made if one.function == PROVENANCE else one for one in calls)
+
+
+def refuse_in_sets(text: SqlText, select: exp.Select) -> None:
+    """Raise UnsupportedSql for an aggregate of ``TEXTS`` in a SELECT with grouping sets."""
+    for node in select.find_all(exp.Anonymous):
+        if is_text_aggregate(node) and node.parent_select is select:
+            what = f"{node.name.upper()} with ROLLUP, CUBE or GROUPING SETS"
+            raise text.unsupported(node, what, "write a SELECT for each grouping, and UNION ALL")
+
+
+def _check_join(joined: Joined, text: SqlText, node: Node) -> None:
+    if joined.optional:
+        names = ", ".join(one.alias for one in joined.optional)
+        instead = "inner joins are accepted; make a materialized view of the outer join, whose rows are then the inputs"
+        raise text.unsupported(node, f"PROVENANCE() of an outer join, which may lack a row of {names},", instead)
+    if joined.absent:
+        instead = "make a materialized view of the rows that are left, which are then the inputs"
+        raise text.unsupported(node, "PROVENANCE() of rows chosen by NOT EXISTS, NOT IN or an anti-join", instead)
+    for source in joined.sources:
+        if "#" in source.relation:
+            what = f"PROVENANCE() of {source.alias}, a subquery or view that is more than a join of tables,"
+            raise text.unsupported(node, what, "make it a materialized view, whose rows are then the inputs")
+        if source.alias.lower() == TIMES:
+            raise text.error(node, f"{TIMES} is the multiplicity in PROVENANCE(); give the table another alias")
+
+
+def _written(node: Node) -> _Written:
+    """The arguments of a call, DISTINCT and ORDER BY, which sqlglot wraps around the first and the last argument."""
+    arguments = list(node.expressions)
+    order: tuple[exp.Ordered, ...] = ()
+    if arguments and isinstance(arguments[-1], exp.Order):
+        order = tuple(arguments[-1].expressions)
+        arguments[-1] = arguments[-1].this
+    distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
+    if distinct:
+        arguments = [*arguments[0].expressions, *arguments[1:]]
+    # The comma of (x ORDER BY y, ', ') is read as one of ORDER BY.
+    late = len(arguments) == 1 and any(isinstance(one.this, exp.Literal) and one.this.is_string for one in order)
+    if late or any(isinstance(one, exp.Order) for one in arguments):
+        raise Fault(f"ORDER BY stands after the separator in {node.name.lower()}: (value, ', ' ORDER BY column)")
+    return _Written(tuple(arguments), distinct, order)
+
+
+def _separator(name: str, given: Sequence[Expr]) -> str:
+    if not given:
+        return JOINING[name]
+    (separator,) = given
+    if not isinstance(separator, Literal) or separator.type not in (STRING, VOID):
+        raise Fault(f"the separator of {name} is a string in quotes, as in {name}(x, ', ')")
+    return "" if separator.value is None else str(separator.value)
+
+
+def _typed(value: Expr) -> Expr:
+    return null(INT) if value.type == VOID else value

@@ -1,0 +1,41 @@
+"""Codes to JSON: numbers and booleans are those of JSON, and what JSON has not, as a date or NaN, is a string."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from json.encoder import encode_basestring
+from math import isfinite
+from typing import Any
+
+from numpy import int64
+from numpy.typing import NDArray
+
+from freshviews.types.dictionary import Dictionary
+from freshviews.types.sqltype import NULL, SqlType
+from freshviews.types.values import decoder_for
+
+
+def in_json(kind: SqlType, codes: NDArray[int64], dictionary: Dictionary) -> list[str]:
+    """The JSON of each value of a type."""
+    listed: list[int] = codes.tolist()
+    if kind.is_integer:
+        return ["null" if code == NULL else str(code) for code in listed]
+    if kind.name == "STRING":
+        return ["null" if code == NULL else encode_basestring(dictionary.decode(code)) for code in listed]
+    decode = decoder_for(kind, dictionary)
+    known = {code: _json_of(decode(code)) for code in dict.fromkeys(listed)}
+    return [known[code] for code in listed]
+
+
+def _json_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, float):
+        if isfinite(value):
+            return repr(value)
+        return '"NaN"' if value != value else '"Infinity"' if value > 0 else '"-Infinity"'
+    return encode_basestring(value.isoformat() if hasattr(value, "isoformat") else str(value))

@@ -1,0 +1,313 @@
+"""STRING_AGG and PROVENANCE: texts of all rows of a group, through undo, images, snapshots and collections."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+import re
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from freshviews import Database
+from freshviews.engine.change import Change
+from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.commit.collection import Collection
+from freshviews.engine.views.texts import Texts
+from freshviews.errors import BatchError, EvaluationError, FreshviewsError, PlanError, SqlError
+
+pytestmark = pytest.mark.plain_python
+
+PAGE = Path(__file__).parents[2] / "docs" / "rings.md"
+SCRIPT = """
+CREATE TABLE orders (o_id BIGINT PRIMARY KEY, cust STRING);
+CREATE TABLE items (o_id BIGINT, part STRING, qty INT);
+CREATE MATERIALIZED VIEW parts AS
+SELECT cust, STRING_AGG(part, ', ' ORDER BY qty DESC) AS parts, SUM(qty) AS qty, PROVENANCE() AS made_by
+FROM orders o JOIN items i ON i.o_id = o.o_id GROUP BY cust;
+CREATE MATERIALIZED VIEW texts AS SELECT parts, COUNT(*) AS n FROM parts GROUP BY parts;
+"""
+
+
+def expected(orders: dict[int, str], items: Counter[tuple[int, str, int]]) -> list[tuple[Any, ...]]:
+    """The rows of ``parts``."""
+    found = []
+    for cust in {orders[o] for o, _, _ in items.elements() if o in orders}:
+        own = [(o, part, qty) for o, part, qty in sorted(items.elements()) if orders.get(o) == cust]
+        lined_up = sorted(own, key=lambda row: (-row[2], row[1]))
+        monomials = [
+            {"o": [o], "i": [o, part, qty], "times": n} for (o, part, qty), n in sorted(Counter(own).items())
+        ]
+        found.append((cust, ", ".join(part for _, part, _ in lined_up), sum(q for *_, q in own), json.dumps(monomials)))
+    return sorted(found)
+
+
+class Shop:
+    """A database, and the rows that it must have."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.db = Database(path)
+        if not self.db.tables:
+            self.db.execute(SCRIPT)
+        self.orders: dict[int, str] = {}
+        self.items = Counter[tuple[int, str, int]]()
+
+    def step(self, choose: random.Random) -> None:
+        """Insert or delete a few rows."""
+        with self.db.batch() as batch:
+            for _ in range(choose.randint(1, 3)):
+                number = choose.randint(1, 5)
+                if number in self.orders:
+                    batch.delete("orders", [(number, self.orders.pop(number))])
+                else:
+                    self.orders[number] = f"cust {choose.randint(1, 2)}"
+                    batch.insert("orders", [(number, self.orders[number])])
+                row = (choose.randint(1, 5), choose.choice(("bolt", "nut", "änker \"x\"")), choose.randint(1, 3))
+                if self.items[row] and choose.random() < 0.6:
+                    self.items[row] -= 1
+                    batch.delete("items", [row])
+                else:
+                    self.items[row] += 1
+                    batch.insert("items", [row])
+
+    def check(self) -> None:
+        rows = [(*row[:3], json.dumps(json.loads(row[3]))) for row in self.db.view("parts")]
+        assert sorted(rows) == expected(self.orders, self.items)
+        counts = Counter(parts for _, parts, _, _ in rows)
+        assert sorted(self.db.view("texts")) == sorted(counts.items())
+
+
+def test_the_example_of_the_page_holds() -> None:
+    page = PAGE.read_text().split("\n## Provenance\n")[1]
+    script = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)[0]
+    text = re.findall(r"```json\n(.*?)\n```", page, re.DOTALL)[0]
+    with Database() as db:
+        db.execute(script)
+        db.insert("orders", [(1, 7), (2, 7)])
+        db.insert("items", [(1, "bolt"), (1, "bolt"), (2, "bolt")])
+        assert list(db.view("parts")) == [("bolt", 3, text)]
+
+
+def test_texts_follow_inserts_and_deletes_and_their_changes_add_up() -> None:
+    shop, choose = Shop(), random.Random(1)
+    sums = Counter[tuple[Any, ...]]()
+
+    def add(change: Change) -> None:
+        for row, m in change:
+            sums[tuple(row)] += m
+
+    with shop.db:
+        shop.db.view("parts").subscribe(add)
+        for _ in range(40):
+            shop.step(choose)
+            shop.check()
+            assert +sums == Counter(list(shop.db.view("parts"))) and min(sums.values(), default=0) >= 0
+
+
+def test_a_refused_batch_leaves_no_trace_in_texts() -> None:
+    shop, choose = Shop(), random.Random(2)
+    with shop.db as db:
+        db.execute("CREATE MATERIALIZED VIEW ratio AS SELECT cust, 100 / (qty - 50) AS r FROM parts")
+        for _ in range(20):
+            shop.step(choose)
+            with pytest.raises(BatchError):
+                db.insert("orders", [(6, "cust 1"), (6, "cust 2")])
+            # It is refused after the texts have changed.
+            with pytest.raises(EvaluationError), db.batch() as batch:
+                batch.insert("orders", [(9, "cust 3")])
+                batch.insert("items", [(9, "bolt", 25), (9, "nut", 25), (9, "nut", 0)])
+            shop.check()
+
+
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_texts_go_on_after_a_database_is_opened_again(tmp_path: Path, snapshot: bool) -> None:
+    choose = random.Random(3)
+    shop = Shop(tmp_path)
+    for number in range(12):
+        shop.step(choose)
+        if snapshot and number % 3 == 0:
+            shop.db.snapshot()
+        shop.db.close()
+        again = Shop(tmp_path)
+        again.orders, again.items, shop = shop.orders, shop.items, again
+        shop.check()
+    shop.db.close()
+
+
+def test_strings_of_old_texts_leave_the_dictionary_and_those_in_use_stay() -> None:
+    shop, choose = Shop(), random.Random(4)
+    with shop.db as db:
+        db._collection = Collection(db._dictionary, 8)
+        for _ in range(150):
+            shop.step(choose)
+            shop.check()
+        assert db._collection.ended > 3
+        texts = [text for text in db._dictionary.entries_since(0) if text is not None]
+        assert len(texts) < 60
+
+
+def test_groups_that_do_not_change_are_not_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered: list[int] = []
+    render = Texts._texts_of
+
+    def counted(self: Texts, rows: Codes) -> list[str | None]:
+        rendered.append(len(rows))
+        return render(self, rows)
+
+    with Database() as db:
+        db.execute("CREATE TABLE t (g INT, x INT)")
+        db.execute("CREATE MATERIALIZED VIEW v AS SELECT g, STRING_AGG(x, ',') AS xs FROM t GROUP BY g")
+        db.insert("t", [(g, x) for g in range(200) for x in range(5)])
+        db.insert("t", [(0, 9)])
+        monkeypatch.setattr(Texts, "_texts_of", counted)
+        db.insert("t", [(7, 9)])
+        # The text before is remembered.
+        assert rendered == [0, 6]
+        db.delete("t", [(7, 9), (8, 0)])
+        assert rendered == [0, 6, 0, 9]
+        assert db.view("v").to_arrow().num_rows == 200
+
+
+def test_values_are_those_of_json() -> None:
+    with Database() as db:
+        db.execute("""CREATE TABLE t (a DECIMAL(9, 3), b DOUBLE, c BOOLEAN, d DATE, e TIMESTAMP, f STRING, g FLOAT);
+        CREATE MATERIALIZED VIEW v AS SELECT PROVENANCE() AS p FROM t""")
+        assert list(db.view("v")) == [("[]",)]
+        moment = dt.datetime(2026, 1, 31, 8, 0, 0, 250000)
+        db.insert("t", [(Decimal("1.500"), 0.1, True, dt.date(2026, 1, 31), moment, 'a "b"\n\u20ac', 0.5)])
+        ((text,),) = db.view("v")
+        assert '"t": [1.500, 0.1, true, "2026-01-31", "2026-01-31T08:00:00.250000",' in text
+        (found,) = json.loads(text)
+        assert found["t"][5:] == ['a "b"\n\u20ac', 0.5] and found["times"] == 1
+        db.insert("t", [(None, float("nan"), None, None, None, None, float("-inf"))])
+        ((text,),) = db.view("v")
+        assert json.loads(text)[0]["t"] == [None, "NaN", None, None, None, None, "-Infinity"]
+
+
+def one(select: str, rows: list[tuple[Any, ...]]) -> Any:
+    """The one value of a SELECT over a table t(k, g, x, s, b)."""
+    with Database() as db:
+        db.execute("CREATE TABLE t (k INT PRIMARY KEY, g INT, x DECIMAL(4, 1), s STRING, b BOOLEAN)")
+        db.execute(f"CREATE MATERIALIZED VIEW v AS {select}")
+        db.insert("t", rows)
+        ((value,),) = db.view("v")
+        return value
+
+
+ROWS = [
+    (1, 10, Decimal("9.5"), "b", True),
+    (2, 9, Decimal("10.5"), "a", False),
+    (3, None, Decimal("9.5"), None, None),
+    (10, 9, None, "B", True),
+]
+
+
+@pytest.mark.parametrize(
+    "call, value",
+    [
+        ("STRING_AGG(s)", "Bab"),
+        ("STRING_AGG(s, ', ')", "B, a, b"),
+        ("GROUP_CONCAT(s)", "B,a,b"),
+        ("LISTAGG(k, '-')", "1-2-3-10"),
+        ("LISTAGG(DISTINCT g, '-') WITHIN GROUP (ORDER BY g DESC)", "10-9"),
+        ("STRING_AGG(x, ' ')", "9.5 9.5 10.5"),
+        ("STRING_AGG(DISTINCT x, ' ' ORDER BY x DESC)", "10.5 9.5"),
+        ("STRING_AGG(s, '' ORDER BY g)", "Bab"),
+        ("STRING_AGG(s, '' ORDER BY g DESC, k DESC)", "bBa"),
+        ("STRING_AGG(k, ' ' ORDER BY g, k)", "3 2 10 1"),
+        ("STRING_AGG(k, ' ' ORDER BY g NULLS LAST, k DESC)", "10 2 1 3"),
+        ("STRING_AGG(b, ' ' ORDER BY k)", "true false true"),
+        ("STRING_AGG(s, NULL ORDER BY k DESC)", "Bab"),
+        ("STRING_AGG(s, '-' ORDER BY k) FILTER (WHERE g = 9)", "a-B"),
+        ("STRING_AGG(s, '-') FILTER (WHERE g = 8)", None),
+        ("UPPER(STRING_AGG(s || '!', '' ORDER BY k))", "B!A!B!"),
+        ("STRING_AGG('x', '')", "xxxx"),
+    ],
+)
+def test_order_separator_and_nulls(call: str, value: str | None) -> None:
+    assert one(f"SELECT {call} AS v FROM t", ROWS) == value
+
+
+def test_the_coefficients_of_a_group_add_up_to_its_count() -> None:
+    with Database() as db:
+        db.execute("""CREATE TABLE r (a INT, b INT); CREATE TABLE s (b INT, c INT);
+        CREATE MATERIALIZED VIEW v AS
+        SELECT c, COUNT(*) AS n, PROVENANCE() AS p FROM r p JOIN s q USING (b) JOIN r o ON o.a = q.c GROUP BY c""")
+        choose = random.Random(5)
+        for table in ("r", "s") * 3:
+            db.insert(table, [(choose.randint(0, 2), choose.randint(0, 2)) for _ in range(6)])
+            for _, n, text in db.view("v"):
+                found = json.loads(text)
+                assert sum(one["times"] for one in found) == n
+                assert all(set(one) == {"p", "q", "o", "times"} for one in found)
+
+
+@pytest.mark.parametrize(
+    "select, message",
+    [
+        ("SELECT PROVENANCE() FROM t LEFT JOIN u USING (k)", "outer join, which may lack a row of u"),
+        ("SELECT PROVENANCE() FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)", "rows chosen by NOT EXISTS"),
+        ("SELECT PROVENANCE() FROM t WHERE k IN (SELECT k FROM u)", "make it a materialized view"),
+        ("SELECT PROVENANCE() FROM (SELECT g, COUNT(*) n FROM t GROUP BY g) q", "PROVENANCE() of q, a subquery"),
+        ("SELECT PROVENANCE() FROM (SELECT k FROM t UNION SELECT k FROM u) q", "make it a materialized view"),
+        ("SELECT g, PROVENANCE() FROM t GROUP BY ROLLUP (g)", "PROVENANCE with ROLLUP, CUBE or GROUPING SETS"),
+        ("SELECT g, STRING_AGG(k) FROM t GROUP BY CUBE (g)", "write a SELECT for each grouping, and UNION ALL"),
+        ("SELECT PROVENANCE() OVER (PARTITION BY g) FROM t", "PROVENANCE() OVER is not supported"),
+        ("SELECT STRING_AGG(k, '') OVER (PARTITION BY g ORDER BY k) FROM t", "ORDER BY inside of the aggregate"),
+        ("SELECT PROVENANCE() FILTER (WHERE g > 1) FROM t", "with FILTER is not supported; WHERE chooses the rows"),
+        ("SELECT PROVENANCE(k) FROM t", "takes no arguments, not 1"),
+        ("SELECT PROVENANCE() FROM t AS times", "give the table another alias"),
+        ("SELECT STRING_AGG(DISTINCT k, ',' ORDER BY g) FROM t", "order them by the value itself"),
+        ("SELECT STRING_AGG(k, g) FROM t", "the separator of string_agg is a string in quotes"),
+        ("SELECT STRING_AGG(k, ',', 'x') FROM t", "takes 1 or 2 arguments"),
+        ("SELECT STRING_AGG(k ORDER BY k, ',') FROM t", "ORDER BY stands after the separator"),
+        ("SELECT LISTAGG(k ORDER BY k) WITHIN GROUP (ORDER BY g) FROM t", "write one of them"),
+        ("SELECT k FROM t WHERE STRING_AGG(k, '') = ''", "an aggregate function cannot stand in WHERE"),
+        ("SELECT ARRAY_AGG(k) FROM t", "STRING_AGG joins them in a text"),
+    ],
+)
+def test_what_is_refused_is_named_with_its_place(select: str, message: str) -> None:
+    with Database() as db:
+        db.execute("CREATE TABLE t (k INT PRIMARY KEY, g INT); CREATE TABLE u (k INT, z INT)")
+        with pytest.raises(SqlError, match=re.escape(message)) as caught:
+            db.execute(f"CREATE MATERIALIZED VIEW v AS\n{select}")
+        assert (caught.value.line, caught.value.column > 1) == (2, True)
+        assert not db.views
+
+
+def test_a_view_of_groups_keeps_its_key_and_is_an_input_by_it() -> None:
+    with Database() as db:
+        db.execute("""CREATE TABLE t (k INT PRIMARY KEY, g INT, s STRING);
+        CREATE MATERIALIZED VIEW v AS SELECT g, STRING_AGG(s, ',') AS s FROM t GROUP BY g;
+        CREATE MATERIALIZED VIEW w AS SELECT PROVENANCE() AS p FROM v""")
+        db.insert("t", [(1, 1, "a"), (2, 2, "b"), (3, 1, "c")])
+        assert list(db.view("w")) == [('[{"v": [1], "times": 1}, {"v": [2], "times": 1}]',)]
+
+
+def test_the_strategy_of_a_view_is_that_of_its_texts() -> None:
+    script = """CREATE TABLE r (a INT, b INT); CREATE TABLE s (b INT, c INT);
+    CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{}') AS
+    SELECT PROVENANCE() AS p FROM r JOIN s USING (b)"""
+    with Database() as db:
+        db.execute(script.format("first_order"))
+        assert db._relations.views["v#1"].maintained.strategies == ("first_order",)
+        with pytest.raises(SqlError, match="which has a text of the rows of each group"):
+            db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.strategy' = 'crown')")
+    with Database() as db, pytest.raises(FreshviewsError, match="ivm_eps") as caught:
+        db.execute(script.format("ivm_eps"))
+    assert isinstance(caught.value, PlanError)
+
+
+def test_explain_says_what_is_kept_and_what_a_text_costs() -> None:
+    with Database() as db:
+        db.execute("""CREATE TABLE t (k INT PRIMARY KEY, g INT, s STRING);
+        CREATE MATERIALIZED VIEW v AS
+        SELECT g, STRING_AGG(s, ',' ORDER BY k DESC) AS s, PROVENANCE() AS p FROM t GROUP BY g""")
+        texts = [db._relations.views[f"v#{i}"].maintained.explain() for i in (1, 2)]
+        assert "text      a2, joined by ',', of the rows of each (g1), in the order of (a1 DESC, a2)" in texts[0]
+        assert "text      JSON of t, of the rows of each (g1), in the order of (a1)" in texts[1]
+        assert "O(n log n) for its n rows" in texts[0]
