@@ -6,13 +6,14 @@ cut down and becomes a row of ``FOUND``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
 from tests.agreement.sql_aggregates import average_texts, by_texts
 from tests.agreement.sql_cofactors import matrix
 from tests.agreement.sql_grouping_sets import NOT_EMPTY
+from tests.ring.user_rings import bins, gauss, modulo, poly
 
 _VALUES = (
     TableColumn("x", "INT"),
@@ -119,6 +120,14 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
         _matrix("cofactor", _MODEST.format("q.z"), "p.x", _MODEST.format("p.z")),
         _matrix("corr_matrix", "q.x", "p.x"),
         "SUM(p.z)",
+    ),
+    "users' rings": (
+        gauss("p.x", "q.x"),
+        poly("q.x", "p.x"),
+        modulo("p.x", "NULLIF(q.x, p.x)"),
+        bins("q.z"),
+        "SUM(p.z)",
+        "MAX(q.x)",
     ),
     "distinct values": (
         "COUNT(DISTINCT p.x)",
@@ -400,6 +409,19 @@ FOUND: dict[str, Scenario] = {
 _SPREAD = "COUNT(*) AS n, SUM(p.x) AS i, AVG(q.z) AS d, SUM(p.y * q.y) AS y, SUM(q.z) AS z"
 _PATH = "r AS p JOIN s AS o ON p.b = o.b JOIN t AS q ON o.c = q.c"
 
+def _with_rings(scenario: Scenario) -> Scenario:
+    """The first view of a scenario, with aggregates over users' rings."""
+    (view, *_) = scenario.views
+    rings = (gauss("p.x", "q.x"), poly("p.x", "p.b"), modulo("q.x", "p.x"), bins("q.z"))
+    spark, duck = view.query.spark.split(" FROM ", 1), view.query.duck.split(" FROM ", 1)
+    added = [(f"{one.spark} AS u{i}", f"{one.duck} AS u{i}") for i, one in enumerate(rings)]
+    text = Text(
+        f"{', '.join([spark[0], *(one for one, _ in added)])} FROM {spark[1]}",
+        f"{', '.join([duck[0], *(one for _, one in added)])} FROM {duck[1]}",
+    )
+    return replace(scenario, views=(replace(view, query=text),))
+
+
 GROUPS: dict[str, Scenario] = {
     "groups by columns of several tables": _scenario(
         R,
@@ -418,6 +440,20 @@ GROUPS: dict[str, Scenario] = {
     ),
     "groups of a join over Z by columns of several tables": _scenario(
         TRUSTED, S, f"SELECT p.a, p.b, q.c, {_SPREAD} FROM trusted AS p JOIN s AS q USING (b) GROUP BY p.a, p.b, q.c"
+    ),
+    "groups by columns of several tables, over users' rings": _with_rings(
+        _scenario(
+            R,
+            S,
+            T,
+            f"SELECT p.a, p.b, o.c, COUNT(*) AS n FROM {_PATH} GROUP BY p.a, p.b, o.c",
+        )
+    ),
+    "groups of a join over Z, over users' rings": _with_rings(
+        _scenario(TRUSTED, S, "SELECT p.a, q.c FROM trusted AS p JOIN s AS q USING (b) GROUP BY p.a, q.c")
+    ),
+    "outer joins, over users' rings": _with_rings(
+        _scenario(R, S, "SELECT p.a, q.c FROM r AS p LEFT JOIN s AS q ON p.b = q.b GROUP BY p.a, q.c")
     ),
     "groups with conditions and sums across tables": _scenario(
         R,
@@ -565,6 +601,8 @@ COMPILED: dict[str, Scenario] = {
         ("a path, cofactors", 0),
         ("a star, sums that are shared", 1),
         ("a join, cofactors of doubles", 1),
+        ("a path, users' rings", 0),
+        ("a triangle, users' rings", 1),
         ("a join over Z, counts", 0),
         ("a join over Z, rows", 0),
         ("a path, rows", 0),

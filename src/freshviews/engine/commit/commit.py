@@ -171,9 +171,12 @@ def _reached(changes: Changes, relations: Relations) -> Sequence[ViewState]:
 
 
 def _take_back(applied: Applied, views: Sequence[ViewState], relations: Relations) -> None:
-    """Apply the negation of what was applied; a view where even that fails is backfilled."""
+    """Apply the negation of what was applied; a view that is spoiled, or where even that fails, is backfilled."""
+    spoiled = [view for view in dict.fromkeys(view for view, _ in applied) if view.maintained.spoiled]
     try:
         for view, batch in applied:
+            if view in spoiled:
+                continue
             failure = view.maintained.apply(batch.negated())
             if failure is not None and failure.kind == "memory":
                 raise MemoryRanOut
@@ -181,6 +184,9 @@ def _take_back(applied: Applied, views: Sequence[ViewState], relations: Relation
             view.maintained.discard_change()
     except Exception:
         _fill_again(views, relations)
+        return
+    # No view reads what a spoiled one has computed: its batch failed there.
+    _fill_again(spoiled, relations)
 
 
 def ran_out(views: Sequence[ViewState], relations: Relations) -> OutOfMemory:

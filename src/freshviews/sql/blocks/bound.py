@@ -31,7 +31,7 @@ class AggregateCall:
 
     ``function``: ``count`` (without arguments all rows, else the rows where no argument is NULL), ``sum``, ``avg``, or
     one of ``SCANNED``, or one of ``COFACTORS``, whose ``entry`` names a number of the cofactor of the arguments by
-    their positions.
+    their positions, or one of ``RINGS``, whose ``entry`` is the number of a value, of the family of rings ``ring``.
     """
 
     function: str
@@ -39,6 +39,7 @@ class AggregateCall:
     distinct: bool
     type: SqlType
     entry: tuple[int, ...] = ()
+    ring: str = ""
 
     @property
     def nullable(self) -> bool:
@@ -54,7 +55,8 @@ class AggregateCall:
         """A readable name: sum_qty, count_distinct_part."""
         args = [self.args[i] for i in self.entry] if self.function in COFACTORS else self.args
         names = [name_of(n.name) for arg in args for n in nodes_of(arg) if isinstance(n, Column)]
-        words = [self.function, *(["distinct"] if self.distinct else []), *dict.fromkeys(names)]
+        function = self.ring.partition(".")[0] or self.function
+        words = [function, *(["distinct"] if self.distinct else []), *dict.fromkeys(names)]
         return "_".join(words[:4])
 
 
