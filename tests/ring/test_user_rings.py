@@ -247,7 +247,7 @@ def test_an_overflow_is_refused_and_leaves_the_views_as_they_were() -> None:
 def test_a_ring_that_an_overflow_spoils_needs_stored_rows() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (x BIGINT) TBLPROPERTIES ('freshviews.trusted' = 'true')")
-    with pytest.raises(fv.CatalogError, match="ring modulo .* trusted table t"):
+    with pytest.raises(fv.CatalogError, match=r"ring modulo .* trusted table t"):
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT MODULO(x, x) AS m FROM t")
     db.execute("CREATE MATERIALIZED VIEW v AS SELECT GAUSS(x, x) AS z FROM t")
 

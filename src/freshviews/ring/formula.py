@@ -2,8 +2,9 @@
 
 A formula has *nodes*, each an operation on nodes before it, and a *tree* of what it returns: the nodes of a result, or
 a branch on a node with a tree for each outcome. It is recorded from a Python function (``ring.recording``), and written
-as source: plain Python, which ``compiled`` makes callable, or calls of kernels (``codegen.writing.payloads.own_rings``).
-As data it has no closure and no global, can be sent to another process, and is known by its digest.
+as source: plain Python, which ``compiled`` makes callable, or calls of kernels
+(``codegen.writing.payloads.own_rings``). As data it has no closure and no global, can be sent to another process, and
+is known by its digest.
 """
 
 from __future__ import annotations
@@ -153,8 +154,8 @@ class Formula:
 
     @cached_property
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
-        """The function: it takes numbers, integers of any size among them, and returns a tuple of them. Raises RingError
-        where a step has no result."""
+        """The function: it takes numbers, integers of any size among them, and returns a tuple of them. Raises
+        RingError where a step has no result."""
         scope: dict[str, Any] = dict(_PYTHON)
         exec(self.source, scope)
         function: Callable[..., tuple[Any, ...]] = scope["formula"]
@@ -213,7 +214,7 @@ def power(x: float, y: float) -> float:
         found = x**y
     except (OverflowError, ZeroDivisionError):
         raise RingError(f"{x} ** {y} is no double") from None
-    if isinstance(found, complex):
+    if not isinstance(found, float):
         raise RingError(f"{x} ** {y} is no double")
     return found
 

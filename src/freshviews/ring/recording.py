@@ -72,7 +72,8 @@ class _Recorder:
         if isinstance(value, Symbol):
             assert value.kind == kind
             return value.number
-        return self.symbol(_constant(value, kind)).number
+        found: int = self.symbol(_constant(value, kind)).number
+        return found
 
 
 def _constant(value: Any, kind: str) -> Node:

@@ -1,8 +1,8 @@
 """Rings of users: Python functions over tuples of integers, recorded as formulas, and checked by the laws.
 
-``UserRing`` is what a user writes, ``RecordedRing`` what is made of it: a ring of ``ring.protocol`` as data. Its name is
-that of the user, and a digest of its formulas, so views and machine code of another definition are never mistaken for
-its own; behind it are the numbers of the arguments whose lifts an element is made of.
+``UserRing`` is what a user writes, ``RecordedRing`` what is made of it: a ring of ``ring.protocol`` as data. Its name
+is that of the user, and a digest of its formulas, so views and machine code of another definition are never mistaken
+for its own; behind it are the numbers of the arguments whose lifts an element is made of.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class UserRing:
 
     ``NAME(x1, ..., xn)`` is the sum, over the rows where no argument is NULL, of the product of the lifts of the
     arguments; NULL where there is no such row. ``words``: how many integers of 64 bits an element has, 1 to 64. The
-    functions take and return elements: tuples of integers, or, of one word, an integer. They are recorded once, when the
-    ring is registered (``ring.recording``), so they must be made of arithmetic.
+    functions take and return elements: tuples of integers, or, of one word, an integer. They are recorded once, when
+    the ring is registered (``ring.recording``), so they must be made of arithmetic.
 
     ``arguments``: the SQL type of each argument, BIGINT, DOUBLE or DECIMAL(p, s). ``lift`` makes an element of a value;
     a sequence has one function per argument. It gets a DOUBLE as a float, and a DECIMAL as its unscaled integer.
@@ -47,9 +47,9 @@ class UserRing:
     ``results``: the SQL types of the result, BIGINT, DOUBLE or DECIMAL(p, s): of one value, or by name of several, each
     of which is a column. ``value`` makes the values of an element; by default they are its words.
 
-    ``multiply`` may be left out where there is one argument. By default ``add`` adds word by word, ``scale(a, k)``, which
-    is a added k times, multiplies each word by k, and ``one`` is 1 in the first word and 0 in all others. Zero is 0 in
-    all words.
+    ``multiply`` may be left out where there is one argument. By default ``add`` adds word by word, ``scale(a, k)``,
+    which is a added k times, multiplies each word by k, and ``one`` is 1 in the first word and 0 in all others. Zero is
+    0 in all words.
     """
 
     name: str
@@ -103,7 +103,7 @@ class RecordedRing:
 
     @property
     def keeps_modulo(self) -> bool:
-        """Whether arithmetic modulo 2^64 obeys the laws, so that a batch is undone by its negation after an overflow."""
+        """Whether arithmetic modulo 2^64 obeys the laws: a batch is undone by its negation after an overflow, too."""
         parts = (self.sum, self.multiple, *([] if self.product is None else [self.product]))
         return all(one.keeps_modulo for one in parts)
 
@@ -199,7 +199,9 @@ def recorded(ring: UserRing, kinds: Sequence[str], results: Sequence[str]) -> Re
     if len(lifts) != len(kinds):
         raise RingDefinitionError(f"ring {ring.name}: {len(lifts)} lifts for {len(kinds)} arguments; give one for each")
     if ring.multiply is None and len(kinds) > 1:
-        raise RingDefinitionError(f"ring {ring.name} has {len(kinds)} arguments, whose lifts are multiplied: give multiply")
+        raise RingDefinitionError(
+            f"ring {ring.name} has {len(kinds)} arguments, whose lifts are multiplied: give multiply="
+        )
     words = [WHOLE] * size
 
     def formula(what: str, function: Any, given: Sequence[str], arguments: Any, made: Sequence[str]) -> Formula:
@@ -276,7 +278,7 @@ def _check_laws(ring: UserRing, made: RecordedRing) -> None:
             except RingError:
                 continue  # The lift is not defined there, which is an error of the batch that has it.
     if not lifted:
-        raise RingDefinitionError(f"ring {ring.name}: lift has no value for any of {', '.join(map(str, _SAMPLES[WHOLE]))}")
+        raise RingDefinitionError(f"ring {ring.name}: lift has no value for any of {_SAMPLES[made.kinds[0]]}")
     try:
         check(made.over((0,)), lifted, made.product is not None)
     except BrokenLaw as error:
@@ -299,6 +301,6 @@ def _check_fidelity(ring: UserRing, made: RecordedRing, lifted: Sequence[Element
         returned = numbers(ring.multiply(*given), made.size)
         if tuple(map(int, returned)) != made.multiply(a, b):
             raise RingDefinitionError(
-                f"ring {ring.name}: multiply returned {returned} for {a} and {b}, and {made.multiply(a, b)} when it was "
-                "recorded; its result must depend on its arguments alone"
+                f"ring {ring.name}: multiply returned {returned} for {a} and {b}, and {made.multiply(a, b)} when it "
+                "was recorded; its result must depend on its arguments alone"
             )

@@ -89,8 +89,8 @@ def write_group_readers(program: Program, module: Module) -> str:
             writer.line(f"after = row + {8 * layout.key}")
             writer.line("read_payload(state, row, before)")
             if own:
-                writer.line("add_payload(before, after, -1, status)")
-                writer.line("add_payload(after, before, 1, status)")
+                writer.line("merge_payload(before, after, -1, status)")
+                writer.line("merge_payload(after, before, 1, status)")
             else:
                 writer.line("take_apart(after, before, shape)")
             _write_difference(writer, f"load(before, {count}) > 0", f"load(after, {count}) > 0")
@@ -107,9 +107,9 @@ def write_group_readers(program: Program, module: Module) -> str:
 
 
 def _write_merge(writer: Writer, components: Sequence[Component], layout: RowLayout) -> None:
-    """``add_payload(target, source, k, status)``, which adds a payload to another one, and ``merge_changes(state)``,
+    """``merge_payload(target, source, k, status)``, which adds a payload to another one, and ``merge_changes(state)``,
     which merges the payloads of each group. A program has them if an element is of a user's ring."""
-    with writer.function("add_payload", "target, source, k, status", "outside"):
+    with writer.function("merge_payload", "target, source, k, status", "outside"):
         for ring, some in groupby(components, lambda component: recorded_ring(component.ring)):
             parts = list(some)
             for part in parts if ring else parts[:1]:
@@ -133,7 +133,7 @@ def _write_merge(writer: Writer, components: Sequence[Component], layout: RowLay
                 with writer.block("if first != i:"):
                     size = 8 * (layout.key + layout.payload)
                     writer.line(f"source = rows + {size} * i + {8 * layout.key}")
-                    writer.line(f"add_payload(rows + {size} * first + {8 * layout.key}, source, 1, status)")
+                    writer.line(f"merge_payload(rows + {size} * first + {8 * layout.key}, source, 1, status)")
                     # Rows of zeros are dropped below.
                     writer.line(f"clear_words(source, {layout.payload})")
             writer.line("release(firsts)")
