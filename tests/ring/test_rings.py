@@ -165,28 +165,25 @@ def params(cases: list[tuple[Ring[Any], st.SearchStrategy[Any]]]) -> list[Any]:
     return [pytest.param(ring, elements, id=ring.name.partition("(")[0]) for ring, elements in cases]
 
 
-@pytest.mark.parametrize("law", [law for law in LAWS if not law.multiplies], ids=lambda law: law.text)
 @pytest.mark.parametrize(("ring", "elements"), params(ELEMENTS))
 @given(st.data())
-def test_a_law_of_addition_holds(
-    ring: Ring[Any], elements: st.SearchStrategy[Any], law: Law, data: st.DataObject
-) -> None:
-    _check(law, ring, elements, data)
+def test_the_laws_of_addition_hold(ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject) -> None:
+    _check([law for law in LAWS if not law.multiplies], ring, elements, data)
 
 
-@pytest.mark.parametrize("law", [law for law in LAWS if law.multiplies], ids=lambda law: law.text)
 @pytest.mark.parametrize(("ring", "elements"), params(FACTORS))
 @given(st.data())
-def test_a_law_of_multiplication_holds(
-    ring: Ring[Any], elements: st.SearchStrategy[Any], law: Law, data: st.DataObject
+def test_the_laws_of_multiplication_hold(
+    ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject
 ) -> None:
-    _check(law, ring, elements, data)
+    _check([law for law in LAWS if law.multiplies], ring, elements, data)
 
 
-def _check(law: Law, ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject) -> None:
+def _check(laws: Sequence[Law], ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject) -> None:
     a, b, c = (data.draw(elements) for _ in range(3))
     j, k = data.draw(integers), data.draw(integers)
-    assert law.left(ring, a, b, c, j, k) == law.right(ring, a, b, c, j, k)
+    for law in laws:
+        assert law.left(ring, a, b, c, j, k) == law.right(ring, a, b, c, j, k), law.text
 
 
 @pytest.mark.parametrize(("ring", "elements"), params(ELEMENTS))

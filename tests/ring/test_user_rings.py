@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -131,6 +132,20 @@ def test_a_ring_is_refused_by_its_name_and_the_reason(what: str) -> None:
 
 
 # In a database
+
+
+def test_the_page_adds_a_ring_in_thirty_lines() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "rings.md").read_text()
+    example, *others = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    code = [line for line in example.splitlines() if line]
+    assert len(code) <= 30
+    scope: dict[str, Any] = {}
+    exec(example, scope)
+    for other in others:
+        exec(other, scope)
+    assert scope["truncated"]((1, 2, 3, 4), (1, 1, 0, 0)) == (1, 3, 5, 7)
+    fv.register_ring(GAUSS)
+
 
 TABLES = "CREATE TABLE a (k INT, g INT, x BIGINT); CREATE TABLE b (k INT, y BIGINT);"
 JOINED = "FROM a JOIN b USING (k) GROUP BY g"

@@ -104,8 +104,8 @@ def mergeable(block: Block, tables: Iterable[TableDef]) -> bool:
 def unmergeable(block: Block, tables: Iterable[TableDef]) -> str | None:
     """Why partial results of its groups, from these tables, do not add up exactly; None if they do.
 
-    Rounded sums of doubles do not, nor what is read of a cofactor or of an element of a user's ring. Groups over trusted tables do not either: a cell
-    does not show a group while its count is below one.
+    Rounded sums of doubles do not, nor what is read of a cofactor or of an element of a user's ring. Groups over
+    trusted tables do not either: a cell does not show a group while its count is below one.
     """
     if block.kind == "bag":
         return None

@@ -38,8 +38,8 @@ class Module:
     literals, each with its position in the constants of the state; ``calls``: kernels that look up a key, to be called
     and not inlined, each with the number of words; ``parts``: the names of functions that triggers share, each by what
     it does, and ``part_sources`` their sources; ``rings``: the names of functions of users' rings, each by what it
-    does, and ``ring_sources`` their sources; ``deferred``: the views that some trigger appends rows to, None until the first
-    function begins; ``shapes``: words that the status leads to, each with its position.
+    does, and ``ring_sources`` their sources; ``deferred``: the views that some trigger appends rows to, None until the
+    first function begins; ``shapes``: words that the status leads to, each with its position.
     """
 
     words: set[str] = field(default_factory=set)

@@ -17,9 +17,9 @@ from freshviews.catalog.rings import aggregate_over
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.query.block import BY, FOLDED, SCANNED
 from freshviews.sql.blocks.bound import AggregateCall, aggregate_ref
-from freshviews.sql.blocks.cofactors import MATRICES, columns_of_matrix
-from freshviews.sql.blocks.moments import MOMENTS, moment
-from freshviews.sql.blocks.own_rings import call_of_ring, columns_of_ring
+from freshviews.sql.blocks.calls.cofactors import MATRICES, columns_of_matrix
+from freshviews.sql.blocks.calls.moments import MOMENTS, moment
+from freshviews.sql.blocks.calls.own_rings import call_of_ring, columns_of_ring
 from freshviews.sql.expressions import coerce, logic
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, key, null
 from freshviews.sql.expressions.build import call as expression

@@ -47,7 +47,7 @@ from freshviews.sql.blocks.building import lifts
 from freshviews.sql.blocks.building.join import Join, joined, localised
 from freshviews.sql.blocks.building.lifts import AcrossWithHost, Lifts
 from freshviews.sql.blocks.building.variables import Names, Variables, at_leaf
-from freshviews.sql.blocks.cofactors import product_of
+from freshviews.sql.blocks.calls.cofactors import product_of
 from freshviews.sql.blocks.grouping_sets import in_sets
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions.build import (
