@@ -529,6 +529,23 @@ SETS: dict[str, Scenario] = {
         " FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c GROUP BY CUBE (r.a, s.c, t.x){0}",
         "SELECT a, x, COUNT(*) AS n FROM r GROUP BY a, CUBE (x, b){0}",
     ),
+    "a rollup and sets that are no chain, over users' rings": Scenario(
+        (R, S),
+        tuple(
+            NamedView(
+                name,
+                Text(
+                    f"SELECT p.a, q.c, {one.spark} AS u, COUNT(*) AS n FROM r AS p JOIN s AS q USING (b) {sets}",
+                    f"SELECT p.a, q.c, {one.duck} AS u, COUNT(*) AS n FROM r AS p JOIN s AS q USING (b) {sets}",
+                ),
+            )
+            for name, one, sets in (
+                ("v1", poly("p.x", "q.x"), "GROUP BY ROLLUP (p.a, q.c) HAVING COUNT(*) > 0"),
+                ("v2", gauss("q.x", "q.x"), "GROUP BY GROUPING SETS ((p.a), (q.c))"),
+                ("v3", modulo("q.x", "p.x"), "GROUP BY CUBE (p.a, q.c) HAVING COUNT(*) > 0"),
+            )
+        ),
+    ),
     "sets that are the same, that have no column, and that are no chain": _in_sets(
         (R,),
         "SELECT a, b, COUNT(*) AS n, MIN(x) AS m FROM r GROUP BY GROUPING SETS ((a), (b), (a), (), ()){0}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
 import random
 import re
@@ -232,31 +233,59 @@ def test_a_durable_database_without_its_ring_names_it_and_the_remedy(tmp_path: P
     assert "register_ring" in done.stderr
 
 
-def test_an_overflow_is_refused_and_leaves_the_views_as_they_were() -> None:
-    db = fv.Database()
-    fv.register_ring(
-        fv.UserRing(
-            name="large",
-            arguments=("BIGINT", "BIGINT"),
-            words=1,
-            results="BIGINT",
-            lift=lambda x: abs(x) % (2**61 - 1),
-            add=lambda a, b: (a + b) % (2**61 - 1),
-            multiply=lambda a, b: a * b % (2**61 - 1),
-            scale=lambda a, k: a * k % (2**61 - 1),
-        )
+LARGE = fv.UserRing(
+    name="large",
+    arguments=("BIGINT", "BIGINT"),
+    words=1,
+    results="BIGINT",
+    lift=lambda x: abs(x) % (2**61 - 1),
+    add=lambda a, b: (a + b) % (2**61 - 1),
+    multiply=lambda a, b: a * b % (2**61 - 1),
+    scale=lambda a, k: a * k % (2**61 - 1),
+)
+"""Its products overflow where its results would not."""
+
+
+def test_a_module_that_the_environment_names_registers_rings(tmp_path: Path) -> None:
+    (tmp_path / "my_rings.py").write_text(
+        "import freshviews as fv\n"
+        "fv.register_ring(fv.UserRing('mine', ('BIGINT',), 1, 'BIGINT', lift=lambda x: 2 * x))\n"
     )
-    db.execute(TABLES + VIEWS + f"CREATE MATERIALIZED VIEW wide AS SELECT g, LARGE(a.x, b.y) AS m {JOINED}")
+    code = (
+        "import freshviews as fv; db = fv.Database();"
+        "db.execute('CREATE TABLE t (x INT); CREATE MATERIALIZED VIEW v AS SELECT MINE(x) AS m FROM t');"
+        "db.insert('t', [(4,), (5,)]); print(list(db.view('v')))"
+    )
+    for modules, expected_ in (("my_rings", "[(18,)]"), ("no_rings", "module no_rings, which cannot be imported")):
+        path = os.pathsep.join([str(tmp_path), *sys.path])
+        environment = {**os.environ, "FRESHVIEWS_RINGS": modules, "PYTHONPATH": path}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        assert expected_ in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("strategy", ["", "recompute", "first_order", "higher_order", "crown", "incremental_trie_join"])
+@pytest.mark.parametrize("name", ["LARGE", "GAUSS"])
+def test_an_overflow_is_refused_and_leaves_the_views_as_they_were(strategy: str, name: str) -> None:
+    fv.register_ring(LARGE)
+    db = fv.Database()
+    named_ = f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')" if strategy else ""
+    db.execute(TABLES + VIEWS + f"CREATE MATERIALIZED VIEW wide {named_} AS SELECT g, {name}(a.x, b.y) AS m {JOINED}")
     rows: dict[str, list[tuple[Any, ...]]] = {"a": [], "b": []}
     updated(db, rows, 5)
     wide = sorted(map(repr, db.view("wide")))
     for _ in range(2):
         with pytest.raises(fv.EvaluationError, match="a step of a function of a registered ring does not fit 64 bits"):
-            db.insert("a", [(0, 0, 3), (1, 1, 2**60), (2, 2, 2**59)])
+            db.insert("a", [(0, 0, 3), (1, 1, 2**60), (2, 2, 2**59), (0, 2, 2**60)])
         check_contents(db, rows)
         assert sorted(map(repr, db.view("wide"))) == wide
     updated(db, rows, 6)
     check_contents(db, rows)
+    again = fv.Database()
+    again.execute(TABLES + f"CREATE MATERIALIZED VIEW wide AS SELECT g, {name}(a.x, b.y) AS m {JOINED}")
+    for table, stored in rows.items():
+        again.insert(table, stored)
+    assert sorted(map(repr, db.view("wide"))) == sorted(map(repr, again.view("wide")))
 
 
 def test_a_ring_that_an_overflow_spoils_needs_stored_rows() -> None:

@@ -1,11 +1,14 @@
 """Aggregates over users' rings: what SQL knows of the rings that are registered in this process.
 
-A ring is registered once, by its name, for all databases and scripts of the process. A view that was made before it was
-registered again keeps the ring that it was made with.
+A ring is registered once, by its name, for all databases and scripts of the process. A view that was made before it
+was registered again keeps the ring that it was made with. Processes that no code of the user begins, as commands and
+workers of Spark, import the modules that FRESHVIEWS_RINGS names, which register rings.
 """
 
 from __future__ import annotations
 
+import importlib
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -46,7 +49,11 @@ class RingAggregate:
         return RINGS[0] if word and len(value.nodes) == self.ring.size else RINGS[1]
 
 
+MODULES = "FRESHVIEWS_RINGS"
+"""The variable with the names of modules that register rings, with commas between them."""
+
 _registered: dict[str, RingAggregate] = {}
+_imported: set[str] = set()
 
 
 def register(ring: UserRing) -> RingAggregate:
@@ -75,13 +82,33 @@ def register(ring: UserRing) -> RingAggregate:
 
 
 def aggregate_over(name: str) -> RingAggregate | None:
-    """The aggregate of a registered ring, by its name in any spelling; None if there is none."""
+    """The aggregate of a registered ring, by its name in any spelling; None if there is none. Raises
+    RingDefinitionError where a module that registers rings cannot be imported."""
+    if MODULES in os.environ:
+        _import_modules(os.environ[MODULES])
     return _registered.get(name.lower())
 
 
 def aggregates_over() -> tuple[str, ...]:
     """The names of all registered rings, in lower case."""
     return tuple(_registered)
+
+
+def _import_modules(names: str) -> None:
+    """Import modules, of which each registers rings, once."""
+    for name in filter(None, map(str.strip, names.split(","))):
+        if name in _imported:
+            continue
+        _imported.add(name)
+        try:
+            importlib.import_module(name)
+        except RingDefinitionError:
+            raise
+        except Exception as error:
+            raise RingDefinitionError(
+                f"{MODULES} names the module {name}, which cannot be imported: {type(error).__name__}: {error}; it "
+                "must be found by the Python path of this process"
+            ) from error
 
 
 def rings_of(blocks: Iterable[Block]) -> tuple[RecordedRing, ...]:

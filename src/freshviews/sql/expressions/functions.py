@@ -43,7 +43,7 @@ def scalar(name: str, args: Sequence[Expr]) -> Expr:
         raise Refusal(
             f"function {name}",
             f"docs/sql.md lists the functions{known}; the aggregate of a ring of yours is known once "
-            "freshviews.register_ring has registered the ring in this process",
+            "freshviews.register_ring has registered the ring in this process, or a module that FRESHVIEWS_RINGS names",
         )
     if not function.least <= len(args) <= function.greatest:
         counts = f"{function.least}" if function.least == function.greatest else f"{function.least} or more"
