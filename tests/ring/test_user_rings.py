@@ -21,7 +21,7 @@ from freshviews.catalog.rings import register
 from freshviews.ring import named
 from tests.ring.user_rings import AGGREGATES, BINS, GAUSS, MODULO, POLY, PRIME
 
-pytestmark = pytest.mark.plain_python
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(6)]
 
 
 def one_word(**functions: Any) -> fv.UserRing:
