@@ -330,6 +330,20 @@ def test_a_lift_is_not_asked_for_what_does_not_count() -> None:
         db.insert("a", [(0, 1, 0)])
 
 
+def test_a_batch_with_a_failed_lift_is_taken_back_exactly() -> None:
+    ring = replace(GAUSS, name="parts", lift=lambda x: (x, 60 // x))
+    assert register(ring).ring.keeps_modulo
+    db = fv.Database()
+    db.execute(TABLES + f"CREATE MATERIALIZED VIEW v AS SELECT g, PARTS(a.x, b.y) AS z {JOINED}")
+    db.execute("CREATE MATERIALIZED VIEW w AS SELECT p.g, PARTS(p.x, q.x) AS z FROM a p JOIN a q USING (k) GROUP BY 1")
+    db.insert("b", [(k, y) for k in range(3) for y in (-7, 2, 3)])
+    db.insert("a", [(k, g, 5 * g - 3 - k) for k in range(3) for g in range(3) if 5 * g - 3 - k])
+    before = [sorted(db.view(name)) for name in ("v", "w")]
+    with pytest.raises(fv.EvaluationError, match=r"table a, row 2: .* divides by zero"):
+        db.insert("a", [(0, 0, 11), (1, 1, 13), (2, 2, 0), (0, 1, 17), (1, 2, 0)])
+    assert [sorted(db.view(name)) for name in ("v", "w")] == before
+
+
 @pytest.mark.parametrize(
     ("sql", "message"),
     [

@@ -56,6 +56,10 @@ _KEEPING = frozenset((PARAMETER, CONSTANT, "add", "sub", "mul", "neg", "and", "o
 """Operations that computing modulo 2^64 keeps: the result modulo 2^64 follows from the arguments modulo 2^64."""
 
 
+_SURE = frozenset((PARAMETER, CONSTANT, "lt", "le", "eq", "ne", "right", "double"))
+"""Operations that have a result of 64 bits for all arguments."""
+
+
 class Lines(Protocol):
     """What source is written to."""
 
@@ -82,6 +86,11 @@ class Formula:
     def keeps_modulo(self) -> bool:
         """Whether the function modulo 2^64 is that of its arguments modulo 2^64, as sums and products are."""
         return not isinstance(self.tree, Branch) and {self.nodes[i].op for i in self._reached(self.tree)} <= _KEEPING
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether a step may have no result, or none of 64 bits."""
+        return not {node.op for node in self.nodes} <= _SURE
 
     def _reached(self, roots: Sequence[int], known: Mapping[int, str] = MappingProxyType({})) -> list[int]:
         """The nodes that nodes are made of, and themselves, in order; without those that are known."""

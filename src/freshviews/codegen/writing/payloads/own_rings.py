@@ -7,7 +7,7 @@ symbol, so that triggers compile as fast as with the other rings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -131,15 +131,10 @@ def _function(module: Module, key: object, ring: RecordedRing, factors: tuple[in
         # Rows that do not count have a factor of 0, and their values need no lift.
         with writer.block("if k == 0:"):
             writer.line("return 0")
+        lifted = _lifts(lines, ring, dict(zip(given, factors, strict=True)))
         product: list[str] = []
         for at, factor in zip(given, factors, strict=True):
-            if factor == ROW:
-                element = lines.loaded(at, ring.size, "word")
-            else:
-                number = f"f64({at})" if ring.kinds[factor] == REAL else at
-                value = lines.fresh("value")
-                writer.line(f"{value} = {number}")
-                element = lines.applied(ring.lifts[factor], [value], "lifted")
+            element = lines.loaded(at, ring.size, "word") if factor == ROW else lifted[at]
             if not product:
                 product = element
             else:
@@ -152,6 +147,30 @@ def _function(module: Module, key: object, ring: RecordedRing, factors: tuple[in
         writer.line("return 0")
     module.ring_sources.append(writer.text())
     return name
+
+
+def _lifts(lines: _Lines, ring: RecordedRing, factors: Mapping[str, int]) -> dict[str, list[str]]:
+    """The lifts of the values among factors, in variables.
+
+    A value whose lift fails adds nothing, whatever has failed before. So it adds the same as its negation takes back.
+    """
+    chosen = {at: factor for at, factor in factors.items() if factor != ROW}
+    guarded = any(ring.lifts[factor].may_fail for factor in chosen.values())
+    if guarded:
+        lines.line("earlier = load(status, 0)")
+        lines.line("store(status, 0, 0)")
+    found = {}
+    for at, factor in chosen.items():
+        value = lines.fresh("value")
+        lines.line(f"{value} = {f'f64({at})' if ring.kinds[factor] == REAL else at}")
+        found[at] = lines.applied(ring.lifts[factor], [value], "lifted")
+    if guarded:
+        lines.line("failed = load(status, 0)")
+        with lines.block("if earlier != 0:"):
+            lines.line("store(status, 0, earlier)")
+        with lines.block("if failed != 0:"):
+            lines.line("return 0")
+    return found
 
 
 def recorded_ring(name: str) -> RecordedRing | None:
