@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from freshviews.engine.database import Database
     from freshviews.engine.durable.recovery import Recovery
     from freshviews.engine.handles import Table, View
+    from freshviews.engine.views.own_rings import register_ring
     from freshviews.errors import (
         BatchError,
         CatalogError,
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
         FreshviewsError,
         OutOfMemory,
         PlanError,
+        RingDefinitionError,
         RuleError,
         SqlError,
         StoreError,
         SubscriberError,
         UnsupportedSql,
     )
+    from freshviews.ring import UserRing
 
 __all__ = [
     "Batch",
@@ -54,6 +57,7 @@ __all__ = [
     "OutOfMemory",
     "PlanError",
     "Recovery",
+    "RingDefinitionError",
     "RuleError",
     "SqlError",
     "StoreError",
@@ -61,7 +65,9 @@ __all__ = [
     "Subscription",
     "Table",
     "UnsupportedSql",
+    "UserRing",
     "View",
+    "register_ring",
 ]
 
 _HOMES = {
@@ -71,7 +77,9 @@ _HOMES = {
     "Recovery": "engine.durable.recovery",
     "Subscription": "engine.change",
     "Table": "engine.handles",
+    "UserRing": "ring",
     "View": "engine.handles",
+    "register_ring": "engine.views.own_rings",
 }
 
 

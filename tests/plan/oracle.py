@@ -22,13 +22,24 @@ from typing import Any
 from freshviews.catalog.definitions import SetTerm, ViewDef, looked_up_blocks
 from freshviews.expr.nodes import Column
 from freshviews.program.reference.scalars import NAN, encode, evaluate, rank
-from freshviews.query.block import COFACTORS, SCANNED, Block, DistinctAggregate, Gathering, Output, Result, part_of
+from freshviews.query.block import (
+    COFACTORS,
+    RINGS,
+    SCANNED,
+    Block,
+    DistinctAggregate,
+    Gathering,
+    Output,
+    Result,
+    part_of,
+)
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import Cofactor, Real
 from freshviews.types import BIGINT, DOUBLE, NULL
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import decode_value, literal_code
+from tests.ring.user_rings import AGGREGATES, PRIME, USER_RINGS
 
 Key = tuple[int, ...]
 
@@ -66,7 +77,12 @@ def evaluate_query(
     sums = {
         key: {a.name: _sum(a, terms[a.name]) for a in query.aggregates} for key, terms in groups.items()
     }
-    return {key: payload for key, payload in sums.items() if set(payload.values()) - {0, Real(), Cofactor()}}
+    return {key: payload for key, payload in sums.items() if not all(map(is_zero, payload.values()))}
+
+
+def is_zero(element: Any) -> bool:
+    """Whether an element of any ring is zero; those of users' rings are tuples."""
+    return element in (0, Real(), Cofactor()) or (isinstance(element, tuple) and not any(element))
 
 
 def _derivations(
@@ -144,6 +160,8 @@ def _sum(aggregate: Aggregate, terms: list[tuple[int, list[int]]]) -> Any:
         return total
     if aggregate.ring.startswith("cofactor."):
         return _cofactor(aggregate, terms)
+    if aggregate.ring != "real":
+        return _of_user(aggregate, terms)
     finite, nans, positive, negative = Fraction(0), 0, 0, 0
     for multiplicity, (code,) in terms:
         value = _double(code)
@@ -181,6 +199,28 @@ def _cofactor(aggregate: Aggregate, terms: list[tuple[int, list[int]]]) -> Cofac
                     products[i, j] += multiplicity * x * y
     kept = [sorted((place, x) for place, x in found.items() if x) for found in (sums, products)]
     return Cofactor(count, tuple(kept[0]), tuple(kept[1]))
+
+
+def _of_user(aggregate: Aggregate, terms: list[tuple[int, list[int]]]) -> tuple[int, ...]:
+    """The sum of the products of lifts, by the functions as they are written: k times an element is added k times."""
+    name = aggregate.ring.partition(".")[0]
+    ring, types = USER_RINGS[name], AGGREGATES[name].arguments
+    lifts = ring.lift if isinstance(ring.lift, tuple) else (ring.lift,) * len(types)
+    total = (0,) * ring.words
+    for multiplicity, factors in terms:
+        element: Any = None
+        values = [(lift.place, code) for lift, code in zip(aggregate.lifts, factors, strict=True)]
+        multiplicity *= math.prod(code for place, code in values if place is None)
+        for place, code in values if multiplicity else ():
+            if place is not None:
+                lifted = lifts[place](_double(code) if types[place].is_float else code)
+                element = lifted if element is None else ring.multiply(element, lifted)  # type: ignore[misc]
+        if multiplicity:
+            words = (element,) if ring.words == 1 else element
+            added = tuple(multiplicity * word for word in words)
+            total = tuple(a + b for a, b in zip(total, added, strict=True))
+    # The additive groups of all rings here are integers, or integers modulo a prime.
+    return tuple(word % PRIME for word in total) if name == "modulo" else total
 
 
 def _double(code: int) -> float:
@@ -428,6 +468,10 @@ def _result(
         number = len(codes)
     elif result.function in COFACTORS:
         return _of_cofactor(result, payload[name])
+    elif result.function in RINGS:
+        if _part(payload, result.components[1]) == 0:
+            return NULL
+        return _of_element(result, block, payload[name])
     else:
         total = _part(payload, name)
         if result.function == "count":
@@ -448,6 +492,15 @@ def _result(
         ratio = Context(prec=100).divide(Decimal(total).scaleb(shift), Decimal(number))
         return int(ratio.quantize(Decimal(1), ROUND_HALF_UP))
     return encode(float(total) / float(number), DOUBLE)
+
+
+def _of_element(result: Result, block: Block, element: tuple[int, ...]) -> int:
+    """A value of an element of a user's ring."""
+    (name,) = (a.ring.partition(".")[0] for a in block.query.aggregates if a.name == result.components[0])
+    ring, given = USER_RINGS[name], element if len(element) > 1 else element[0]
+    values = given if ring.value is None else ring.value(given)
+    value = values[result.entry[0]] if isinstance(values, tuple) else values
+    return encode(value, DOUBLE) if result.type.is_float else int(value)
 
 
 def _part(payload: Mapping[str, Any], component: str) -> Any:

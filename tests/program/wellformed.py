@@ -37,7 +37,7 @@ from freshviews.program.statements import (
 )
 from freshviews.program.structure import visit
 from freshviews.query.block import BY
-from freshviews.ring import CofactorRing, named
+from freshviews.ring import CofactorRing, RecordedRing, named
 
 
 def check(program: Program) -> None:
@@ -316,10 +316,16 @@ class _Check:
                     assert name in variables, f"{name} is unbound"
                     rings.append(kind)
         others = [kind for kind in rings if kind != "integer"]
-        if not isinstance(named(ring), CofactorRing):
+        if not isinstance(named(ring), CofactorRing | RecordedRing):
             assert others in ([], [ring]), f"{ring} is the product of {rings}"
             return
         for kind in others:
             part = named(kind)
-            assert isinstance(part, CofactorRing), f"{ring} is the product of {rings}"
-            assert set(part.variables) <= set(named(ring).variables), f"{ring} does not have the variables of {kind}"
+            assert type(part) is type(named(ring)), f"{ring} is the product of {rings}"
+            assert _arguments(part) <= _arguments(named(ring)), f"{ring} does not have the variables of {kind}"
+
+
+def _arguments(ring: object) -> set[int]:
+    """The arguments that elements of a ring are made of."""
+    assert isinstance(ring, CofactorRing | RecordedRing)
+    return set(ring.variables if isinstance(ring, CofactorRing) else ring.places)

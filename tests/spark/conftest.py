@@ -36,6 +36,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     source = str(Path(root) / "src")
     os.environ["PYTHONPATH"] = os.pathsep.join([root, source, str(KILLING), os.environ.get("PYTHONPATH", "")])
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["FRESHVIEWS_RINGS"] = "tests.ring.user_rings"
     # Where workers, which are started once, look for the fault that a test plans.
     os.environ["FAULT"] = str(tmp_path_factory.mktemp("fault") / "planned")
     lakes = lake_settings(tmp_path_factory.mktemp("lake"))

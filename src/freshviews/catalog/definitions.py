@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from freshviews.catalog.rings import rings_of
 from freshviews.expr.nodes import Column, columns_of
 from freshviews.query.block import Block
+from freshviews.ring import RecordedRing
 from freshviews.types import SqlType
 
 
@@ -163,6 +165,11 @@ class ViewDef:
     blocks then."""
     group: tuple[str, ...] | None = field(default=None, repr=False)
     """The columns of GROUP BY, where the groups are those of internal views that it joins, and its block is a bag."""
+    rings: tuple[RecordedRing, ...] = field(default=(), init=False, repr=False, compare=False)
+    """The users' rings of its aggregates. A process that gets the view from another one knows them by that."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rings", rings_of(self.blocks))
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ from freshviews.query.block import Block
 
 _OPTIONAL = (
     "read_change", "read_rows", "read_group", "read_groups", "read_listed", "close_listed", "project", "awake",
-    "evaluate", "end_version",
+    "evaluate", "end_version", "merge_changes",
 )  # fmt: skip
 """Functions that not every module has."""
 
@@ -62,7 +62,7 @@ class CompiledBlock:
 
     ``each`` runs updates of a relation one by one. ``read_groups`` is there where rows are looked up, ``read_listed``
     and ``close_listed`` where the result is listed. Where groups are enumerated, ``read_change`` makes raw rows of what
-    the triggers emitted.
+    the triggers emitted, and ``merge_changes`` merges it, if payloads have elements of users' rings.
     """
 
     source: Source
@@ -79,6 +79,7 @@ class CompiledBlock:
     awake: Function | None
     evaluate: Function | None
     end_version: Function | None
+    merge_changes: Function | None
 
 
 def generate(
@@ -157,7 +158,7 @@ def _has_string(expr: Expr) -> bool:
 
 def _written(program: Program, module: Module, readers: list[str], triggers: Iterable[list[str]]) -> Written:
     """All of a module, with a section per table if it is long."""
-    shared = [*write_called(module), *module.part_sources]
+    shared = [*module.ring_sources, *write_called(module), *module.part_sources]
     sections = [shared, readers, *triggers]
     if sum(text.count("\n") for text in chain.from_iterable(sections)) <= LONG:
         sections = [list(chain.from_iterable(sections))]

@@ -63,7 +63,8 @@ def emitted_row(program: Program) -> View:
 
 
 def payload_layout(components: Sequence[Component]) -> tuple[int, ...]:
-    """The words by which ``kernel.rings.elements`` adds payloads."""
+    """The words by which ``kernel.rings.elements`` adds payloads; those of users' rings are added by functions of a
+    module (``codegen.writing.payloads.own_rings``)."""
     runs: list[tuple[int, int]] = []
     for component in components:
         ring = named(component.ring)

@@ -23,8 +23,8 @@ RESERVED = frozenset(
 _WORD = re.compile(r"[^\W\d]\w*")
 
 FUNCTIONS = re.compile(
-    r"(on|each|part|move|turn|next|take|has|open|close|close_union|condition|find|find_sum|upsert|slice_of)_\d+"
-    r"|rebalance|evaluate|end_version|awake|project|finish|enumerate_rows|close_listed"
+    r"(on|each|part|ring|move|turn|next|take|has|open|close|close_union|condition|find|find_sum|upsert|slice_of)_\d+"
+    r"|rebalance|evaluate|end_version|awake|project|finish|merge_payload|merge_changes|enumerate_rows|close_listed"
     r"|read_(change|rows|listed|group|groups|payload)"
 )
 """Names of functions that a generated module defines."""
@@ -37,8 +37,9 @@ class Module:
     ``words``: identifiers in the code, of which those that a kernel defines are imported; ``constants``: string
     literals, each with its position in the constants of the state; ``calls``: kernels that look up a key, to be called
     and not inlined, each with the number of words; ``parts``: the names of functions that triggers share, each by what
-    it does, and ``part_sources`` their sources; ``deferred``: the views that some trigger appends rows to, None until
-    the first function begins; ``shapes``: words that the status leads to, each with its position.
+    it does, and ``part_sources`` their sources; ``rings``: the names of functions of users' rings, each by what it
+    does, and ``ring_sources`` their sources; ``deferred``: the views that some trigger appends rows to, None until the
+    first function begins; ``shapes``: words that the status leads to, each with its position.
     """
 
     words: set[str] = field(default_factory=set)
@@ -48,6 +49,8 @@ class Module:
     part_sources: list[str] = field(default_factory=list)
     deferred: frozenset[str] | None = None
     shapes: dict[tuple[int, ...], int] = field(default_factory=dict)
+    rings: dict[Hashable, str] = field(default_factory=dict)
+    ring_sources: list[str] = field(default_factory=list)
 
     def copy(self) -> Module:
         """Another module that has collected the same so far."""
@@ -59,6 +62,8 @@ class Module:
             self.part_sources.copy(),
             self.deferred,
             self.shapes.copy(),
+            self.rings.copy(),
+            self.ring_sources.copy(),
         )
 
     def shape(self, words: tuple[int, ...]) -> int:

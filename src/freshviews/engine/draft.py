@@ -224,6 +224,14 @@ class Draft:
                     "are not stored; create the view before the first row, or DROP the table and feed it again"
                 )
             inputs[name] = source.definition
+            # A cell may read such a table: after a failure it is loaded again.
+            spoiling = [ring.label for ring in definition.rings if not ring.keeps_modulo and self._measured]
+            if spoiling and not source.is_stored and isinstance(source, TableState):
+                raise CatalogError(
+                    f"view {definition.name.split('#')[0]}: add, multiply or scale of ring {spoiling[0]} has more than "
+                    "sums and products of words, so the view must be filled again after an overflow, and the rows of "
+                    f"the trusted table {source.name} are not stored; leave freshviews.trusted out"
+                )
         with self._whole():
             maintained = MaintainedView(definition, inputs, self._dictionary)
             view = ViewState(definition, maintained, self._decoder(definition))

@@ -28,6 +28,10 @@ COFACTORS = ("entry", "covariance", "correlation")
 """What is read of a cofactor: a number of it, the covariance of a sample, a correlation."""
 
 
+RINGS = ("ring", "ring_value")
+"""What is read of an element of a user's ring: a word of it, or a value that is computed of it and may fail."""
+
+
 def part(component: str, entry: tuple[int, ...]) -> str:
     """The name by which a result reads a sum, or a sum of products, of a cofactor of integers. No component has it."""
     return f"@{' '.join(map(str, entry))}:{component}"
@@ -69,9 +73,10 @@ class Result:
     """The value of an aggregate for a group, computed from payload components.
 
     ``function``: ``count`` (component), ``sum`` (sum, non-null count: NULL if that is 0), ``avg`` (sum, non-null
-    count), one of SCANNED (the distinct aggregate's name), or one of COFACTORS (cofactor): the number of the component
-    that ``entry`` names by its variables (the count, a sum or a sum of products), or the covariance or correlation of
-    two variables. ``argument``: the type that was summed, of two variables that of their product. ``type``: the type of
+    count), one of SCANNED (the distinct aggregate's name), one of RINGS (element, non-null count: NULL if that is 0),
+    whose ``entry`` is the number of the value, or one of COFACTORS (cofactor): the number of the component that
+    ``entry`` names by its variables (the count, a sum or a sum of products), or the covariance or correlation of two
+    variables. ``argument``: the type that was summed, of two variables that of their product. ``type``: the type of
     the value, as in Spark.
     """
 
@@ -87,6 +92,8 @@ class Result:
     @property
     def may_fail(self) -> bool:
         """True if the value of a group may not fit its type."""
+        if self.function == "ring_value":
+            return True
         return (self.function == "avg" and self.type.is_decimal) or (self.function == "bit_and" and self.type == BIGINT)
 
 

@@ -1,27 +1,41 @@
 """The rings of payloads, by the names that components of views use.
 
-``protocol`` states the laws. The rings of ``RINGS`` have no parameters; a cofactor ring has the range of its variables
-in its name. ``named`` finds either. Each view combines the rings of its components into a product ring.
+``protocol`` states what a ring is, ``laws`` its laws. The rings of ``RINGS`` have no parameters; a cofactor ring has
+the range of its variables in its name, and a user's ring (``user``) the arguments whose lifts it has. ``named`` finds
+each of them. Each view combines the rings of its components into a product ring.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from freshviews.ring.cofactor import Cofactor, CofactorRing, cofactor_named, ring_over
+from freshviews.ring.cofactor import Cofactor, CofactorRing, cofactor_named
 from freshviews.ring.integer import INTEGER, IntegerRing
 from freshviews.ring.product import ProductRing
 from freshviews.ring.protocol import Ring, RingError
 from freshviews.ring.real import REAL, Real, RealRing
+from freshviews.ring.user import RecordedRing, UserRing, check_form, family_named, recorded, user_ring_named
 
 RINGS: Mapping[str, Ring[Any]] = MappingProxyType({ring.name: ring for ring in (INTEGER, REAL)})
 
 
 def named(name: str) -> Ring[Any]:
     """The ring with a name. Raises KeyError if there is none."""
-    return cofactor_named(name) or RINGS[name]
+    return cofactor_named(name) or user_ring_named(name) or RINGS[name]
+
+
+def ring_over(family: str, places: Iterable[int]) -> str:
+    """The name of the ring of a family over arguments with these numbers; of a family that has one ring, its name.
+
+    The families are ``cofactor.integer``, ``cofactor.double`` and those of users' rings. Over no arguments they are the
+    integers: a count.
+    """
+    if family in RINGS:
+        return family
+    ordered = tuple(sorted(set(places)))
+    return f"{family}({' '.join(map(str, ordered))})" if ordered else "integer"
 
 
 __all__ = [
@@ -34,10 +48,18 @@ __all__ = [
     "ProductRing",
     "Real",
     "RealRing",
+    "RecordedRing",
     "Ring",
     "RingError",
+    "UserRing",
+    "check_form",
     "cofactor_named",
+    "family_named",
+    "formula",
+    "laws",
     "named",
     "protocol",
+    "recorded",
     "ring_over",
+    "user_ring_named",
 ]

@@ -32,7 +32,6 @@ from freshviews.ring.protocol import RingError, signed_word
 FRACTION_BITS = 64
 """A double is lifted to a multiple of 2^-64."""
 
-_PREFIX = "cofactor."
 _NAME = re.compile(r"cofactor\.(integer|double)\((\d+(?: \d+)*)\)")
 _SIZES = {"integer": (1, 1), "double": (2, 4)}
 
@@ -61,7 +60,7 @@ class CofactorRing:
 
     @property
     def name(self) -> str:
-        return f"{_PREFIX}{self.number}({' '.join(map(str, self.variables))})"
+        return f"cofactor.{self.number}({' '.join(map(str, self.variables))})"
 
     @property
     def words(self) -> int:
@@ -141,18 +140,6 @@ def fixed(code: int) -> int:
     numerator, denominator = abs(x).as_integer_ratio()
     units: int = ((numerator << (FRACTION_BITS + 1)) + denominator) // (2 * denominator)
     return -units if x < 0 else units
-
-
-def ring_over(family: str, variables: Iterable[int]) -> str:
-    """The name of the ring of a family over a range of variables; of a family that has one ring, its name.
-
-    The families of cofactor rings are ``cofactor.integer`` and ``cofactor.double``. Over no variables they are the
-    integers: a count.
-    """
-    if not family.startswith(_PREFIX):
-        return family
-    ordered = tuple(sorted(set(variables)))
-    return CofactorRing(family.removeprefix(_PREFIX), ordered).name if ordered else "integer"
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""The Ring protocol: operations on payloads, and the laws of every ring."""
+"""The Ring protocol: operations on payloads."""
 
 from __future__ import annotations
 
@@ -10,17 +10,7 @@ E = TypeVar("E")
 class Ring(Protocol[E]):
     """A commutative ring whose elements are immutable Python values.
 
-    Laws, for all elements a, b, c and integers j, k::
-
-        add(a, b) = add(b, a)                  add(a, add(b, c)) = add(add(a, b), c)
-        add(a, zero) = a                       add(a, negate(a)) = zero
-        multiply(a, b) = multiply(b, a)        multiply(a, multiply(b, c)) = multiply(multiply(a, b), c)
-        multiply(a, one) = a                   multiply(a, add(b, c)) = add(multiply(a, b), multiply(a, c))
-        scale(a, k) = multiply(a, scale(one, k)), which is a added k times
-        is_zero(a) exactly where a = zero
-        from_words(to_words(a)) = a, and is_zero(a) exactly where all words are zero
-
-    ``=`` is Python's ==. The integers act on every ring through ``scale``: a multiplicity, always an integer,
+    ``ring.laws`` has its laws. The integers act on every ring through ``scale``: a multiplicity, always an integer,
     multiplies a payload of any ring. A ring may refuse some products (``RingError``); the laws then hold if both sides
     are defined. ``scale`` is always defined.
 
@@ -29,10 +19,9 @@ class Ring(Protocol[E]):
     The ring defines what that means, possibly by its parameters (a matrix-valued ring lifts a code at the position of
     its column).
 
-    A ring of more than one word has kernels as well, which compute the same over memory: docs/rings.md says what to add
-    for a new one. Elements of unbounded size, such as relations under union and join, would store their contents in
-    memory of their own, and its address in the row: 0 for the empty relation, which is zero. Their kernel would free
-    the memory when an element becomes zero.
+    A ring of more than one word has kernels as well, which compute the same over memory. Those of users' rings are
+    written from formulas; docs/rings.md says what to add for a ring with others. Elements of variable size, such as
+    relations under union and join, are not supported: there is no allocator for what a word would lead to.
     """
 
     @property

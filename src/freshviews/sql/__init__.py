@@ -25,9 +25,11 @@ from freshviews.catalog.catalog import (
     ViewDefs,
 )
 from freshviews.catalog.definitions import PlainView
+from freshviews.sql.expressions.functions import FUNCTION_NAMES
 from freshviews.sql.statements.script import parse_script
 
 __all__ = [
+    "FUNCTION_NAMES",
     "AlterTable",
     "AlterView",
     "Catalog",

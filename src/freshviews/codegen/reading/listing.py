@@ -446,7 +446,7 @@ def _add_change(context: Context, total: Sum, view: View, sign: int) -> None:
     for component in total.components:
         place, local = layout.offsets[component.name], context.local(total.alias, component.name)
         if words_of(component) > 1:
-            context.line(add_scaled(component.ring, local, f"member + {8 * place}", str(sign)))
+            context.line(add_scaled(context.writer.module, component.ring, local, f"member + {8 * place}", str(sign)))
         else:
             context.line(f"{local} = plus({local}, times(load(member, {place}), {sign}, status), status)")
 

@@ -32,12 +32,13 @@ from freshviews.codegen.layout import (
     table_word,
 )
 from freshviews.codegen.writer import Module, Writer, tuple_of
+from freshviews.codegen.writing.payloads.own_rings import ROW, addition, recorded_ring, results_of
 from freshviews.kernel.output import buffer
 from freshviews.kernel.output.results import INTEGER, REALS, SUM
-from freshviews.program.payload import COUNT
+from freshviews.program.payload import COUNT, Component
 from freshviews.program.program import Program
 from freshviews.program.views import View
-from freshviews.query.block import COFACTORS, SCANNED, Block, Result, part_of
+from freshviews.query.block import COFACTORS, RINGS, SCANNED, Block, Result, part_of
 from freshviews.ring import CofactorRing, named
 
 _PRESENT = {"bag": "!= 0", "groups": "> 0"}
@@ -68,20 +69,30 @@ def write_group_readers(program: Program, module: Module) -> str:
     """
     layout = row_layout(emitted_row(program))
     count = layout.offsets[COUNT] - layout.key
-    shape = 8 * module.shape(payload_layout(program.result.emitted))
     writer = Writer(module)
+    own = any(recorded_ring(component.ring) for component in program.result.emitted)
+    if own:
+        _write_merge(writer, program.result.emitted, layout)
     with writer.function("read_change", "state, out"):
         writer.line(f"status = load(state, {STATUS})")
         writer.line(f"changes = load(state, {CHANGES})")
-        writer.line(f"shape = load(status, {STATUS_SHAPES}) + {shape}")
-        writer.line(f"consolidate_payloads(changes, {layout.key}, shape)")
+        if own:
+            writer.line("merge_changes(state)")
+        else:
+            shape = 8 * module.shape(payload_layout(program.result.emitted))
+            writer.line(f"shape = load(status, {STATUS_SHAPES}) + {shape}")
+            writer.line(f"consolidate_payloads(changes, {layout.key}, shape)")
         writer.line(f"rows = load(changes, {buffer.ROWS})")
         writer.line(f"before = changes + {8 * buffer.HEADER}")
         with writer.block(f"for i in range(load(changes, {buffer.COUNT})):"):
             writer.line(f"row = rows + i * {8 * (layout.key + layout.payload)}")
             writer.line(f"after = row + {8 * layout.key}")
             writer.line("read_payload(state, row, before)")
-            writer.line("take_apart(after, before, shape)")
+            if own:
+                writer.line("merge_payload(before, after, -1, status)")
+                writer.line("merge_payload(after, before, 1, status)")
+            else:
+                writer.line("take_apart(after, before, shape)")
             _write_difference(writer, f"load(before, {count}) > 0", f"load(after, {count}) > 0")
         writer.line(f"store(changes, {buffer.COUNT}, 0)")
         writer.line("return 0")
@@ -93,6 +104,41 @@ def write_group_readers(program: Program, module: Module) -> str:
             writer.line("return 1")
         writer.line("return 0")
     return writer.text()
+
+
+def _write_merge(writer: Writer, components: Sequence[Component], layout: RowLayout) -> None:
+    """``merge_payload(target, source, k, status)``, which adds a payload to another one, and ``merge_changes(state)``,
+    which merges the payloads of each group. A program has them if an element is of a user's ring."""
+    with writer.function("merge_payload", "target, source, k, status", "outside"):
+        for ring, some in groupby(components, lambda component: recorded_ring(component.ring)):
+            parts = list(some)
+            for part in parts if ring else parts[:1]:
+                at = 8 * (layout.offsets[part.name] - layout.key)
+                if ring is not None:
+                    function = addition(writer.module, ring, (ROW,))
+                    writer.line(f"{function}(target + {at}, source + {at}, k, status)")
+                else:
+                    shape = f"load(status, {STATUS_SHAPES}) + {8 * writer.module.shape(payload_layout(parts))}"
+                    writer.line(f"add_elements(target + {at}, source + {at}, {shape}, k)")
+        writer.line("return 0")
+    with writer.function("merge_changes", "state"):
+        writer.line(f"status = load(state, {STATUS})")
+        writer.line(f"changes = load(state, {CHANGES})")
+        writer.line(f"rows = load(changes, {buffer.ROWS})")
+        writer.line(f"count = load(changes, {buffer.COUNT})")
+        writer.line(f"firsts = first_rows(changes, {layout.key}) if count > 1 else 0")
+        with writer.block("if firsts != 0:"):
+            with writer.block("for i in range(count):"):
+                writer.line("first = load(firsts, i)")
+                with writer.block("if first != i:"):
+                    size = 8 * (layout.key + layout.payload)
+                    writer.line(f"source = rows + {size} * i + {8 * layout.key}")
+                    writer.line(f"merge_payload(rows + {size} * first + {8 * layout.key}, source, 1, status)")
+                    # Rows of zeros are dropped below.
+                    writer.line(f"clear_words(source, {layout.payload})")
+            writer.line("release(firsts)")
+        writer.line(f"drop_zeros(changes, {layout.key})")
+        writer.line("return 0")
 
 
 def write_lookups(program: Program, module: Module) -> str:
@@ -123,6 +169,8 @@ def write_finish(writer: Writer, view: View, block: Block) -> None:
                 _write_sums(writer, results, view, i)
             elif results[0].function in COFACTORS:
                 _write_cofactor(writer, results, view, i)
+            elif results[0].function in RINGS:
+                _write_own(writer, results, view, i)
             else:
                 for place, result in enumerate(results, i):
                     writer.line(f"store(target, {place}, {_result(writer, result, view, layout)})")
@@ -149,7 +197,7 @@ def _place(view: View, layout: RowLayout, component: str) -> int:
 def _kernel_of(view: View, result: Result) -> str:
     """What is equal of results that one kernel can read, one after the other; empty for those that are read alone."""
     first = part_of(result.components[0])[0]
-    if result.function in COFACTORS:
+    if result.function in (*COFACTORS, *RINGS):
         return first
     return "@sums" if view.component(first).ring == "real" or result.function in ("count", "sum") else ""
 
@@ -182,6 +230,16 @@ def _write_cofactor(writer: Writer, results: Sequence[Result], view: View, first
     functions = f"load(status, {STATUS_SHAPES}) + {8 * writer.module.shape(tuple(words))}"
     arguments = f"{element}, {len(ring.variables)}, {int(ring.number == 'double')}, {functions}, {len(results)}"
     writer.line(f"cofactor_results(target + {8 * first}, {arguments})")
+
+
+def _write_own(writer: Writer, results: Sequence[Result], view: View, first: int) -> None:
+    """The values of an element of a user's ring, in one call."""
+    element, known = results[0].components
+    ring, layout = recorded_ring(view.component(element).ring), row_layout(view)
+    assert ring is not None
+    function = results_of(writer.module, ring, tuple(result.entry[0] for result in results))
+    place, number = _place(view, layout, element), _place(view, layout, known)
+    writer.line(f"{function}(target + {8 * first}, payload + {8 * place}, load(payload, {number}), status)")
 
 
 def _result(writer: Writer, result: Result, view: View, layout: RowLayout) -> str:

@@ -235,9 +235,16 @@ class BlockState:
             if self.status[0] != 0 and not failed and self.status[1] >= 0:
                 self.status[1] += start
             if mem.load(self.changes, buffers.COUNT) > most:
-                buffers.consolidate_payloads(self.changes, len(self.program.free), self._emitted_layout.ctypes.data)
+                self._merge_changes()
                 most = max(_MERGED, 2 * mem.load(self.changes, buffers.COUNT))
             call.block[0::2] += 8 * _SLICE * call.block[1::2]
+
+    def _merge_changes(self) -> None:
+        """Merge what was emitted, by group."""
+        if self.compiled.merge_changes is not None:
+            self.compiled.merge_changes(self.state)
+        else:
+            buffers.consolidate_payloads(self.changes, len(self.program.free), self._emitted_layout.ctypes.data)
 
     def each(
         self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int, limit: int

@@ -171,9 +171,12 @@ def _reached(changes: Changes, relations: Relations) -> Sequence[ViewState]:
 
 
 def _take_back(applied: Applied, views: Sequence[ViewState], relations: Relations) -> None:
-    """Apply the negation of what was applied; a view where even that fails is backfilled."""
+    """Apply the negation of what was applied; a view that is spoiled, or where even that fails, is backfilled."""
+    spoiled = [view for view in dict.fromkeys(view for view, _ in applied) if view.maintained.spoiled]
     try:
         for view, batch in applied:
+            if view in spoiled:
+                continue
             failure = view.maintained.apply(batch.negated())
             if failure is not None and failure.kind == "memory":
                 raise MemoryRanOut
@@ -181,6 +184,9 @@ def _take_back(applied: Applied, views: Sequence[ViewState], relations: Relation
             view.maintained.discard_change()
     except Exception:
         _fill_again(views, relations)
+        return
+    # No view reads what a spoiled one has computed: its batch failed there.
+    _fill_again(spoiled, relations, "an element of a ring overflowed")
 
 
 def ran_out(views: Sequence[ViewState], relations: Relations) -> OutOfMemory:
@@ -189,14 +195,14 @@ def ran_out(views: Sequence[ViewState], relations: Relations) -> OutOfMemory:
     return OutOfMemory("memory ran out; the batch is refused and the state is as before")
 
 
-def _fill_again(views: Sequence[ViewState], relations: Relations) -> None:
+def _fill_again(views: Sequence[ViewState], relations: Relations, why: str = "memory ran out") -> None:
     """Empty views and backfill them from the stored tables, as of before the batch."""
     for view in views:
         for name in view.maintained.inputs:
             table = relations.tables.get(name.lower())
             if table is not None and table.stored is None and table.written:
                 raise Broken(
-                    f"memory ran out while view {view.name.split('#')[0]} changed, and table {table.name}, "
+                    f"{why} while view {view.name.split('#')[0]} changed, and table {table.name}, "
                     "which feeds it, is trusted: its rows are not stored, so the view cannot be filled again"
                 )
     try:
@@ -206,4 +212,4 @@ def _fill_again(views: Sequence[ViewState], relations: Relations) -> None:
             fill(view, relations)
             view.maintained.discard_change()
     except Exception as error:
-        raise Broken(f"memory ran out, and again while the views were put back: {error}") from error
+        raise Broken(f"{why}, and the views could not be put back: {error}") from error

@@ -260,6 +260,8 @@ def direct_of(table: TableState, relations: Relations, version: Codes) -> Direct
         return None
     for view in views:
         blocks = view.maintained.blocks
+        if view.maintained.may_be_spoiled:
+            return None
         if not view.maintained.by_triggers or any(table.name in b.evaluators or b.state.orders_strings for b in blocks):
             return None
     return Direct(table, views, version)

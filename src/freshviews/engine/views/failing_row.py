@@ -16,9 +16,9 @@ from freshviews.errors import OutOfMemory
 
 def with_row(failure: Failure, maintained: MaintainedView, batch: CodeBatch) -> Failure:
     """The failure of the batch that was applied last, with the first row that fails after the rows before it; without a
-    row where the batch alone is not the cause. The batch stays applied."""
+    row where the batch alone is not the cause, or cannot be taken back. The batch stays applied."""
     traced = any(plan.program.upkeep.joins for plan in maintained.plans)
-    if not traced or failure.row is not None or failure.kind != "evaluation":
+    if not traced or failure.row is not None or failure.kind != "evaluation" or maintained.spoiled:
         return failure
     _applied(maintained, batch.negated())
     low, high = 0, len(batch)

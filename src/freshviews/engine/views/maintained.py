@@ -38,7 +38,8 @@ class MaintainedView:
     """A view over its inputs: programs, their state, and the upkeep that keeps the result up to date.
 
     ``inputs`` gives the definition of each relation that the view reads. All state is ring-valued: a batch that failed
-    in evaluation is taken back, exactly, by applying its negation.
+    in evaluation is taken back, exactly, by applying its negation; but where the view is ``spoiled``, it must be
+    cleared and filled again.
     """
 
     blocks: ViewBlocks
@@ -53,6 +54,8 @@ class MaintainedView:
         self._definitions = dict(inputs)
         self._dictionary = dictionary
         self._wants_change = False
+        self.spoiled = False
+        """Whether a user's ring whose laws do not hold modulo 2^64 has met an overflow since ``clear``."""
         self._names = tuple(column.name for column in view.columns)
 
     def prepare(self) -> None:
@@ -126,6 +129,11 @@ class MaintainedView:
                 block.state.want_changes(wanted)
 
     @property
+    def may_be_spoiled(self) -> bool:
+        """Whether an overflow leaves the view ``spoiled``."""
+        return not all(ring.keeps_modulo for ring in self.view.rings)
+
+    @property
     def by_triggers(self) -> bool:
         """Whether triggers alone maintain the view."""
         return type(self._upkeep) is ByTriggers and all(block.texts is None for block in self.blocks)
@@ -162,6 +170,7 @@ class MaintainedView:
         except Failed as failed:
             failure = failed.failure
         if failure is not None:
+            self.spoiled |= self.may_be_spoiled and self.blocks.ring_failed
             self.blocks.reset()
         return failure
 
@@ -233,6 +242,7 @@ class MaintainedView:
 
     def clear(self) -> None:
         """Empty all state, for another backfill."""
+        self.spoiled = False
         self._upkeep.clear()
 
     # Contents

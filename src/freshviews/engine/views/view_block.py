@@ -22,7 +22,7 @@ from freshviews.expr.nodes import Column
 from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.output.drain import append_rows
 from freshviews.kernel.scalar.failure import ERRORS, TWO_VALUES
-from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS
+from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS, RING_ERRORS
 from freshviews.plan.planner import plan_block
 from freshviews.plan.strategy import Plan
 from freshviews.program.results import Held
@@ -221,6 +221,11 @@ class ViewBlocks:
                 row = int(state.status[1])
                 found = Failure("evaluation", _MESSAGES[int(state.status[0])], row if row >= 0 else None)
         return found
+
+    @property
+    def ring_failed(self) -> bool:
+        """Whether a function of a user's ring has failed since ``reset``."""
+        return any(int(block.state.status[0]) in RING_ERRORS for block in self.blocks)
 
     def reset(self) -> None:
         """Forget evaluation failures. That memory ran out stays known until the block is cleared."""

@@ -155,6 +155,40 @@ def consolidate_payloads(buffer: int, key: int, layout: int) -> None:
     drop_zeros(buffer, key)
 
 
+@outside
+def first_rows(buffer: int, key: int) -> int:
+    """Address of a word for each row: the number of the first row with its key. To be released; 0 without memory, with
+    FAILED set."""
+    count = load(buffer, COUNT)
+    slots_count = 4
+    while slots_count < 2 * count:
+        slots_count *= 2
+    slots = allocate(slots_count)
+    firsts = allocate(count)
+    if slots == 0 or firsts == 0:
+        store(buffer, FAILED, 1)
+        release(slots)
+        release(firsts)
+        return 0
+    rows = load(buffer, ROWS)
+    width = load(buffer, WIDTH)
+    for number in range(count):
+        row = rows + 8 * number * width
+        h = hash_words(row, key)
+        i = h & (slots_count - 1)
+        store(firsts, number, number)
+        while load(slots, i) != 0:
+            first = (load(slots, i) & 0xFFFFFFFF) - 1
+            if shift_right(load(slots, i), 32) == h and same_words(rows + 8 * first * width, row, key):
+                store(firsts, number, first)
+                break
+            i = (i + 1) & (slots_count - 1)
+        if load(firsts, number) == number:
+            store(slots, i, h << 32 | (number + 1))
+    release(slots)
+    return firsts
+
+
 @jit
 def merge_rows(buffer: int, key: int, layout: int, slots: int, mask: int) -> None:
     """Merge rows with equal keys, through zeroed slots ``hash << 32 | row + 1``, more of them than rows."""

@@ -18,6 +18,11 @@ SUM_OVERFLOW = 100
 AVERAGE_OVERFLOW = 101
 BITS_OVERFLOW = 102
 NO_FIXED_POINT = 103
+RING_OVERFLOW = 104
+RING_DIVISION = 105
+RING_NUMBER = 106
+RING_ERRORS = (RING_OVERFLOW, RING_DIVISION, RING_NUMBER)
+"""Errors of functions of users' rings."""
 
 PAYLOAD_ERRORS = MappingProxyType(
     {
@@ -28,6 +33,12 @@ PAYLOAD_ERRORS = MappingProxyType(
             "FILTER (WHERE ...) leaves its row out"
         ),
         BITS_OVERFLOW: "overflow: BIT_AND of these values is the least BIGINT, which cannot be stored",
+        RING_OVERFLOW: "overflow: a step of a function of a registered ring does not fit 64 bits",
+        RING_DIVISION: "a function of a registered ring divides by zero; FILTER (WHERE ...) leaves its row out",
+        RING_NUMBER: (
+            "a function of a registered ring makes a number of a double that is not finite, or too large; "
+            "FILTER (WHERE ...) leaves its row out"
+        ),
     }
 )
 """The meaning of the word at ``status``, by its value; the keys differ from those of ``failure.ERRORS``."""

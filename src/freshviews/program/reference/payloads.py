@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
-from freshviews.program.payload import Component, ComponentOf, Monomial
+from freshviews.program.payload import Component, ComponentOf, Monomial, Value
 from freshviews.ring import ProductRing, named
 
 Key = tuple[int, ...]
@@ -43,17 +43,20 @@ def value_of(monomial: Monomial, ring: str, scope: Scope) -> Any:
     """The ring element that a monomial denotes: the product of its integers, times its factor of another ring,
     if any."""
     target, times = named(ring), monomial.coefficient
-    product = target.one
+    elements: list[tuple[str, Any]] = []
     for factor in monomial.factors:
         if isinstance(factor, ComponentOf):
             components, payload = scope.rows[factor.alias]
             position = [c.name for c in components].index(factor.component)
             kind, element = components[position].ring, payload[position]
         else:
-            kind = factor.ring
-            element = named(kind).lift(scope.variables[factor.name])
+            kind, element = factor.ring, scope.variables[factor.name]
         if kind == "integer":
             times *= element
         else:
-            product = target.multiply(product, element)
-    return target.scale(product, times)
+            elements.append((kind if isinstance(factor, Value) else "", element))
+    if not times:
+        # A row that does not count may have a value without a lift.
+        return target.zero
+    lifted = [named(kind).lift(element) if kind else element for kind, element in elements]
+    return target.scale(reduce(target.multiply, lifted) if lifted else target.one, times)

@@ -14,11 +14,13 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from freshviews.catalog.rings import aggregate_over
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.query.block import BY, FOLDED, SCANNED
 from freshviews.sql.blocks.bound import AggregateCall, aggregate_ref
-from freshviews.sql.blocks.cofactors import MATRICES, columns_of_matrix
-from freshviews.sql.blocks.moments import MOMENTS, moment
+from freshviews.sql.blocks.calls.cofactors import MATRICES, columns_of_matrix
+from freshviews.sql.blocks.calls.moments import MOMENTS, moment
+from freshviews.sql.blocks.calls.own_rings import call_of_ring, columns_of_ring
 from freshviews.sql.blocks.text_aggregates import JOINING, PROVENANCE, joined_texts, or_empty, provenance_call
 from freshviews.sql.expressions import coerce, logic
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, key, null
@@ -27,7 +29,7 @@ from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import Binder, is_unit
 from freshviews.sql.names.marks import is_marked
 from freshviews.sql.text.parse import Node
-from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS
+from freshviews.sql.text.refuse import GROUPINGS, is_aggregate_name
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
 
 _SYNONYMS = {
@@ -62,7 +64,7 @@ class Collector:
             raise self._scalar.text.unsupported(node, "PROVENANCE() OVER", "GROUP BY in a subquery, and join it")
         try:
             self._check_own(node)
-            if _called(node) in MATRICES:
+            if is_matrix(node):
                 what = f"{_called(node)} stands for several columns: write it as an item of the SELECT list, alone"
                 raise Fault(what)
             if _called(node) in MOMENTS:
@@ -76,14 +78,19 @@ class Collector:
         return or_empty(least) if call.function == PROVENANCE else least
 
     def columns(self, node: Node) -> list[tuple[str, Expr]]:
-        """The names and references of the columns that a call of ``MATRICES`` stands for."""
+        """The names and references of the columns that a call stands for, see ``is_matrix``."""
         try:
             self._check_own(node)
             name, arguments, distinct, keep = self._parts(node)
             if distinct:
                 raise Refusal(f"{name} of DISTINCT values", "take it over SELECT DISTINCT in FROM")
             args = [self._scalar.bind(argument) for argument in arguments]
-            return columns_of_matrix(name, args, lambda call: self._reference(kept_by(call, keep)))
+
+            def reference(call: AggregateCall) -> Expr:
+                return self._reference(kept_by(call, keep))
+
+            ring = aggregate_over(name)
+            return columns_of_matrix(name, args, reference) if ring is None else columns_of_ring(ring, args, reference)
         except Fault as fault:
             raise self._scalar.text.error(node, str(fault)) from None
 
@@ -133,6 +140,11 @@ class Collector:
             return joined_texts(node.this if isinstance(node, exp.Filter) else node, self._scalar.bind, keep)
         if name == PROVENANCE:
             return provenance_call(arguments, distinct, isinstance(node, exp.Filter))
+        ring = aggregate_over(name)
+        if ring is not None:
+            if distinct:
+                raise Refusal(f"{name} of DISTINCT values", "take it over SELECT DISTINCT in FROM")
+            return kept_by(call_of_ring(ring, [self._scalar.bind(argument) for argument in arguments]), keep)
         if name in ("count", "count_distinct"):
             return self._count(arguments, distinct or name == "count_distinct", keep)
         if name in BY:
@@ -186,7 +198,7 @@ def columns_outside(node: Node) -> Iterator[exp.Column]:
 
 
 def is_aggregate(node: Node) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES | GROUPINGS
+    return isinstance(node, exp.Anonymous) and (node.name.lower() in GROUPINGS or is_aggregate_name(node.name.lower()))
 
 
 def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], Expr]) -> AggregateCall:
@@ -212,7 +224,10 @@ def is_matrix(node: Node) -> bool:
     """True if an item of a SELECT list stands for several columns."""
     call = node.this if isinstance(node, exp.Alias) else node
     call = call.this if isinstance(call, exp.Filter) else call
-    return isinstance(call, exp.Anonymous) and call.name.lower() in MATRICES
+    if not isinstance(call, exp.Anonymous):
+        return False
+    ring = aggregate_over(call.name)
+    return call.name.lower() in MATRICES or (ring is not None and not ring.is_single)
 
 
 def kept_by(call: AggregateCall, keep: Callable[[Expr], Expr]) -> AggregateCall:
@@ -234,4 +249,4 @@ def _only_where(test: Expr) -> Callable[[Expr], Expr]:
 
 def _identity(call: AggregateCall) -> tuple[object, ...]:
     kinds = tuple(arg.type for arg in call.args) if call.function != "count" else ()
-    return (call.function, call.entry, call.gathering, call.distinct, kinds, *map(key, call.args))
+    return (call.function, call.entry, call.ring, call.gathering, call.distinct, kinds, *map(key, call.args))

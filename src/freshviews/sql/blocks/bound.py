@@ -31,7 +31,8 @@ class AggregateCall:
 
     ``function``: ``count`` (without arguments all rows, else the rows where no argument is NULL), ``sum``, ``avg``, or
     one of ``SCANNED``, or one of ``COFACTORS``, whose ``entry`` names a number of the cofactor of the arguments by
-    their positions; or an aggregate with a ``gathering``, whose columns are the arguments.
+    their positions, or one of ``RINGS``, whose ``entry`` is the number of a value, of the family of rings ``ring``; or
+    an aggregate with a ``gathering``, whose columns are the arguments.
     """
 
     function: str
@@ -39,6 +40,7 @@ class AggregateCall:
     distinct: bool
     type: SqlType
     entry: tuple[int, ...] = ()
+    ring: str = ""
     gathering: Gathering | None = None
 
     @property
@@ -55,7 +57,8 @@ class AggregateCall:
         """A readable name: sum_qty, count_distinct_part."""
         args = [self.args[i] for i in self.entry] if self.function in COFACTORS else self.args
         names = [name_of(n.name) for arg in args for n in nodes_of(arg) if isinstance(n, Column)]
-        words = [self.function, *(["distinct"] if self.distinct else []), *dict.fromkeys(names)]
+        function = self.ring.partition(".")[0] or self.function
+        words = [function, *(["distinct"] if self.distinct else []), *dict.fromkeys(names)]
         return "_".join(words[:4])
 
 

@@ -34,7 +34,7 @@ from freshviews.sql.expressions.functions import (
 )
 from freshviews.sql.expressions.times import seconds_between
 from freshviews.sql.text.parse import Node, SqlText, is_list, string_of
-from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS
+from freshviews.sql.text.refuse import GROUPINGS, is_aggregate_name
 from freshviews.sql.text.typenames import type_of
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, SqlType
 
@@ -302,9 +302,9 @@ class Binder:
         if not isinstance(inner, exp.Anonymous):
             raise self.text.error(node, "FILTER (WHERE ...) follows an aggregate function")
         name = inner.name.lower()
-        if name in AGGREGATES or (name in GROUPINGS and inner is node):
+        if is_aggregate_name(name) or (name in GROUPINGS and inner is node):
             if self.aggregate is None:
-                what = "an aggregate function" if name in AGGREGATES else name.upper()
+                what = "an aggregate function" if is_aggregate_name(name) else name.upper()
                 raise self.text.error(node, f"{what} cannot stand in {self.clause}; SELECT and HAVING take it")
             return self.aggregate(node)
         if isinstance(node, exp.Filter):

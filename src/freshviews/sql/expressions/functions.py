@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from math import e, pi
 
 from freshviews.catalog.catalog import near
+from freshviews.catalog.rings import aggregates_over
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.sql.expressions import arithmetic, dates, logic, times
 from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped, text
 from freshviews.sql.expressions.cast import cast, checked, power_of_ten, scaled
 from freshviews.sql.expressions.coerce import common
-from freshviews.sql.text.refuse import AGGREGATES, REFUSED_FUNCTIONS
+from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS, REFUSED_FUNCTIONS
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
 
 _ANY = 1_000_000
@@ -38,7 +39,12 @@ def scalar(name: str, args: Sequence[Expr]) -> Expr:
         raise Refusal(*REFUSED_FUNCTIONS[name])
     function = FUNCTIONS.get(name)
     if function is None:
-        raise Refusal(f"function {name}", "docs/sql.md lists the functions" + near(name, (*FUNCTIONS, *AGGREGATES)))
+        known = near(name, (*FUNCTIONS, *AGGREGATES, *aggregates_over()))
+        raise Refusal(
+            f"function {name}",
+            f"docs/sql.md lists the functions{known}; the aggregate of a ring of yours is known once "
+            "freshviews.register_ring has registered the ring in this process, or a module that FRESHVIEWS_RINGS names",
+        )
     if not function.least <= len(args) <= function.greatest:
         counts = f"{function.least}" if function.least == function.greatest else f"{function.least} or more"
         raise Fault(f"{name} takes {counts} arguments, not {len(args)}")
@@ -452,3 +458,10 @@ PARTS: dict[str, Callable[[Expr], Expr]] = {
     "millennium": times.years_by(1000, 999),
 }
 """The fields of EXTRACT and date_part."""
+
+_OWN_SYNTAX = (
+    "cast try_cast extract trim position substring substr floor case if exists any some all in not and or between "
+    "row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value"
+)
+FUNCTION_NAMES = frozenset((*FUNCTIONS, *AGGREGATES, *GROUPINGS, *REFUSED_FUNCTIONS, *_OWN_SYNTAX.split()))
+"""Names that mean something in SQL, in lower case: no ring has one of them."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from freshviews.catalog.rings import aggregate_over
 from freshviews.sql.text.parse import Node, SqlText
 
 _CLAUSES: dict[str, tuple[str, str]] = {
@@ -49,10 +50,15 @@ AGGREGATES = frozenset(
         *("string_agg", "listagg", "group_concat", "provenance"),
     )
 )
-"""Accepted aggregate functions."""
+"""Accepted aggregate functions, beside those of registered rings."""
 
 GROUPINGS = frozenset(("grouping", "grouping_id"))
 """Functions that return the grouping set of a row."""
+
+
+def is_aggregate_name(name: str) -> bool:
+    """Whether a function of this lower-case name is an aggregate."""
+    return name in AGGREGATES or aggregate_over(name) is not None
 
 
 def _each(names: str, what: str, instead: str) -> dict[str, tuple[str, str]]:

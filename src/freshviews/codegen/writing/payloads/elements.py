@@ -1,7 +1,8 @@
 """Payloads of any ring: additions to accumulators and rows, and emitted payloads.
 
 A component of one word is an integer, whose arithmetic is inlined. Every other ring has kernels, and one call adds a
-product to an element: what a ring brings is an entry of ``_ADDITIONS`` (see docs/rings.md).
+product to an element, which an entry of ``_ADDITIONS`` writes. The kernels of users' rings are written from their
+formulas (``payloads.own_rings``).
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from freshviews.codegen.layout import STATUS_SHAPES, row_layout, words_of
+from freshviews.codegen.writer import Module
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.payloads.doubles import add_reals
 from freshviews.codegen.writing.payloads.integers import integer, product, ring_of
+from freshviews.codegen.writing.payloads.own_rings import ROW, addition
 from freshviews.kernel.rings import cofactor
 from freshviews.program.payload import ZERO, Component, ComponentOf, Monomial, Value
 from freshviews.program.statements import Emit, Into, Sum
-from freshviews.ring import CofactorRing, RealRing, Ring, named
+from freshviews.ring import CofactorRing, RealRing, RecordedRing, Ring, named
 
 Addition = Callable[[Context, Ring[object], str, list[ComponentOf | Value], str], None]
 """Writes the addition of a product to the element at an address: its ring, the address, the factors that are not
@@ -85,18 +88,45 @@ def _add_cofactor(
     context.line(f"{kernel}_add({target}, {shape}, {amount}, status)")
 
 
+def _add_recorded(
+    context: Context, ring: Ring[object], target: str, elements: list[ComponentOf | Value], amount: str
+) -> None:
+    """Elements of rows and sums, and values that are lifted here."""
+    assert isinstance(ring, RecordedRing)
+    factors, given = [], []
+    for one in elements:
+        if isinstance(one, ComponentOf):
+            factors.append(ROW)
+            given.append(_address(context, one))
+        else:
+            factors += _places(context, one)
+            given.append(context.variable(one.name))
+    function = addition(context.writer.module, ring, tuple(factors))
+    context.line(f"{function}({', '.join([target, *given, amount, 'status'])})")
+
+
+def _places(context: Context, factor: ComponentOf | Value) -> tuple[int, ...]:
+    ring = named(ring_of(context, factor))
+    assert isinstance(ring, RecordedRing)
+    return ring.places
+
+
 def _range(context: Context, factor: ComponentOf | Value) -> tuple[int, ...]:
     ring = named(ring_of(context, factor))
     assert isinstance(ring, CofactorRing)
     return ring.variables
 
 
-_ADDITIONS: Mapping[type, Addition] = MappingProxyType({RealRing: _add_real, CofactorRing: _add_cofactor})
+_ADDITIONS: Mapping[type, Addition] = MappingProxyType(
+    {RealRing: _add_real, CofactorRing: _add_cofactor, RecordedRing: _add_recorded}
+)
 
 
-def add_scaled(ring: str, target: str, source: str, k: str) -> str:
+def add_scaled(module: Module, ring: str, target: str, source: str, k: str) -> str:
     """Source that adds ``k`` times one element of several words to another one of its ring."""
     of = named(ring)
+    if isinstance(of, RecordedRing):
+        return f"{addition(module, of, (ROW,))}({target}, {source}, {k}, status)"
     if not isinstance(of, CofactorRing):
         return f"real_add_scaled({target}, {source}, {k})"
     if of.number == "integer":

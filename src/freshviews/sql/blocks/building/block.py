@@ -17,6 +17,7 @@ from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import (
     BY,
     COFACTORS,
+    RINGS,
     SCANNED,
     Block,
     DistinctAggregate,
@@ -49,7 +50,7 @@ from freshviews.sql.blocks.building.join import Join, joined, localised
 from freshviews.sql.blocks.building.least import over_least
 from freshviews.sql.blocks.building.lifts import AcrossWithHost, Lifts
 from freshviews.sql.blocks.building.variables import Names, Variables, at_leaf
-from freshviews.sql.blocks.cofactors import product_of
+from freshviews.sql.blocks.calls.cofactors import product_of
 from freshviews.sql.blocks.grouping_sets import in_sets
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions.build import (
@@ -314,8 +315,13 @@ class _Builder:
             return self._result(call_, (self._distinct(call_.function, call_),))
         if call_.function in COFACTORS:
             family = "cofactor.double" if args[0].type.is_float else "cofactor.integer"
-            made = lifts.of_cofactor(args, self.variables)
+            made = lifts.of_arguments(args, self.variables)
             return self._result(call_, (self._component(family, made, _label("cofactor", call_)),))
+        if call_.function in RINGS:
+            made = lifts.of_arguments(args, self.variables)
+            element = self._component(call_.ring, made, _label(call_.ring.partition(".")[0], call_))
+            known = self._component("integer", lifts.of_known(made), _label("n", call_))
+            return self._result(call_, (element, known))
         if call_.distinct:
             count = self._distinct("count", call_)
             if call_.function == "count":

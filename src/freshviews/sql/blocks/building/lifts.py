@@ -52,8 +52,9 @@ def of_real_sum(argument: Expr, variables: Variables) -> Lifts:
     return Lifts((Lift(None, _compiled(value, variables)),))
 
 
-def of_cofactor(args: Sequence[Expr], variables: Variables) -> Lifts:
-    """The lifts of a cofactor: a value per argument, and factors of 0 or 1 for the rows where none is NULL."""
+def of_arguments(args: Sequence[Expr], variables: Variables) -> Lifts:
+    """The lifts of a cofactor or a user's ring: a value per argument, and factors of 0 or 1 for the rows where none is
+    NULL."""
     terms = of_count(args, variables)
     flags = terms[0] if len(terms) == 1 else _placed([_flag("is_not_null", arg) for arg in args], variables)
     flagged = {lift.atom for lift in flags.lifts}
@@ -68,6 +69,11 @@ def of_cofactor(args: Sequence[Expr], variables: Variables) -> Lifts:
         else:
             values.append(Lift(None, _compiled(value, variables), place))
     return Lifts((*values, *flags.lifts))
+
+
+def of_known(made: Lifts) -> Lifts:
+    """Of the lifts of arguments, those that count the rows where none is NULL."""
+    return Lifts(tuple(lift for lift in made.lifts if lift.place is None))
 
 
 def of_count(args: Sequence[Expr], variables: Variables) -> list[Lifts]:

@@ -1,0 +1,134 @@
+"""Aggregates over users' rings: what SQL knows of the rings that are registered in this process.
+
+A ring is registered once, by its name, for all databases and scripts of the process. A view that was made before it
+was registered again keeps the ring that it was made with. Processes that no code of the user begins, as commands and
+workers of Spark, import the modules that FRESHVIEWS_RINGS names, which register rings.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from freshviews.errors import RingDefinitionError
+from freshviews.query.block import RINGS, Block
+from freshviews.ring import RecordedRing, UserRing, check_form, family_named, recorded
+from freshviews.ring.formula import PARAMETER, REAL, WHOLE, Branch
+from freshviews.types import BIGINT, DOUBLE, SqlType, decimal
+
+_TYPES = {one.name: one for one in (BIGINT, DOUBLE)}
+_DECIMAL = re.compile(r"DECIMAL\((\d+)(?:, ?(\d+))?\)")
+_GREATEST_PRECISION = 18
+
+
+@dataclass(frozen=True)
+class RingAggregate:
+    """The aggregate of a ring: the types of its arguments, and the names and types of the values of its result.
+
+    ``is_single``: the result is one value, and not columns.
+    """
+
+    name: str
+    arguments: tuple[SqlType, ...]
+    results: tuple[tuple[str, SqlType], ...]
+    is_single: bool
+    ring: RecordedRing
+
+    @property
+    def family(self) -> str:
+        """The family of rings that its components are of."""
+        return self.ring.family
+
+    def function(self, entry: int) -> str:
+        """How a value of the result is read, one of RINGS."""
+        value = self.ring.value
+        word = not isinstance(value.tree, Branch) and value.nodes[value.tree[entry]].op == PARAMETER
+        return RINGS[0] if word and len(value.nodes) == self.ring.size else RINGS[1]
+
+
+MODULES = "FRESHVIEWS_RINGS"
+"""The variable with the names of modules that register rings, with commas between them."""
+
+_registered: dict[str, RingAggregate] = {}
+_imported: set[str] = set()
+
+
+def register(ring: UserRing) -> RingAggregate:
+    """Record a ring, check its laws, and let SQL know its aggregate. Raises RingDefinitionError."""
+    check_form(ring)
+    if isinstance(ring.arguments, str):
+        raise RingDefinitionError(f"ring {ring.name}: arguments is {ring.arguments!r}; write a tuple of types")
+    arguments = tuple(_type(ring, f"argument {i}", text) for i, text in enumerate(ring.arguments, 1))
+    listed = {"": ring.results} if isinstance(ring.results, str) else dict(ring.results)
+    if not listed:
+        raise RingDefinitionError(f"ring {ring.name}: results names no value; name at least one, with its type")
+    results = tuple((name, _type(ring, f"result {name}".rstrip(), text)) for name, text in listed.items())
+    if ring.value is None and any(of.is_float for _, of in results):
+        raise RingDefinitionError(
+            f"ring {ring.name}: the words of an element are integers; give value=, which makes a double of them"
+        )
+    if ring.value is None and len(results) != ring.words:
+        raise RingDefinitionError(
+            f"ring {ring.name} has {ring.words} words and {len(results)} results; give value=, which makes these of an "
+            "element"
+        )
+    made = recorded(ring, [*map(_kind, arguments)], [_kind(of) for _, of in results])
+    aggregate = RingAggregate(ring.name, arguments, results, isinstance(ring.results, str), made)
+    _registered[ring.name.lower()] = aggregate
+    return aggregate
+
+
+def aggregate_over(name: str) -> RingAggregate | None:
+    """The aggregate of a registered ring, by its name in any spelling; None if there is none. Raises
+    RingDefinitionError where a module that registers rings cannot be imported."""
+    if MODULES in os.environ:
+        _import_modules(os.environ[MODULES])
+    return _registered.get(name.lower())
+
+
+def aggregates_over() -> tuple[str, ...]:
+    """The names of all registered rings, in lower case."""
+    return tuple(_registered)
+
+
+def _import_modules(names: str) -> None:
+    """Import modules, of which each registers rings, once."""
+    for name in filter(None, map(str.strip, names.split(","))):
+        if name in _imported:
+            continue
+        _imported.add(name)
+        try:
+            importlib.import_module(name)
+        except RingDefinitionError:
+            raise
+        except Exception as error:
+            raise RingDefinitionError(
+                f"{MODULES} names the module {name}, which cannot be imported: {type(error).__name__}: {error}; it "
+                "must be found by the Python path of this process"
+            ) from error
+
+
+def rings_of(blocks: Iterable[Block]) -> tuple[RecordedRing, ...]:
+    """The users' rings that blocks have aggregates over, each once."""
+    families = dict.fromkeys(aggregate.ring for block in blocks for aggregate in block.query.aggregates)
+    return tuple(ring for ring in map(family_named, families) if ring is not None)
+
+
+def _kind(of: SqlType) -> str:
+    return REAL if of.is_float else WHOLE
+
+
+def _type(ring: UserRing, what: str, text: str) -> SqlType:
+    spelled = text.strip().upper() if isinstance(text, str) else ""
+    found = _DECIMAL.fullmatch(spelled)
+    if found is not None:
+        precision, scale = int(found[1]), int(found[2] or 0)
+        if 1 <= precision <= _GREATEST_PRECISION and scale <= precision:
+            return decimal(precision, scale)
+    if spelled not in _TYPES:
+        names = ", ".join((*_TYPES, f"DECIMAL(p, s) with p up to {_GREATEST_PRECISION}"))
+        raise RingDefinitionError(f"ring {ring.name}: {what} is of type {text!r}; accepted are {names}")
+    return _TYPES[spelled]

@@ -1,0 +1,3 @@
+"""Aggregate calls that become others: moments, and what is read of one payload, a cofactor or an element of a ring."""
+
+__all__ = ["cofactors", "moments", "own_rings"]

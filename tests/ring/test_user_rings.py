@@ -1,0 +1,377 @@
+"""Rings of users: what is recorded of their functions, what is refused, and views over them in a database."""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import freshviews as fv
+from freshviews.catalog.rings import register
+from freshviews.ring import named
+from tests.ring.user_rings import AGGREGATES, BINS, GAUSS, MODULO, POLY, PRIME
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(6)]
+
+
+def one_word(**functions: Any) -> fv.UserRing:
+    return fv.UserRing(name="tried", arguments=("BIGINT",), words=1, results="BIGINT", **functions)
+
+
+# Recording
+
+
+def test_a_recorded_ring_computes_what_its_functions_compute() -> None:
+    ring = AGGREGATES["poly"].ring
+    draw = random.Random(1)
+    for _ in range(50):
+        a, b = (tuple(draw.randrange(-50, 50) for _ in range(4)) for _ in range(2))
+        assert POLY.multiply is not None
+        assert ring.multiply(a, b) == POLY.multiply(a, b)
+
+
+def test_a_branch_is_recorded_with_each_outcome() -> None:
+    ring = AGGREGATES["bins"].ring
+    assert isinstance(BINS.lift, Callable)  # type: ignore[arg-type]
+    for z in (-1.0, 0.0, 9.5, 10.0, math.inf, math.nan):
+        assert ring.lifts[0].compiled(z) == BINS.lift(z)  # type: ignore[operator]
+
+
+def test_equal_functions_make_equal_rings_however_they_are_written() -> None:
+    def square(x: Any) -> Any:
+        return (x * x, 1)
+
+    one = register(replace(GAUSS, name="twice", lift=lambda x: (x**2, 1)))
+    other = register(replace(GAUSS, name="twice", lift=square))
+    assert one.family == other.family != AGGREGATES["gauss"].family
+
+
+def test_a_ring_is_known_to_the_process_that_gets_it() -> None:
+    ring = AGGREGATES["modulo"].ring
+    text = pickle.dumps((ring.over((0, 1)).name, ring)).hex()
+    code = (
+        "import pickle; from freshviews.ring import named;"
+        f"name, ring = pickle.loads(bytes.fromhex({text!r})); print(named(name).multiply((5,), (7,)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(35,)"
+
+
+def test_arithmetic_modulo_a_prime_does_not_survive_an_overflow() -> None:
+    assert AGGREGATES["gauss"].ring.keeps_modulo
+    assert AGGREGATES["poly"].ring.keeps_modulo
+    assert not AGGREGATES["modulo"].ring.keeps_modulo
+
+
+REFUSED: dict[str, tuple[fv.UserRing, str]] = {
+    "a double as a word": (one_word(lift=lambda x: x * 0.5), "lift of argument 1 .* double .* x \\+ y - y"),
+    "a function of the module math": (one_word(lift=lambda x: round(math.sqrt(x))), "lift of argument 1 .* math"),
+    "an argument as an index": (one_word(lift=lambda x: (1, 2, 3)[x]), "an argument cannot be an index"),
+    "a loop as long as an argument": (one_word(lift=lambda x: sum(1 for _ in range(x))), "length of a loop"),
+    "a loop until a test": (one_word(lift=lambda x: _halvings(x)), "more than 64 tests"),
+    "an unknown name": (one_word(lift=lambda x: unknown(x)), "NameError"),  # type: ignore[name-defined] # noqa: F821
+    "another number of words": (replace(GAUSS, name="tried", lift=lambda x: (x, 1, 0)), "a tuple of 2 numbers"),
+    "no function": (replace(GAUSS, name="tried", multiply=3), "multiply is 3, not a function"),  # type: ignore[arg-type]
+    "no product of several arguments": (replace(GAUSS, name="tried", multiply=None), "give multiply"),
+    "a product that does not distribute": (
+        one_word(lift=lambda x: x, multiply=lambda a, b: a * b + 1),
+        r"multiply\(.*does not hold for a = ",
+    ),
+    "an addition with an order": (
+        one_word(lift=lambda x: x, add=lambda a, b: a + b if a < b else a - b),
+        r"add\(a, b\) = add\(b, a\) does not hold",
+    ),
+    "a sum that is cut off": (
+        one_word(lift=lambda x: x, add=lambda a, b: min(max(a + b, -9), 9), scale=lambda a, k: a * k),
+        "does not hold",
+    ),
+    "an addition without its multiple": (
+        one_word(lift=lambda x: x % PRIME, add=lambda a, b: (a + b) % PRIME),
+        "give scale=",
+    ),
+    "a product without one": (replace(GAUSS, name="tried", one=(0, 1)), "multiply\\(a, one\\) = a .* give one="),
+    "a type of argument": (replace(GAUSS, name="tried", arguments=("STRING", "BIGINT")), "'STRING'; accepted are"),
+    "a double among the words": (replace(GAUSS, name="tried", results={"re": "DOUBLE", "im": "DOUBLE"}), "give value="),
+    "results that are not the words": (replace(GAUSS, name="tried", results={"re": "BIGINT"}), "give value="),
+    "too many words": (replace(GAUSS, name="tried", words=65), "1 to 64 words"),
+    "a name that SQL has": (replace(GAUSS, name="sum"), "name of a function of SQL"),
+    "a name that SQL cannot call": (replace(GAUSS, name="a b"), "no name for a ring"),
+    "a multiply that remembers": (replace(GAUSS, name="tried", multiply=lambda a, b: _counting(a, b)), "alone"),
+}
+
+_calls = [0]
+
+
+def _halvings(x: Any) -> Any:
+    n = 0
+    while x > 0:
+        x, n = x // 2, n + 1
+    return n
+
+
+def _counting(a: Any, b: Any) -> Any:
+    _calls[0] += 1
+    return (a[0] * b[0] - a[1] * b[1] + (a[0] * b[0] - a[1] * b[1]) * max(0, _calls[0] - 1), a[0] * b[1] + a[1] * b[0])
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_ring_is_refused_by_its_name_and_the_reason(what: str) -> None:
+    ring, message = REFUSED[what]
+    with pytest.raises(fv.RingDefinitionError, match=message) as found:
+        fv.register_ring(ring)
+    assert f"ring {ring.name}" in str(found.value)
+
+
+# In a database
+
+
+def test_the_page_adds_a_ring_in_thirty_lines() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "rings.md").read_text()
+    example, *others = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    code = [line for line in example.splitlines() if line]
+    assert len(code) <= 30
+    scope: dict[str, Any] = {}
+    exec(example, scope)
+    for other in others:
+        exec(other, scope)
+    assert scope["truncated"]((1, 2, 3, 4), (1, 1, 0, 0)) == (1, 3, 5, 7)
+    fv.register_ring(GAUSS)
+
+
+TABLES = "CREATE TABLE a (k INT, g INT, x BIGINT); CREATE TABLE b (k INT, y BIGINT);"
+JOINED = "FROM a JOIN b USING (k) GROUP BY g"
+VIEWS = f"""
+CREATE MATERIALIZED VIEW complex AS SELECT g, GAUSS(a.x, b.y) AS z {JOINED};
+CREATE MATERIALIZED VIEW cubes AS SELECT g, POLY(b.y, a.x) AS p, COUNT(*) AS n {JOINED};
+CREATE MATERIALIZED VIEW rest AS SELECT g, MODULO(a.x, b.y) AS m {JOINED};
+CREATE MATERIALIZED VIEW lower AS SELECT SUM(m) AS m FROM rest WHERE m > 10;
+"""
+
+
+def expected(rows: dict[str, list[tuple[Any, ...]]]) -> dict[int, tuple[Any, ...]]:
+    """By group, the values of ``complex`` and ``rest``."""
+    found: dict[int, tuple[Any, ...]] = {}
+    for k, g, x in rows["a"]:
+        for other, y in rows["b"]:
+            if k == other:
+                before = found.get(g, (None, None, None))
+                if x is not None and y is not None:
+                    more = (x * y - 1, x + y, x * y)
+                    before = tuple(n + (o or 0) for n, o in zip(more, before, strict=True))
+                found[g] = before
+    return {g: (re, im, None if m is None else m % PRIME) for g, (re, im, m) in found.items()}
+
+
+def updated(db: fv.Database, rows: dict[str, list[tuple[Any, ...]]], seed: int) -> None:
+    """Some versions of random rows."""
+    draw = random.Random(seed)
+    for _ in range(6):
+        new = [(draw.randrange(3), draw.randrange(3), draw.choice([None, *range(-50, 50)])) for _ in range(4)]
+        db.insert("a", new)
+        rows["a"] += new
+        more = [(draw.randrange(3), draw.choice([None, *range(-50, 50)])) for _ in range(3)]
+        db.insert("b", more)
+        rows["b"] += more
+        gone = rows["a"].pop(draw.randrange(len(rows["a"])))
+        db.delete("a", [gone])
+
+
+def check_contents(db: fv.Database, rows: dict[str, list[tuple[Any, ...]]]) -> None:
+    wanted = expected(rows)
+    assert {g: (re, im) for g, re, im in db.view("complex")} == {g: v[:2] for g, v in wanted.items()}
+    assert dict(db.view("rest")) == {g: v[2] for g, v in wanted.items()}
+    total = [v[2] for v in wanted.values() if v[2] is not None and v[2] > 10]
+    assert list(db.view("lower")) == [(sum(total) if total else None,)]
+
+
+def test_views_follow_their_tables_and_report_their_changes() -> None:
+    db = fv.Database()
+    db.execute(TABLES + VIEWS)
+    seen: dict[tuple[Any, ...], int] = {}
+
+    def note(change: fv.Change) -> None:
+        for row, m in change:
+            seen[row] = seen.get(row, 0) + m
+
+    db.view("complex").subscribe(note)
+    rows: dict[str, list[tuple[Any, ...]]] = {"a": [], "b": []}
+    updated(db, rows, 1)
+    check_contents(db, rows)
+    assert sorted(map(repr, (row for row, m in seen.items() if m))) == sorted(map(repr, db.view("complex")))
+
+
+def test_a_durable_database_goes_on_from_its_snapshot_and_its_log(tmp_path: Path) -> None:
+    rows: dict[str, list[tuple[Any, ...]]] = {"a": [], "b": []}
+    with fv.Database(tmp_path / "db") as db:
+        db.execute(TABLES + VIEWS)
+        updated(db, rows, 2)
+        db.snapshot()
+        updated(db, rows, 3)
+    with fv.Database(tmp_path / "db") as db:
+        check_contents(db, rows)
+        updated(db, rows, 4)
+        check_contents(db, rows)
+
+
+def test_a_durable_database_without_its_ring_names_it_and_the_remedy(tmp_path: Path) -> None:
+    with fv.Database(tmp_path / "db") as db:
+        db.execute(TABLES + VIEWS)
+    code = f"import freshviews as fv; fv.Database({str(tmp_path / 'db')!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "StoreError" in done.stderr
+    assert "gauss" in done.stderr
+    assert "register_ring" in done.stderr
+
+
+LARGE = fv.UserRing(
+    name="large",
+    arguments=("BIGINT", "BIGINT"),
+    words=1,
+    results="BIGINT",
+    lift=lambda x: abs(x) % (2**61 - 1),
+    add=lambda a, b: (a + b) % (2**61 - 1),
+    multiply=lambda a, b: a * b % (2**61 - 1),
+    scale=lambda a, k: a * k % (2**61 - 1),
+)
+"""Its products overflow where its results would not."""
+
+
+def test_a_module_that_the_environment_names_registers_rings(tmp_path: Path) -> None:
+    (tmp_path / "my_rings.py").write_text(
+        "import freshviews as fv\n"
+        "fv.register_ring(fv.UserRing('mine', ('BIGINT',), 1, 'BIGINT', lift=lambda x: 2 * x))\n"
+    )
+    code = (
+        "import freshviews as fv; db = fv.Database();"
+        "db.execute('CREATE TABLE t (x INT); CREATE MATERIALIZED VIEW v AS SELECT MINE(x) AS m FROM t');"
+        "db.insert('t', [(4,), (5,)]); print(list(db.view('v')))"
+    )
+    for modules, expected_ in (("my_rings", "[(18,)]"), ("no_rings", "module no_rings, which cannot be imported")):
+        path = os.pathsep.join([str(tmp_path), *sys.path])
+        environment = {**os.environ, "FRESHVIEWS_RINGS": modules, "PYTHONPATH": path}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        assert expected_ in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("strategy", ["", "recompute", "first_order", "higher_order", "crown", "incremental_trie_join"])
+@pytest.mark.parametrize("name", ["LARGE", "GAUSS"])
+def test_an_overflow_is_refused_and_leaves_the_views_as_they_were(strategy: str, name: str) -> None:
+    fv.register_ring(LARGE)
+    db = fv.Database()
+    named_ = f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')" if strategy else ""
+    db.execute(TABLES + VIEWS + f"CREATE MATERIALIZED VIEW wide {named_} AS SELECT g, {name}(a.x, b.y) AS m {JOINED}")
+    rows: dict[str, list[tuple[Any, ...]]] = {"a": [], "b": []}
+    updated(db, rows, 5)
+    wide = sorted(map(repr, db.view("wide")))
+    for _ in range(2):
+        with pytest.raises(fv.EvaluationError, match="a step of a function of a registered ring does not fit 64 bits"):
+            db.insert("a", [(0, 0, 3), (1, 1, 2**60), (2, 2, 2**59), (0, 2, 2**60)])
+        check_contents(db, rows)
+        assert sorted(map(repr, db.view("wide"))) == wide
+    updated(db, rows, 6)
+    check_contents(db, rows)
+    again = fv.Database()
+    again.execute(TABLES + f"CREATE MATERIALIZED VIEW wide AS SELECT g, {name}(a.x, b.y) AS m {JOINED}")
+    for table, stored in rows.items():
+        again.insert(table, stored)
+    assert sorted(map(repr, db.view("wide"))) == sorted(map(repr, again.view("wide")))
+
+
+def test_a_ring_that_an_overflow_spoils_needs_stored_rows() -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (x BIGINT) TBLPROPERTIES ('freshviews.trusted' = 'true')")
+    with pytest.raises(fv.CatalogError, match=r"ring modulo .* trusted table t"):
+        db.execute("CREATE MATERIALIZED VIEW v AS SELECT MODULO(x, x) AS m FROM t")
+    db.execute("CREATE MATERIALIZED VIEW v AS SELECT GAUSS(x, x) AS z FROM t")
+
+
+def test_a_value_that_overflows_is_an_error_of_its_view() -> None:
+    ring = replace(GAUSS, name="squared", results="BIGINT", value=lambda a: (a[0] * a[0],))
+    fv.register_ring(ring)
+    db = fv.Database()
+    db.execute(TABLES + "CREATE MATERIALIZED VIEW v AS SELECT SQUARED(x, x) AS s FROM a")
+    db.insert("a", [(1, 1, 1_000)])
+    assert list(db.view("v")) == [((1_000_000 - 1) ** 2,)]
+    with pytest.raises(fv.EvaluationError, match="does not fit 64 bits"):
+        db.insert("a", [(1, 1, 1_000_000)])
+    assert list(db.view("v")) == [((1_000_000 - 1) ** 2,)]
+
+
+def test_a_ring_that_is_registered_again_is_that_of_later_views() -> None:
+    db = fv.Database()
+    db.execute(TABLES)
+    fv.register_ring(one_word(lift=lambda x: x))
+    db.execute("CREATE MATERIALIZED VIEW v AS SELECT TRIED(x) AS s FROM a")
+    fv.register_ring(one_word(lift=lambda x: x * x))
+    db.execute("CREATE MATERIALIZED VIEW w AS SELECT TRIED(x) AS s FROM a")
+    db.insert("a", [(1, 1, 3), (1, 1, 5)])
+    assert (list(db.view("v")), list(db.view("w"))) == ([(8,)], [(34,)])
+
+
+def test_a_lift_is_not_asked_for_what_does_not_count() -> None:
+    fv.register_ring(one_word(lift=lambda x: 60 // x))
+    db = fv.Database()
+    db.execute(TABLES + "CREATE MATERIALIZED VIEW v AS SELECT TRIED(x) FILTER (WHERE x <> 0) AS s FROM a")
+    db.insert("a", [(1, 1, 0), (1, 1, None), (1, 1, 7)])
+    assert list(db.view("v")) == [(8,)]
+    db.execute("CREATE MATERIALIZED VIEW w AS SELECT TRIED(k) AS s FROM a")
+    with pytest.raises(fv.EvaluationError, match="divides by zero"):
+        db.insert("a", [(0, 1, 0)])
+
+
+def test_a_batch_with_a_failed_lift_is_taken_back_exactly() -> None:
+    ring = replace(GAUSS, name="parts", lift=lambda x: (x, 60 // x))
+    assert register(ring).ring.keeps_modulo
+    db = fv.Database()
+    db.execute(TABLES + f"CREATE MATERIALIZED VIEW v AS SELECT g, PARTS(a.x, b.y) AS z {JOINED}")
+    db.execute("CREATE MATERIALIZED VIEW w AS SELECT p.g, PARTS(p.x, q.x) AS z FROM a p JOIN a q USING (k) GROUP BY 1")
+    db.insert("b", [(k, y) for k in range(3) for y in (-7, 2, 3)])
+    db.insert("a", [(k, g, 5 * g - 3 - k) for k in range(3) for g in range(3) if 5 * g - 3 - k])
+    before = [sorted(db.view(name)) for name in ("v", "w")]
+    with pytest.raises(fv.EvaluationError, match=r"table a, row 2: .* divides by zero"):
+        db.insert("a", [(0, 0, 11), (1, 1, 13), (2, 2, 0), (0, 1, 17), (1, 2, 0)])
+    assert [sorted(db.view(name)) for name in ("v", "w")] == before
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT GAUSS(x) FROM a", r"gauss takes 2 arguments \(BIGINT, BIGINT\), not 1"),
+        ("SELECT GAUSS(x, 1.5) FROM a", r"argument 2 of gauss is of type DECIMAL\(2, 1\); it takes BIGINT"),
+        ("SELECT GAUSS(x, x) + 1 FROM a", "several columns"),
+        ("SELECT MODULO(DISTINCT x) FROM a", "DISTINCT"),
+        ("SELECT x FROM a WHERE MODULO(x, x) > 1", "aggregate function cannot stand in WHERE"),
+    ],
+)
+def test_a_call_is_refused_with_what_it_takes(sql: str, message: str) -> None:
+    db = fv.Database()
+    with pytest.raises(fv.SqlError, match=message):
+        db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS {sql}")
+
+
+def test_a_single_value_stands_in_expressions_and_a_result_may_be_computed() -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (g INT, x INT, z DOUBLE)")
+    db.execute(
+        "CREATE MATERIALIZED VIEW v AS SELECT g, MODULO(x, x) + 1 AS m, BINS(z) AS b FROM t"
+        " GROUP BY g HAVING MODULO(x, x) > 3"
+    )
+    db.insert("t", [(1, 2, -1.0), (1, 3, 50.0), (2, 1, 4.0), (3, -1_000_002, 3.0), (3, 2, None)])
+    assert sorted(db.view("v")) == [(1, 14, 1 / 3, 0), (3, 6, 0.0, 0)]
+
+
+def test_every_ring_of_a_program_is_known_by_its_name() -> None:
+    for aggregate in AGGREGATES.values():
+        assert named(aggregate.ring.over((0,)).name).words >= 2
+    assert MODULO.words == 1
