@@ -693,6 +693,7 @@ COMPILED: dict[str, Scenario] = {
         ("a join, many sums of doubles", 0),
         ("a join on a key, rows", 0),
         ("a path, cofactors", 0),
+        ("a join, texts", 0),
         ("a star, sums that are shared", 1),
         ("a join, cofactors of doubles", 1),
         ("a path, users' rings", 0),
