@@ -81,3 +81,15 @@ def test_a_source_with_its_key_in_the_join_is_read_as_it_is() -> None:
     db.insert("q", [(n % 5, n) for n in shuffled])
     assert list(db.view("v")) == [(0,)]
     assert sorted(name for name in db.stats()["views"]) == ["v", "v#1", "v#2"]
+
+
+def test_both_sides_of_a_self_join_read_one_view() -> None:
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE edge (src INT, dst INT, weight INT); CREATE MATERIALIZED VIEW v AS SELECT a.src, b.dst,"
+        " MIN(a.weight + b.weight) AS weight FROM edge a JOIN edge b ON a.dst = b.src GROUP BY a.src, b.dst"
+    )
+    db.insert("edge", [(1, 2, 5), (1, 2, 3), (2, 3, 10), (2, 1, 1)])
+    assert sorted(db.view("v")) == [(1, 1, 4), (1, 3, 13), (2, 2, 4)]
+    assert sorted(db.stats()["views"]) == ["v", "v#1", "v#2"]
+    assert db.stats()["views"]["v#1"]["rows"] == 3, "the least weight of each pair"

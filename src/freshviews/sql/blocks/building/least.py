@@ -25,10 +25,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
-from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, aggregate_ref, group_ref
+from freshviews.sql.blocks.bound import AggregateCall, Item, Select, aggregate_ref, group_ref
 from freshviews.sql.blocks.building.variables import Names
 from freshviews.sql.blocks.views import Views
-from freshviews.sql.expressions.build import key, nodes_of, replaced
+from freshviews.sql.expressions.build import key, nodes_of, renamed, replaced
 from freshviews.sql.names.scope import Source, aliases_in, name_of
 
 Part = tuple[Expr, bool]
@@ -59,7 +59,7 @@ def over_least(select: Select, views: Views) -> Select | None:
     read = {n.name: n for expr in (*across, *(group.expr for group in select.groups)) for n in _columns(expr)}
     made: dict[str, tuple[Source, dict[object, Column]]] = {}
     for source in select.sources:
-        columns = [column for name, column in read.items() if name in _names(source)]
+        columns = [read[name] for name in _names(source) if name in read]
         known = {name_of(column.name) for column in columns}
         if columns and not any(known.issuperset(names) for names in views.keys_of(source)):
             made[source.alias] = _least_of(source, columns, select, parts, views)
@@ -134,9 +134,17 @@ def _least_of(
         groups,
         tuple(calls.values()),
     )
-    made = replace(views.source_of(views.internal_view(Bound((inner,)))), alias=source.alias)
+    made = replace(views.shared_source(_under_its_name(inner)), alias=source.alias)
     places = (*(one.name for one in columns), *calls)
     return made, dict(zip(places, map(made.column, made.columns), strict=True))
+
+
+def _under_its_name(select: Select) -> Select:
+    """The SELECT over its one source under the name of the relation: the same one for each side of a self join."""
+    (source,) = select.sources
+    named = replace(source, alias=source.relation)
+    to = dict(zip(_names(source), _names(named), strict=True))
+    return replace(select.mapped(lambda expr: renamed(expr, lambda name: to.get(name, name))), sources=(named,))
 
 
 def _place(call: AggregateCall, part: Expr, falls: bool) -> object:

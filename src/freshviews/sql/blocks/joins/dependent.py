@@ -80,7 +80,7 @@ def domain_of(columns: Mapping[str, Column], names: Names | None, views: Views, 
         here = [name for name in left if not name.startswith(OUTER * (depth + 1))]
         if here:
             own = tuple(_freed(left.pop(name), depth) for name in here)
-            made = views.domain_source(around.domain(own))
+            made = views.shared_source(around.domain(own))
             source = replace(made, alias=free_alias("around", taken))
             sources.append(source)
             to.update((name, source.column(c)) for name, c in zip(here, source.columns, strict=True))

@@ -205,7 +205,7 @@ class FromBinder:
             within = replace(optional, scope=self._within(optional.scope))
             return replace(self.where(within, asked), scope=optional.scope), ()
         own = tuple(nodes[name] for name in columns)
-        source = self.views.domain_source(values_of(row, own, self.around, self.views))
+        source = self.views.shared_source(values_of(row, own, self.around, self.views))
         source = replace(source, alias=free_alias("keys", self._taken))
         keys = [source.column(column) for column in source.columns]
         to = dict(zip(columns, keys, strict=True))

@@ -60,8 +60,8 @@ class ViewBinder:
     """The plain views that the query names."""
     _with_view: list[Cte] = field(default_factory=list)
     """The WITH queries that have an internal view."""
-    _domains: list[tuple[Select, ViewDef]] = field(default_factory=list)
-    """The distinct values of columns that have an internal view."""
+    _shared: list[tuple[Select, ViewDef]] = field(default_factory=list)
+    """SELECTs that have an internal view, which equal ones read, too."""
     outermost: Node | None = None
     """The query, out of its parentheses: its ORDER BY is the order in which the view is read."""
     order: ReadOrder | None = None
@@ -130,12 +130,12 @@ class ViewBinder:
         self.internal.append(view)
         return view
 
-    def domain_source(self, values: Select) -> Source:
-        """The distinct values of columns as a source: one internal view for equal values."""
-        known = next((view for select, view in self._domains if select == values), None)
+    def shared_source(self, values: Select) -> Source:
+        """A SELECT as a source: one internal view for equal SELECTs."""
+        known = next((view for select, view in self._shared if select == values), None)
         if known is None or not any(known is view for view in self.internal):
             known = self.internal_view(uniquely_named(Bound((values,))))
-            self._domains.append((values, known))
+            self._shared.append((values, known))
         return self.source_of(known)
 
     def constant_view(self, columns: tuple[ColumnDef, ...], rows: tuple[ConstantRow, ...]) -> ViewDef:

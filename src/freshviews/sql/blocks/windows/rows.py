@@ -231,7 +231,7 @@ class _Rows:
         exprs = (*partition, *(one.expr for one in order))
         values = distinct_over(Select("bag", (self.base,), (), _listed(exprs)))
         # Equal expressions are one group, and still a column each.
-        return replace(self.views.domain_source(values), alias=self._alias("places"))
+        return replace(self.views.shared_source(values), alias=self._alias("places"))
 
     @property
     def _other(self) -> Source:
