@@ -41,6 +41,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     os.environ["FAULT"] = str(tmp_path_factory.mktemp("fault") / "planned")
     lakes = lake_settings(tmp_path_factory.mktemp("lake"))
     session = start_session("local[2]", {**spark_jars(), **lakes}, quiet=True)
+    # For its workers alone: commands that tests run do not find the module.
+    del os.environ["FRESHVIEWS_RINGS"]
     # Spark has put its own handler of Ctrl-C in place, which tests after these do not expect.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield session
