@@ -68,7 +68,7 @@ def maintained(
     view = known[name]
     assert isinstance(view, ViewDef)
     if strategy is not None:
-        view = ViewDef(**{**view.__dict__, "strategy": strategy})
+        view = replace(view, strategy=strategy)
     made = MaintainedView(view, {n: known[n] for n in view.inputs}, dictionary)
     try:
         made.prepare()
