@@ -115,14 +115,15 @@ def _least_of(
     names of ``columns``, and by place for the parts."""
     own = _names(source)
     taken = Names()
-    kept = [replace(own[one.name], nullable=one.nullable) for one in columns]
-    groups = tuple(Item(taken.take(name_of(one.name)), one) for one in kept)
+    groups = tuple(Item(taken.take(name_of(one.name)), own[one.name]) for one in columns)
     calls: dict[object, AggregateCall] = {}
     for call, found in zip(select.aggregates, parts, strict=True):
         for part, falls in found:
             if aliases_in(part) == {source.alias}:
                 function = _OTHER[call.function] if falls else call.function
-                calls.setdefault(_place(call, part, falls), AggregateCall(function, (part,), False, part.type))
+                # The rest of the SELECT may keep out NULLs, which the source has.
+                value = replaced(part, lambda n: own.get(n.name) if isinstance(n, Column) else None)
+                calls.setdefault(_place(call, part, falls), AggregateCall(function, (value,), False, part.type))
     values = tuple(
         Item(taken.take(call.label), aggregate_ref(i, call, grouped=True)) for i, call in enumerate(calls.values())
     )
