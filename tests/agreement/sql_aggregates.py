@@ -86,7 +86,8 @@ def extreme_of_sum(choose: Choices, expressions: Expressions) -> Term:
 
 
 def joined_texts(choose: Choices, expressions: Expressions) -> Term:
-    """The values of a group as one text. DuckDB leaves open what stands first of equal rows, so it is told."""
+    """The values of a group as one text. DuckDB leaves open what stands first of equal rows, so its ORDER BY
+    has the value as well."""
     value = expressions.any(choose.pick(("string", "string", "int", "date")), 1)
     rows = Text.same("")
     if choose.chance(20):

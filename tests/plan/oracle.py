@@ -11,7 +11,7 @@ import math
 import operator
 import struct
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
@@ -28,9 +28,11 @@ from freshviews.query.block import (
     SCANNED,
     Block,
     DistinctAggregate,
+    GatheredColumn,
     Gathering,
     Output,
     Result,
+    SortColumn,
     part_of,
 )
 from freshviews.query.grouping_sets import each
@@ -260,11 +262,14 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
     return Counter({row: times for row, times in rows.items() if times})
 
 
-def texts_of(gathering: Gathering, rows: Counter[Key], dictionary: Dictionary) -> Counter[Key]:
-    """A row for each group with its text. ``rows``: the columns of the group, and those that the text is made of."""
+def in_order(
+    columns: Sequence[SortColumn | GatheredColumn], at: Sequence[int], dictionary: Dictionary | None
+) -> Callable[[Key], Any]:
+    """A key for ``sorted``: the order of ORDER BY over columns, which stand in a row at these places."""
 
     def compare(a: Key, b: Key) -> int:
-        for x, y, one in zip(a, b, gathering.columns, strict=True):
+        for one, i in zip(columns, at, strict=True):
+            x, y = a[i], b[i]
             if x != y and NULL in (x, y):
                 return 1 if (x == NULL) == one.nulls_last else -1
             if x != y:
@@ -272,11 +277,18 @@ def texts_of(gathering: Gathering, rows: Counter[Key], dictionary: Dictionary) -
                 return -1 if less != one.descending else 1
         return 0
 
+    return cmp_to_key(compare)
+
+
+def texts_of(gathering: Gathering, rows: Counter[Key], dictionary: Dictionary) -> Counter[Key]:
+    """A row for each group with its text. ``rows``: the columns of the group, and those that the text is made of."""
+
     found = Counter[Key]()
+    place = in_order(gathering.columns, range(len(gathering.columns)), dictionary)
     groups = {row[: gathering.groups] for row, times in rows.items() if times > 0}
     for group in groups | ({()} if gathering.whole else set()):
         own = {r[len(group) :]: times for r, times in rows.items() if times > 0 and r[: len(group)] == group}
-        lined_up = sorted(own, key=cmp_to_key(compare))
+        lined_up = sorted(own, key=place)
         if gathering.separator is None:
             objects = [_object(gathering, row, own[row], dictionary) for row in lined_up]
             text = f"[{', '.join(objects)}]" if objects else None
@@ -318,21 +330,11 @@ def first_rows(
     lined up in order, with their numbers, ranks or neighbours."""
     limit, free = block.limit, block.query.free
     assert limit is not None
-
-    def compare(a: Key, b: Key) -> int:
-        for one in limit.order:
-            x, y = a[free.index(one.variable)], b[free.index(one.variable)]
-            if x != y and NULL in (x, y):
-                return 1 if (x == NULL) == one.nulls_last else -1
-            if x != y:
-                less = rank(x, one.type, dictionary) < rank(y, one.type, dictionary)
-                return -1 if less != one.descending else 1
-        return 0
-
     found = Counter[Key]()
     sizes = len(limit.groups)
+    place = in_order(limit.order, [free.index(one.variable) for one in limit.order], dictionary)
     for group in {key[:sizes] for key in groups}:
-        within = sorted((key for key in groups if key[:sizes] == group), key=cmp_to_key(compare))
+        within = sorted((key for key in groups if key[:sizes] == group), key=place)
         lined_up = [key for key in within for _ in range(groups[key]["count"])]
         numbers = range(1, len(lined_up) + 1)
         places = list(zip(lined_up, numbers, strict=True))[limit.offset : limit.offset + limit.limit]

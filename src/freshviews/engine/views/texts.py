@@ -52,9 +52,10 @@ class Texts:
 
     @property
     def about_bytes(self) -> int:
-        """About the bytes of the copy."""
+        """About the bytes of the copy, and of remembering texts, whose strings are those of the dictionary."""
         g = self._gathering
-        return 8 * (g.groups + len(g.columns) + 1) * self._count + _GROUP_BYTES * len(self._rows or ())
+        kept = len(self._rows or ()) + len(self._texts)
+        return 8 * (g.groups + len(g.columns) + 1) * self._count + _GROUP_BYTES * kept
 
     def of(self, rows: Codes) -> Codes:
         """The texts of all groups. ``rows``: all rows of the block."""
