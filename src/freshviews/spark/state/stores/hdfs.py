@@ -38,7 +38,11 @@ _LONGEST_PAUSE = 2.0
 _HEADERS = {"Content-Type": "application/octet-stream"}
 _SYNCED = "create,sync_block"
 """The datanodes sync the file to their disks before it counts as closed."""
-_AGAIN = ("StandbyException", "RetriableException", "SafeModeException", "IOException")
+_AGAIN = (
+    *("StandbyException", "RetriableException", "SafeModeException", "IOException"),
+    # Of a datanode, whose namenode has ended.
+    *("EOFException", "ConnectException", "SocketException", "SocketTimeoutException", "NoRouteToHostException"),
+)
 """What a namenode says that may be another in a moment; IOException if it finds no datanode."""
 _QUOTA = ("DSQuotaExceededException", "NSQuotaExceededException", "QuotaByStorageTypeExceededException")
 
