@@ -45,7 +45,7 @@ def ring_of(number: str, variables: Sequence[int]) -> CofactorRing:
 
 def codes(number: str) -> st.SearchStrategy[int]:
     if number == "integer":
-        return st.integers(-(10**6), 10**6)
+        return st.integers(-(10**6), 10**6) | st.sampled_from([0, 2**28, -(2**28)])
     modest = st.floats(-(2.0**40), 2.0**40) | st.floats(-1e-3, 1e-3) | st.sampled_from([0.1, -0.5, 2.0**-64, 0.0])
     return modest.map(code)
 
@@ -57,14 +57,18 @@ def lifted(ring: CofactorRing, row: Sequence[int]) -> Cofactor:
     return found
 
 
-def product(full: CofactorRing, parts: Sequence[tuple[CofactorRing, Any]], k: int, target: Any) -> int:
-    """Add ``k`` times the product of elements in memory; the error."""
+def product(
+    full: CofactorRing, parts: Sequence[tuple[CofactorRing, Any]], k: int, target: Any, lifted: int | None = None
+) -> int:
+    """Add ``k`` times the product of elements in memory; the error. Of integers, part ``lifted`` has no products."""
     first = cofactor.FIRST_PART + cofactor.PART_WORDS * len(parts)
     shape, places = [len(parts), len(full.variables), 0, 0, 0, 0], []
-    for ring, element in parts:
-        shape += [at(element), len(ring.variables), first + len(places)]
+    for i, (ring, element) in enumerate(parts):
+        shape += [at(element), len(ring.variables), first + len(places), int(i == lifted)]
         places += [full.variables.index(v) for v in ring.variables]
-    made, status = words([*shape, *places]), words(4)
+    if full.number == "integer":
+        shape[cofactor.ROOM] = first + len(places)
+    made, status = words([*shape, *places, *[0] * cofactor.room_words(len(parts), len(full.variables))]), words(4)
     add = cofactor.cofactor_add if full.number == "integer" else cofactor.wide_cofactor_add
     add(at(target), at(made), k, at(status))
     return int(status[0])
@@ -73,9 +77,9 @@ def product(full: CofactorRing, parts: Sequence[tuple[CofactorRing, Any]], k: in
 def lift(ring: CofactorRing, row: Sequence[int]) -> tuple[Any, int]:
     """The element of a row in memory, and the error."""
     target, status = words(ring.words), words(4)
-    given = words([*row, *[0] * 4])
-    kernel = cofactor.cofactor_lift if ring.number == "integer" else cofactor.wide_cofactor_lift
-    kernel(at(target), at(given), len(row), at(status))
+    if ring.number == "integer":
+        return target, product(ring, [(ring, words([1, *row]))], 1, target, lifted=0)
+    cofactor.wide_cofactor_lift(at(target), at(words([*row, *[0] * 4])), len(row), at(status))
     return target, int(status[0])
 
 
@@ -94,6 +98,10 @@ def test_sums_and_products_are_those_of_the_ring(number: str, data: st.DataObjec
         target, total = words(ring.words), ring.zero
         for values, m in rows:
             element, error = lift(ring, values)
+            if error == SUM_OVERFLOW and number == "integer":
+                with pytest.raises(RingError):
+                    ring.to_words(lifted(ring, values))
+                return
             assert error == 0
             assert tuple(element.tolist()) == ring.to_words(lifted(ring, values))
             assert product(ring, [(ring, element)], m, target) == 0
@@ -101,9 +109,19 @@ def test_sums_and_products_are_those_of_the_ring(number: str, data: st.DataObjec
         assert tuple(target.tolist()) == ring.to_words(total)
         parts.append((ring, target))
         expected = full.multiply(expected, total)
+    own = None
+    if number == "integer" and data.draw(st.booleans()):
+        # The product of the others with one row that is lifted on the way.
+        own = data.draw(st.integers(0, len(parts) - 1))
+        values = data.draw(st.lists(codes(number), min_size=len(ranges[own]), max_size=len(ranges[own])))
+        parts[own] = (parts[own][0], words([1, *values]))
+        expected = full.one
+        for i, (ring, element) in enumerate(parts):
+            factor = lifted(ring, values) if i == own else ring.from_words(tuple(element.tolist()))
+            expected = full.multiply(expected, factor)
     k = data.draw(st.integers(-5, 5))
     target = words(full.words)
-    error = product(full, parts, k, target)
+    error = product(full, parts, k, target, own)
     try:
         fits = full.to_words(full.scale(expected, k))
     except RingError:
@@ -112,7 +130,7 @@ def test_sums_and_products_are_those_of_the_ring(number: str, data: st.DataObjec
     assert error == 0
     assert tuple(target.tolist()) == fits
     # What is added and taken away leaves no bit behind.
-    product(full, parts, -k, target)
+    product(full, parts, -k, target, own)
     assert not target.any()
 
 

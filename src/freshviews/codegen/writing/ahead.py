@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 
+from freshviews.codegen.layout import row_layout
 from freshviews.codegen.writer import tuple_of
 from freshviews.codegen.writing.context import Context, RowPlace
 from freshviews.expr.nodes import Column
@@ -26,6 +27,8 @@ of a block of rows, the first of these rows, the slots of the keys that are look
 CACHED = 16 << 20
 """Bytes of tables that fit into the caches of a processor. Measured: without prefetching, counts of triangles take two
 thirds of the time at 2 MB, four fifths at 12 MB, and five quarters at 24 MB and at 50 MB."""
+WIDE = 16
+"""Words of a row from which on all of its cache lines are prefetched."""
 MOST_PLACES = 6
 """Most keys prefetched per trigger: each costs some instructions per update even where it is cached."""
 
@@ -101,7 +104,9 @@ def _write_place(context: Context, distance: int, place: RowPlace, plain: Mappin
         function = {SLOT: "foresee_slot", FOUND: "foresee_group", BLOCK: "foresee_block"}[distance]
         holder = context.index(place.view, place.bound)
     else:
-        function = {SLOT: "foresee", FOUND: "foresee_row"}[distance]
+        layout = row_layout(context.views[place.view])
+        of_row = "foresee_wide_row" if layout.key + layout.payload > WIDE else "foresee_row"
+        function = {SLOT: "foresee", FOUND: of_row}[distance]
         holder = context.table(place.view)
     context.line(f"{function}({holder}, {_key(place, plain)})")
 

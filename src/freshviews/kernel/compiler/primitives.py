@@ -213,6 +213,84 @@ primitive(mem.add_overflows, types.int64, _overflowing("sadd"), types.int64, typ
 primitive(mem.mul_overflows, types.int64, _overflowing("smul"), types.int64, types.int64)
 
 
+# Words that lie one after the other are taken eight at a time, and the last ones by four, two and one: a masked access
+# would touch the words behind them, and wait for those that have just been stored.
+
+_LANES = 8
+
+
+def _every_lane(builder: Any, word: Any, lanes: int) -> Any:
+    vector = ir.VectorType(_WORD, lanes)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), word, ir.Constant(_HALF, 0))
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(_HALF, lanes), [0] * lanes))
+
+
+def _lanes_at(builder: Any, address: Any, index: Any, lanes: int) -> Any:
+    return builder.bitcast(_at(builder, address, index, _WORD), ir.VectorType(_WORD, lanes).as_pointer())
+
+
+def _by_lanes(builder: Any, words: Any, of: Callable[[Any, int], None]) -> None:
+    """``of(index, lanes)`` for groups of words, where ``lanes`` is their number, and ``index`` that of the first."""
+    with builder.goto_entry_block():
+        place = builder.alloca(_WORD)
+    builder.store(ir.Constant(_WORD, 0), place)
+    whole = builder.and_(words, ir.Constant(_WORD, -_LANES))
+    head, body, end = (builder.append_basic_block(name) for name in ("lanes", "lanes.body", "lanes.end"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    index = builder.load(place)
+    builder.cbranch(builder.icmp_signed("<", index, whole), body, end)
+    builder.position_at_end(body)
+    of(index, _LANES)
+    builder.store(builder.add(index, ir.Constant(_WORD, _LANES)), place)
+    builder.branch(head)
+    builder.position_at_end(end)
+    for lanes in (4, 2, 1):
+        some = builder.icmp_signed("!=", builder.and_(words, ir.Constant(_WORD, lanes)), ir.Constant(_WORD, 0))
+        with builder.if_then(some):
+            index = builder.load(place)
+            of(index, lanes)
+            builder.store(builder.add(index, ir.Constant(_WORD, lanes)), place)
+
+
+def _or_into(builder: Any, address: Any, value: Any, lanes: int) -> None:
+    """Add bits to the words for groups of that many lanes: each size has its own, so that none waits for another."""
+    at = _lanes_at(builder, address, ir.Constant(_WORD, 16 - 2 * lanes), lanes)
+    builder.store(builder.or_(builder.load(at, align=8), value), at, align=8)
+
+
+def _lower_add_words(builder: Any, target: Any, source: Any, words: Any, k: Any, flags: Any) -> None:
+    def add(index: Any, lanes: int) -> None:
+        vector = ir.VectorType(_WORD, lanes)
+        of = builder.load(_lanes_at(builder, source, index, lanes), align=8)
+        product = builder.mul(of, _every_lane(builder, k, lanes))
+        at = _lanes_at(builder, target, index, lanes)
+        before = builder.load(at, align=8)
+        total = builder.add(before, product)
+        builder.store(total, at, align=8)
+        wrapped = builder.and_(builder.xor(before, total), builder.xor(product, total))
+        signs = builder.lshr(wrapped, ir.Constant(vector, [63] * lanes))
+        least = builder.icmp_signed("==", total, ir.Constant(vector, [mem.signed(1 << 63)] * lanes))
+        _or_into(builder, flags, builder.or_(signs, builder.zext(least, vector)), lanes)
+
+    _by_lanes(builder, words, add)
+
+
+primitive(mem.add_words, types.none, _lower_add_words, *[types.int64] * 5)
+
+
+def _lower_or_magnitudes(builder: Any, address: Any, words: Any, found: Any) -> None:
+    def add(index: Any, lanes: int) -> None:
+        word = builder.load(_lanes_at(builder, address, index, lanes), align=8)
+        sign = builder.ashr(word, ir.Constant(ir.VectorType(_WORD, lanes), [63] * lanes))
+        _or_into(builder, found, builder.xor(word, sign), lanes)
+
+    _by_lanes(builder, words, add)
+
+
+primitive(mem.or_magnitudes, types.none, _lower_or_magnitudes, *[types.int64] * 3)
+
+
 def _lower_mix(builder: Any, state: Any, word: Any) -> Any:
     half = ir.Constant(_WORD, 32)
     folded = builder.xor(state, word)

@@ -22,10 +22,14 @@ from freshviews.kernel.hash.index import (
 from freshviews.kernel.hash.index import MASK as GROUP_MASK
 from freshviews.kernel.hash.index import SLOTS as GROUP_SLOTS
 from freshviews.kernel.hash.table import INDEX_LIST, LINKED, MASK, SLOTS, find, row_at
-from freshviews.kernel.memory.mem import hash_key, inlined, load, load32, prefetch, shift_right
+from freshviews.kernel.memory.mem import hash_key, inlined, jit, load, load32, prefetch, shift_right
 
 AHEAD = 16
 """Most rows of a slice that are prefetched before a loop over it."""
+LINE = 8
+"""Words of a cache line."""
+MOST_LINES = 12
+"""Most lines of a row that are prefetched."""
 
 
 @inlined
@@ -45,6 +49,24 @@ def foresee_row(t: int, key: tuple[int, ...]) -> None:
     while slot != 0:
         if shift_right(slot, 32) == h:
             prefetch(row_at(t, (slot & 0xFFFFFFFF) - 1))
+            break
+        i = (i + 1) & mask
+        slot = load(slots, i)
+
+
+@jit
+def foresee_wide_row(t: int, key: tuple[int, ...]) -> None:
+    """As ``foresee_row``, all cache lines of the row, or the first ones of a very wide one."""
+    h = hash_key(key)
+    slots = load(t, SLOTS)
+    mask = load(t, MASK)
+    i = h & mask
+    slot = load(slots, i)
+    while slot != 0:
+        if shift_right(slot, 32) == h:
+            row = row_at(t, (slot & 0xFFFFFFFF) - 1)
+            for line in range(min(load(t, TABLE_WIDTH) // LINE + 1, MOST_LINES)):
+                prefetch(row + 8 * LINE * line)
             break
         i = (i + 1) & mask
         slot = load(slots, i)

@@ -155,6 +155,29 @@ def mul_overflows(a: int, b: int) -> int:
     return int(not -(2**63) <= a * b < 2**63)
 
 
+OR_WORDS = 15
+"""How many words ``add_words`` and ``or_magnitudes`` add their bits to. The caller reads them together."""
+
+
+def add_words(target: int, source: int, words: int, k: int, flags: int) -> None:
+    """Add ``k`` times each word at ``source`` to the one at ``target``, modulo 2^64. The products fit a word.
+
+    Some of OR_WORDS words at ``flags`` are not zero then if a sum does not fit int64, or is the least one.
+    """
+    for i in range(words):
+        total = load(target, i) + k * load(source, i)
+        store(flags, 0, load(flags, 0) | int(not -(2**63) < total < 2**63))
+        store(target, i, signed(total))
+
+
+def or_magnitudes(address: int, words: int, found: int) -> None:
+    """Add the bits of the magnitudes of words to OR_WORDS words at ``found``: no word is greater, nor less than -1 -
+    their bits together."""
+    for i in range(words):
+        word = load(address, i)
+        store(found, 0, load(found, 0) | (word ^ (word >> 63)))
+
+
 def mix(state: int, word: int) -> int:
     """One step of the hash: multiply by the golden ratio, fold the high half onto the low one."""
     folded = (state ^ word) & _MASK

@@ -51,14 +51,14 @@ def _add_cofactor(
 ) -> None:
     """The parts of a product: elements of rows and sums, and one element of all values that are lifted here."""
     assert isinstance(ring, CofactorRing)
-    kernel = "cofactor" if ring.number == "integer" else "wide_cofactor"
     lifted = sorted((_range(context, one), one.name) for one in elements if isinstance(one, Value))
     rows = [one for one in elements if isinstance(one, ComponentOf)]
     ranges = [_range(context, one) for one in rows]
+    of_integers = ring.number == "integer"
     if len(rows) == 1 and not lifted and ranges[0] == ring.variables:
         source = _address(context, rows[0])
-        if ring.number == "integer":
-            context.line(f"words_add_scaled({target}, {source}, {ring.words}, {amount}, status)")
+        if of_integers:
+            context.line(_words_added(context.writer.module, ring, target, source, amount))
         else:
             context.line(f"wide_cofactor_add_scaled({target}, {source}, {len(ring.variables)}, {amount}, status)")
         return
@@ -67,14 +67,21 @@ def _add_cofactor(
     first = cofactor.FIRST_PART + cofactor.PART_WORDS * len(ranges)
     header = [len(ranges), len(ring.variables), *[0] * (cofactor.FIRST_PART - 2)]
     places: list[int] = []
-    for variables in ranges:
-        header += [0, len(variables), first + len(places)]
+    for i, variables in enumerate(ranges):
+        header += [0, len(variables), first + len(places), int(i == len(rows))]
         places += (ring.variables.index(variable) for variable in variables)
-    codes = first + len(places)
-    element = codes + len(lifted) + 2 * cofactor.SUM_SIZE
-    room = CofactorRing(ring.number, ranges[-1]).words + element - codes if lifted else 0
+    room = first + len(places)
+    if of_integers:
+        # An element of a row: the count 1, and the values.
+        header[cofactor.ROOM] = room + 1 + len(lifted)
+        codes, element = room + 1, room
+        extra = [1, *[0] * (len(lifted) + cofactor.room_words(len(ranges), len(ring.variables)))]
+    else:
+        codes = room
+        element = codes + len(lifted) + 2 * cofactor.SUM_SIZE
+        extra = [0] * (CofactorRing(ring.number, ranges[-1]).words + element - codes if lifted else 0)
     shape = context.fresh("shape")
-    at = context.writer.module.shape((*header, *places, *[0] * room))
+    at = context.writer.module.shape((*header, *places, *extra))
     context.line(f"{shape} = load(status, {STATUS_SHAPES}) + {8 * at}")
     for i, row in enumerate(rows):
         place = cofactor.FIRST_PART + cofactor.PART_WORDS * i
@@ -83,9 +90,10 @@ def _add_cofactor(
         for i, (_, name) in enumerate(lifted):
             context.line(f"store({shape}, {codes + i}, {context.variable(name)})")
         own = f"{shape} + {8 * element}"
-        context.line(f"{kernel}_lift({own}, {shape} + {8 * codes}, {len(lifted)}, status)")
+        if not of_integers:
+            context.line(f"wide_cofactor_lift({own}, {shape} + {8 * codes}, {len(lifted)}, status)")
         context.line(f"store({shape}, {cofactor.FIRST_PART + cofactor.PART_WORDS * len(rows)}, {own})")
-    context.line(f"{kernel}_add({target}, {shape}, {amount}, status)")
+    context.line(f"{'' if of_integers else 'wide_'}cofactor_add({target}, {shape}, {amount}, status)")
 
 
 def _add_recorded(
@@ -130,8 +138,13 @@ def add_scaled(module: Module, ring: str, target: str, source: str, k: str) -> s
     if not isinstance(of, CofactorRing):
         return f"real_add_scaled({target}, {source}, {k})"
     if of.number == "integer":
-        return f"words_add_scaled({target}, {source}, {of.words}, {k}, status)"
+        return _words_added(module, of, target, source, k)
     return f"wide_cofactor_add_scaled({target}, {source}, {len(of.variables)}, {k}, status)"
+
+
+def _words_added(module: Module, ring: CofactorRing, target: str, source: str, k: str) -> str:
+    room = f"load(status, {STATUS_SHAPES}) + {8 * module.shape((0,) * cofactor.RUN_ROOM)}"
+    return f"words_add_scaled({target}, {source}, {ring.words}, {k}, {room}, status)"
 
 
 def _address(context: Context, factor: ComponentOf) -> str:
