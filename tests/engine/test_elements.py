@@ -16,6 +16,7 @@ from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import address_of
 from freshviews.expr.nodes import WORDS, Call, Column
 from freshviews.plan import STRATEGIES
+from freshviews.program.printer import print_program
 from freshviews.program.reference.interpreter import State
 from freshviews.query.block import Block, Output, Result
 from freshviews.query.query import Aggregate, Atom, Lift, Query
@@ -56,6 +57,12 @@ def query_of(ring: Ring[Any], joined: bool) -> Query:
 def test_the_words_of_doubles_may_be_the_code_of_null() -> None:
     ring, elements = ELEMENTS["real"]
     assert NULL in ring.to_words(elements[0])
+
+
+def test_the_words_of_an_element_are_printed_in_short() -> None:
+    text = print_program(STRATEGIES["view_tree"].of_query(query_of(REAL, False)))
+    assert "let e_of_t = words(w0 .. w36)" in text
+    assert "Q[k] += (count: m, e: m * e_of_t, n: m * n_of_t, f: m * f_of_t)" in text
 
 
 @pytest.mark.parametrize("joined", [False, True])
