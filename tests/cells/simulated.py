@@ -6,6 +6,7 @@ import hashlib
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from freshviews import Database
@@ -46,12 +47,24 @@ class Engine:
 
     def __init__(self, statements: Iterable[Statement], views: Iterable[str]) -> None:
         self.database = Database()
-        self.database.define(tuple(statements))
+        self.statements = tuple(statements)
+        self.database.define(self.statements)
         self.views = tuple(view for view in views if view in self.database.views)
         self.changes: dict[str, Rows] = {}
+        self._subscribe()
+        for view in self.views:
+            self.changes[view] = self.contents(view)
+
+    def _subscribe(self) -> None:
         for view in self.views:
             self.database.view(view).subscribe(self._add)
-            self.changes[view] = self.contents(view)
+
+    def restart(self, folder: Path) -> None:
+        """Go on from an image of the database."""
+        self.database.write_image(folder)
+        self.database.close()
+        self.database = Database.from_image(folder, self.statements)
+        self._subscribe()
 
     def _add(self, change: Change) -> None:
         self.changes.setdefault(change.view, Counter()).update(dict(change))
@@ -150,8 +163,17 @@ class Cells:
             found[view] = known[0]
         return found
 
+    @property
+    def engines(self) -> list[Engine]:
+        return [*self.cells, *([self.merge] if self.merge else [])]
+
+    def restart(self, folder: Path) -> None:
+        """Go on from images of all engines."""
+        for number, engine in enumerate(self.engines):
+            engine.restart(folder / str(number))
+
     def close(self) -> None:
-        for engine in (*self.cells, *([self.merge] if self.merge else [])):
+        for engine in self.engines:
             engine.database.close()
 
 
@@ -162,8 +184,11 @@ def comparable(rows: Mapping[Row, int]) -> Rows:
     return Counter({row: m for row, m in total.items() if m})
 
 
-def check(plan: CellPlan, catalog: Catalog, versions: Iterable[Version]) -> None:
-    """After every version the change and the contents of every view are those of one engine."""
+def check(plan: CellPlan, catalog: Catalog, versions: Iterable[Version], images: Path | None = None) -> None:
+    """After every version the change and the contents of every view are those of one engine.
+
+    ``images``: a folder, for images from which the cells go on after each second version.
+    """
     whole = Engine(one_engine(catalog), [v.name for v in catalog.views.values() if not v.internal])
     cells = Cells(plan, catalog)
     try:
@@ -178,6 +203,8 @@ def check(plan: CellPlan, catalog: Catalog, versions: Iterable[Version]) -> None
             same(cells.apply(version), expected, f"the change of version {number}")
             stands = {name: Counter(dict(r)) for name, r in cells.contents.items()}
             same(stands, {name: comparable(whole.contents(name)) for name in stands}, f"version {number}", True)
+            if images is not None and number % 2 == 0:
+                cells.restart(images / str(number))
     finally:
         cells.close()
         whole.database.close()

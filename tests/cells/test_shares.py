@@ -97,9 +97,25 @@ def test_of_equal_loads_one_without_merge_is_chosen() -> None:
     assert plan.parts[0].merged
 
 
-def test_a_sum_of_doubles_is_never_merged() -> None:
+TRUSTED = "TBLPROPERTIES ('freshviews.trusted' = 'true')"
+
+
+@pytest.mark.parametrize("sums", ["SUM(z) AS s", "COFACTOR(z, a) AS s", "VAR_POP(z) AS s, MIN(z) AS m"])
+def test_a_group_is_merged_whatever_its_ring_is(sums: str) -> None:
     script = (
         "CREATE TABLE r (a BIGINT, z DOUBLE); CREATE TABLE s (a BIGINT, g BIGINT);"
+        f"CREATE MATERIALIZED VIEW v AS SELECT g, {sums} FROM r JOIN s USING (a) GROUP BY g;"
+        f"CREATE MATERIALIZED VIEW w AS SELECT {sums} FROM r;"
+    )
+    plan = planned(script, 8)
+    assert shares_of(plan, "v") == {"a": 8}
+    assert shares_of(plan, "w") == {"r.a": 8}
+    assert all(part.merged for part in plan.parts)
+
+
+def test_a_group_of_a_trusted_table_is_never_merged() -> None:
+    script = (
+        f"CREATE TABLE r (a BIGINT, z DOUBLE) {TRUSTED}; CREATE TABLE s (a BIGINT, g BIGINT);"
         "CREATE MATERIALIZED VIEW v AS SELECT g, SUM(z) AS z FROM r JOIN s USING (a) GROUP BY g;"
         "CREATE MATERIALIZED VIEW w AS SELECT SUM(z) AS z FROM r;"
     )
@@ -121,10 +137,10 @@ def test_a_view_reads_the_roles_that_another_has_made() -> None:
 
 
 def test_a_role_that_has_all_rows_in_one_cell_does_not_draw_others_there() -> None:
-    script = TWO_WAY + (
-        "CREATE MATERIALIZED VIEW w AS SELECT cust, SUM(id * 1E0) AS z, COUNT(*) AS n FROM orders JOIN items USING (id)"
+    script = TWO_WAY.replace("cust BIGINT)", f"cust BIGINT) {TRUSTED}") + (
+        "CREATE MATERIALIZED VIEW w AS SELECT cust, SUM(id) AS z, COUNT(*) AS n FROM orders JOIN items USING (id)"
         " GROUP BY cust HAVING MIN(part) > 1;"
-        "CREATE MATERIALIZED VIEW all_in_one AS SELECT SUM(id * 1E0) AS z FROM orders JOIN items USING (id);"
+        "CREATE MATERIALIZED VIEW all_in_one AS SELECT SUM(id) AS z FROM orders JOIN items USING (id);"
         "CREATE MATERIALIZED VIEW by_cust AS SELECT cust, COUNT(*) AS n FROM orders GROUP BY cust;"
     )
     plan = planned(script, 8)
@@ -134,7 +150,7 @@ def test_a_role_that_has_all_rows_in_one_cell_does_not_draw_others_there() -> No
 
 def test_views_that_are_not_split_go_to_different_cells() -> None:
     script = "".join(
-        f"CREATE TABLE t{i} (a DOUBLE); CREATE MATERIALIZED VIEW v{i} AS SELECT SUM(a) AS a FROM t{i};"
+        f"CREATE TABLE t{i} (a DOUBLE) {TRUSTED}; CREATE MATERIALIZED VIEW v{i} AS SELECT SUM(a) AS a FROM t{i};"
         for i in range(4)
     )
     plan = planned(script, 4)

@@ -1,4 +1,4 @@
-"""Cofactors in a pipeline of several cells: by group over the cells, as sums merged from them, or whole in one cell."""
+"""Cofactors in a pipeline of several cells: by group over the cells, or merged from them, as sums or whole."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ VIEWS = {
     "merged": f"SELECT COUNT(*) AS n, {', '.join(f'{x} AS v{i}' for i, x in enumerate(SUMS))} FROM {JOIN}",
     "whole": f"SELECT {COFACTOR} FROM {JOIN}",
 }
-RESULTS = {"by_place": (2, False), "merged": (2, True), "whole": (1, False)}
+RESULTS = {"by_place": (2, False), "merged": (2, True), "whole": (2, True)}
 """The cells that compute a view, and whether it is merged from them; ``added`` is in the second stage."""
 
 Rows = dict[str, list[tuple[Any, ...]]]

@@ -113,7 +113,8 @@ def _import_modules(names: str) -> None:
 
 def rings_of(blocks: Iterable[Block]) -> tuple[RecordedRing, ...]:
     """The users' rings that blocks have aggregates over, each once."""
-    families = dict.fromkeys(aggregate.ring for block in blocks for aggregate in block.query.aggregates)
+    names = (aggregate.ring for block in blocks for aggregate in block.query.aggregates)
+    families = dict.fromkeys(name.partition("(")[0] for name in names)
     return tuple(ring for ring in map(family_named, families) if ring is not None)
 
 

@@ -1,11 +1,13 @@
 """A block whose groups span several cells: its parts in each cell, and their merge.
 
 For a block with a LIMIT, each cell maintains as many rows of its own, and the second stage takes the first rows of all.
-For groups, a cell has a view with a row per group: its free variables, the components of its sums and counts as raw
-numbers, its MIN and MAX. With grouping sets these groups have all free variables, and the second stage groups them by
-each set. For COUNT and SUM of DISTINCT values, a cell has a view with a row per group and value. The second stage has a
-table per such view. It adds the components of a group, takes the least of the least values, and counts distinct values
-again. MIN_BY and MAX_BY are sent with the ordering value of the same row, as its MIN or MAX.
+For groups, a cell has a view with a row per group: its free variables, the components of its aggregates as the words of
+their elements, its MIN and MAX. A count, or a sum of integers, has one word; an element of another ring has several.
+With grouping sets these groups have all free variables, and the second stage groups them by each set. For COUNT and SUM
+of DISTINCT values, a cell has a view with a row per group and value. The second stage has a table per such view. There
+the elements of a group are added in their rings, and results are read of the total; the least of the least values is
+taken, and distinct values are counted again. MIN_BY and MAX_BY are sent with the ordering value of the same row, as its
+MIN or MAX.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ColumnDef, ViewDef
-from freshviews.expr.nodes import Call, Column
+from freshviews.expr.nodes import WORDS, Call, Column, Expr
 from freshviews.query.block import SCANNED, Block, DistinctAggregate, Limit, Output, Result
 from freshviews.query.query import Aggregate, Atom, Lift, Query
+from freshviews.ring import named, ring_over
 from freshviews.sql.blocks.building.variables import free_name
 from freshviews.types import BIGINT, BOOLEAN
 
@@ -43,11 +46,15 @@ def pieces_of(block: Block) -> tuple[Piece, ...]:
             # The place of a row depends on the rows of all cells.
             most = None
         return (Piece(tuple(columns), replace(block, outputs=tuple(outputs), limit=most)),)
-    for i, component in enumerate(components):
-        name = free_name(f"component_{i + 1}", _names(block, results))
-        results.append(Result(name, "count", (component,), BIGINT, BIGINT, False))
-        outputs.append(Output(f"c{i + 1}", Column(name, BIGINT, False)))
-        columns.append(ColumnDef(f"c{i + 1}", BIGINT, False))
+    for i, component in enumerate(components, 1):
+        words = _word_columns(block, component, i)
+        for number, column in enumerate(words):
+            part = f"_{number}" if len(words) > 1 else ""
+            name = free_name(f"component_{i}{part}", _names(block, results))
+            function, entry = ("word", (number,)) if part else ("count", ())
+            results.append(Result(name, function, (component,), BIGINT, BIGINT, column.nullable, entry))
+            outputs.append(Output(column.name, Column(name, BIGINT, column.nullable)))
+        columns += words
     for i, one in enumerate(scanned):
         name = free_name(f"scanned_{i + 1}", _names(block, results))
         results.append(Result(name, one.kind, (one.name,), one.type, one.type))
@@ -68,8 +75,8 @@ def merged(block: Block, tables: Sequence[str]) -> Block:
     atom = _atom(tables[0], query.free, groups)
     renamed = {c: free_name(c, ["count", *(o for o in components if o != c)]) for c in components}
     sums = tuple(
-        Aggregate(renamed[c], "integer", (Lift(tables[0], Column(f"c{i + 1}", BIGINT, False)),))
-        for i, c in enumerate(components)
+        Aggregate(renamed[c], _ring(block, c), (Lift(tables[0], _element(_word_columns(block, c, i))),))
+        for i, c in enumerate(components, 1)
     )
     main = Query(query.name, query.free, (atom,), (Aggregate("count", "integer"), *sums))
 
@@ -130,6 +137,26 @@ def _components(block: Block) -> tuple[str, ...]:
     if not (found or block.query.free or any(one.kind in SCANNED for one in block.distinct)):
         return (block.query.aggregates[0].name,)
     return found
+
+
+def _ring(block: Block, component: str) -> str:
+    """The ring of a component, with its range."""
+    found = next(one for one in block.query.aggregates if one.name == component)
+    return ring_over(found.ring, (lift.place for lift in found.lifts if lift.place is not None))
+
+
+def _word_columns(block: Block, component: str, number: int) -> list[ColumnDef]:
+    """A column per word of a component. Of several words each may be the one whose code is NULL, and is NULL then."""
+    words = named(_ring(block, component)).words
+    if words == 1:
+        return [ColumnDef(f"c{number}", BIGINT, False)]
+    return [ColumnDef(f"c{number}_{i}", BIGINT) for i in range(words)]
+
+
+def _element(words: Sequence[ColumnDef]) -> Expr:
+    """The lift that is the element with these words."""
+    columns = tuple(Column(c.name, c.type, c.nullable) for c in words)
+    return columns[0] if len(columns) == 1 else Call(WORDS, columns, BIGINT, False)
 
 
 def _value_queries(block: Block) -> list[Query]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from freshviews.catalog.catalog import Catalog, column_named
 from freshviews.catalog.definitions import ColumnDef, TableDef
-from freshviews.catalog.rings import rings_of
 from freshviews.expr.nodes import Column
 from freshviews.query.block import Block
 from freshviews.query.grouping_sets import in_each
@@ -119,18 +118,12 @@ def mergeable(block: Block, tables: Iterable[TableDef]) -> bool:
 def unmergeable(block: Block, tables: Iterable[TableDef]) -> str | None:
     """Why partial results of its groups, from these tables, do not add up exactly; None if they do.
 
-    Rounded sums of doubles do not, nor what is read of a cofactor or of an element of a user's ring. Groups over
-    trusted tables do not either: a cell does not show a group while its count is below one.
+    Texts do not. Groups over trusted tables do not either: a cell does not show a group while its count is below one.
     """
     if block.gathering is not None:
         return "a text of a group needs all rows of the group"
     if block.kind == "bag":
         return None
-    own = rings_of((block,))
-    if own:
-        return f"elements of ring {own[0].label} are not sent between cells"
-    if any(one.ring != "integer" for one in block.query.aggregates):
-        return "sums and moments of doubles are rounded, so parts of them are not added"
     trusted = next((table.name for table in tables if table.trusted), None)
     return None if trusted is None else f"parts of groups over the trusted table {trusted} are not added"
 

@@ -65,6 +65,16 @@ def columns_of(expr: Expr) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for arg in expr.args for name in columns_of(arg)))
 
 
+WORDS = "words"
+"""The call whose arguments, columns, have the words of an element of a ring, one after the other. A lift may be one; it
+is no operation of ``freshviews.expr.ops``, as an element has no code."""
+
+
+def words_in(expr: Expr) -> tuple[str, ...]:
+    """The columns that have the words of an element; () for a scalar."""
+    return columns_of(expr) if isinstance(expr, Call) and expr.op == WORDS else ()
+
+
 def substitute(expr: Expr, mapping: Mapping[str, Expr]) -> Expr:
     """The expression with columns replaced by the mapping; other columns stay."""
     if isinstance(expr, Column):

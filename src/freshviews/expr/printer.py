@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from freshviews.expr.nodes import Call, Expr
+from freshviews.expr.nodes import WORDS, Call, Expr
 
 INFIX = {
     "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "null_safe_eq": "<=>",
@@ -24,4 +24,6 @@ def _expression(expr: Expr, nested: bool) -> str:
         left, right = (_expression(arg, nested=True) for arg in expr.args)
         text = f"{left} {INFIX[expr.op]} {right}"
         return f"({text})" if nested else text
+    if expr.op == WORDS and len(expr.args) > 2:
+        return f"{expr.op}({expr.args[0]} .. {expr.args[-1]})"
     return f"{expr.op}({', '.join(print_expression(arg) for arg in expr.args)})"

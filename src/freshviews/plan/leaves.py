@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from freshviews.expr.nodes import words_in
 from freshviews.plan.naming import lift_names
 from freshviews.program.payload import COUNT, MULTIPLICITY, ZERO, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Parameter, Trigger
@@ -73,6 +74,8 @@ def _component(aggregate: Aggregate, lifts: tuple[Lift, ...]) -> Component:
 
 def _ring_of(lift: Lift, aggregate: Aggregate) -> str:
     """The ring that a lift is an element of."""
+    if words_in(lift.expr):
+        return aggregate.ring
     if lift.place is None:
         return "integer" if aggregate.ring != "real" else "real"
     return ring_over(aggregate.ring, (lift.place,))
@@ -117,7 +120,10 @@ def _factors(component: str, carrier: Carrier, lifts: dict[str, list[Value]]) ->
 
 def update_carrier(query: Query, atom: Atom) -> Carrier:
     """The update of an atom as a carrier: ``m`` times the lifts among its parameters."""
-    lifts = [(name, Value(variable, ring)) for name, variable, ring, _ in _atom_lifts(query, atom)]
+    lifts = [
+        (name, Value(variable, ring, bool(words_in(parameter.expr))))
+        for name, variable, ring, parameter in _atom_lifts(query, atom)
+    ]
     everywhere = [(a.name, MULTIPLICITY) for a in query.aggregates]
     return Carrier(None, frozenset(), (*everywhere, *lifts))
 

@@ -49,10 +49,14 @@ class ComponentOf:
 
 @dataclass(frozen=True)
 class Value:
-    """A variable as a ring element: the multiplicity ``m``, or a lift that a parameter or a Let computes."""
+    """A variable as a ring element: the multiplicity ``m``, or a lift that a parameter or a Let computes.
+
+    ``whole``: it holds the words of the element, and not a code that is lifted.
+    """
 
     name: str
     ring: str = "integer"
+    whole: bool = False
 
 
 MULTIPLICITY = Value("@m")

@@ -74,7 +74,8 @@ class Result:
 
     ``function``: ``count`` (component), ``sum`` (sum, non-null count: NULL if that is 0), ``avg`` (sum, non-null
     count), one of SCANNED (the distinct aggregate's name), one of RINGS (element, non-null count: NULL if that is 0),
-    whose ``entry`` is the number of the value, or one of COFACTORS (cofactor): the number of the component that
+    whose ``entry`` is the number of the value, ``word`` (a component): the word of its element that ``entry`` numbers,
+    which as a code may be NULL, or one of COFACTORS (cofactor): the number of the component that
     ``entry`` names by its variables (the count, a sum or a sum of products), or the covariance or correlation of two
     variables. ``argument``: the type that was summed, of two variables that of their product. ``type``: the type of
     the value, as in Spark.

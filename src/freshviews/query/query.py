@@ -51,7 +51,8 @@ class Atom:
 class Lift:
     """A factor of an aggregate: an expression over the columns of one atom's relation, or over variables of the query
     if ``atom`` is None. ``place``: in an aggregate of several variables, the number of the one whose value it is; a
-    lift without a place is an integer there."""
+    lift without a place is an integer there. Of an aggregate whose ring has several words a lift may also be an element
+    (``expr.nodes.WORDS``)."""
 
     atom: str | None
     expr: Expr
@@ -64,7 +65,8 @@ class Aggregate:
 
     ``ring``: ``integer`` (counts, exact sums of integers and decimals), ``real`` (exact sums of doubles; one lift
     only), or ``cofactor.integer`` or ``cofactor.double``: the count, sums and sums of products of the variables that
-    the lifts have places for. The ring of a view's component is then over the variables below it. A lift is never NULL:
+    the lifts have places for. The ring of a view's component is then over the variables below it. Where a lift is an
+    element, the ring is named with its range, as ``cofactor.integer(0 1)``. A lift is never NULL:
     SUM(x) is given as coalesce(x, 0), COUNT(x) as a lift of 0 or 1. Where an optional atom has lifts with a place, one
     of its lifts is an integer, which is 0 for the default row.
     """

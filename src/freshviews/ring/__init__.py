@@ -30,9 +30,9 @@ def ring_over(family: str, places: Iterable[int]) -> str:
     """The name of the ring of a family over arguments with these numbers; of a family that has one ring, its name.
 
     The families are ``cofactor.integer``, ``cofactor.double`` and those of users' rings. Over no arguments they are the
-    integers: a count.
+    integers: a count. The name of a ring over arguments is that ring's.
     """
-    if family in RINGS:
+    if family in RINGS or family.endswith(")"):
         return family
     ordered = tuple(sorted(set(places)))
     return f"{family}({' '.join(map(str, ordered))})" if ordered else "integer"

@@ -171,6 +171,8 @@ def write_finish(writer: Writer, view: View, block: Block) -> None:
                 _write_cofactor(writer, results, view, i)
             elif results[0].function in RINGS:
                 _write_own(writer, results, view, i)
+            elif results[0].function == "word":
+                _write_words(writer, results, view, i)
             else:
                 for place, result in enumerate(results, i):
                     writer.line(f"store(target, {place}, {_result(writer, result, view, layout)})")
@@ -199,6 +201,8 @@ def _kernel_of(view: View, result: Result) -> str:
     first = part_of(result.components[0])[0]
     if result.function in (*COFACTORS, *RINGS):
         return first
+    if result.function == "word":
+        return f"@words of {first}"
     return "@sums" if view.component(first).ring == "real" or result.function in ("count", "sum") else ""
 
 
@@ -230,6 +234,14 @@ def _write_cofactor(writer: Writer, results: Sequence[Result], view: View, first
     functions = f"load(status, {STATUS_SHAPES}) + {8 * writer.module.shape(tuple(words))}"
     arguments = f"{element}, {len(ring.variables)}, {int(ring.number == 'double')}, {functions}, {len(results)}"
     writer.line(f"cofactor_results(target + {8 * first}, {arguments})")
+
+
+def _write_words(writer: Writer, results: Sequence[Result], view: View, first: int) -> None:
+    """Consecutive words of an element, in one call."""
+    numbers = [number for (number,) in (result.entry for result in results)]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), numbers
+    place = _place(view, row_layout(view), results[0].components[0]) + numbers[0]
+    writer.line(f"copy_words(target + {8 * first}, payload + {8 * place}, {len(numbers)})")
 
 
 def _write_own(writer: Writer, results: Sequence[Result], view: View, first: int) -> None:

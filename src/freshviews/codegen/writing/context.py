@@ -52,7 +52,8 @@ class Context:
     each Sum that is remembered. ``changing`` are the views that the function itself changes, None where that
     is not known; ``products`` has the variable of each product of values and of rows of other views that is known.
     ``enough`` is a variable that is not zero once the loops of the innermost Sum may end. ``doubles`` has the variables
-    that are words of memory: an address and a place (``payloads.doubles``).
+    that are words of memory: an address and a place (``payloads.doubles``); ``elements`` those that are the words of an
+    element from there on.
     """
 
     program: Program
@@ -76,6 +77,7 @@ class Context:
     products: Mapping[Factors, str] = field(default_factory=dict)
     enough: str = ""
     doubles: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    elements: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     # Lines of the function
 

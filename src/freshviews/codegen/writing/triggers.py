@@ -9,10 +9,11 @@ its rows (``codegen.writing.appending``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
-from freshviews.codegen.layout import STATUS, STATUS_ERROR, STATUS_ROW
+from freshviews.codegen.layout import STATUS, STATUS_ERROR, STATUS_ROW, STATUS_SHAPES
 from freshviews.codegen.scalars import where_all, write_expression
 from freshviews.codegen.writer import Module, Writer
 from freshviews.codegen.writing.ahead import write_ahead, write_until
@@ -23,18 +24,25 @@ from freshviews.codegen.writing.prologue import write_prologue, write_steps
 from freshviews.codegen.writing.rebalancing import write_expecting, write_settling
 from freshviews.codegen.writing.repeated import LONG, changing, size
 from freshviews.codegen.writing.statements import begin
-from freshviews.expr.nodes import columns_of
+from freshviews.expr.nodes import columns_of, words_in
 from freshviews.kernel.output.buffer import COUNT as BUFFER_COUNT
-from freshviews.program.program import Program, Trigger
+from freshviews.program.program import Parameter, Program, Trigger
 from freshviews.program.statements import Add, Body
 from freshviews.program.structure import variables_read, visit
 
 
 def columns_read(trigger: Trigger) -> tuple[str, ...]:
-    """Columns of the relation that a trigger reads, in order of first use."""
+    """Columns of the relation that a trigger reads: those of scalars in order of first use, then those of elements."""
     used = _variables_used(trigger)
     exprs = [*trigger.filters, *(p.expr for p in trigger.parameters if p.name in used)]
-    return tuple(dict.fromkeys(c for expr in exprs for c in columns_of(expr)))
+    scalars = dict.fromkeys(c for expr in exprs if not words_in(expr) for c in columns_of(expr))
+    return (*scalars, *_word_columns(trigger))
+
+
+def _word_columns(trigger: Trigger) -> tuple[str, ...]:
+    """The columns of the elements that a trigger reads, word by word. No scalar is made of them."""
+    used = _variables_used(trigger)
+    return tuple(c for p in trigger.parameters if p.name in used for c in words_in(p.expr))
 
 
 def _variables_used(trigger: Trigger) -> set[str]:
@@ -64,7 +72,8 @@ def write_trigger(
         _write_flush(context, trigger)
         context.line("m_at = load(batch, 0)")
         context.line("m_stride = load(batch, 1)")
-        raw = {column: context.fresh(f"{column}_in") for column in columns_read(trigger)}
+        columns, words = columns_read(trigger), len(_word_columns(trigger))
+        raw = {column: context.fresh(f"{column}_in") for column in columns[: len(columns) - words]}
         for i, name in enumerate(raw.values()):
             context.line(f"{name}_at = load(batch, {2 * i + 2})")
             context.line(f"{name}_stride = load(batch, {2 * i + 3})")
@@ -113,12 +122,29 @@ def _write_row(context: Context, trigger: Trigger, raw: dict[str, str]) -> None:
     """The parameters that the body uses, then the body."""
     used = _variables_used(trigger)
     read = [parameter for parameter in trigger.parameters if parameter.name in used]
+    context = _with_elements(context, [one for one in read if words_in(one.expr)], 1 + len(raw))
+    read = [one for one in read if not words_in(one.expr)]
     context, others = with_doubles(context, read, raw.__getitem__)
     for parameter in others:
         code = write_expression(context.writer, parameter.expr, raw.__getitem__)
         context.line(f"{context.variable(parameter.name)} = {code}")
     _prefetch_changes(context, trigger)
     context.body(trigger.body)
+
+
+def _with_elements(context: Context, parameters: Sequence[Parameter], first: int) -> Context:
+    """Gather the words of the elements of a row, whose columns are the last of the batch, from number ``first`` on."""
+    places: dict[str, tuple[str, int]] = {}
+    words = 0
+    elements = context.fresh("elements")
+    for parameter in parameters:
+        places[parameter.name] = elements, words
+        words += len(words_in(parameter.expr))
+    if words:
+        at = context.writer.module.shape((0,) * words)
+        context.line(f"{elements} = load(status, {STATUS_SHAPES}) + {8 * at}")
+        context.line(f"gather_words({elements}, batch + {16 * first}, {words}, i)")
+    return replace(context, elements=places)
 
 
 def _prefetch_changes(context: Context, trigger: Trigger) -> None:

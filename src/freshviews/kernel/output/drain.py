@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from freshviews.kernel.hash.table import FAILED
 from freshviews.kernel.memory.mem import copy_words, inlined, jit, load, store
+from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.output.buffer import COUNT, ROWS, WIDTH, append
 from freshviews.kernel.rings.elements import add_elements
 
@@ -47,6 +48,13 @@ def next_update(batch: int, columns: int) -> None:
     """Advance a batch block by one update: each pair of an address and a stride in words moves on."""
     for i in range(columns):
         store(batch, 2 * i, load(batch, 2 * i) + 8 * load(batch, 2 * i + 1))
+
+
+@outside
+def gather_words(target: int, columns: int, words: int, row: int) -> None:
+    """Write the words that consecutive columns of a batch block have in a row, one after the other."""
+    for i in range(words):
+        store(target, i, load(load(columns, 2 * i), row * load(columns, 2 * i + 1)))
 
 
 @jit

@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from freshviews.expr.nodes import words_in
 from freshviews.program.payload import COUNT, MULTIPLICITY
 from freshviews.program.reference.balances import Balances
 from freshviews.program.reference.listing import listed
@@ -119,8 +120,14 @@ class State(Tables):
             for row, m in batch:
                 self.steps += 1
                 if all(evaluate(f, row, self.dictionary) == 1 for f in trigger.filters):
-                    variables = {p.name: evaluate(p.expr, row, self.dictionary) for p in trigger.parameters}
-                    scope = Scope({**variables, MULTIPLICITY.name: m}, {}, self._into(self.emitted))
+                    words = {p.name: words_in(p.expr) for p in trigger.parameters}
+                    variables = {
+                        p.name: evaluate(p.expr, row, self.dictionary) for p in trigger.parameters if not words[p.name]
+                    }
+                    elements = {name: tuple(row[c] for c in columns) for name, columns in words.items() if columns}
+                    scope = Scope(
+                        {**variables, MULTIPLICITY.name: m}, {}, self._into(self.emitted), elements=elements
+                    )
                     self.run(trigger.body, scope)
             self.balances.settle()
 

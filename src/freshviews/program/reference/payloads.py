@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, reduce
 from typing import Any
@@ -20,6 +20,7 @@ class Scope:
 
     ``variables`` holds codes by name, ``rows`` the components and payload of each row by alias, ``places`` the view and
     key of each row by alias. ``emit`` takes emitted rows. ``enough`` is the innermost sum that needs one addition only.
+    ``elements`` holds words by name.
     """
 
     variables: dict[str, int]
@@ -27,6 +28,7 @@ class Scope:
     emit: Callable[[Key, Payload], None]
     places: dict[str, tuple[str, Key]] = field(default_factory=dict)
     enough: str = ""
+    elements: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def values(self, names: tuple[str, ...]) -> Key:
         """The codes of variables."""
@@ -49,12 +51,14 @@ def value_of(monomial: Monomial, ring: str, scope: Scope) -> Any:
             components, payload = scope.rows[factor.alias]
             position = [c.name for c in components].index(factor.component)
             kind, element = components[position].ring, payload[position]
+        elif factor.whole:
+            kind, element = factor.ring, named(factor.ring).from_words(scope.elements[factor.name])
         else:
             kind, element = factor.ring, scope.variables[factor.name]
         if kind == "integer":
             times *= element
         else:
-            elements.append((kind if isinstance(factor, Value) else "", element))
+            elements.append((kind if isinstance(factor, Value) and not factor.whole else "", element))
     if not times:
         # A row that does not count may have a value without a lift.
         return target.zero

@@ -126,7 +126,7 @@ def _source(context: Context, addition: Addition) -> tuple[str, int, str] | None
 
 def _place(context: Context, real: ComponentOf | Value) -> tuple[str, int] | None:
     if isinstance(real, Value):
-        return context.doubles.get(real.name)
+        return (context.elements if real.whole else context.doubles).get(real.name)
     holder = context.aliases[real.alias]
     if not isinstance(holder, View):
         return None

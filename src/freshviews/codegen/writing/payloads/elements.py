@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import TypeGuard
 
 from freshviews.codegen.layout import STATUS_SHAPES, row_layout, words_of
 from freshviews.codegen.writer import Module
@@ -40,7 +41,7 @@ def _add_real(
 ) -> None:
     """A real has one factor that is no integer."""
     (real,) = elements
-    if isinstance(real, Value):
+    if _is_lifted(real):
         context.line(f"real_add_double({target}, {context.variable(real.name)}, {amount})")
     else:
         context.line(f"real_add_scaled({target}, {_address(context, real)}, {amount})")
@@ -51,8 +52,8 @@ def _add_cofactor(
 ) -> None:
     """The parts of a product: elements of rows and sums, and one element of all values that are lifted here."""
     assert isinstance(ring, CofactorRing)
-    lifted = sorted((_range(context, one), one.name) for one in elements if isinstance(one, Value))
-    rows = [one for one in elements if isinstance(one, ComponentOf)]
+    lifted = sorted((_range(context, one), one.name) for one in elements if _is_lifted(one))
+    rows = [one for one in elements if not _is_lifted(one)]
     ranges = [_range(context, one) for one in rows]
     of_integers = ring.number == "integer"
     if len(rows) == 1 and not lifted and ranges[0] == ring.variables:
@@ -103,14 +104,19 @@ def _add_recorded(
     assert isinstance(ring, RecordedRing)
     factors, given = [], []
     for one in elements:
-        if isinstance(one, ComponentOf):
-            factors.append(ROW)
-            given.append(_address(context, one))
-        else:
+        if _is_lifted(one):
             factors += _places(context, one)
             given.append(context.variable(one.name))
+        else:
+            factors.append(ROW)
+            given.append(_address(context, one))
     function = addition(context.writer.module, ring, tuple(factors))
     context.line(f"{function}({', '.join([target, *given, amount, 'status'])})")
+
+
+def _is_lifted(factor: ComponentOf | Value) -> TypeGuard[Value]:
+    """Whether a factor is a code that is lifted; all others are elements in memory."""
+    return isinstance(factor, Value) and not factor.whole
 
 
 def _places(context: Context, factor: ComponentOf | Value) -> tuple[int, ...]:
@@ -147,8 +153,11 @@ def _words_added(module: Module, ring: CofactorRing, target: str, source: str, k
     return f"words_add_scaled({target}, {source}, {ring.words}, {k}, {room}, status)"
 
 
-def _address(context: Context, factor: ComponentOf) -> str:
+def _address(context: Context, factor: ComponentOf | Value) -> str:
     """Source of the address of an element."""
+    if isinstance(factor, Value):
+        address, place = context.elements[factor.name]
+        return f"{address} + {8 * place}"
     holder = context.aliases[factor.alias]
     if isinstance(holder, Sum):
         return context.local(factor.alias, factor.component)
