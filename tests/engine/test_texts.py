@@ -19,6 +19,9 @@ from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.commit.collection import Collection
 from freshviews.engine.views.texts import Texts
 from freshviews.errors import BatchError, EvaluationError, FreshviewsError, PlanError, SqlError
+from freshviews.plan import STRATEGIES
+from freshviews.program.statements import Loop
+from freshviews.program.structure import visit
 
 pytestmark = pytest.mark.plain_python
 
@@ -286,6 +289,68 @@ def test_a_view_of_groups_keeps_its_key_and_is_an_input_by_it() -> None:
         CREATE MATERIALIZED VIEW w AS SELECT PROVENANCE() AS p FROM v""")
         db.insert("t", [(1, 1, "a"), (2, 2, "b"), (3, 1, "c")])
         assert list(db.view("w")) == [('[{"v": [1], "times": 1}, {"v": [2], "times": 1}]',)]
+
+
+LOOKED_UP = {
+    "plain": ("SELECT a, b, STRING_AGG(c, ',') AS t FROM r GROUP BY a, b", ("a", "b")),
+    "both": (
+        "SELECT b, a AS x, COUNT(*) AS n, STRING_AGG(c, ',') AS t, UPPER(STRING_AGG(c, '-')) AS u FROM r"
+        " GROUP BY a, b HAVING COUNT(*) > 1 AND LENGTH(STRING_AGG(c, ',')) > 2",
+        ("x", "b"),
+    ),
+    "rows": ("SELECT a, PROVENANCE() AS p FROM r GROUP BY a", ("a",)),
+    "joined": (
+        "SELECT STRING_AGG(y.c, ',' ORDER BY y.b DESC) AS t, x.a, 1 AS k, SUM(y.a) AS s"
+        " FROM r x JOIN r y ON x.a = y.a GROUP BY x.a",
+        ("a",),
+    ),
+}  # fmt: skip
+
+
+ABLE = [name for name in STRATEGIES if not name.startswith("ivm_eps")]
+"""``ivm_eps`` and the like maintain no lists of rows."""
+
+
+@pytest.mark.parametrize(
+    "strategy", [None, *(pytest.param(one, marks=pytest.mark.plain_python(only=True)) for one in ABLE)]
+)
+def test_rows_with_texts_are_found_by_their_groups(strategy: str | None, tmp_path: Path) -> None:
+    """No row of another group is read: the lookup has no loop over a whole view."""
+    named = "" if strategy is None else f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"
+    views = "; ".join(f"CREATE MATERIALIZED VIEW {name} {named} AS {select}" for name, (select, _) in LOOKED_UP.items())
+    db = Database(tmp_path)
+    db.execute(f"CREATE TABLE r (a BIGINT, b STRING, c STRING); {views}")
+    for state in db._relations.views.values():
+        for block in state.maintained.blocks:
+            keyed = block.plan.program.keyed
+            assert (keyed is not None) == (state.definition.name in LOOKED_UP)
+            loops = [one for one in visit(() if keyed is None else keyed.body) if isinstance(one, Loop)]
+            assert all(one.bound for one in loops)
+    draw = random.Random(3)
+    rows: list[tuple[Any, ...]] = []
+    for step in range(12):
+        values = (None, 1, 2), (None, "p", "q"), (None, "u", "vv")
+        new = [tuple(map(draw.choice, values)) for _ in range(3)]
+        gone = [rows.pop(draw.randrange(len(rows))) for _ in range(min(len(rows), draw.randrange(4)))]
+        rows += new
+        with db.batch() as batch:
+            batch.insert("r", new)
+            batch.delete("r", gone)
+        if step == 8:
+            db.close()
+            db = Database(tmp_path)
+        for name, (_, key) in LOOKED_UP.items():
+            view = db.view(name)
+            places = [view.schema.names.index(column) for column in key]
+            found = list(view)
+            assert [view[tuple(row[i] for i in places)] for row in found] == found
+            for absent in ((7,) * len(key), (1, "p")[: len(key)]):
+                if absent not in {tuple(row[i] for i in places) for row in found}:
+                    with pytest.raises(KeyError):
+                        view[absent]
+    with pytest.raises(KeyError, match=re.escape("the key of view both is (x, b)")):
+        db.view("both")[1]
+    db.close()
 
 
 def test_the_strategy_of_a_view_is_that_of_its_texts() -> None:
