@@ -20,10 +20,10 @@ from tests.agreement.database_run import check_database
 from tests.agreement.duckdb_peer import PEER_FAILED, DuckDb, comparable, restart
 from tests.agreement.evaluators import Engine, Interpreter, Oracle, Rows, change_of, is_determined, updates_of
 from tests.agreement.scenario import Row, Scenario
-from tests.agreement.views_of_script import Definitions, definitions_of
+from tests.agreement.views_of_script import FACTORISED, Definitions, definitions_of
 from tests.plan.oracle import Relation
 
-EVERY_STRATEGY: tuple[str | None, ...] = (None, *STRATEGIES)
+EVERY_STRATEGY: tuple[str | None, ...] = (None, *STRATEGIES, FACTORISED)
 """None is the planner's choice."""
 BAGS_BY_TRACE = "crown over incremental_trie_join"
 

@@ -234,6 +234,15 @@ FOUND: dict[str, Scenario] = {
         "SELECT STRING_AGG(r.w, ' ' ORDER BY r.w) AS t FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b)",
         "SELECT DISTINCT STRING_AGG(w, '' ORDER BY w) AS t FROM r GROUP BY a UNION SELECT w FROM s",
     ),
+    "texts of several grouping sets, alone and beside sums, also of joins": _scenario(
+        R,
+        S,
+        "SELECT a, b, STRING_AGG(w, ',' ORDER BY w) AS t FROM r GROUP BY ROLLUP (a, b) HAVING COUNT(*) > 0",
+        "SELECT r.a, COUNT(*) AS n, STRING_AGG(s.w, ' ' ORDER BY s.w) AS t, GROUPING_ID(r.a, s.c) AS g, MAX(r.x) AS m"
+        " FROM r JOIN s ON r.b = s.b GROUP BY CUBE (r.a, s.c) HAVING COUNT(*) > 1",
+        "SELECT STRING_AGG(t, ';' ORDER BY t) AS t FROM v1 GROUP BY GROUPING SETS ((a), (a), (a, b))"
+        " HAVING COUNT(*) > 0",
+    ),
     "rows are selected by a running sum, in groups and out of them, over several kinds of order": _scenario(
         R,
         S,

@@ -118,7 +118,7 @@ def _select(
         matrices += [sums_item(choose, expressions)] if kinds is None and choose.chance(4) else []
         if several and kinds is None and choose.chance(40):
             items.append(told(choose, groups))
-        if not several and kinds is None and choose.chance(10):
+        if kinds is None and choose.chance(10):
             items.append(joined_texts(choose, expressions))
         head = "SELECT DISTINCT" if choose.chance(6) else "SELECT"
         after = _after(choose, expressions, groups, tuple(items[: len(groups)]) == tuple(groups), several)

@@ -45,6 +45,7 @@ from tests.agreement.sql_places import places_scenario, range_scenario
 from tests.agreement.sql_queries import scenario
 from tests.agreement.sql_sets import set_scenario
 from tests.agreement.sql_top import top_scenario
+from tests.agreement.views_of_script import FACTORISED, properties_of
 
 Generator = Callable[[Choices], Scenario]
 GENERATORS: tuple[Generator, ...] = (
@@ -253,7 +254,8 @@ class _Maintained:
         if strategy is None:
             self.database.execute(";\n".join(view.text.spark for view in (*found.plain, *found.views)))
         else:
-            named = f" TBLPROPERTIES ('freshviews.strategy' = '{strategy}') AS "
+            properties = ", ".join(f"'{name}' = '{value}'" for name, value in properties_of(strategy))
+            named = f" TBLPROPERTIES ({properties}) AS "
             texts = [v.text.spark for v in found.plain]
             texts += [f"CREATE MATERIALIZED VIEW {v.name}{named}{v.query.spark}" for v in found.views]
             self.database.execute(";\n".join(texts))
@@ -498,7 +500,7 @@ def _courses(choose: Choices, found: Scenario, batches: int) -> list[Course]:
     """The planner's choice, and one or two other strategies."""
     courses = [Course()]
     for _ in range(choose.between(1, 2)):
-        courses.append(Course(choose.pick(tuple(STRATEGIES))))
+        courses.append(Course(choose.pick((*STRATEGIES, FACTORISED))))
     which = choose.between(0, len(courses) - 1)
     # Views over a trusted table, whose rows are not stored, are created before its first row.
     afterwards = () if any(t.trusted or t.window for t in found.tables) else ("late", "late", "altered", "altered")

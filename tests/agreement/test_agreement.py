@@ -17,6 +17,7 @@ from tests.agreement.cases import ALIKE, COMPILED
 from tests.agreement.choices import seeded
 from tests.agreement.random_tables import versions
 from tests.agreement.sql_queries import scenario
+from tests.agreement.views_of_script import FACTORISED
 
 STREAMS = 12
 
@@ -27,6 +28,7 @@ DIAGONAL: dict[str | None, tuple[str, ...]] = {
     "change_propagation": ("a product, rows",),
     "higher_order": ("a star, integers",),
     "view_tree": ("a self join, extremes",),
+    FACTORISED: ("a path, rows",),
     "crown": ("a path, rows", "a join over Z, rows"),
     "ivm_eps": ("a triangle, decimals",),
     "ivm_eps_linear": ("a triangle, decimals",),

@@ -17,6 +17,17 @@ from tests.plan.oracle import Key
 
 Relations = dict[str, "TableDef | ViewDef"]
 
+FACTORISED = "view_tree, factorised"
+"""The view tree with a result that is not held, for the views that allow it."""
+
+
+def properties_of(strategy: str) -> tuple[tuple[str, str], ...]:
+    """The properties of a view under a strategy, which may be crown over another that keeps its bags, or FACTORISED."""
+    if strategy == FACTORISED:
+        return ("freshviews.strategy", "view_tree"), ("freshviews.result", "factorised")
+    name, _, bags = strategy.partition(" over ")
+    return ("freshviews.strategy", name), *((("freshviews.bag_strategy", bags),) if bags else ())
+
 
 @dataclass
 class Definitions:
@@ -34,11 +45,11 @@ class Definitions:
         return [one for one in self.relations.values() if isinstance(one, ViewDef)]
 
     def under(self, strategy: str | None) -> Definitions:
-        """The same with every view kept by one strategy, which may be crown over another that keeps its bags."""
-        name, _, bags = (strategy or "").partition(" over ")
-        more = (("freshviews.bag_strategy", bags),) if bags else ()
+        """The same with every view kept by one strategy, see ``properties_of``; None is the planner's choice."""
+        named = dict(properties_of(strategy)) if strategy else {}
+        name = named.pop("freshviews.strategy", None)
         chosen: Relations = {
-            key: replace(one, strategy=name or None, properties=(*one.properties, *more))
+            key: replace(one, strategy=name, properties=(*one.properties, *named.items()))
             if isinstance(one, ViewDef)
             else one
             for key, one in self.relations.items()

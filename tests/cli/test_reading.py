@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,9 +16,10 @@ import pyarrow as pa
 import pytest
 
 from freshviews.catalog.definitions import TableDef
+from freshviews.cells import plan_cells
 from freshviews.engine.database import Database
-from freshviews.spark.definition import tables_of
-from freshviews.spark.layout.layout import layout_of
+from freshviews.spark.definition import catalog_of, tables_of
+from freshviews.spark.layout.layout import Layout, layout_of
 from freshviews.spark.reading import computed
 from freshviews.spark.reading.contents import contents
 from freshviews.spark.state.bundle import Bundle
@@ -25,7 +27,8 @@ from freshviews.spark.state.cell import changes_schema, load_cell, new_token, se
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.sql import Catalog, ViewDefs, parse_script
-from tests.cli.sales import VIEWS, commit, sale
+from tests.cli.sales import TABLES, VIEWS, commit, sale
+from tests.ring.user_rings import GAUSS
 
 NEVER = {"pandas", "pyspark", "py4j", "duckdb", "boto3", "prometheus_client", "http.server"}
 """What no command that reads imports."""
@@ -74,6 +77,54 @@ def test_the_first_row_needs_no_compiler_and_nothing_that_takes_long_to_import(t
     assert modules & (NEVER - {"pandas"} | {"numba"}) == set()  # Arrow imports pandas to sum up deletes.
     lines, modules = run(tmp_path, "status", "shop.sql")
     assert lines[0].startswith("version 2 ") and modules & (NEVER | ENGINE | {"numba", "rich"}) == set()
+
+
+def test_a_view_over_a_ring_of_the_user_is_read_without_the_module_that_registers_it(tmp_path: Path) -> None:
+    assert GAUSS.name == "gauss", "registered by the import, in this process"
+    root = tmp_path / "shop.checkpoint"
+    z = "CREATE MATERIALIZED VIEW z AS SELECT part, GAUSS(id, 2 * id) AS z FROM sales GROUP BY part"
+    views = {**VIEWS, "z": z}
+    catalog = catalog_of(";\n".join([*TABLES.values(), *views.values()]))
+    layout = Layout(plan_cells(catalog, 1, {}), catalog)
+    empty = Manifest(0, -1, None, time.time(), TABLES, views, plan=layout.plan.to_json(), rings=layout.rings)
+    assert layout.rings.keys() == {"gauss"}
+    commit(root, empty, [sale(number, "a") for number in (1, 2)] + [sale(3, "b")])
+    assert os.environ.get("FRESHVIEWS_RINGS") is None
+    # (1 + i)(2 + i) + (2 + i)(4 + i)
+    lines, _ = run(tmp_path, "query", "shop.sql", "SELECT z_re, z_im FROM z WHERE part = 'a'", "--json")
+    assert lines == ['{"z_re": 8, "z_im": 9}']
+    lines, _ = run(tmp_path, "query", "shop.sql", "SELECT n FROM by_part WHERE part = 'a'", "--json")
+    assert lines == ['{"n": 2}']
+    assert run(tmp_path, "status", "shop.sql")[0][0].startswith("version 1 ")
+    code = (
+        "import sys; from freshviews.cli.serving.versions import plan_text;"
+        "from freshviews.spark.reading.contents import latest;"
+        "from freshviews.spark.state.stores.addresses import store_of;"
+        "print(plan_text(latest(store_of(sys.argv[1])), 'z'))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code, str(root)], capture_output=True, text=True, timeout=300)
+    assert "view z(part STRING, z_re BIGINT, z_im BIGINT)" in shown.stdout, shown.stderr
+
+
+def test_a_script_with_an_aggregate_that_nobody_registers_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    view = "CREATE MATERIALIZED VIEW v AS SELECT MINE(x) AS m FROM t"
+    (tmp_path / "shop.sql").write_text(f"CREATE TABLE t (x BIGINT);\n{view}")
+    (tmp_path / "my_rings.py").write_text(
+        "import freshviews as fv\n"
+        "fv.register_ring(fv.UserRing('mine', ('BIGINT',), 1, 'BIGINT', lift=lambda x: 2 * x))\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    for command in ("check", "explain"):
+        words = [sys.executable, "-m", "freshviews.cli", command, "shop.sql"]
+        for given, code in (({}, 1), ({"FRESHVIEWS_RINGS": "my_rings"}, 0), ({"FRESHVIEWS_RINGS": "rings_of_mine"}, 1)):
+            environment = {**os.environ, "PYTHONPATH": path, **given}
+            done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+            assert done.returncode == code, done.stderr
+            if not given:
+                assert "shop.sql:2:38: function mine is not supported" in done.stderr
+                assert "freshviews.register_ring" in done.stderr and "FRESHVIEWS_RINGS" in done.stderr
+            elif code:
+                assert "FRESHVIEWS_RINGS names the module rings_of_mine, which cannot be imported" in done.stderr
 
 
 def test_a_log_of_inserts_is_read_without_pandas(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import pickle
@@ -17,7 +18,9 @@ from typing import Any
 import pytest
 
 import freshviews as fv
-from freshviews.catalog.rings import register
+from freshviews.catalog.kept_rings import read, written
+from freshviews.catalog.rings import aggregate_over, known_as, register
+from freshviews.errors import StoreError
 from freshviews.ring import named
 from tests.ring.user_rings import AGGREGATES, BINS, GAUSS, MODULO, POLY, PRIME
 
@@ -231,6 +234,23 @@ def test_a_durable_database_without_its_ring_names_it_and_the_remedy(tmp_path: P
     assert "StoreError" in done.stderr
     assert "gauss" in done.stderr
     assert "register_ring" in done.stderr
+
+
+@pytest.mark.parametrize("ring", ["gauss", "poly", "modulo", "bins"])
+def test_a_ring_is_kept_as_json_and_known_again(ring: str) -> None:
+    """A checkpoint keeps it. Its family is the digest of its formulas, so nothing of these is lost."""
+    registered = aggregate_over(ring)
+    assert registered is not None
+    held = json.loads(json.dumps(written(registered)))
+    assert read(held) == registered
+    with known_as({ring: replace(registered, name="other")}):
+        inside = aggregate_over(ring.upper())
+        assert inside is not None and inside.name == "other"
+    assert aggregate_over(ring) == registered
+    with pytest.raises(StoreError, match=f"ring {registered.name} is {ring}"):
+        read({**held, "one": [7 for _ in held["one"]]})
+    with pytest.raises(StoreError, match="kept otherwise than this release does: KeyError"):
+        read({name: one for name, one in held.items() if name != "sum"})
 
 
 LARGE = fv.UserRing(

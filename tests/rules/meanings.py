@@ -69,6 +69,15 @@ MEANINGS = {
     ),
     "an aggregate of all": ("v(n) <- agg<<n = sum(c)>> t(c, _).",
                             "SELECT SUM(c) FROM (SELECT DISTINCT c FROM t) HAVING COUNT(*) > 0"),
+    "a cofactor": ("v(a, f) <- agg<<f = cofactor(b, c)>> r(a, b), t(b, c).",
+                   "SELECT r.a, COUNT(*), SUM(r.b), SUM(t.a), SUM(r.b * r.b), SUM(r.b * t.a), SUM(t.a * t.a) "
+                   f"FROM {_R} r JOIN t ON t.c = r.b GROUP BY r.a"),
+    "a cofactor of what is not there": ("v(f) <- agg<<f = cofactor(d)>> r(a, b), !s(b, _), d = a + b.",
+                                        f"SELECT COUNT(a + b), SUM(a + b), SUM((a + b) * (a + b)) FROM {_R} r "
+                                        "WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b) HAVING COUNT(*) > 0"),
+    "texts": ("v(a, t) <- agg<<t = string_agg(b, ', ' order by b desc, a)>> r(a, b), t(b, _).",
+              "SELECT a, STRING_AGG(CAST(b AS VARCHAR), ', ' ORDER BY b DESC) "
+              f"FROM {_R} r WHERE EXISTS (SELECT 1 FROM t WHERE t.c = r.b) GROUP BY a"),
 }  # fmt: skip
 """By what they show: rules, of which ``v`` is compared, and the query of ``v``."""
 
@@ -89,9 +98,11 @@ def scenario_of(name: str, properties: Mapping[str, str] | None = None) -> Scena
     views = []
     for line in script_of(rules, catalog(), properties).text.rstrip(";\n").split(";\n"):
         head, body = line.removeprefix("CREATE MATERIALIZED VIEW ").split(" AS ", 1)
-        view = head.split(" TBLPROPERTIES ")[0].strip("`")
+        view, *listed = head.split(" TBLPROPERTIES ")[0].removesuffix(")").split(" (", 1)
+        view = view.strip("`")
         other = body.replace("`", '"').replace("ONLY_VALUE", "ANY_VALUE")
-        own = f"SELECT * FROM ({duck}) AS q({_columns(rules)})" if view == "v" else other
+        columns = listed[0].replace("`", "") if listed else _columns(rules)
+        own = f"SELECT * FROM ({duck}) AS q({columns})" if view == "v" else other
         views.append(NamedView(view, Text(body, own)))
     return Scenario(TABLES, tuple(views))
 

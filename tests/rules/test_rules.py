@@ -8,6 +8,7 @@ import pytest
 
 import freshviews as fv
 from freshviews.rules import script_of
+from tests.ring import user_rings
 from tests.rules.meanings import TABLES, catalog
 
 pytestmark = pytest.mark.compiled(8)
@@ -35,7 +36,7 @@ REFUSED = [
     ("v(a, b) <- v(b, a).", 1, 12, "recursion is not supported: v reads v"),
     ("v(a) <- r(a, _).\nx(a) <- y(a).\ny(a) <- r(a, b), !x(b).", 2, 9, "recursion is not supported"),
     ("v(a) <- r(a, _).\nv(a, b) <- r(a, b).", 2, 1, "v has 1 columns in its first rule and 2 here"),
-    ("v(n) <- agg<<n = median(a)>> r(a, _).", 1, 18, "there is no aggregate median; there are avg, bit_and"),
+    ("v(n) <- agg<<n = median(a)>> r(a, _).", 1, 18, "there is no aggregate median; there are any_value, avg"),
     ("v(n) <- agg<<n = sum()>> r(a, _).", 1, 18, "sum needs an argument"),
     ("v(n) <- agg<<n = sum(a, b)>> r(a, b).", 1, 18, "sum needs an argument, as sum(x)"),
     ("v(n) <- agg<<n = count(a, b)>> r(a, b).", 1, 18, "count takes one argument, or none, as count(x)"),
@@ -45,6 +46,21 @@ REFUSED = [
     ("v(n) <- agg<<n = count()>> r(_, _).\nv(n) <- r(n, _).", 2, 1, "v has aggregates and so one rule"),
     ("v(n) <- agg<<n = max(z)>> r(a, _).", 1, 22, "z is in no atom"),
     ("v[a] = b <- r(a, b).\nv(b, a) <- r(a, b).", 2, 1, "v has a value, in [ ] =, in one of its rules"),
+    ("v(f) <- agg<<f = cofactor()>> r(a, b).", 1, 18, "cofactor needs an argument, as cofactor(x, y, ...)"),
+    ("v(f) <- agg<<f = corr_matrix(a)>> r(a, b).", 1, 18, "corr_matrix needs two arguments, as corr_matrix(x, y, ...)"),
+    ("v(f) <- agg<<f = cofactor(z)>> w(_, _, n).", 1, 27, "z is in no atom"),
+    ("v(t) <- agg<<t = string_agg(a, b)>> r(a, b).", 1, 18, "the separator of string_agg is a string in quotes"),
+    ("v(t) <- agg<<t = string_agg(a, ',', b)>> r(a, b).", 1, 18, "string_agg takes a term and a separator, as"),
+    ("v(t) <- agg<<t = string_agg(a order by z)>> r(a, _).", 1, 40, "z is in no atom of the body"),
+    ("v(t) <- agg<<t = sum(a order by a)>> r(a, _).", 1, 33, "ORDER BY is for string_agg; sum is the same"),
+    ("v(a, f, f_count) <- agg<<f = cofactor(a)>> r(a, f_count).", 1, 9, "f_count is the name of two columns"),
+    ("v(f) <- agg<<f = cofactor(a, b)>> r(a, b). x(f) <- v(f).", 1, 52, "v has 6 columns (f_count, f_sum_a, f_sum_b"),
+    ("v(p) <- agg<<p = provenance(a)>> r(a, _).", 1, 18, "provenance takes no argument, as provenance()"),
+    ("v(p, n) <- agg<<p = provenance(), n = count()>> r(_, _).", 1, 39, "count beside provenance: it ranges over"),
+    ("v(p) <- agg<<p = provenance()>> r(a, b), !s(b, _).", 1, 42, "provenance of a negated atom, which holds by rows"),
+    ("v(p) <- agg<<p = provenance()>> r(_, _) ; s(_, _).", 1, 18, "provenance of several bodies; make a rule"),
+    ("v(g) <- agg<<g = gauss(a)>> r(a, _).", 1, 18, "gauss takes 2 arguments (BIGINT, BIGINT), as gauss(x1, x2)"),
+    ("v(g) <- agg<<g = gauss(a, n)>> w(a, _, n).", 1, 18, "argument 2 of gauss is of type STRING; it takes BIGINT"),
     ("v[n] = a <- agg<<n = count()>> r(a, _).", 1, 1, "the value of v is what its aggregate makes"),
     ("v[a] = 3 <- r(a, _).", 1, 8, "'3' does not go here"),
     ("v[a] = b <- r(a, c), b = z[c] + 1.", 1, 27, "'[' does not go here"),
@@ -61,6 +77,75 @@ def test_what_is_refused_is_told_with_its_place(text: str, line: int, column: in
         assert message in str(refusal.value)
         assert (refusal.value.line, refusal.value.column) == (line, column), str(refusal.value)
         assert db.stats()["views"] == {}
+
+
+def test_a_ring_of_the_user_is_an_aggregate_of_rules(tmp_path: Path) -> None:
+    """Of distinct bindings, with a negated atom, of several bodies, and again when the database is opened."""
+    assert user_rings.GAUSS.name == "gauss", "registered by the import"
+    with fv.Database(tmp_path) as db:
+        db.execute(";".join(table.text.spark for table in TABLES))
+        db.rule("""
+            v(a, z) <- agg<<z = gauss(b, c)>> r(a, b), s(b, c).
+            alone[] = z <- agg<<z = Gauss(a, b)>> r(a, b), !s(b, _).
+            both(z) <- agg<<z = gauss(x, y)>> (r(x, y) ; s(x, y)).
+            first(re) <- v(1, re, _).
+        """)
+        db.insert("r", [(1, 2), (1, 2), (1, 3), (4, 5)])
+        db.insert("s", [(2, 3), (3, 4), (3, 4)])
+    with fv.Database(tmp_path) as db:
+        # (2 + i)(3 + i) = 5 + 5i, (3 + i)(4 + i) = 11 + 7i, (4 + i)(5 + i) = 19 + 9i, (1 + i)(2 + i) = 1 + 3i
+        assert db.view("v").schema.names == ["a", "z_re", "z_im"]
+        assert list(db.view("v")) == [(1, 16, 12)] and list(db.view("first")) == [(16,)]
+        assert list(db.view("alone")) == [(19, 9)]
+        assert list(db.view("both")) == [(1 + 2 + 19 + 5 + 11, 3 + 4 + 9 + 5 + 7)]
+        db.delete("s", [(3, 4)])
+        assert list(db.view("v")) == [(1, 16, 12)], "the row is still there, once"
+        db.delete("s", [(3, 4)])
+        assert list(db.view("v")) == [(1, 5, 5)] and list(db.view("first")) == [(5,)]
+
+
+def test_the_columns_of_a_cofactor_have_the_names_of_the_variables() -> None:
+    with fv.Database() as db:
+        db.execute(";".join(table.text.spark for table in TABLES))
+        db.rule("""
+            v[x] = f <- agg<<f = cofactor(y, y + z)>> r(x, y), s(y, z).
+            w2(x, m) <- v(x, n, m, _, _, _, _), n > 0.
+        """)
+        names = ("count", "sum_y", "sum_arg2", "sum_y_y", "sum_y_arg2", "sum_arg2_arg2")
+        assert db.view("v").schema.names == ["x", *(f"f_{name}" for name in names)]
+        db.insert("r", [(1, 2), (1, 3)])
+        db.insert("s", [(2, 10), (3, 20)])
+        assert list(db.view("v")) == [(1, 2, 5, 35, 13, 2 * 12 + 3 * 23, 12**2 + 23**2)]
+        assert list(db.view("w2")) == [(1, 5)]
+
+
+def test_the_provenance_of_a_head_has_all_rows_of_its_atoms() -> None:
+    """Also those that differ where the body has ``_`` alone, and equal rows. Other heads are inputs."""
+    with fv.Database() as db:
+        db.execute(";".join(table.text.spark for table in TABLES) + "; CREATE TABLE r_2 (a BIGINT); "
+                   "CREATE TABLE times (a BIGINT)")  # fmt: skip
+        db.rule("""
+            p(a, by) <- agg<<by = provenance()>> r(a, b), s(b, _).
+            two(by) <- agg<<by = provenance()>> r(a, b), r(b, _), r_2(a), times(a).
+            over[a] = by <- agg<<by = provenance()>> far(a, b), t(b, _).
+            far(a, c) <- r(a, b), s(b, c).
+        """)
+        db.insert("r", [(1, 2), (1, 2), (2, 2)])
+        db.insert("s", [(2, 3), (2, 4)])
+        db.insert("t", [(3, 9)])
+        db.insert("r_2", [(1,)])
+        db.insert("times", [(1,)])
+        assert sorted(db.view("p")) == [
+            (1, '[{"r": [1, 2], "s": [2, 3], "times": 2}, {"r": [1, 2], "s": [2, 4], "times": 2}]'),
+            (2, '[{"r": [2, 2], "s": [2, 3], "times": 1}, {"r": [2, 2], "s": [2, 4], "times": 1}]'),
+        ]
+        assert list(db.view("two")) == [
+            ('[{"r_1": [1, 2], "r_2_": [2, 2], "r_2": [1], "times_4": [1], "times": 2}]',)
+        ]
+        db.delete("s", [(2, 4)])
+        assert sorted(db.view("over")) == [
+            (1, '[{"far": [1, 3], "t": [3, 9], "times": 1}]'), (2, '[{"far": [2, 3], "t": [3, 9], "times": 1}]')
+        ]  # fmt: skip
 
 
 def test_comments_and_either_arrow_are_read() -> None:

@@ -208,7 +208,7 @@ def test_what_views_before_an_alter_table_mean_is_kept(tmp_path: Path) -> None:
     # A checkpoint's views mean what they did there, whatever a script says now.
     views_there = {view.name: view.sql for view in definition.views if view.name != "by_city"}
     other = read_script(FIRST.replace("SELECT *", "SELECT shop"), tmp_path)
-    going_on = other.over(views_there, definition.script)
+    going_on = other.over(views_there, definition.script, {})
     assert views_of(going_on.script) == views_of(definition.script)
     sinks = {view.name: (view.sql, view.provider) for view in going_on.views}
     assert sinks["by_shop"] == (views_there["by_shop"], "parquet") and sinks["of_plain"][1] is None

@@ -11,9 +11,11 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
+import freshviews as fv
 from freshviews.spark import Pipeline
 from freshviews.spark.layout.layout import layout_of
-from freshviews.spark.reading.contents import latest
+from freshviews.spark.reading.contents import changes, latest
+from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of
 from tests.ring.user_rings import PRIME
 
@@ -52,3 +54,32 @@ def test_cells_know_the_rings_of_their_views(spark: Any, tmp_path: Path, cells: 
         assert whole == [(rest % PRIME, *(sum(complex_[k, part] for k in range(3)) for part in ("re", "im")))]
     parts = layout_of(latest(store_of(tmp_path / "ckpt"))).plan.parts_of("rest")
     assert [(part.span, part.merged) for part in parts] == ([(2, True)] if cells == 2 else [])
+
+
+@pytest.mark.full
+def test_a_view_whose_ring_has_changed_is_refilled_with_its_change(spark: Any, tmp_path: Path) -> None:
+    """The SQL is the same; the checkpoint has the ring that the rows were made with."""
+
+    def advanced(x: int, times: int) -> dict[str, Counter[tuple[Any, ...]]]:
+        fv.register_ring(fv.UserRing("scaled", ("BIGINT",), 1, "BIGINT", lift=lambda value: times * value))
+        pipeline = Pipeline(spark, tmp_path / "ckpt", cells=2)
+        pipeline.table_of("CREATE TABLE t (k BIGINT, x BIGINT)")
+        pipeline.view("v", "SELECT k, SCALED(x) AS s FROM t GROUP BY k", sink=None)
+        pipeline.view("n", "SELECT COUNT(*) AS n FROM t", sink=None)
+        store = store_of(tmp_path / "ckpt")
+        first = Manifests(store).versions()[-1] if Manifests(store).versions() else 0
+        pipeline.advance({"t": spark.createDataFrame([(1, x)], "k BIGINT, x BIGINT")}, call=f"{x}")
+        told: dict[str, Counter[tuple[Any, ...]]] = {"v": Counter(), "n": Counter()}
+        for version in range(first + 1, latest(store).version + 1):
+            for view, found in told.items():
+                made = changes(store, Manifests(store).read(version), view)
+                for row in [] if made is None else made.to_pylist():
+                    m = row.pop("_multiplicity")
+                    found[tuple(row[name] for name in ("k", "s") if name in row) or (row["n"],)] += m
+        return told
+
+    assert advanced(5, 2)["v"] == {(1, 10): 1}
+    assert advanced(6, 2)["v"] == {(1, 10): -1, (1, 22): 1}
+    changed = advanced(7, 3)
+    assert {row: m for row, m in changed["v"].items() if m} == {(1, 22): -1, (1, 54): 1}
+    assert {row: m for row, m in changed["n"].items() if m} == {(2,): -1, (3,): 1}

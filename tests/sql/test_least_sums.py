@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 import freshviews as fv
+from freshviews.codegen.block import compile_block
+from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.database import Database
+from freshviews.engine.views import view_block
+from freshviews.kernel.ordered import index
 
 pytestmark = pytest.mark.plain_python(only=True)
 
+PAGE = Path(__file__).parents[2] / "docs" / "rings.md"
 TABLES = "CREATE TABLE r (k BIGINT, g BIGINT, x BIGINT, d DOUBLE); CREATE TABLE s (k BIGINT, y BIGINT, d DOUBLE)"
 
 
@@ -93,3 +102,61 @@ def test_both_sides_of_a_self_join_read_one_view() -> None:
     assert sorted(db.view("v")) == [(1, 1, 4), (1, 3, 13), (2, 2, 4)]
     assert sorted(db.stats()["views"]) == ["v", "v#1", "v#2"]
     assert db.stats()["views"]["v#1"]["rows"] == 3, "the least weight of each pair"
+
+
+SIZES = (8, 32, 128)
+FORMS = {
+    "least sums": "SELECT MIN(r.x + s.y) AS m FROM r JOIN s USING (k)",
+    "joined": "SELECT MIN(r.x + s.y) AS m, COUNT(*) AS n FROM r JOIN s USING (k)",
+}
+"""COUNT(*) needs all rows of the join."""
+
+
+def steps_of_updates(select: str, n: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Steps of a row of r, inserted and deleted, among n rows of each table with its key: those of all triggers,
+    and the rows that are visited in trees of ordered values. The least value is looked up and changes the result."""
+    visits = 0
+
+    def visiting(link: Callable[..., int]) -> Callable[..., int]:
+        def visited(*args: int) -> int:
+            nonlocal visits
+            visits += 1
+            return link(*args)
+
+        return visited
+
+    def steps() -> int:
+        views = db._relations.views.values()
+        return visits + sum(int(b.state.status[STATUS_STEPS]) for view in views for b in view.maintained.blocks)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(view_block, "compile_block", partial(compile_block, counted=True))
+        patch.setattr(index, "left_link", visiting(index.left_link))
+        patch.setattr(index, "right_link", visiting(index.right_link))
+        db = database(select)
+        db.insert("r", [(1, 0, 2 * x, None) for x in range(n)])
+        db.insert("s", [(1, 2 * y, None) for y in range(n)])
+        found = {}
+        for what, x in (("a row between others", n + 1), ("a least row", -1)):
+            before = steps()
+            db.insert("r", [(1, 0, x, None)])
+            assert next(iter(db.view("v")))[0] == min(x, 0)
+            db.delete("r", [(1, 0, x, None)])
+            found[what] = steps() - before
+            assert next(iter(db.view("v")))[0] == 0
+        return found
+
+
+def test_the_page_has_the_steps_that_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = {form: {n: steps_of_updates(select, n, monkeypatch) for n in SIZES} for form, select in FORMS.items()}
+    lines = [
+        f"| {form}, {what} | {' | '.join(f'{taken[form][n][what]:,}' for n in SIZES)} |"
+        for form in FORMS
+        for what in ("a row between others", "a least row")
+    ]
+    assert "\n".join(lines) in PAGE.read_text(), "\n".join(lines)
+    for n in SIZES:
+        # Two searches in a tree, whose height is about 2 ln n, and what does not depend on n.
+        assert taken["least sums"][n]["a row between others"] <= 4 * math.log2(n) + 12
+        assert taken["least sums"][n]["a least row"] <= 64
+        assert min(taken["joined"][n].values()) >= 2 * n * math.log2(n)

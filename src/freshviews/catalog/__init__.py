@@ -1,3 +1,3 @@
 """Tables and views that are known: definitions, keys, windows, and the names SQL may use."""
 
-__all__ = ["catalog", "definitions", "nesting", "rings", "widening", "window"]
+__all__ = ["catalog", "definitions", "kept_rings", "matrices", "nesting", "rings", "widening", "window"]

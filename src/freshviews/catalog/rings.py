@@ -2,7 +2,8 @@
 
 A ring is registered once, by its name, for all databases and scripts of the process. A view that was made before it
 was registered again keeps the ring that it was made with. Processes that no code of the user begins, as commands and
-workers of Spark, import the modules that FRESHVIEWS_RINGS names, which register rings.
+workers of Spark, import the modules that FRESHVIEWS_RINGS names, which register rings. A checkpoint keeps the rings of
+its views (``kept_rings``), which are those of its script, and not of others.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from freshviews.errors import RingDefinitionError
 from freshviews.query.block import RINGS, Block
-from freshviews.ring import RecordedRing, UserRing, check_form, family_named, recorded
+from freshviews.ring import RecordedRing, UserRing, check_form, family_named, know, recorded
 from freshviews.ring.formula import PARAMETER, REAL, WHOLE, Branch
 from freshviews.types import BIGINT, DOUBLE, SqlType, decimal
 
@@ -53,6 +57,9 @@ MODULES = "FRESHVIEWS_RINGS"
 """The variable with the names of modules that register rings, with commas between them."""
 
 _registered: dict[str, RingAggregate] = {}
+_of_family: dict[str, RingAggregate] = {}
+_NONE: Mapping[str, RingAggregate] = MappingProxyType({})
+_of_checkpoint: ContextVar[Mapping[str, RingAggregate]] = ContextVar("rings of a checkpoint", default=_NONE)
 _imported: set[str] = set()
 
 
@@ -78,12 +85,37 @@ def register(ring: UserRing) -> RingAggregate:
     made = recorded(ring, [*map(_kind, arguments)], [_kind(of) for _, of in results])
     aggregate = RingAggregate(ring.name, arguments, results, isinstance(ring.results, str), made)
     _registered[ring.name.lower()] = aggregate
+    remember(aggregate)
     return aggregate
+
+
+def remember(aggregate: RingAggregate) -> None:
+    """Let this process know the ring of an aggregate, which is not registered for it."""
+    know(aggregate.ring)
+    _of_family[aggregate.family] = aggregate
+
+
+def aggregate_of(ring: RecordedRing) -> RingAggregate:
+    """The aggregate that a ring was registered or kept with."""
+    return _of_family[ring.family]
+
+
+@contextmanager
+def known_as(aggregates: Mapping[str, RingAggregate]) -> Iterator[None]:
+    """Within it these lower-case names are of these aggregates, whatever is registered in this process."""
+    token = _of_checkpoint.set(aggregates)
+    try:
+        yield
+    finally:
+        _of_checkpoint.reset(token)
 
 
 def aggregate_over(name: str) -> RingAggregate | None:
     """The aggregate of a registered ring, by its name in any spelling; None if there is none. Raises
     RingDefinitionError where a module that registers rings cannot be imported."""
+    kept = _of_checkpoint.get().get(name.lower())
+    if kept is not None:
+        return kept
     if MODULES in os.environ:
         _import_modules(os.environ[MODULES])
     return _registered.get(name.lower())

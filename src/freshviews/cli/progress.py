@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 
 from freshviews.cli.units import duration, size
-from freshviews.spark.definition import Definition, catalog_of
+from freshviews.spark.definition import Definition
 from freshviews.spark.state.manifest import Manifest
 
 _CURSOR = b"\x1b[?25h"
@@ -109,7 +109,7 @@ def as_json(manifest: Manifest) -> dict[str, object]:
 
 def tables_by_view(definition: Definition) -> dict[str, list[str]]:
     """The base tables that each view depends on."""
-    catalog = catalog_of(definition.script)
+    catalog = definition.catalog
 
     def below(name: str) -> list[str]:
         table, view = catalog.table(name), catalog.view(name)

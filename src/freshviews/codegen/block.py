@@ -13,7 +13,7 @@ from freshviews.codegen.module import LONG, Function, Source, Written, build, de
 from freshviews.codegen.reading.enumeration import write_enumeration
 from freshviews.codegen.reading.evaluation import write_evaluate
 from freshviews.codegen.reading.listing import write_listing
-from freshviews.codegen.reading.member import write_awake, write_member, write_payload_reader
+from freshviews.codegen.reading.member import write_awake, write_key_reader, write_member, write_payload_reader
 from freshviews.codegen.reading.projection import write_projection
 from freshviews.codegen.reading.readers import (
     raw_width,
@@ -38,8 +38,8 @@ from freshviews.program.upkeep import Evaluated, Settled
 from freshviews.query.block import Block
 
 _OPTIONAL = (
-    "read_change", "read_rows", "read_group", "read_groups", "read_listed", "close_listed", "project", "awake",
-    "evaluate", "end_version", "merge_changes",
+    "read_change", "read_rows", "read_group", "read_groups", "read_key", "read_listed", "close_listed", "project",
+    "awake", "evaluate", "end_version", "merge_changes",
 )  # fmt: skip
 """Functions that not every module has."""
 
@@ -60,9 +60,10 @@ class CompiledTrigger:
 class CompiledBlock:
     """The functions of a block, None for those that its result does not need.
 
-    ``each`` runs updates of a relation one by one. ``read_groups`` is there where rows are looked up, ``read_listed``
-    and ``close_listed`` where the result is listed. Where groups are enumerated, ``read_change`` makes raw rows of what
-    the triggers emitted, and ``merge_changes`` merges it, if payloads have elements of users' rings.
+    ``each`` runs updates of a relation one by one. ``read_groups`` is there where rows are looked up, ``read_key``
+    where they are found by a key, ``read_listed`` and ``close_listed`` where the result is listed. Where groups are
+    enumerated, ``read_change`` makes raw rows of what the triggers emitted, and ``merge_changes`` merges it, if
+    payloads have elements of users' rings.
     """
 
     source: Source
@@ -73,6 +74,7 @@ class CompiledBlock:
     read_rows: Function | None
     read_group: Function | None
     read_groups: Function | None
+    read_key: Function | None
     read_listed: Function | None
     close_listed: Function | None
     project: Function | None
@@ -100,6 +102,8 @@ def generate(
     readers = [*_readers(program, module, block), *write_procedures(program, module, counted)]
     if looked_up:
         readers.append(write_lookups(program, module))
+    if program.keyed is not None:
+        readers.append(write_key_reader(program, module, program.keyed))
     if isinstance(program.upkeep, Evaluated):
         readers.append(write_evaluate(program, module, program.upkeep, counted))
     if isinstance(program.upkeep, Settled):

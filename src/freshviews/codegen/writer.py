@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 FUNCTIONS = re.compile(
     r"(on|each|part|ring|move|turn|next|take|has|open|close|close_union|condition|find|find_sum|upsert|slice_of)_\d+"
     r"|rebalance|evaluate|end_version|awake|project|finish|merge_payload|merge_changes|enumerate_rows|close_listed"
-    r"|read_(change|rows|listed|group|groups|payload)"
+    r"|read_(change|rows|listed|group|groups|key|payload)"
 )
 """Names of functions that a generated module defines."""
 

@@ -170,7 +170,7 @@ class View(Readable):
             if not names:
                 raise CatalogError(
                     f"view {self.name} has no group key to look up; only views that GROUP BY (or DISTINCT) "
-                    "columns which they also select, and have no STRING_AGG or PROVENANCE, have one"
+                    "columns which they also select have one"
                 )
             values = key if isinstance(key, tuple) else (key,)
             if len(values) != len(names):

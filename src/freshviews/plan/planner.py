@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
+from freshviews.expr.nodes import Column
+from freshviews.plan.delta.keyed import with_key
 from freshviews.plan.delta.range_sums.ranges import with_ranges
 from freshviews.plan.registry import NECESSITIES, PREFERENCES, STRATEGIES
 from freshviews.plan.strategy import Plan, Request, Strategy, TooLarge, checked_keys
@@ -32,10 +34,21 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     choice = _choice(request)
     groups = block.query.free if block.kind == "groups" and block.results else ()
     program = with_ranges(choice.strategy.plan(request), groups, request.dependencies)
+    key = _key_of(view, block)
+    program = program if key is None else with_key(program, key)
     # The strategies that a note names join ordinary atoms alone.
     note = choice.note(request.query) if choice.note is not None and not request.kinds else ()
     program = replace(program, bounds=(*program.bounds, *note, *choice.passed))
     return Plan(program, request.kind, choice.strategy, choice.reason, checked_keys(inputs))
+
+
+def _key_of(view: ViewDef, block: Block) -> tuple[str, ...] | None:
+    """The free variables of a bag that are the key of the view's rows, in its order; None without such a key."""
+    if not view.group or view.blocks != (block,) or block.kind != "bag" or block.limit is not None:
+        return None
+    names = {output.name: output.expr.name for output in block.outputs if isinstance(output.expr, Column)}
+    found = tuple(names.get(column, "") for column in view.group)
+    return found if set(found) <= set(block.free) else None
 
 
 def strategy_of(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Strategy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from freshviews.expr.nodes import Expr
@@ -40,6 +40,14 @@ class Trigger:
 
 
 @dataclass(frozen=True)
+class Keyed:
+    """How rows of a result are found by a key: ``body`` emits those with given values of the free variables ``key``."""
+
+    key: tuple[str, ...]
+    body: Body
+
+
+@dataclass(frozen=True)
 class Program:
     """The program that a strategy makes of a query.
 
@@ -56,6 +64,8 @@ class Program:
     bounds: tuple[tuple[str, str], ...] = ()
     balancing: Balancing | None = None
     upkeep: Upkeep = BY_TRIGGERS
+    keyed: Keyed | None = field(default=None, repr=False)
+    """Of a bag whose rows have a key. Images do not depend on it."""
 
     @property
     def stores(self) -> tuple[View, ...]:
@@ -105,7 +115,8 @@ class Program:
 
     @property
     def _bodies(self) -> tuple[Body, ...]:
-        return (*(trigger.body for trigger in self.triggers), *self.result.bodies, self.upkeep.statements)
+        keyed = () if self.keyed is None else (self.keyed.body,)
+        return (*(trigger.body for trigger in self.triggers), *self.result.bodies, *keyed, self.upkeep.statements)
 
     @cached_property
     def changed(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ from freshviews.ring.integer import INTEGER, IntegerRing
 from freshviews.ring.product import ProductRing
 from freshviews.ring.protocol import Ring, RingError
 from freshviews.ring.real import REAL, Real, RealRing
-from freshviews.ring.user import RecordedRing, UserRing, check_form, family_named, recorded, user_ring_named
+from freshviews.ring.user import RecordedRing, UserRing, check_form, family_named, know, recorded, user_ring_named
 
 RINGS: Mapping[str, Ring[Any]] = MappingProxyType({ring.name: ring for ring in (INTEGER, REAL)})
 
@@ -56,6 +56,7 @@ __all__ = [
     "cofactor_named",
     "family_named",
     "formula",
+    "know",
     "laws",
     "named",
     "protocol",

@@ -160,9 +160,14 @@ _known: dict[str, RecordedRing] = {}
 """Rings by family. A family names one definition for ever, so nothing here is ever replaced."""
 
 
+def know(ring: RecordedRing) -> None:
+    """Let this process know a ring by its name."""
+    _known.setdefault(ring.family, ring.over(()))
+
+
 def _received(*parts: Any) -> RecordedRing:
     ring = RecordedRing(*parts)
-    _known.setdefault(ring.family, ring.over(()))
+    know(ring)
     return ring
 
 
@@ -233,7 +238,7 @@ def recorded(ring: UserRing, kinds: Sequence[str], results: Sequence[str]) -> Re
         value=formula("value", ring.value or _same, words, lambda given: (element(given),), results),
     )
     _check_laws(ring, made)
-    _known.setdefault(made.family, made)
+    know(made)
     return made
 
 

@@ -7,14 +7,38 @@ from graphlib import CycleError, TopologicalSorter
 
 from freshviews.catalog.catalog import Catalog, unknown
 from freshviews.catalog.definitions import SetOperation, TableDef, ViewDef
+from freshviews.catalog.matrices import MATRICES, columns_of
+from freshviews.catalog.rings import aggregate_over, aggregates_over
 from freshviews.errors import RuleError
-from freshviews.rules.syntax import Atom, Comparison, Place, Plain, Rule, Term, Variable, terms_of, variables_in
+from freshviews.rules.syntax import (
+    Aggregate,
+    Atom,
+    Comparison,
+    Place,
+    Plain,
+    Rule,
+    Term,
+    Variable,
+    terms_of,
+    variables_in,
+)
 
-FUNCTIONS = {
-    "avg": ("x",), "bit_and": ("x",), "bit_or": ("x",), "count": (), "max": ("x",), "max_by": ("x", "y"),
-    "min": ("x",), "min_by": ("x", "y"), "sum": ("x",),
-}  # fmt: skip
-"""The number of arguments of each aggregate; ``count`` may have one."""
+PROVENANCE, TEXT = "provenance", "string_agg"
+"""Aggregates of the rows of a body, and with ORDER BY."""
+
+ONE, TWO, MANY = ("x",), ("x", "y"), ("x", "y", "...")
+FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "count": (),
+    PROVENANCE: (),
+    **dict.fromkeys(("sum", "avg", "min", "max", "bit_and", "bit_or", "bool_and", "bool_or", "any_value"), ONE),
+    **dict.fromkeys(("variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop"), ONE),
+    **dict.fromkeys(("min_by", "max_by", "covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept"), TWO),
+    **dict.fromkeys(("regr_count", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy", "regr_r2"), TWO),
+    **dict.fromkeys(MATRICES, MANY),
+    TEXT: ("x", "', '"),
+}
+"""The arguments of each aggregate, by name; ``count`` may have one, and a text no separator. Those of registered rings
+come beside them."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +58,12 @@ class Definition:
     columns: tuple[str, ...]
     rules: tuple[Rule, ...]
     functional: bool = False
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The columns of the view: one of the head is several where its aggregate has several values."""
+        made = {one.name: one for one in self.rules[0].aggregates}
+        return tuple(name for column in self.columns for name in _values(column, made.get(column)))
 
 
 def fault(place: Place, message: str) -> RuleError:
@@ -63,7 +93,7 @@ def definitions_of(rules: tuple[Rule, ...], catalog: Catalog) -> tuple[tuple[Def
         ) from None
     there: list[TableDef | ViewDef] = [*catalog.tables.values(), *catalog.views.values()]
     known = {one.name.lower(): _known(one) for one in there if _seen(one)}
-    known |= {name: Known(one.name, one.columns, (_key(one),)) for name, one in made.items()}
+    known |= {name: Known(one.name, one.shown, (_key(one),)) for name, one in made.items()}
     for atoms in reads.values():
         for atom in atoms:
             _check_atom(atom, known)
@@ -79,6 +109,20 @@ def _key(definition: Definition) -> tuple[str, ...]:
         return definition.columns[:-1]
     named = {a.name for a in definition.rules[0].aggregates}
     return tuple(c for c in definition.columns if c not in named)
+
+
+def _values(column: str, aggregate: Aggregate | None) -> list[str]:
+    """The columns of a view that a column of the head is."""
+    if aggregate is None:
+        return [column]
+    function = aggregate.function.lower()
+    if function in MATRICES:
+        names = [one.name if isinstance(one, Variable) else None for one in aggregate.arguments]
+        return [f"{column}_{name}" for name in columns_of(function, names)]
+    ring = aggregate_over(function)
+    if ring is None or ring.is_single:
+        return [column]
+    return [f"{column}_{name}" for name, _ in ring.results]
 
 
 def _known(relation: TableDef | ViewDef) -> Known:
@@ -147,20 +191,77 @@ def _check_head(rule: Rule, first: Atom) -> None:
     given = {a.name for a in rule.aggregates}
     used = {v.name for c in rule.conjunctions for literal in c for t in terms_of(literal) for v in variables_in(t)}
     for one in rule.aggregates:
-        if one.function.lower() not in FUNCTIONS:
-            raise fault(one.place, f"there is no aggregate {one.function}; there are {', '.join(FUNCTIONS)}")
-        wanted = FUNCTIONS[one.function.lower()]
-        if len(one.arguments) != len(wanted) and (wanted or len(one.arguments) > 1):
-            needs = {0: "takes one argument, or none", 1: "needs an argument", 2: "needs two arguments"}[len(wanted)]
-            raise fault(one.place, f"{one.function} {needs}, as {one.function}({', '.join(wanted or ('x',))})")
+        _check_call(rule, one)
         if one.name in used:
             raise fault(one.place, f"{one.name} is what {one.function} makes, and cannot stand in the body")
         if one.name not in {v.name for v in _head_variables(rule)}:
             raise fault(one.place, f"{one.name} is not in the head; name it there, or leave the aggregate out")
         if [a.name for a in rule.aggregates].count(one.name) > 1:
             raise fault(one.place, f"{one.name} is made twice; give one of them another name")
+    _check_values(rule)
     for conjunction in rule.conjunctions:
         _check_conjunction(rule, conjunction, given)
+
+
+def _check_values(rule: Rule) -> None:
+    """The columns of an aggregate of several values have names that no other column has."""
+    made = {one.name: one for one in rule.aggregates}
+    seen: set[str] = set()
+    for variable in _head_variables(rule):
+        for name in _values(variable.name, made.get(variable.name)):
+            if name.lower() in seen:
+                raise fault(variable.place, f"{name} is the name of two columns of the view; rename {variable.name}")
+            seen.add(name.lower())
+
+
+def _check_call(rule: Rule, one: Aggregate) -> None:
+    """Check the name of an aggregate, its arguments, and what PROVENANCE asks of the rule."""
+    function, given = one.function.lower(), len(one.arguments)
+    ring = aggregate_over(function)
+    if ring is not None:
+        wanted = tuple(f"x{i}" for i in range(1, len(ring.arguments) + 1))
+        if given != len(wanted):
+            types = ", ".join(map(str, ring.arguments))
+            several = f"{len(wanted)} argument{'s' * (len(wanted) > 1)}"
+            raise fault(one.place, f"{one.function} takes {several} ({types}), as {one.function}({', '.join(wanted)})")
+    elif function not in FUNCTIONS:
+        known = ", ".join(sorted((*FUNCTIONS, *aggregates_over())))
+        raise fault(one.place, f"there is no aggregate {one.function}; there are {known}")
+    else:
+        wanted = FUNCTIONS[function]
+        least = {"count": 0, TEXT: 1, "corr_matrix": 2}.get(function, 1 if wanted == MANY else len(wanted))
+        most = {"count": 1}.get(function, given if wanted == MANY else len(wanted))
+        if not least <= given <= most:
+            needs = {"count": "takes one argument, or none", TEXT: "takes a term and a separator"}.get(
+                function, ("takes no argument", "needs an argument", "needs two arguments")[least]
+            )
+            shown = ", ".join(wanted or ("x",) if function == "count" else wanted)
+            raise fault(one.place, f"{one.function} {needs}, as {one.function}({shown})")
+    if one.order and function != TEXT:
+        raise fault(one.order[0].place, f"ORDER BY is for {TEXT}; {one.function} is the same in any order")
+    if function == PROVENANCE:
+        _check_provenance(rule, one)
+
+
+def _check_provenance(rule: Rule, one: Aggregate) -> None:
+    """Provenance is of all rows of the relations: a projection or a repeated row is another derivation."""
+    if len(rule.aggregates) > 1:
+        other = next(a for a in rule.aggregates if a is not one)
+        raise fault(
+            other.place,
+            f"{other.function} beside {PROVENANCE}: it ranges over distinct bindings, {PROVENANCE} over rows; give it "
+            "a rule of its own",
+        )
+    first, *more = rule.conjunctions
+    if more:
+        raise fault(one.place, f"{PROVENANCE} of several bodies; make a rule, with a head of its own, of each")
+    for literal in first:
+        if isinstance(literal, Atom) and literal.negated:
+            raise fault(
+                literal.place,
+                f"{PROVENANCE} of a negated atom, which holds by rows that are not there; leave it out, or read a head "
+                "that has it",
+            )
 
 
 def _check_conjunction(rule: Rule, conjunction: Plain, given: set[str]) -> None:
@@ -179,7 +280,7 @@ def _check_conjunction(rule: Rule, conjunction: Plain, given: set[str]) -> None:
                         f"{variable.name} {where}; name it in an atom that is not negated, "
                         f"{'write _ for any value' if isinstance(literal, Atom) else 'or set it equal to a term'}",
                     )
-    arguments = [argument for one in rule.aggregates for argument in one.arguments]
+    arguments = [term for one in rule.aggregates for term in one.terms]
     for variable in (*_head_variables(rule), *(v for one in arguments for v in variables_in(one))):
         if variable.name not in bound and variable.name not in given:
             raise fault(variable.place, f"{variable.name} is in no atom of the body; name it in one")

@@ -18,6 +18,7 @@ from freshviews.rules.syntax import (
     Conjunction,
     Constant,
     Either,
+    Key,
     Literal,
     Operation,
     Place,
@@ -31,7 +32,9 @@ start: rule+
 rule: head ARROW [aggregates] body "."
 head: NAME "(" [NAME ("," NAME)*] ")" | NAME "[" [NAME ("," NAME)*] "]" EQUALS NAME -> functional_head
 aggregates: "agg" "<<" aggregate ("," aggregate)* ">>"
-aggregate: NAME "=" NAME "(" [term ("," term)*] ")"
+aggregate: NAME "=" NAME "(" [term ("," term)* [order]] ")"
+order: "order"i "by"i key ("," key)*
+key: term [DIRECTION]
 body: conjunction (";" conjunction)*
 conjunction: _literal ("," _literal)*
 _literal: atom | negated | comparison | either
@@ -51,6 +54,7 @@ PLUS: "+"
 MINUS: "-"
 TIMES: "*"
 OVER: "/"
+DIRECTION: "asc"i | "desc"i
 ANYTHING: "_"
 NAME: /(?!_(?!\w))[A-Za-z_]\w*/
 NUMBER: /\d+(\.\d+)?([eE][+-]?\d+)?/
@@ -64,7 +68,7 @@ _WORDS = {
     "ARROW": "<-", "EQUALS": "=", "SIGN": "a comparison", "PLUS": "+", "MINUS": "-", "TIMES": "*", "OVER": "/",
     "ANYTHING": "_", "NAME": "a name", "NUMBER": "a number", "STRING": "a string", "LPAR": "(", "RPAR": ")",
     "COMMA": ",", "SEMICOLON": ";", "DOT": ".", "BANG": "!", "AGG": "agg", "__ANON_0": "<<", "__ANON_1": ">>",
-    "LSQB": "[", "RSQB": "]",
+    "LSQB": "[", "RSQB": "]", "ORDER": "order by", "DIRECTION": "desc",
 }  # fmt: skip
 
 
@@ -131,8 +135,17 @@ class _Trees(Transformer[Token, Any]):
 
     def aggregate(self, meta: Any, parts: list[Any]) -> Aggregate:
         # The equals sign is a child of the tree where the grammar names it.
-        name, function, *arguments = (part for part in parts if not (isinstance(part, Token) and part.type == "EQUALS"))
-        return Aggregate(str(name), str(function), tuple(a for a in arguments if a is not None), _at(function))
+        name, function, *rest = (part for part in parts if not (isinstance(part, Token) and part.type == "EQUALS"))
+        order = next((part for part in rest if isinstance(part, tuple)), ())
+        arguments = tuple(part for part in rest if part is not None and not isinstance(part, tuple))
+        return Aggregate(str(name), str(function), arguments, _at(function), order)
+
+    def order(self, meta: Any, parts: list[Key]) -> tuple[Key, ...]:
+        return tuple(parts)
+
+    def key(self, meta: Any, parts: list[Any]) -> Key:
+        term, direction = parts
+        return Key(term, "" if direction is None else str(direction).lower(), _place(meta))
 
     def body(self, meta: Any, parts: list[Conjunction]) -> tuple[Conjunction, ...]:
         return tuple(parts)

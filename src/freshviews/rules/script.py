@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.errors import RuleError, SqlError
-from freshviews.rules.definitions import Definition, Known, assignment, definitions_of
+from freshviews.rules.definitions import PROVENANCE, Definition, Known, assignment, definitions_of
 from freshviews.rules.parse import parse_rules
 from freshviews.rules.syntax import (
     Anything,
@@ -32,6 +32,9 @@ from freshviews.rules.syntax import (
     terms_of,
     variables_in,
 )
+
+MULTIPLICITY = "times"
+"""In a provenance, beside the aliases of the relations."""
 
 Piece = tuple[str, Place]
 Sql = list[Piece]
@@ -109,7 +112,9 @@ def _joined(parts: list[Sql], separator: str) -> Sql:
 def _view(definition: Definition, reads: Reads, properties: Mapping[str, str]) -> Sql:
     head = definition.rules[0].head.place
     clause = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
-    start = f"CREATE MATERIALIZED VIEW {_quoted(definition.name)}{f' TBLPROPERTIES ({clause})' if clause else ''} AS "
+    named = "" if definition.shown == definition.columns else f" ({', '.join(map(_quoted, definition.shown))})"
+    properties_ = f" TBLPROPERTIES ({clause})" if clause else ""
+    start = f"CREATE MATERIALIZED VIEW {_quoted(definition.name)}{named}{properties_} AS "
     if definition.rules[0].aggregates:
         body = _aggregated(definition, definition.rules[0], reads)
     elif definition.functional:
@@ -223,8 +228,9 @@ def _aggregated(definition: Definition, rule: Rule, reads: Reads) -> Sql:
     """The rows of a head with aggregates; such a head has one rule."""
     conjunctions = rule.conjunctions
     place = rule.head.place
+    rows = any(one.function.lower() == PROVENANCE for one in rule.aggregates)
     if len(conjunctions) == 1 and not any(isinstance(one, Atom) and one.negated for one in conjunctions[0]):
-        body = _Body(conjunctions[0], reads.known, sets=True)
+        body = _Body(conjunctions[0], reads.known, sets=not rows, plain=rows)
         term, rest = body.term, body.rest()
     else:
         kept = {v.name: v for one in conjunctions[0] for t in terms_of(one) for v in variables_in(t)}
@@ -244,10 +250,13 @@ def _aggregated(definition: Definition, rule: Rule, reads: Reads) -> Sql:
             item = term(variable)
             groups.append(item)
         elif not aggregate.arguments:
-            item = [("COUNT(*)", aggregate.place)]
+            function = aggregate.function.upper()
+            item = [(f"{function}({'*' if function == 'COUNT' else ''})", aggregate.place)]
         else:
             arguments = _joined([term(argument) for argument in aggregate.arguments], ", ")
-            item = [(f"{aggregate.function.upper()}(", aggregate.place), *arguments, (")", place)]
+            keys: list[Sql] = [[*term(key.term), (f" {key.direction}", key.place)] for key in aggregate.order]
+            order: Sql = [(" ORDER BY ", keys[0][0][1]), *_joined(keys, ", ")] if keys else []
+            item = [(f"{aggregate.function.upper()}(", aggregate.place), *arguments, *order, (")", place)]
         items.append([*item, (f" AS {_quoted(name)}", variable.place)])
     return _grouped([("SELECT ", place), *_joined(items, ", "), *rest], groups, place)
 
@@ -281,11 +290,13 @@ class _Named(_Terms):
 
 @dataclass
 class _Body(_Terms):
-    """A conjunction without negation, as FROM and WHERE. ``sets``: every atom has each binding once."""
+    """A conjunction without negation, as FROM and WHERE. ``sets``: every atom has each binding once. ``plain``: aliases
+    are shown, and are the names of the relations as far as these differ."""
 
     conjunction: Plain
     known: Mapping[str, Known]
     sets: bool
+    plain: bool = False
     values: dict[str, Sql] = field(default_factory=dict)
     sources: list[Sql] = field(default_factory=list)
     conditions: list[Sql] = field(default_factory=list)
@@ -314,7 +325,7 @@ class _Body(_Terms):
 
     def _atom(self, atom: Atom, computed: list[tuple[Sql, Term, Place]]) -> None:
         relation = self.known[atom.relation.lower()]
-        alias = f"{relation.name}_{len(self.sources) + 1}"
+        alias = self._alias(relation.name)
         used = [c for c, t in zip(relation.columns, atom.arguments, strict=True) if not isinstance(t, Anything)]
         text = _quoted(relation.name)
         if self.sets and not any(set(key) <= set(used) for key in relation.keys):
@@ -331,6 +342,16 @@ class _Body(_Terms):
                     self.conditions.append([*before, (" = ", term.place), *value])
             else:
                 computed.append((value, term, term.place))
+
+    def _alias(self, relation: str) -> str:
+        """The alias of the next atom. A plain one is the name of the relation, if no other atom has it."""
+        names = [one.relation.lower() for one in self.conjunction if isinstance(one, Atom)]
+        if self.plain and names.count(relation.lower()) == 1 and relation.lower() != MULTIPLICITY:
+            return relation
+        alias = f"{relation}_{len(self.sources) + 1}"
+        while self.plain and alias.lower() in names:
+            alias += "_"
+        return alias
 
     def exclude(self, atom: Atom) -> None:
         """Add NOT EXISTS for a negated atom whose arguments are bound variables and constants."""

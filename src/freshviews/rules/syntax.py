@@ -83,13 +83,28 @@ Plain = tuple[Atom | Comparison, ...]
 
 
 @dataclass(frozen=True)
+class Key:
+    """A term of ORDER BY, and ``asc`` or ``desc`` if it is written."""
+
+    term: Term
+    direction: str
+    place: Place
+
+
+@dataclass(frozen=True)
 class Aggregate:
-    """``name = function(arguments)``."""
+    """``name = function(arguments order by keys)``."""
 
     name: str
     function: str
     arguments: tuple[Term, ...]
     place: Place
+    order: tuple[Key, ...] = ()
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The arguments, and those of ORDER BY."""
+        return (*self.arguments, *(key.term for key in self.order))
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.rings import RingAggregate, known_as
 from freshviews.errors import SqlError
 from freshviews.expr.nodes import Column
 from freshviews.query import dependencies
@@ -80,6 +82,13 @@ class Definition:
     alterations: tuple[Alteration, ...] = ()
     held: str = ""
     """The script of a checkpoint, where the views are those that it holds."""
+    rings: Mapping[str, RingAggregate] = field(default_factory=dict)
+    """The rings of a checkpoint, of its script."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog of its script. Raises SqlError with line and column."""
+        return catalog_of(self.script, self.rings)
 
     @property
     def script(self) -> str:
@@ -124,14 +133,15 @@ class Definition:
         moved = tuple(replace(one, views=sum(kept[: one.views])) for one in self.alterations)
         return replace(self, views=views, alterations=moved)
 
-    def over(self, views: Mapping[str, str], script: str) -> Definition:
+    def over(self, views: Mapping[str, str], script: str, rings: Mapping[str, RingAggregate]) -> Definition:
         """The definition of the views that a checkpoint holds, by name the SQL of each; ``script`` creates them and
-        their tables. A view has the sink that it has here; one that is not here has none."""
+        their tables, with the ``rings`` of the checkpoint. A view has the sink that it has here; one that is not here
+        has none."""
         here = {view.name: view for view in self.views}
         specs = tuple(
             replace(here[name], sql=sql) if name in here else ViewSpec(name, sql) for name, sql in views.items()
         )
-        return replace(self, views=specs, held=script)
+        return replace(self, views=specs, held=script, rings=rings)
 
     def with_table(self, table: TableSpec) -> Definition:
         return replace(self, tables=(*self.tables, table))
@@ -146,11 +156,13 @@ class Definition:
         return replace(self, views=(*self.views, view))
 
 
-def catalog_of(script: str) -> Catalog:
-    """The catalog of a plain script. Raises SqlError with line and column."""
+def catalog_of(script: str, rings: Mapping[str, RingAggregate] = MappingProxyType({})) -> Catalog:
+    """The catalog of a plain script. ``rings``: those of the checkpoint that holds it, by lower-case name. Raises
+    SqlError with line and column."""
     catalog = Catalog()
-    for statement in parse_script(script, catalog):
-        catalog = catalog.after(statement)
+    with known_as(rings):
+        for statement in parse_script(script, catalog):
+            catalog = catalog.after(statement)
     return catalog
 
 
@@ -165,12 +177,13 @@ def tables_of(script: str) -> dict[str, TableDef]:
     return {table.name: table for table in catalog_of(script).tables.values()}
 
 
-def views_of(script: str) -> dict[str, ViewDef]:
+def views_of(script: str, rings: Mapping[str, RingAggregate] = MappingProxyType({})) -> dict[str, ViewDef]:
     """Views of a plain script by name, internal ones left out."""
     found: dict[str, ViewDef] = {}
-    for statement in parse_script(script, Catalog()):
-        if isinstance(statement, ViewDefs | AlterView):
-            found[statement.view.name] = statement.view
+    with known_as(rings):
+        for statement in parse_script(script, Catalog()):
+            if isinstance(statement, ViewDefs | AlterView):
+                found[statement.view.name] = statement.view
     return found
 
 

@@ -10,6 +10,7 @@ newer one is read, at most ``TRIES`` times.
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from typing import TypeVar
 import pyarrow as pa
 
 from freshviews.catalog.catalog import unknown
+from freshviews.catalog.kept_rings import aggregates_in
+from freshviews.catalog.rings import known_as
 from freshviews.cli.script import only, plan_script
 from freshviews.errors import CatalogError, StoreError
 from freshviews.plan.explain import explain
@@ -177,9 +180,10 @@ class Versions:
 
 def plan_text(manifest: Manifest, view: str) -> str:
     """What EXPLAIN says of a view."""
-    return _plan_text(manifest.script, view)
+    return _plan_text(manifest.script, view, json.dumps(manifest.rings))
 
 
 @lru_cache(64)
-def _plan_text(script: str, view: str) -> str:
-    return "\n".join(explain(one.view, one.plans, {}) for one in only(plan_script(script), view).views)
+def _plan_text(script: str, view: str, rings: str) -> str:
+    with known_as(aggregates_in(json.loads(rings))):
+        return "\n".join(explain(one.view, one.plans, {}) for one in only(plan_script(script), view).views)

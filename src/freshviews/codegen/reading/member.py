@@ -3,6 +3,7 @@
 - ``awake(state)`` runs ``awake`` once, when changes begin to be wanted.
 - ``read_group(state, key, changes)`` looks a row up: ``key`` is the address of the words of the free variables; a row
   that is there is appended to ``changes``.
+- ``read_key(state, key, changes)`` appends the rows with a key to ``changes``.
 - ``read_payload(state, key, payload)``, for groups that are enumerated, writes the payload of a group to ``payload``,
   zero where there is none.
 """
@@ -16,9 +17,10 @@ from freshviews.codegen.layout import emitted_row, row_layout
 from freshviews.codegen.writer import RESERVED, Module
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.payloads.elements import write_emitted
+from freshviews.codegen.writing.payloads.integers import integer
 from freshviews.codegen.writing.prologue import write_prologue
 from freshviews.codegen.writing.statements import begin
-from freshviews.program.program import Program
+from freshviews.program.program import Keyed, Program
 from freshviews.program.statements import Body, Emit
 
 _RESERVED = RESERVED | {"key", "payload"}
@@ -42,6 +44,24 @@ def write_member(context: Context, member: Body, views: tuple[str, ...] = ()) ->
     return context.writer.text()
 
 
+def write_key_reader(program: Program, module: Module, keyed: Keyed) -> str:
+    """Source of ``read_key``."""
+    context = emitting(begin(program, module, _RESERVED), _write_row)
+    with context.writer.function("read_key", "state, key, changes"):
+        write_prologue(context, keyed.body)
+        _write_keyed(context, keyed.body, keyed.key)
+    return context.writer.text()
+
+
+def _write_row(context: Context, statement: Emit) -> None:
+    """Append the row of an Emit, whose first component is its count."""
+    row = context.fresh("out")
+    context.line(f"{row} = append(changes)")
+    for i, variable in enumerate(statement.row):
+        context.line(f"store({row}, {i}, {context.variable(variable)})")
+    context.line(f"store({row}, {len(statement.row)}, {integer(context, statement.payload[0])})")
+
+
 def write_payload_reader(program: Program, module: Module, member: Body) -> str:
     """Source of ``read_payload``."""
     context = begin(program, module, _RESERVED)
@@ -58,9 +78,9 @@ def emitting(context: Context, emit: Callable[[Context, Emit], None]) -> Context
     return replace(context, instead={Emit: emit})
 
 
-def _write_keyed(context: Context, body: Body) -> None:
-    """Bind the free variables to the words at ``key``, and run the body."""
-    for i, variable in enumerate(context.program.free):
+def _write_keyed(context: Context, body: Body, key: tuple[str, ...] | None = None) -> None:
+    """Bind variables, by default all free ones, to the words at ``key``, and run the body."""
+    for i, variable in enumerate(context.program.free if key is None else key):
         context.line(f"{context.variable(variable)} = load(key, {i})")
     context.body(body)
     context.line("return 0")

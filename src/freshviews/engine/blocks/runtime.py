@@ -404,6 +404,19 @@ class BlockState:
         self.compiled.read_group(self.state, address(words), self.raw)
         return self.drain()
 
+    @property
+    def has_key(self) -> bool:
+        """Whether rows are found by a key."""
+        return self.compiled.read_key is not None
+
+    def by_key(self, key: tuple[int, ...]) -> Codes:
+        """Raw rows with a key."""
+        assert self.compiled.read_key is not None
+        self.enter_pending()
+        words = np.array(key, np.int64)
+        self.compiled.read_key(self.state, address(words), self.raw)
+        return self.drain()
+
     def groups(self, keys: Sequence[Codes], n: int) -> tuple[NDArray[np.bool_], Codes]:
         """Which of ``n`` keys, given as columns, there are, and the raw rows of these."""
         assert self.compiled.read_groups is not None

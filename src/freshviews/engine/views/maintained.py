@@ -288,6 +288,8 @@ class MaintainedView:
         """Output columns that are the group's key, in its order; () where a row is not found by key."""
         if self.view.combined is not None and self.view.combined.kind != "all":
             return tuple(column.name for column in self.view.columns)
+        if self.view.group and self._is_keyed:
+            return self.view.group
         if len(self.view.blocks) != 1 or self.view.blocks[0].kind != "groups":
             return ()
         block = self.view.blocks[0]
@@ -296,6 +298,11 @@ class MaintainedView:
             return ()
         return tuple(names[v] for v in block.free)
 
+    @property
+    def _is_keyed(self) -> bool:
+        """Whether the rows of its one block have a key that is not all of their variables."""
+        return len(self.view.blocks) == 1 and next(iter(self.blocks)).state.has_key
+
     def get(self, key: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
         """Rows of the group with the key's codes, with multiplicities: one or none. Raises Failed."""
         self._upkeep.settle()
@@ -303,7 +310,7 @@ class MaintainedView:
             (found,) = counts(self.view.combined, self.blocks.blocks, np.array([[*key, 1]], np.int64)).tolist()
             return [(key, found)] if found else []
         (block,) = self.blocks
-        rows = block.project(block.state.group(key))
+        rows = block.project(block.state.by_key(key) if self._is_keyed else block.state.group(key))
         return [(tuple(map(int, row[:-1])), int(row[-1])) for row in rows]
 
     @property

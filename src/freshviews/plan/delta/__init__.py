@@ -1,10 +1,12 @@
 """Strategies that propagate deltas: first order, higher order, change propagation, view trees, with their loop nests
-(``nest``) and the time of an update (``exponents``); and range sums in the place of loops (``range_sums``)."""
+(``nest``) and the time of an update (``exponents``); range sums in the place of loops (``range_sums``), and rows of a
+result by a key (``keyed``)."""
 
 __all__ = [
     "change_propagation",
     "first_order",
     "higher_order",
+    "keyed",
     "nest",
     "range_sums",
     "recompute",

@@ -60,6 +60,10 @@ from freshviews.query.dependencies import FD
 from freshviews.query.query import Atom, Query
 from freshviews.query.variable_order import OrderNode, VariableOrder, best_order, is_enumerable, update_exponents
 
+RESULT_FORM = "freshviews.result"
+"""The option that says whether the result is held or stays factorised."""
+HELD, FACTORISED_FORM = "held", "factorised"
+
 
 @dataclass(frozen=True)
 class Branch:
@@ -127,13 +131,22 @@ def _factorised_order(query: Query, dependencies: tuple[FD, ...]) -> VariableOrd
 
 def stays_factorised(request: Request) -> str | None:
     """An acyclic join of linear width whose rows can be enumerated from the view tree."""
-    if request.block.kind != "bag" or request.negative:
-        return None
-    if not request.kind.acyclic or request.kind.dynamic_width > 1:
-        return None
-    if _factorised_order(request.query, request.dependencies) is None:
+    if not request.kind.acyclic or request.kind.dynamic_width > 1 or _why_held(request) is not None:
         return None
     return "the result stays factorised over the view tree"
+
+
+def _why_held(request: Request) -> str | None:
+    """Why the result of a block cannot stay factorised; None where it can."""
+    if request.block.kind != "bag":
+        return "groups are stored; a SELECT of rows, without aggregates and DISTINCT, is not"
+    if request.negative:
+        return f"multiplicities of {', '.join(request.negative)} may be negative; tables that are not trusted have none"
+    if request.kinds:
+        return f"a view tree with {' and '.join(sorted(request.kinds))} has its result stored"
+    if _factorised_order(request.query, request.dependencies) is None:
+        return "a condition between tables has a column that is not selected, or none is; select the columns of all"
+    return None
 
 
 def serves_acyclic(request: Request) -> str | None:
@@ -439,6 +452,16 @@ def _emit(query: Query, done: Join) -> Emit:
 
 
 def _plan(request: Request) -> Program:
+    form = request.options.get(RESULT_FORM, HELD)
+    if form not in (HELD, FACTORISED_FORM):
+        raise PlanError(
+            f"view {request.view.name}: '{RESULT_FORM}' takes '{HELD}' and '{FACTORISED_FORM}', not '{form}'"
+        )
+    if form == FACTORISED_FORM:
+        why = _why_held(request)
+        if why is not None:
+            raise PlanError(f"view {request.view.name}: '{RESULT_FORM}' = '{FACTORISED_FORM}': {why}")
+        return _plan_factorised(request)
     made = request.made.get(STRATEGY.name)
     if made is None:
         made = assemble(request.block, lambda query: plan(query, request.keys_of(query)), bool(request.negative))
@@ -448,10 +471,18 @@ def _plan(request: Request) -> Program:
 
 def _plan_factorised(request: Request) -> Program:
     program = plan_factorised(request.query, request.dependencies)
-    assert program is not None, "stays_factorised holds"
+    assert program is not None, "_why_held is None"
     return program
 
 
-STRATEGY = Strategy("view_tree", _plan, plan, bags=lambda request: BagPlanner(plan), kinds=EVERY_KIND)
+STRATEGY = Strategy(
+    "view_tree",
+    _plan,
+    plan,
+    bags=lambda request: BagPlanner(plan),
+    properties=frozenset({RESULT_FORM}),
+    owns=frozenset({RESULT_FORM}),
+    kinds=EVERY_KIND,
+)
 FACTORISED = replace(STRATEGY, plan=_plan_factorised, kinds=frozenset())
 """The same strategy with a result that stays factorised, which the planner takes where ``stays_factorised`` holds."""

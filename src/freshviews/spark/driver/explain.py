@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from freshviews.cells import describe, plan_cells
-from freshviews.spark.definition import Definition, catalog_of
+from freshviews.spark.definition import Definition
 from freshviews.spark.driver.routing import routed
 from freshviews.spark.io.envelope_keys import routable
 from freshviews.spark.io.sources import one_frame, open_sources, source_of
@@ -19,7 +19,7 @@ def explain_cells(spark: SparkSession, definition: Definition, cells: int) -> st
 
     Raises SourceError; PlanError if the script does not allow as many cells.
     """
-    catalog = catalog_of(definition.script)
+    catalog = definition.catalog
     check_cells(definition, catalog, cells)
     sources = open_sources(spark, definition, {})
     measured = measure(spark, catalog, sources, cells)

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.errors import SourceError
 from freshviews.spark.crash_points import reach
-from freshviews.spark.definition import Definition, catalog_of
+from freshviews.spark.definition import Definition
 from freshviews.spark.driver.polling import referring
 from freshviews.spark.driver.progress import Recent
 from freshviews.spark.driver.replaced_views import TakenBack, rows_taken_back, taken_back
@@ -180,14 +180,14 @@ class Run:
         found = checkpoint.difference(before, self.definition, streaming)
         check_replaced(self.definition, before, found.views, self._receivers, bool(found.tables))
         is_due = self._deliveries.version < before.version
-        held = self.definition.over(before.views, before.script)
+        held = self.definition.over(before.views, before.script, before.aggregates)
         with self._phases.timed("sinks"):
             self._deliveries.resume(held, before, lambda: self.stopping)
         if is_due and self._listener is not None:
             self._listener(before)
         old = layout_of(before)
         cells = old.cells if self._cells is None else self._cells
-        check_cells(self.definition, catalog_of(self.definition.script), cells)
+        check_cells(self.definition, self.definition.catalog, cells)
         if found.tables or cells != old.cells:
             return self._split_anew(before, old, cells, found.tables, found.views)
         return self._continue(before, held if aside else None, found.views)
@@ -204,7 +204,8 @@ class Run:
         layout = layout_of(latest)
 
         def load() -> None:
-            with contextlib.suppress(PySparkException, Py4JError):
+            # AttributeError: PySpark's, of a session that a run without input has ended meanwhile.
+            with contextlib.suppress(PySparkException, Py4JError, AttributeError):
                 try:
                     load_cells(self.spark, self.store, layout, latest)
                 except NotSeen as error:
@@ -298,7 +299,7 @@ class Run:
             self._wanted, self.definition, self._replaced = self.definition, held, replaced
             self._layout = old
             return before
-        if views == before.views and tables == before.tables and readable:
+        if views == before.views and tables == before.tables and not replaced and readable:
             self._layout = old
             return before
         self._layout = next_layout(old, self.definition, before, replaced)
@@ -330,7 +331,7 @@ class Run:
                 "was, or begin with a new checkpoint"
             )
         _LOGGER.info("all stored rows are routed anew, to %d cells", cells)
-        catalog = catalog_of(self.definition.script)
+        catalog = self.definition.catalog
         tables = dict.fromkeys(role.table for role in old.roles if catalog.table(role.table) is not None)
         stored = {name: stored_rows(self.spark, self.store, old, before, name).persist() for name in tables}
         rows = {name.lower(): as_columns_of(defined(catalog, name), frame) for name, frame in stored.items()}

@@ -135,6 +135,7 @@ def make(
         ordered=definition.script if definition.alterations else "",
         keys={v.name: list(v.written.key) for v in definition.views if v.written is not None and v.output == UPSERT},
         plan=layout.plan.to_json(),
+        rings=layout.rings,
         bad=bad,
         rows=rows,
         seconds=time.time() - start,

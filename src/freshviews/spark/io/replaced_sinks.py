@@ -26,7 +26,7 @@ def check_replaced(
     """Refuse views of a checkpoint whose sinks would have wrong rows: those that are ``replaced``, and those that are
     delivered by another key. ``functions``: the views whose sink is a function of the user. ``grown``: tables have
     other columns, too. Raises CheckpointError, which names the view."""
-    known, wanted = catalog_of(before.script), catalog_of(definition.script)
+    known, wanted = catalog_of(before.script, before.aggregates), definition.catalog
     for view in definition.views:
         old, new = known.view(view.name), wanted.view(view.name)
         if old is None or new is None or not (view.provider is not None or view.name in functions):

@@ -30,7 +30,7 @@ from freshviews.spark.connectors.declarations import (
 from freshviews.spark.connectors.message_format import OP, expected, message_format, reads_headers
 from freshviews.spark.connectors.polls import AWAY, LOGIN
 from freshviews.spark.connectors.secrets import without_secrets
-from freshviews.spark.definition import Definition, TableSpec, catalog_of, form_of
+from freshviews.spark.definition import Definition, TableSpec, form_of
 from freshviews.spark.io.columns import default_expression, default_text, spark_type, with_defaults
 from freshviews.spark.io.java_errors import cause
 from freshviews.spark.io.messages import rows_of
@@ -133,7 +133,7 @@ def files_can_be_read(session: Callable[[], SparkSession], spec: TableSpec, tabl
 def open_sources(spark: SparkSession, definition: Definition, frames: Mapping[str, DataFrame]) -> list[Source]:
     """Open all sources, sorted by name, so that Spark's checkpoint does not depend on the order of the script. Raises
     SourceError."""
-    tables = catalog_of(definition.script).tables
+    tables = definition.catalog.tables
     found = []
     for spec in sorted(definition.tables, key=lambda spec: spec.name.lower()):
         table = tables[spec.name]
@@ -149,7 +149,7 @@ def given_sources(
 ) -> list[Source]:
     """Batch DataFrames as the sources of tables, sorted by name. ``deletes``: of keys to delete, which come before the
     changes of ``frames``. Raises SourceError."""
-    tables = catalog_of(definition.script).tables
+    tables = definition.catalog.tables
     changes, keys = _by_table(definition, frames), _by_table(definition, deletes)
     found = []
     for spec in sorted(definition.tables, key=lambda spec: spec.name.lower()):

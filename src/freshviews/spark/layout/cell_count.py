@@ -10,7 +10,7 @@ from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.window import window_of
 from freshviews.cells import CellPlan, plan_cells
 from freshviews.errors import PlanError
-from freshviews.spark.definition import Definition, catalog_of
+from freshviews.spark.definition import Definition
 from freshviews.spark.io.sources import Source
 from freshviews.spark.layout.layout import Layout
 from freshviews.spark.layout.measure import measure
@@ -23,7 +23,7 @@ def first_layout(spark: SparkSession, definition: Definition, sources: Sequence[
 
     Raises PlanError if the script does not allow the requested number.
     """
-    catalog = catalog_of(definition.script)
+    catalog = definition.catalog
     check_cells(definition, catalog, cells or 1)
     if cells is None:
         # In several cells, windows cost a stage of their own: that is left to the user.

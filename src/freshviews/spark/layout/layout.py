@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
+from freshviews.catalog.kept_rings import written
+from freshviews.catalog.rings import aggregate_of
 from freshviews.cells import (
     CellPlan,
     Output,
@@ -60,6 +63,12 @@ class Layout:
     @cached_property
     def window_statements(self) -> tuple[Statement, ...]:
         return window_statements(self.plan, self.catalog)
+
+    @cached_property
+    def rings(self) -> dict[str, Any]:
+        """The users' rings of the views, as a manifest has them."""
+        rings = {ring.label.lower(): ring for view in self.catalog.views.values() for ring in view.rings}
+        return {name: written(aggregate_of(ring)) for name, ring in rings.items()}
 
     @cached_property
     def inputs(self) -> Mapping[str, tuple[str, ...]]:
@@ -117,12 +126,12 @@ def layout_of(manifest: Manifest) -> Layout:
         plan = CellPlan.from_json(manifest.plan)
     except ValueError as error:
         raise StoreError(f"version {manifest.version}: {error}; begin with a new checkpoint") from error
-    return Layout(plan, catalog_of(manifest.script))
+    return Layout(plan, catalog_of(manifest.script, manifest.aggregates))
 
 
 def next_layout(old: Layout, definition: Definition, manifest: Manifest, replaced: Collection[str] = ()) -> Layout:
     """The cells after views were added, dropped or ``replaced``; stored rows stay in their cells."""
-    catalog = catalog_of(definition.script)
+    catalog = definition.catalog
     sizes = {name: float(rows) for name, rows in manifest.totals.get("rows", {}).items()}
     # The parts of internal views are those of the view that they are of.
     parts = tuple(part for part in old.plan.parts if part.view.partition("#")[0] not in replaced)

@@ -6,6 +6,7 @@ are kept while the version is one of the last few.
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from freshviews.catalog.catalog import unknown
+from freshviews.catalog.kept_rings import aggregates_in
 from freshviews.errors import CatalogError, StoreError
 from freshviews.spark.definition import Definition, catalog_of, views_of
 from freshviews.spark.reading.arrival import waiting
@@ -89,7 +91,7 @@ def latest(store: Store) -> Manifest:
 
 def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
     """A view's name as defined, and its columns. Raises CatalogError if there is no such view."""
-    found = _views(manifest.script)
+    found = _views(manifest)
     for name, definition in found.items():
         if name.lower() == view.lower():
             return name, pa.schema([pa.field(c.name, arrow_type(c.type)) for c in definition.columns])
@@ -116,7 +118,7 @@ def contents(store: Store, manifest: Manifest, view: str, *, keep_cells: bool = 
 
         parts = parts_of(store, manifest, layout, name, keep_cells)
     rows = pa.concat_tables(parts).cast(schema) if parts else schema.empty_table()
-    order = _views(manifest.script)[name].order
+    order = _views(manifest)[name].order
     if len(parts) < 2 or order is None or order.places is None or order.relation:
         return rows
     keys = [(rows.column(p.column), p.descending, p.nulls_last) for p in order.places]
@@ -184,9 +186,11 @@ def status(store: Store, definition: Definition | None = None) -> Status:
 
 
 def _refilling(manifest: Manifest, definition: Definition | None) -> tuple[str, ...]:
-    if definition is None or all(view.sql == manifest.views.get(view.name, view.sql) for view in definition.views):
+    if definition is None:
         return ()
-    return tuple(replaced_views(catalog_of(manifest.script), catalog_of(definition.script)))
+    if not manifest.rings and all(view.sql == manifest.views.get(view.name, view.sql) for view in definition.views):
+        return ()
+    return tuple(replaced_views(catalog_of(manifest.script, manifest.aggregates), definition.catalog))
 
 
 def _sinks(
@@ -223,7 +227,12 @@ def last_error(store: Store) -> str | None:
         return None
 
 
+def _views(manifest: Manifest) -> dict[str, ViewDef]:
+    """The views of a version by name."""
+    return _views_of(manifest.script, json.dumps(manifest.rings))
+
+
 @lru_cache(16)
-def _views(script: str) -> dict[str, ViewDef]:
-    """The views of a version by name; the versions of a run have the same script."""
-    return views_of(script)
+def _views_of(script: str, rings: str) -> dict[str, ViewDef]:
+    """The versions of a run have the same script and rings."""
+    return views_of(script, aggregates_in(json.loads(rings)))

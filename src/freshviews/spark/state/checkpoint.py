@@ -121,8 +121,8 @@ class Difference:
 def difference(manifest: Manifest, definition: Definition, streaming: Sequence[str]) -> Difference:
     """What a definition has otherwise than a checkpoint, within what may change (``state.growth``). Raises
     CheckpointError if a table or a view was changed further."""
-    known = catalog_of(manifest.script)
-    wanted = catalog_of(definition.script)
+    known = catalog_of(manifest.script, manifest.aggregates)
+    wanted = definition.catalog
     before, now = known.tables, wanted.tables
     changed = [name for name, table in now.items() if name in before and not has_same_rows(before[name], table)]
     for name in changed:

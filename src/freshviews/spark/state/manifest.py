@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from freshviews.catalog.kept_rings import aggregates_in
+from freshviews.catalog.rings import RingAggregate
 from freshviews.errors import StoreError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.state.bundle import object_of
@@ -36,7 +38,8 @@ class Manifest:
     ``stored``: rows of each view, absent where an older release began the view. ``spark``: objects with Spark's own
     files (``state.spark_files``). ``keys``: the columns of the key of each view that is delivered by it. ``refilled``:
     views that have another SELECT from this version on. ``gone[view]``: where such a view has other columns, the files
-    of the rows that it had before, which its change does not take back. ``totals``: counts since the
+    of the rows that it had before, which its change does not take back. ``rings``: users' rings that the views have
+    aggregates over, by lower-case name (``freshviews.catalog.kept_rings``). ``totals``: counts since the
     beginning. Files are objects of the checkpoint's store, and sections of such (``state.bundle``).
     """
 
@@ -69,11 +72,17 @@ class Manifest:
     keys: dict[str, list[str]] = field(default_factory=dict)
     refilled: list[str] = field(default_factory=list)
     gone: dict[str, list[str]] = field(default_factory=dict)
+    rings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def script(self) -> str:
         """Plain SQL that creates the tables and views."""
         return self.ordered or ";\n".join([*self.tables.values(), *self.views.values()])
+
+    @property
+    def aggregates(self) -> dict[str, RingAggregate]:
+        """The aggregates over users' rings in its script. Raises StoreError if they are kept otherwise."""
+        return aggregates_in(self.rings)
 
     @property
     def lag(self) -> float:

@@ -14,11 +14,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from freshviews.catalog.matrices import MATRICES
 from freshviews.catalog.rings import aggregate_over
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.query.block import BY, FOLDED, SCANNED
 from freshviews.sql.blocks.bound import AggregateCall, aggregate_ref
-from freshviews.sql.blocks.calls.cofactors import MATRICES, columns_of_matrix
+from freshviews.sql.blocks.calls.cofactors import columns_of_matrix
 from freshviews.sql.blocks.calls.moments import MOMENTS, moment
 from freshviews.sql.blocks.calls.own_rings import call_of_ring, columns_of_ring
 from freshviews.sql.blocks.text_aggregates import JOINING, PROVENANCE, joined_texts, or_empty, provenance_call

@@ -27,7 +27,6 @@ from freshviews.types import BOOLEAN, INT, STRING
 JOINING = {"string_agg": "", "listagg": "", "group_concat": ","}
 """Aggregates that join texts, and their separators where none is given."""
 PROVENANCE = "provenance"
-TEXTS = frozenset((*JOINING, PROVENANCE))
 EMPTY = "[]"
 """The provenance of no rows."""
 TIMES = "times"
@@ -41,11 +40,6 @@ class _Written:
     arguments: tuple[Node, ...]
     distinct: bool
     order: tuple[exp.Ordered, ...]
-
-
-def is_text_aggregate(node: Node) -> bool:
-    """True for a call of one of ``TEXTS``."""
-    return isinstance(node, exp.Anonymous) and node.name.lower() in TEXTS
 
 
 def joined_texts(node: Node, bind: Callable[[Node], Expr], keep: Callable[[Expr], Expr]) -> AggregateCall:
@@ -115,14 +109,6 @@ def with_provenance(
     gathering = Gathering(tuple(GatheredColumn(one.type) for one in args), relations=tuple(relations))
     made = AggregateCall(PROVENANCE, tuple(args), False, STRING, gathering=gathering)
     return tuple(made if one.function == PROVENANCE else one for one in calls)
-
-
-def refuse_in_sets(text: SqlText, select: exp.Select) -> None:
-    """Raise UnsupportedSql for an aggregate of ``TEXTS`` in a SELECT with grouping sets."""
-    for node in select.find_all(exp.Anonymous):
-        if is_text_aggregate(node) and node.parent_select is select:
-            what = f"{node.name.upper()} with ROLLUP, CUBE or GROUPING SETS"
-            raise text.unsupported(node, what, "write a SELECT for each grouping, and UNION ALL")
 
 
 def _check_join(joined: Joined, text: SqlText, node: Node) -> None:

@@ -25,6 +25,7 @@ VIEW_PROPERTIES = (
     "freshviews.updates",
     "freshviews.epsilon",
     "freshviews.key_order",
+    "freshviews.result",
 )
 
 _PROPERTY = "TBLPROPERTIES ('name' = 'value') is accepted"

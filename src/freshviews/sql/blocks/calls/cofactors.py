@@ -8,8 +8,8 @@ Rows where an argument is NULL do not count. Integers and decimals stay exact; w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import combinations, combinations_with_replacement
 
+from freshviews.catalog.matrices import Entry, columns_of, entries_of
 from freshviews.expr.nodes import Column, Expr
 from freshviews.sql.blocks.bound import AggregateCall
 from freshviews.sql.expressions import arithmetic, coerce
@@ -18,8 +18,8 @@ from freshviews.sql.expressions.cast import cast
 from freshviews.sql.names.scope import name_of
 from freshviews.types import BIGINT, DOUBLE, SqlType, decimal
 
-MATRICES = frozenset(("cofactor", "covar_matrix", "corr_matrix"))
-"""The functions by lower-case name."""
+_READ = {"count": "entry", "sum": "entry", "covar": "covariance", "corr": "correlation"}
+"""How the columns whose names begin so are read of a cofactor."""
 
 _GREATEST_SCALE = 18
 """A decimal is an integer of 64 bits, of 18 digits."""
@@ -34,22 +34,20 @@ def columns_of_matrix(
     args = [arithmetic.numeric(name, arg) for arg in given]
     if not all(arg.type.is_integer or arg.type.is_decimal for arg in args) or _too_fine(args):
         args = [cast(arg, DOUBLE) for arg in args]
-    names = _names(given)
-    pairs = list(combinations_with_replacement(range(len(args)), 2))
-    wanted: list[tuple[str, str, tuple[int, ...], SqlType]] = []
-    if name == "cofactor":
-        wanted.append(("count", "entry", (), BIGINT))
-        wanted += (("sum", "entry", (i,), _total(arg.type)) for i, arg in enumerate(args))
-        wanted += (("sum", "entry", pair, _total(product_of(args, pair))) for pair in pairs)
-    elif name == "covar_matrix":
-        wanted += (("covar", "covariance", pair, DOUBLE) for pair in pairs)
-    else:
-        wanted += (("corr", "correlation", pair, DOUBLE) for pair in combinations(range(len(args)), 2))
     found = []
-    for stem, function, entry, of in wanted:
-        call = AggregateCall(function, tuple(args), False, of, entry)
-        found.append(("_".join((stem, *(names[i] for i in entry))), reference(call)))
+    names = columns_of(name, [name_of(arg.name) if isinstance(arg, Column) else None for arg in given])
+    for column, (stem, entry) in zip(names, entries_of(name, len(args)), strict=True):
+        call = AggregateCall(_READ[stem], tuple(args), False, _type_of(stem, args, entry), entry)
+        found.append((column, reference(call)))
     return found
+
+
+def _type_of(stem: str, args: Sequence[Expr], entry: Entry) -> SqlType:
+    if stem not in ("count", "sum"):
+        return DOUBLE
+    if not entry:
+        return BIGINT
+    return _total(args[entry[0]].type if len(entry) == 1 else product_of(args, entry))
 
 
 def product_of(args: Sequence[Expr], entry: tuple[int, ...]) -> SqlType:
@@ -70,13 +68,4 @@ def _too_fine(args: Sequence[Expr]) -> bool:
 def _total(argument: SqlType) -> SqlType:
     found = coerce.total_of(argument)
     assert found is not None
-    return found
-
-
-def _names(args: Sequence[Expr]) -> list[str]:
-    """A name per argument: that of a column, else ``arg`` with its number; a number behind a name that came before."""
-    found: list[str] = []
-    for i, arg in enumerate(args, 1):
-        name = name_of(arg.name) if isinstance(arg, Column) else f"arg{i}"
-        found.append(f"{name}_{i}" if name in found else name)
     return found

@@ -42,7 +42,7 @@ from freshviews.sql.blocks.selects.groups import naming_groups, over_groups_of, 
 from freshviews.sql.blocks.selects.rows_ask import asked_within, listed_groups, rows_ask, windows_of
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
 from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
-from freshviews.sql.blocks.text_aggregates import refuse_in_sets, with_provenance
+from freshviews.sql.blocks.text_aggregates import with_provenance
 from freshviews.sql.blocks.windows.binding import Window, is_numbered
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import key, rejects_null, renamed, replaced
@@ -123,8 +123,6 @@ class SelectBinder:
             shown = {item.name.lower(): i for i, item in enumerate(items[:columns])}
             ordered = (one.this for one in clause.order)
             refuse_ungrouped(text, ordered, every, joined.scope, sets, self._value_of_row, shown)
-        if sets is not None:
-            refuse_in_sets(text, node)
         calls = with_provenance(collector.calls, joined, self.views, text, node)
         select = Select(kind, *join, over, groups, calls, test, joined.absent, optional=joined.optional)
         if sets is not None and kind == "groups":

@@ -1,0 +1,34 @@
+"""COFACTOR, COVAR_MATRIX and CORR_MATRIX: which numbers of a cofactor they have, and the names of these columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, combinations_with_replacement
+
+MATRICES = ("cofactor", "covar_matrix", "corr_matrix")
+"""The functions by lower-case name."""
+
+Entry = tuple[int, ...]
+"""The arguments of a number by their positions: none of the count, one of a sum, two of a sum of products."""
+
+
+def entries_of(function: str, count: int) -> list[tuple[str, Entry]]:
+    """The columns of a function of ``count`` arguments, in order: what their names begin with, and the entry."""
+    pairs = combinations_with_replacement(range(count), 2)
+    if function == "cofactor":
+        return [("count", ()), *(("sum", (i,)) for i in range(count)), *(("sum", pair) for pair in pairs)]
+    if function == "covar_matrix":
+        return [("covar", pair) for pair in pairs]
+    return [("corr", pair) for pair in combinations(range(count), 2)]
+
+
+def columns_of(function: str, arguments: Sequence[str | None]) -> list[str]:
+    """The names of the columns. ``arguments``: the names of those that are columns or variables.
+
+    Others are ``arg`` with their number; a name that came before gets a number behind it.
+    """
+    names: list[str] = []
+    for i, given in enumerate(arguments, 1):
+        name = f"arg{i}" if given is None else given
+        names.append(f"{name}_{i}" if name in names else name)
+    return ["_".join((stem, *(names[i] for i in entry))) for stem, entry in entries_of(function, len(names))]
