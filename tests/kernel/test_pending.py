@@ -20,11 +20,15 @@ from freshviews.kernel.hash.pending import (
     begin_append,
     enter_oldest,
     enter_pending,
+    enter_slots,
     hold,
+    is_deferred,
     note_large,
     repeats,
+    unlinked_rows,
 )
 from freshviews.kernel.hash.renew import reset_table
+from freshviews.kernel.hash.shrink import shrink
 from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.hash.table import (
     EAGER_BELOW,
@@ -54,7 +58,10 @@ INDEXES = ((0,), (1,), (1, 0))
 small = st.integers(0, 4)
 rows = st.lists(st.tuples(st.tuples(small, small), st.tuples(st.integers(1, 3), st.integers(-2, 2))), max_size=20)
 operations = st.lists(
-    st.tuples(st.sampled_from(["append", "append", "append", "add", "enter", "reset"]), rows), max_size=12
+    st.tuples(
+        st.sampled_from(["append", "append", "append", "change", "change", "add", "enter", "shrink", "reset"]), rows
+    ),
+    max_size=12,
 )
 
 
@@ -108,24 +115,40 @@ def test_a_table_that_rows_are_appended_to_holds_what_a_dict_holds(
 ) -> None:
     with relation(2, 2, INDEXES) as r, status() as told:
         store(r.t, LOOK_AT, first_look)
+        store(r.t, table.MOST, max(most, 2))
         for kind, batch in stream:
             if kind == "append":
-                pending, before = load(r.t, PENDING), load(r.t, ENTERED)
-                assert enter_oldest(r.t, pending - most, told) == 0
-                assert load(r.t, PENDING) == min(pending, most)
-                assert load(r.t, ENTERED) - before == max(pending - most, 0)
+                deferred, before = load(r.t, PENDING) + unlinked_rows(r.t), load(r.t, ENTERED)
+                assert enter_oldest(r.t, deferred - most, told) == 0
+                assert load(r.t, PENDING) + unlinked_rows(r.t) <= min(deferred, most)
+                assert load(r.t, ENTERED) - before == max(deferred - most, 0)
                 appends = int(load(r.t, LIVE) >= load(r.t, EAGER_BELOW))
                 assert appends or load(r.t, PENDING) == 0
                 for key, delta in batch:
                     appends = put(r, key, delta, appends, told)
                     note(r, key, delta)
+            elif kind == "change":
+                # Rows are found by key and removed, and new ones come, while others wait for their indexes.
+                pending, entered = load(r.t, PENDING), load(r.t, ENTERED)
+                assert enter_slots(r.t, told) == pending == load(r.t, ENTERED) - entered
+                assert load(r.t, PENDING) == 0 and r.scan() == r.model
+                for key, delta in batch:
+                    r.add(key, delta)
+                    assert r.get(key) == r.model.get(key)
+                for key, _ in batch[::2]:
+                    if key in r.model:
+                        r.add(key, tuple(-word for word in r.model[key]))
+                        assert r.get(key) is None
+            elif kind == "shrink":
+                shrink(r.t)
             elif kind == "reset":
                 assert enter_pending(r.t, told) >= 0
                 reset_table(r.t)
                 r.model.clear()
             else:
-                pending, before = load(r.t, PENDING), load(r.t, ENTERED)
-                assert enter_pending(r.t, told) == pending == load(r.t, ENTERED) - before
+                pending, unlinked, before = load(r.t, PENDING), unlinked_rows(r.t), load(r.t, ENTERED)
+                assert enter_pending(r.t, told) == pending == load(r.t, ENTERED) - before - unlinked
+                assert not is_deferred(r.t)
                 r.agree()
                 if kind == "add":
                     for key, delta in batch:
@@ -143,12 +166,15 @@ def test_pending_rows_live_on_in_an_image(tmp_path: Path, seed: int) -> None:
         for turn in range(8):
             if turn % 3 == 2:
                 enter_pending(r.t, told)
+            elif turn % 3 == 1:
+                enter_slots(r.t, told)
             for _ in range(order.randrange(60)):
                 key = (order.randrange(9), order.randrange(9))
                 put(r, key, (1,), 1, told)
                 note(r, key, (1,))
             with reopened(r, tmp_path / "image") as other:
                 assert load(other.t, PENDING) == load(r.t, PENDING)
+                assert unlinked_rows(other.t) == unlinked_rows(r.t)
                 assert table_bytes(other.t) == table_bytes(r.t)
                 assert added_up(other) == r.model
                 enter_pending(other.t, told)
@@ -280,3 +306,68 @@ def test_what_is_entered_is_found_by_key_and_by_slice() -> None:
         enter_pending(r.t, told)
         assert [r.get((i, 3)) for i in range(10)] == [(i + 1,) for i in range(10)]
         assert r.slice(0, (3,)) == [(i, 3) for i in range(10)] and load(r.t, USED) == 10
+
+
+def test_a_row_that_is_deleted_before_a_slice_is_read_never_enters_an_index() -> None:
+    with relation(2, 1, INDEXES) as r, status() as told:
+        for i in range(200):
+            put(r, (i, i % 5), (1,), 1, told)
+            note(r, (i, i % 5), (1,))
+        assert enter_slots(r.t, told) == 200 and unlinked_rows(r.t) == 200
+        for i in range(0, 200, 2):
+            r.add((i, i % 5), (-1,))
+        assert all(load(x, table.LIVE) == 0 for x in r.indexes)
+        r.add((1000, 3), (1,))
+        r.add((7, 2), (-1,))
+        assert all(load(x, table.LIVE) == 0 for x in r.indexes) or load(r.t, USED) == 200
+        enter_pending(r.t, told)
+        r.agree()
+        r.add((9, 4), (-1,))
+        r.add((2000, 1), (1,))
+        assert unlinked_rows(r.t) == 0
+        r.agree()
+
+
+def test_rows_that_wait_for_their_indexes_may_move_when_memory_is_given_back() -> None:
+    with relation(2, 1, INDEXES) as r, status() as told:
+        for i in range(600):
+            r.add((i, 7), (1,))
+        for i in range(600, 1200):
+            put(r, (i, i % 5), (1,), 1, told)
+            note(r, (i, i % 5), (1,))
+        assert enter_slots(r.t, told) == 600
+        for i in range(1100):
+            if i % 6:
+                r.add((i, 7 if i < 600 else i % 5), (-1,))
+        for _ in range(50):
+            shrink(r.t)
+        assert load(r.t, USED) == load(r.t, LIVE) < 300
+        assert unlinked_rows(r.t) <= 300 and all(load(x, table.LIVE) > 1 for x in r.indexes)
+        enter_pending(r.t, told)
+        r.agree()
+
+
+@pytest.mark.skipif(not PURE_PYTHON, reason="machine code does not ask Python for memory")
+def test_wherever_memory_runs_out_while_rows_enter_their_indexes_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = mem._libc
+    for scarce in range(60):
+        with relation(2, 1, INDEXES, digests=bool(scarce % 2)) as r, status() as told:
+            for i in range(120):
+                key = (i % 7, i * i % 11)
+                put(r, key, (1,), 1, told)
+                note(r, key, (1,))
+            assert enter_slots(r.t, told) == 120
+            library = _Scarce(real, scarce)
+            monkeypatch.setattr(mem, "_libc", library)
+            entered = enter_pending(r.t, told)
+            monkeypatch.setattr(mem, "_libc", real)
+            assert (entered < 0) == (library.left < 0) == (load(r.t, FAILED) == 1)
+            if entered >= 0:
+                break
+            store(r.t, FAILED, 0)
+            assert is_deferred(r.t) and r.scan() == r.model
+            for key in list(r.model)[::3]:
+                r.add(key, tuple(-word for word in r.model[key]))
+            enter_pending(r.t, told)
+            r.agree()
+    assert scarce > 5

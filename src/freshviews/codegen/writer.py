@@ -16,7 +16,7 @@ from functools import lru_cache
 from freshviews.codegen.imports import IMPORTABLE
 
 RESERVED = frozenset(
-    {"state", "batch", "n", "i", "m", "status", "constants", "steps", "changes", "until", "wanted", "key"}
+    {"state", "batch", "n", "i", "m", "status", "constants", "steps", "changes", "until", "leaving", "wanted", "key"}
 )
 """Local names of generated functions that do not come from a program."""
 

@@ -113,6 +113,7 @@ def image_of(t: int) -> TableImage:
         kept += [load(o, word) for word in _ORDERED_KEPT]
     kept += [load(t, word) for word in _PENDING_KEPT]
     kept += [load(o, word) for o in _ordered(t) for word in _TOP_KEPT]
+    kept.append(load(t, table.UNLINKED))
     return TableImage(shape_of(t), tuple(kept), tuple(arrays))
 
 
@@ -157,9 +158,12 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
     for word, value in zip(_PENDING_KEPT, rest, strict=False):
         store(t, word, value)
     # An older writer stored no words of first rows.
-    firsts = ((o, word) for o in _ordered(t) for word in _TOP_KEPT)
+    firsts = [(o, word) for o in _ordered(t) for word in _TOP_KEPT]
     for (o, word), value in zip(firsts, rest[len(_PENDING_KEPT) :], strict=False):
         store(o, word, value)
+    # An older writer had no unlinked rows.
+    for value in rest[len(_PENDING_KEPT) + len(firsts) :]:
+        store(t, table.UNLINKED, value)
 
 
 @cache

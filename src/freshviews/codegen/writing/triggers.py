@@ -16,7 +16,7 @@ from dataclasses import replace
 from freshviews.codegen.layout import STATUS, STATUS_ERROR, STATUS_ROW, STATUS_SHAPES
 from freshviews.codegen.scalars import where_all, write_expression
 from freshviews.codegen.writer import Module, Writer
-from freshviews.codegen.writing.ahead import write_ahead, write_until
+from freshviews.codegen.writing.ahead import write_ahead, write_leaving, write_until
 from freshviews.codegen.writing.appending import appended, entered, touched
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.payloads.doubles import with_doubles
@@ -82,6 +82,7 @@ def write_trigger(
         write_until(context, trigger, raw)
         with context.block("for i in range(n):"):
             context = replace(context, ahead=write_ahead(context, trigger, raw))
+            write_leaving(context, trigger, raw)
             context.line("m = load(m_at, i * m_stride)")
             for name in raw.values():
                 context.line(f"{name} = load({name}_at, i * {name}_stride)")
@@ -102,7 +103,7 @@ def _write_flush(context: Context, trigger: Trigger) -> None:
     """Flush the deferred rows that the body would miss."""
     for view in entered(context.program, trigger, context.pending):
         table = context.table(view)
-        with context.block(f"if load({table}, PENDING) != 0 and enter_pending({table}, status) < 0:"):
+        with context.block(f"if is_deferred({table}) and enter_pending({table}, status) < 0:"):
             context.line("return 0")
 
 

@@ -6,6 +6,7 @@ the rows of the group. A later call fetches the next level, when the one before 
 
 from __future__ import annotations
 
+from freshviews.kernel.hash.entries import entry_at, prefetch_entry
 from freshviews.kernel.hash.index import (
     BLOCK_CAPACITY,
     COUNT,
@@ -21,15 +22,11 @@ from freshviews.kernel.hash.index import (
 )
 from freshviews.kernel.hash.index import MASK as GROUP_MASK
 from freshviews.kernel.hash.index import SLOTS as GROUP_SLOTS
-from freshviews.kernel.hash.table import INDEX_LIST, LINKED, MASK, SLOTS, find, row_at
-from freshviews.kernel.memory.mem import hash_key, inlined, jit, load, load32, prefetch, shift_right
+from freshviews.kernel.hash.table import INDEX_LIST, LINKED, MASK, SLOTS, find
+from freshviews.kernel.memory.mem import hash_key, inlined, load, load32, prefetch, shift_right
 
 AHEAD = 16
 """Most rows of a slice that are prefetched before a loop over it."""
-LINE = 8
-"""Words of a cache line."""
-MOST_LINES = 12
-"""Most lines of a row that are prefetched."""
 
 
 @inlined
@@ -48,25 +45,7 @@ def foresee_row(t: int, key: tuple[int, ...]) -> None:
     slot = load(slots, i)
     while slot != 0:
         if shift_right(slot, 32) == h:
-            prefetch(row_at(t, (slot & 0xFFFFFFFF) - 1))
-            break
-        i = (i + 1) & mask
-        slot = load(slots, i)
-
-
-@jit
-def foresee_wide_row(t: int, key: tuple[int, ...]) -> None:
-    """As ``foresee_row``, all cache lines of the row, or the first ones of a very wide one."""
-    h = hash_key(key)
-    slots = load(t, SLOTS)
-    mask = load(t, MASK)
-    i = h & mask
-    slot = load(slots, i)
-    while slot != 0:
-        if shift_right(slot, 32) == h:
-            row = row_at(t, (slot & 0xFFFFFFFF) - 1)
-            for line in range(min(load(t, TABLE_WIDTH) // LINE + 1, MOST_LINES)):
-                prefetch(row + 8 * LINE * line)
+            prefetch_entry(t, (slot & 0xFFFFFFFF) - 1)
             break
         i = (i + 1) & mask
         slot = load(slots, i)
@@ -128,6 +107,8 @@ def foresee_rows(group: int, t: int) -> None:
 def foresee_place(x: int, t: int, row: int) -> None:
     """Prefetch what ``index_remove`` reads and writes: the position of a row, and the row that moves there."""
     place = load(row, load(x, ROW_WORD))
+    if place < 0:
+        return  # it is unlinked
     group = load(x, GROUPS) + 8 * (shift_right(place, 32) * (load(x, COUNT) + GROUP_EXTRA) + load(x, COUNT))
     block = slice_rows(group)
     prefetch(block + 4 * (place & 0xFFFFFFFF))
@@ -135,6 +116,18 @@ def foresee_place(x: int, t: int, row: int) -> None:
     if load(group, ROWS_COUNT) != 0:
         last = load32(block, load(group, ROWS_COUNT) - 1)
         prefetch(load(t, TABLE_ROWS) + 8 * (last * load(t, TABLE_WIDTH) + load(x, ROW_WORD)))
+
+
+@inlined
+def foresee_groups(t: int, key: tuple[int, ...]) -> None:
+    """Prefetch the groups of the row with a key, if there is one, in the indexes that have every row."""
+    row = find(t, key)
+    if row != 0:
+        for i in range(load(t, LINKED)):
+            x = load(load(t, INDEX_LIST), i)
+            place = load(row, load(x, ROW_WORD))
+            if place >= 0:
+                prefetch(entry_at(x, shift_right(place, 32)) + 8 * load(x, COUNT))
 
 
 @inlined

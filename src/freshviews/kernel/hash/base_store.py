@@ -25,7 +25,15 @@ The columns of a batch come as a block of two words per column: its address, its
 
 from __future__ import annotations
 
-from freshviews.kernel.hash.entries import FULL, REMOVED, empty, fill_next, free_number, grow_slots, prefetch_next
+from freshviews.kernel.hash.entries import (
+    REMOVED,
+    empty,
+    fill_next,
+    free_number,
+    make_slots,
+    prefetch_entry,
+    prefetch_next,
+)
 from freshviews.kernel.hash.pending import NEVER, enter_oldest, enter_pending, look
 from freshviews.kernel.hash.shrink import shrink_tables
 from freshviews.kernel.hash.slots import hash_words
@@ -63,6 +71,7 @@ from freshviews.kernel.memory.mem import (
     inlined,
     jit,
     load,
+    mix,
     prefetch,
     reallocate,
     release,
@@ -95,6 +104,7 @@ AGAIN = 4  # the row was touched before in this batch
 NEGATIVE = 8  # its count is negative
 SHARES = 16  # its count is above 1, or another row has the same hashed words
 GREAT = 32  # its count is LARGE
+ZERO = 64  # its count is 0
 
 AHEAD = 32
 """Rows whose slots are prefetched together."""
@@ -103,7 +113,7 @@ BLOCK = 256
 """Rows that are appended together, column by column, so that they stay in the processor's cache."""
 
 JOURNAL_ENTRY = 2
-"""Words of a journal entry: the number of a row and its count before."""
+"""Words of a journal entry: the hash and the number of a row, ``hash << 32 | number``, and its count before."""
 
 
 @inlined
@@ -134,10 +144,9 @@ def first_with(t: int, h: int) -> int:
 @jit
 def prepare(t: int, more: int) -> int:
     """Make room in the slots and the journal for ``more`` rows; 0 without memory."""
-    while 32 * (load(t, LIVE) + more) > FULL * (load(t, MASK) + 1):
-        if grow_slots(t) == 0:
-            store(t, FAILED, 1)
-            return 0
+    if make_slots(t, more) == 0:
+        store(t, FAILED, 1)
+        return 0
     needed = load(t, JOURNALED) + more
     if needed > load(t, JOURNAL_CAPACITY):
         capacity = 2 * needed
@@ -191,7 +200,7 @@ def add_count(t: int, key: int, words: int, h: int, likely: int, change: int) ->
     else:
         store(row, stamp, load(t, EPOCH))
         entry = load(t, JOURNAL) + 8 * JOURNAL_ENTRY * load(t, JOURNALED)
-        store(entry, 0, number)
+        store(entry, 0, h << 32 | number)
         store(entry, 1, count)
         store(t, JOURNALED, load(t, JOURNALED) + 1)
     if add_overflows(count, change) != 0:
@@ -204,6 +213,8 @@ def add_count(t: int, key: int, words: int, h: int, likely: int, change: int) ->
         flags |= SHARES
     if count >= LARGE:
         flags |= GREAT
+    if count == 0:
+        flags |= ZERO
     return flags
 
 
@@ -245,7 +256,7 @@ def foresee_rows(t: int, hashes: int, multiplicities: int, stride: int, n: int, 
         if h >= 0 and load(multiplicities, r * stride) < 0:
             number = first_with(t, h)
             if number >= 0:
-                prefetch(row_at(t, number))
+                prefetch_entry(t, number)
         store(likely, r, number)
 
 
@@ -259,16 +270,21 @@ def gather(spec: int, columns: int, multiplicities: int, stride: int, start: int
     t = load(spec, ROW_TABLE)
     rows = load(spec, SCRATCH) + 8 * words
     found = rows + 8 * AHEAD * words
+    hashed = load(t, HASHED)
+    for r in range(n):
+        store(found, r, 0)
     for i in range(words):
         column = load(columns, 2 * i)
         step = load(columns, 2 * i + 1)
         for r in range(n):
-            store(rows, r * words + i, load(column, (start + r) * step))
+            word = load(column, (start + r) * step)
+            store(rows, r * words + i, word)
+            if i < hashed:
+                store(found, r, mix(load(found, r), word))
     if prepare(t, n) == 0:
         return 0
-    hashed = load(t, HASHED)
     for r in range(n):
-        store(found, r, hash_words(rows + 8 * r * words, hashed))
+        store(found, r, load(found, r) & 0xFFFFFFFF)
     foresee_slots(t, found, n)
     hashes = found
     for s in range(load(spec, SIDES)):
@@ -430,7 +446,13 @@ def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) 
 @inlined
 def journaled_number(t: int, entry: int) -> int:
     """Number of the row that a journal entry names."""
-    return load(load(t, JOURNAL), JOURNAL_ENTRY * entry)
+    return load(load(t, JOURNAL), JOURNAL_ENTRY * entry) & 0xFFFFFFFF
+
+
+@inlined
+def journaled_hash(t: int, entry: int) -> int:
+    """Hash of the row that a journal entry names."""
+    return shift_right(load(load(t, JOURNAL), JOURNAL_ENTRY * entry), 32)
 
 
 @inlined
@@ -446,51 +468,56 @@ def journaled_count(t: int, entry: int) -> int:
 
 
 @jit
-def remove_zeros(t: int, hashes: int) -> None:
-    """Empty the journal and remove the rows in it whose count is 0. ``hashes`` has room for AHEAD words."""
+def remove_zeros(t: int) -> None:
+    """Remove the rows in the journal whose count is 0."""
     words = load(t, KEY)
-    hashed = load(t, HASHED)
     slots = load(t, SLOTS)
     mask = load(t, MASK)
     removed = 0
     for start in range(0, load(t, JOURNALED), AHEAD):
-        n = min(AHEAD, load(t, JOURNALED) - start)
-        for entry in range(n):
-            row = journaled_row(t, start + entry)
-            if load(row, words) == 0:
-                h = hash_words(row, hashed)
-                store(hashes, entry, h)
+        end = min(start + AHEAD, load(t, JOURNALED))
+        for entry in range(start, end):
+            if load(journaled_row(t, entry), words) == 0:
+                h = journaled_hash(t, entry)
                 prefetch(slots + 8 * (h & mask))
                 prefetch_next(t, h)
-        for entry in range(n):
-            number = journaled_number(t, start + entry)
+        for entry in range(start, end):
+            number = journaled_number(t, entry)
             row = row_at(t, number)
             if load(row, words) == 0:
-                empty(t, load(hashes, entry), number)
+                empty(t, journaled_hash(t, entry), number)
                 for i in range(load(t, WIDTH)):
                     store(row, i, 0)
                 free_number(t, number)
                 removed += 1
     store(t, LIVE, load(t, LIVE) - removed)
     store(t, REMOVED, load(t, REMOVED) + removed)
+
+
+@jit
+def empty_journal(t: int) -> None:
+    """Forget what the journal names."""
     store(t, JOURNALED, 0)
     store(t, EPOCH, load(t, EPOCH) + 1)
 
 
 @jit
-def undo_table(t: int, hashes: int) -> None:
+def undo_table(t: int) -> None:
     """Restore the counts in the journal, and empty it."""
     words = load(t, KEY)
     for entry in range(load(t, JOURNALED)):
         store(journaled_row(t, entry), words, journaled_count(t, entry))
     store(t, FAILED, 0)
-    remove_zeros(t, hashes)
+    remove_zeros(t)
+    empty_journal(t)
 
 
 @jit
-def settle_table(t: int, hashes: int) -> None:
-    """Empty the journal, leaving the counts; a large journal is released."""
-    remove_zeros(t, hashes)
+def settle_table(t: int, flags: int) -> None:
+    """Empty the journal, leaving the counts; a large journal is released. ``flags`` has ZERO if a count was 0."""
+    if flags & ZERO != 0:
+        remove_zeros(t)
+    empty_journal(t)
     release_journal(t)
 
 
@@ -501,24 +528,26 @@ def undo_base(spec: int) -> None:
     store(spec, FLAGS, 0)
     t = load(spec, ROW_TABLE)
     drop_fresh(spec)
-    undo_table(t, load(spec, SCRATCH))
+    undo_table(t)
     for s in range(load(spec, SIDES)):
-        undo_table(load(side_at(spec, s), SIDE_TABLE), load(spec, SCRATCH))
+        undo_table(load(side_at(spec, s), SIDE_TABLE))
 
 
 @jit
 def settle_base(spec: int) -> None:
     """Make everything since the last call permanent, and give memory back after deletes."""
+    # A side counts no row any more only where the last one with its words has gone, so the flags of rows tell.
+    flags = load(spec, FLAGS)
     store(spec, MIXED, 0)
     store(spec, FLAGS, 0)
     store(spec, FRESH, 0)
     t = load(spec, ROW_TABLE)
-    settle_table(t, load(spec, SCRATCH))
+    settle_table(t, flags)
     if load(t, PENDING) != 0 and look(t, load(spec, SCRATCH)) < 0:
         # Rows that could not be flushed are still deferred; nothing is lost.
         store(t, FAILED, 0)
     for s in range(load(spec, SIDES)):
-        settle_table(load(side_at(spec, s), SIDE_TABLE), load(spec, SCRATCH))
+        settle_table(load(side_at(spec, s), SIDE_TABLE), flags)
         shrink_tables(side_at(spec, s) + 8 * SIDE_TABLE, 1)
     shrink_tables(spec + 8 * ROW_TABLE, 1)
 

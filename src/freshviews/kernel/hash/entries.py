@@ -13,7 +13,7 @@ of an entry is the slot where a search for its hash starts: here, among the fewe
 
 from __future__ import annotations
 
-from freshviews.kernel.hash.slots import double_slots, empty_slot, fill_slot
+from freshviews.kernel.hash.slots import empty_slot, fill_slot, widen_slots
 from freshviews.kernel.memory.mem import inlined, jit, load, prefetch, store
 
 # The first words of a header.
@@ -40,6 +40,8 @@ FIRST_OWN = 19
 """The first word of a header that has another meaning in a table than in an index."""
 
 NOT_PACKING = 2**62
+LINE = 64
+"""Bytes that a prefetch fetches; most processors have as many in a line."""
 RELEASING = -1
 CLEARED = -2
 FULL = 25
@@ -50,6 +52,16 @@ FULL = 25
 def entry_at(e: int, number: int) -> int:
     """Address of an entry by number."""
     return load(e, ENTRIES) + 8 * number * load(e, WIDTH)
+
+
+@inlined
+def prefetch_entry(e: int, number: int) -> None:
+    """Prefetch all of an entry."""
+    entry = entry_at(e, number)
+    last = 8 * load(e, WIDTH) - 8
+    for offset in range(0, last, LINE):
+        prefetch(entry + offset)
+    prefetch(entry + last)
 
 
 @inlined
@@ -113,11 +125,25 @@ def empty(e: int, h: int, number: int) -> None:
 @jit
 def grow_slots(e: int) -> int:
     """Double the slots; 0 without memory."""
+    return put_slots(e, 2 * load(e, MASK) + 1)
+
+
+@jit
+def make_slots(e: int, more: int) -> int:
+    """Have slots for that many more entries; 0 without memory."""
     mask = load(e, MASK)
-    slots = double_slots(load(e, SLOTS), mask, load(e, LOW), load(e, HIGH))
+    while 32 * (load(e, LIVE) + more) > FULL * (mask + 1):
+        mask = 2 * mask + 1
+    return 1 if mask == load(e, MASK) else put_slots(e, mask)
+
+
+@jit
+def put_slots(e: int, mask: int) -> int:
+    """Have more slots; 0 without memory."""
+    slots = widen_slots(load(e, SLOTS), load(e, MASK), mask, load(e, LOW), load(e, HIGH))
     if slots == 0:
         return 0
     drop_next(e)
     store(e, SLOTS, slots)
-    store(e, MASK, 2 * mask + 1)
+    store(e, MASK, mask)
     return 1

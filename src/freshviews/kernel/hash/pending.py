@@ -1,13 +1,20 @@
 """Deferred inserts: rows that are appended to a table, and added to slots and indexes when something first looks.
 
+Deferral has two stages. Rows are *pending* until something needs a row by key, and *unlinked* from then on until
+something needs a slice: a batch with deletes of a table's own relation needs the slots alone. A row that is inserted
+and deleted meanwhile never enters an index, and a delete of an unlinked row changes none.
+
 Large batches into a table that is only added to would pay for slots and indexes that nobody reads. Their rows are
 appended instead: the last ``PENDING`` used rows are in no slot and no index, and several may have one key. The content
 of the table is the sum of its rows by key. A scan that sums, or copies rows with multiplicities, reads deferred rows
-like others. Whatever needs a row by key, a slice, or each key once first calls ``enter_pending``, which flushes them.
-No row is flushed twice, so bounds hold amortised.
+like others. Whatever needs a row by key, or each key once, first calls ``enter_slots``, which flushes them to the slots
+and merges equal rows. They are unlinked then, as are new rows with higher numbers: their words of indexes are NOWHERE.
+Whatever needs a slice first calls ``enter_pending``, which also enters unlinked rows into the indexes: those with
+numbers from UNLINKED on, many at a time, so that they wait for memory together. No row is flushed twice to one place,
+so bounds hold amortised.
 
-- At most ``MOST`` inserts are deferred, to limit the wait of the update that flushes: a batch beyond that flushes as
-  many of the oldest rows as it appends.
+- At most ``MOST`` rows are pending or may be unlinked, to limit the wait of the update that flushes: a batch beyond
+  that flushes as many of the oldest rows as it appends.
 - Memory stays proportional to the distinct keys. At ``FIRST_LOOK`` rows, and at every doubling, ``repeats`` estimates
   the number of keys; if more than an eighth of the rows are repetitions, all are flushed, and no insert is deferred
   until the table has twice as many rows.
@@ -23,8 +30,17 @@ Without memory, flushing stops between two rows: the table is consistent, with t
 
 from __future__ import annotations
 
-from freshviews.kernel.hash.entries import FULL, fill, free_number, grow_slots
-from freshviews.kernel.hash.index import index_insert, index_remove
+from freshviews.kernel.hash.entries import FULL, entry_at, fill, free_number, grow_slots
+from freshviews.kernel.hash.index import (
+    COUNT,
+    ROW_WORD,
+    ROWS_COUNT,
+    index_insert,
+    row_hash,
+    slice_rows,
+)
+from freshviews.kernel.hash.index import MASK as GROUP_MASK
+from freshviews.kernel.hash.index import SLOTS as GROUP_SLOTS
 from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.hash.table import (
     APPEND_FROM,
@@ -40,17 +56,20 @@ from freshviews.kernel.hash.table import (
     LOOK_AT,
     MASK,
     MOST,
+    NOWHERE,
     PAYLOAD,
     PENDING,
     ROOM,
     ROWS,
     SCRATCH,
     SLOTS,
+    UNLINKED,
     USED,
     WIDTH,
     find_words,
     is_zero,
     make_room,
+    mark_unlinked,
     remove_row,
     row_at,
 )
@@ -99,21 +118,85 @@ def is_large(t: int, row: int) -> bool:
     return False
 
 
+@inlined
+def unlinked_rows(t: int) -> int:
+    """How many rows are looked at to find the unlinked ones."""
+    first = load(t, UNLINKED)
+    return 0 if first == 0 else max(load(t, USED) - load(t, PENDING) - first + 1, 0)
+
+
+@inlined
+def is_deferred(t: int) -> bool:
+    """Whether rows are pending or may be unlinked."""
+    return load(t, PENDING) != 0 or load(t, UNLINKED) != 0
+
+
 @jit
-def link_all(t: int, number: int) -> int:
-    """Insert a row into every index and return 1; without memory into none, and return 0."""
-    indexes = load(t, INDEX_LIST)
-    for i in range(load(t, LINKED)):
-        if index_insert(load(indexes, i), t, number) == 0:
-            for k in range(i):
-                index_remove(load(indexes, k), t, number)
+def link_some(t: int, x: int, first: int, n: int, hashes: int) -> int:
+    """Enter those of ``n`` rows into an index that are not in it; 0 without memory.
+
+    Each loop waits for memory once for all rows: for slots, groups, ends of blocks. ``hashes`` has room for ``n``
+    words.
+    """
+    place = load(x, ROW_WORD)
+    for r in range(n):
+        row = row_at(t, first + r)
+        h = -1
+        if load(row, place) == NOWHERE:
+            h = row_hash(x, row)
+            prefetch(load(x, GROUP_SLOTS) + 8 * (h & load(x, GROUP_MASK)))
+        store(hashes, r, h)
+    for r in range(n):
+        h = load(hashes, r)
+        if h >= 0:
+            slot = load(load(x, GROUP_SLOTS), h & load(x, GROUP_MASK))
+            if slot != 0:
+                prefetch(entry_at(x, (slot & 0xFFFFFFFF) - 1) + 8 * load(x, COUNT))
+    for r in range(n):
+        h = load(hashes, r)
+        if h >= 0:
+            slot = load(load(x, GROUP_SLOTS), h & load(x, GROUP_MASK))
+            if slot != 0:
+                group = entry_at(x, (slot & 0xFFFFFFFF) - 1) + 8 * load(x, COUNT)
+                prefetch(slice_rows(group) + 4 * load(group, ROWS_COUNT))
+    for r in range(n):
+        if load(hashes, r) >= 0 and index_insert(x, t, first + r) == 0:
             return 0
     return 1
 
 
 @jit
+def link_oldest(t: int, count: int) -> int:
+    """Enter unlinked rows into the indexes, after a look at the ``count`` oldest rows; -1 without memory.
+
+    Rows that could not be entered stay unlinked.
+    """
+    first = load(t, UNLINKED) - 1
+    end = load(t, USED) - load(t, PENDING)
+    if first + count < end:
+        end = first + count
+    hashes = allocate(AHEAD)
+    whole = hashes != 0
+    while first < end and whole:
+        n = min(AHEAD, end - first)
+        for i in range(load(t, LINKED)):
+            if whole:
+                whole = link_some(t, load(load(t, INDEX_LIST), i), first, n, hashes) != 0
+        if whole:
+            first += n
+    release(hashes)
+    if not whole:
+        store(t, FAILED, 1)
+        store(t, UNLINKED, first + 1)
+        return -1
+    store(t, UNLINKED, 0 if first >= load(t, USED) - load(t, PENDING) else first + 1)
+    return 0
+
+
+@jit
 def enter_row(t: int, number: int, to: int, h: int, status: int) -> int:
-    """Flush one deferred row: 1 if it moved to number ``to``, 0 if it was merged, -1 without memory, nothing done."""
+    """Flush a pending row to the slots: 1 if it moved to number ``to``, 0 if it was merged, -1 without memory, nothing
+    done."""
     row = row_at(t, number)
     words = load(t, KEY)
     found = find_words(t, row, words, h)
@@ -122,8 +205,7 @@ def enter_row(t: int, number: int, to: int, h: int, status: int) -> int:
             return -1
         if to != number:
             copy_words(row_at(t, to), row, load(t, WIDTH))
-        if link_all(t, to) == 0:
-            return -1
+        mark_unlinked(t, to)
         fill(t, h, to)
         store(t, LIVE, load(t, LIVE) + 1)
         if is_large(t, row_at(t, to)):
@@ -162,15 +244,25 @@ def free_pending(t: int, number: int) -> None:
 @outside
 def enter_oldest(t: int, count: int, status: int) -> int:
     """Flush the ``count`` oldest deferred rows in place; -1 without memory, the rest still deferred."""
+    unlinked = min(unlinked_rows(t), max(count, 0))
+    if unlinked != 0:
+        store(t, ENTERED, load(t, ENTERED) + unlinked)
+        if link_oldest(t, unlinked) < 0:
+            return -1
     pending = load(t, PENDING)
-    return _enter(t, load(t, USED) - pending + min(count, pending), 0, status)
+    more = min(count - unlinked, pending)
+    if more <= 0:
+        return 0
+    if _enter(t, load(t, USED) - pending + more, 0, status) < 0:
+        return -1
+    return link_oldest(t, more) if load(t, UNLINKED) != 0 else 0
 
 
 @outside
-def enter_pending(t: int, status: int) -> int:
-    """Flush all deferred rows and merge equal ones. Returns how many there were; -1 without memory.
+def enter_slots(t: int, status: int) -> int:
+    """Flush all pending rows to the slots and merge equal ones; what needs a slice calls ``enter_pending``.
 
-    An overflow is stored at ``status`` (see ``scalar.payload``).
+    Returns how many there were; -1 without memory. An overflow is stored at ``status`` (see ``scalar.payload``).
     """
     pending = load(t, PENDING)
     if pending == 0:
@@ -178,12 +270,29 @@ def enter_pending(t: int, status: int) -> int:
     if _enter(t, load(t, USED), 1, status) < 0:
         return -1
     store(t, ROOM, LARGE)
+    # Those that new rows would keep from waiting are old enough.
+    beyond = unlinked_rows(t) - load(t, MOST)
+    return -1 if beyond > 0 and link_oldest(t, beyond) < 0 else pending
+
+
+@outside
+def enter_pending(t: int, status: int) -> int:
+    """Flush all deferred rows, to slots and indexes. Returns how many were pending; -1 without memory.
+
+    An overflow is stored at ``status`` (see ``scalar.payload``).
+    """
+    if not is_deferred(t):
+        return 0
+    store(t, ENTERED, load(t, ENTERED) + unlinked_rows(t))
+    pending = enter_slots(t, status)
+    if pending < 0 or (load(t, UNLINKED) != 0 and link_oldest(t, unlinked_rows(t)) < 0):
+        return -1
     return pending
 
 
 @outside
 def _enter(t: int, end: int, together: int, status: int) -> int:
-    """Flush the deferred rows with numbers below ``end``; -1 without memory, the rest still deferred.
+    """Flush the pending rows with numbers below ``end`` to the slots; -1 without memory, the rest still pending.
 
     With ``together``, rows move up over merged ones. Otherwise each keeps its number, and those of merged rows are
     freed.
@@ -196,6 +305,8 @@ def _enter(t: int, end: int, together: int, status: int) -> int:
     if hashes == 0:
         store(t, FAILED, 1)
         return -1
+    if load(t, LINKED) != 0 and (load(t, UNLINKED) == 0 or load(t, UNLINKED) > first + 1):
+        store(t, UNLINKED, first + 1)
     while number < end and whole != 0:
         block = min(AHEAD, end - number)
         foresee_block(t, number, block, hashes)
@@ -274,7 +385,7 @@ def look(t: int, status: int) -> int:
     if not repeats(t):
         store(t, LOOK_AT, 2 * (load(t, LIVE) + load(t, PENDING)))
         return 1
-    if enter_pending(t, status) < 0:
+    if enter_slots(t, status) < 0:
         return -1
     store(t, EAGER_BELOW, max(load(t, EAGER_BELOW), 2 * load(t, LIVE)))
     store(t, LOOK_AT, max(2 * load(t, LIVE), load(t, LOOK_AT)))
@@ -284,7 +395,7 @@ def look(t: int, status: int) -> int:
 @outside
 def go_on(t: int, status: int) -> int:
     """Flush after payloads have become large; 1 if inserts may still be deferred, or without memory."""
-    return 1 if enter_pending(t, status) < 0 or load(t, LIVE) >= load(t, EAGER_BELOW) else 0
+    return 1 if enter_slots(t, status) < 0 or load(t, LIVE) >= load(t, EAGER_BELOW) else 0
 
 
 @outside
@@ -296,8 +407,8 @@ def decide(t: int, multiplicities: int, stride: int, n: int, status: int) -> int
             appends = 0
             break
     if appends == 0:
-        return -1 if enter_pending(t, status) < 0 else 0
-    beyond = load(t, PENDING) + n - load(t, MOST)
+        return -1 if enter_slots(t, status) < 0 else 0
+    beyond = unlinked_rows(t) + load(t, PENDING) + n - load(t, MOST)
     if beyond > 0 and enter_oldest(t, beyond, status) < 0:
         return -1
     return 1
@@ -305,7 +416,7 @@ def decide(t: int, multiplicities: int, stride: int, n: int, status: int) -> int
 
 @inlined
 def begin_append(t: int, multiplicities: int, stride: int, n: int, status: int) -> int:
-    """1 if the inserts of a batch are deferred, 0 if not and all rows are flushed, -1 without memory.
+    """1 if the inserts of a batch are deferred, 0 if not and all rows are in the slots, -1 without memory.
 
     Defers if the batch only inserts, and is large or the table has deferred rows.
     """

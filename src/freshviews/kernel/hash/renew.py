@@ -25,6 +25,7 @@ from freshviews.kernel.hash.table import (
     PAYLOAD,
     ROWS,
     SLOTS,
+    UNLINKED,
     USED,
     WIDTH,
     insert_row,
@@ -110,6 +111,7 @@ def reset_table(t: int) -> None:
     store(t, SLOTS, renewed(slots, load(t, MASK) + 1, 2 * FIRST_CAPACITY, low, high))
     if load(t, SLOTS) != slots:
         store(t, MASK, 2 * FIRST_CAPACITY - 1)
+    store(t, UNLINKED, 0)
     forget_entries(t)
 
 

@@ -32,6 +32,7 @@ from freshviews.kernel.hash.entries import (
     FREE,
     FULL,
     HASHED,
+    KEY,
     LIVE,
     MASK,
     NEXT,
@@ -39,6 +40,7 @@ from freshviews.kernel.hash.entries import (
     NEXT_MASK,
     NOT_PACKING,
     PACKED,
+    PAYLOAD,
     RELEASING,
     REMOVED,
     SLOTS,
@@ -56,6 +58,7 @@ from freshviews.kernel.hash.index import (
     INLINE,
     ROW_WORD,
     holds_row,
+    index_insert,
     put_groups,
     slice_rows,
 )
@@ -67,13 +70,16 @@ from freshviews.kernel.hash.table import (
     INDEXES,
     JOURNALED,
     LOW,
+    NOWHERE,
     ORDERED,
     PENDING,
+    UNLINKED,
 )
 from freshviews.kernel.memory.mapping import is_mapped, widen_block
 from freshviews.kernel.memory.mem import (
     allocate,
     copy_words,
+    inlined,
     jit,
     load,
     load32,
@@ -118,14 +124,18 @@ def move_slot(slots: int, mask: int, h: int, number: int, to: int) -> None:
 
 @jit
 def move_row(t: int, number: int, to: int) -> None:
-    """Move a row to a free number, all but its slot."""
+    """Move a row to a free number, all but its slot. An unlinked row enters its indexes if no flush would find it."""
     row = entry_at(t, to)
     copy_words(row, entry_at(t, number), load(t, WIDTH))
+    leaves = load(t, UNLINKED) > to + 1
     for i in range(load(t, INDEXES)):
         x = load(load(t, INDEX_LIST), i)
         place = load(row, load(x, ROW_WORD))
         g = shift_right(place, 32)
-        if holds_row(x, g, place & 0xFFFFFFFF, number):
+        if place == NOWHERE:
+            if leaves and index_insert(x, t, to) == 0:
+                store(t, UNLINKED, to + 1)
+        elif holds_row(x, g, place & 0xFFFFFFFF, number):
             store32(slice_rows(entry_at(x, g) + 8 * load(x, COUNT)), place & 0xFFFFFFFF, to)
 
 
@@ -196,6 +206,23 @@ def begins_packing(e: int, t: int) -> bool:
     return True
 
 
+@inlined
+def is_free(e: int, number: int) -> int:
+    """1 if a number is free, else 0: as ``is_absent``, without a branch that depends on it if payloads are short."""
+    payload = entry_at(e, number) + 8 * load(e, KEY)
+    words = load(e, PAYLOAD)
+    bits = load(payload, 0)
+    if words > 1:
+        bits |= load(payload, 1)
+    if words > 2:
+        bits |= load(payload, 2)
+    for i in range(3, words):
+        if bits != 0:
+            break
+        bits = load(payload, i)
+    return 1 - shift_right(bits | -bits, 63)
+
+
 @jit
 def find_moves(e: int, moves: int) -> int:
     """Find entries at the end and free numbers at the start that they can move to; returns the number of moves.
@@ -214,11 +241,11 @@ def find_moves(e: int, moves: int) -> int:
     found = 0
     for number in range(used - 1, used - 1 - looks, -1):
         store(moves, MOVE_WORDS * found + FROM, number)
-        found += 0 if is_absent(e, entry_at(e, number)) else 1
+        found += 1 - is_free(e, number)
     free = 0
     for number in range(low, low + looks):
         store(moves, MOVE_WORDS * free + TO, number)
-        free += 1 if is_absent(e, entry_at(e, number)) else 0
+        free += is_free(e, number)
     # What was found too much is found again.
     store(e, USED, load(moves, MOVE_WORDS * free + FROM) + 1 if free < found else used - looks)
     store(e, PACKED, load(moves, MOVE_WORDS * found + TO) if found < free else low + looks)

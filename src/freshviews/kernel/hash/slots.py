@@ -32,7 +32,10 @@ def fill_slot(slots: int, mask: int, h: int, number: int) -> None:
 
 @jit
 def empty_slot(slots: int, mask: int, h: int, number: int) -> None:
-    """Remove the slot of a number, and shift back the slots that a search would no longer reach."""
+    """Remove the slot of a number, and shift back the slots that a search would no longer reach.
+
+    No branch depends on whether a slot is shifted, as nothing predicts that.
+    """
     hole = h & mask
     while load(slots, hole) & 0xFFFFFFFF != number + 1:
         hole = (hole + 1) & mask
@@ -43,28 +46,29 @@ def empty_slot(slots: int, mask: int, h: int, number: int) -> None:
         if slot == 0:
             break
         home = shift_right(slot, 32) & mask
-        if (i - home) & mask >= (i - hole) & mask:
-            store(slots, hole, slot)
-            hole = i
+        # All bits where the slot stays, none where it is shifted: whether its home is nearer than the hole.
+        stays = (((i - home) & mask) - ((i - hole) & mask)) >> 63
+        store(slots, hole, (slot & ~stays) | (load(slots, hole) & stays))
+        hole = (i & ~stays) | (hole & stays)
     store(slots, hole, 0)
 
 
 @jit
-def double_slots(slots: int, mask: int, low: int, high: int) -> int:
-    """Address of twice as many slots with the same content, the old ones released; 0 without memory, nothing done.
+def widen_slots(slots: int, mask: int, wider: int, low: int, high: int) -> int:
+    """Address of more slots with the same content, the old ones released; 0 without memory, nothing done.
 
-    ``low`` and ``high`` bound the mapping that the old slots may lie in (see ``memory.mapping``).
+    ``wider`` is the mask of the new ones. ``low`` and ``high`` bound the mapping that the old slots may lie in (see
+    ``memory.mapping``).
     """
-    wider = 2 * mask + 1
-    doubled = allocate(wider + 1)
-    if doubled == 0:
+    widened = allocate(wider + 1)
+    if widened == 0:
         return 0
     for i in range(mask + 1):
         slot = load(slots, i)
         if slot != 0:
             j = shift_right(slot, 32) & wider
-            while load(doubled, j) != 0:
+            while load(widened, j) != 0:
                 j = (j + 1) & wider
-            store(doubled, j, slot)
+            store(widened, j, slot)
     release_block(slots, low, high)
-    return doubled
+    return widened

@@ -13,7 +13,8 @@ last ``clear_journal``, its number and its payload before; the delta of a view i
 of the last touch, so a row is journaled once. A table that never keeps a journal has no stamp.
 
 A table can have deferred inserts at the end of its array of rows. They are in no slot and no index, may move to another
-number, and several may have one key. ``pending`` says what is allowed on such a table.
+number, and several may have one key. Rows in the slots may be *unlinked*: not yet in the indexes that have every row.
+``pending`` says what is allowed on such a table.
 
 Functions that run once per table are plain Python without a decorator: compiling them takes longer than running them.
 
@@ -88,7 +89,8 @@ APPEND_FROM = entries.FIRST_OWN + 15  # least updates of a batch whose inserts a
 ENTERED = entries.FIRST_OWN + 16  # deferred inserts ever flushed; counted as steps
 LINKED = entries.FIRST_OWN + 17  # the first indexes, this many, have every row; the others are of subsets
 MOST = entries.FIRST_OWN + 18  # most deferred inserts; beyond it, the oldest are flushed
-HEADER = entries.FIRST_OWN + 19
+UNLINKED = entries.FIRST_OWN + 19  # 1 + the least number of a row that may be unlinked, or 0; see pending.py
+HEADER = entries.FIRST_OWN + 20
 
 LARGE = 2**62
 """The sum of two numbers of smaller magnitude fits int64."""
@@ -98,6 +100,9 @@ LEAST_BATCH = 1024
 """Least updates of a batch whose inserts are deferred in a table without deferred inserts."""
 MOST_PENDING = 1 << 22
 """Most deferred inserts of a table: flushing them takes a second or two, for which one update has to wait."""
+
+NOWHERE = -1
+"""The word of an unlinked row in the place of its group and position."""
 
 FIRST_CAPACITY = 8
 KEPT_JOURNAL = 1 << 16
@@ -301,9 +306,27 @@ def take_row(t: int) -> int:
     return used
 
 
+@inlined
+def may_wait(t: int, number: int) -> bool:
+    """Whether a new row may be left unlinked: others are, and it is among the numbers that are looked at for them."""
+    first = load(t, UNLINKED)
+    return first != 0 and first <= number + 1 < first + load(t, MOST)
+
+
+@jit
+def mark_unlinked(t: int, number: int) -> None:
+    """Mark a row that is in no index as unlinked."""
+    word = row_at(t, number) + 8 * (load(t, KEY) + load(t, PAYLOAD))
+    for i in range(load(t, LINKED)):
+        store(word, i, NOWHERE)
+
+
 @outside
 def link_row(t: int, number: int) -> None:
-    """Insert a row, whose key is written, into the indexes that have every row."""
+    """Insert a row, whose key is written, into the indexes that have every row; or leave it unlinked."""
+    if may_wait(t, number):
+        mark_unlinked(t, number)
+        return
     for i in range(load(t, LINKED)):
         if index_insert(load(load(t, INDEX_LIST), i), t, number) == 0:
             store(t, FAILED, 1)
