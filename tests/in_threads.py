@@ -8,7 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from freshviews.codegen.module import compile_ahead
 from freshviews.engine import database
+from freshviews.engine.blocks import lanes
 from freshviews.engine.commit import threads
 
 
@@ -18,7 +20,9 @@ def in_threads(monkeypatch: pytest.MonkeyPatch, count: int) -> Iterator[None]:
     also as plain Python. The interpreter changes threads every few operations."""
     for module in (threads, database):
         monkeypatch.setattr(module, "MANY", 0)
-    monkeypatch.setattr(threads, "LEAST", -1.0)
+    for module in (threads, lanes):
+        monkeypatch.setattr(module, "LEAST", -1.0)
+    monkeypatch.setattr(lanes, "order", compile_ahead)
     monkeypatch.setattr(threads, "PURE_PYTHON", False)
     checked = database._thread_count
     monkeypatch.setattr(database, "_thread_count", lambda given: checked(count if given is None else given))
