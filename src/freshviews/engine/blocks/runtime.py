@@ -57,9 +57,10 @@ from freshviews.types.dictionary import Dictionary
 _SLICE = 1 << 12
 """Updates after which a change that is emitted may be merged."""
 
-_NO_KEYS: Keys = MappingProxyType({})
 _MERGED = 1 << 18
 """Rows of a change from which on it is merged while a batch runs."""
+
+_NO_KEYS: Keys = MappingProxyType({})
 
 
 class BlockState:
@@ -250,6 +251,7 @@ class BlockState:
         if self.threads == 1:
             call.run(self.state, call.place, n)
         elif n:
+            self.compiled.source.written()  # From now on the state holds what lanes copy.
             divided = self._divided[call.place]
             self.in_lanes |= divided.run(self._state, self._scratch, self._shapes, n, self.threads)
 
