@@ -171,8 +171,7 @@ def test_ctrl_c_while_lanes_run_comes_after_the_commit(monkeypatch: pytest.Monke
     db, run = star(), lanes._Lane.run
 
     def pressing(self: Any, n: int) -> None:
-        if threading.current_thread() is threading.main_thread():
-            os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
         run(self, n)
 
     monkeypatch.setattr(lanes._Lane, "run", pressing)

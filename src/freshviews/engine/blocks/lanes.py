@@ -60,8 +60,9 @@ class Divided:
     def run(self, state: Codes, scratch: Mapping[int, Codes], shapes: Codes, n: int, threads: int) -> bool:
         """Run over ``n`` rows of the call's block; whether in lanes. ``state``: the words of the state block, which
         lead to ``scratch``, by word, and to ``shapes``."""
+        gains = self._gains(scratch, shapes, n)
         start = time.perf_counter()
-        if not self._gains(scratch, shapes, n):
+        if not gains:
             self._call.run(address(state), self._call.place, n)
             self._pace = (time.perf_counter() - start) / n
             return False
