@@ -24,6 +24,7 @@ from freshviews.codegen.reading.readers import (
 )
 from freshviews.codegen.reading.settling import write_settle
 from freshviews.codegen.writer import Module, Writer, write_called
+from freshviews.codegen.writing.appending import entered, with_pending
 from freshviews.codegen.writing.rebalancing_functions import write_procedures
 from freshviews.codegen.writing.repeated import repeated_in
 from freshviews.codegen.writing.statements import begin
@@ -53,6 +54,14 @@ class CompiledTrigger:
     relation: str
     columns: tuple[str, ...]
     run: Function
+
+
+@dataclass(frozen=True)
+class CompiledLanes:
+    """The lanes of a trigger, and the views whose deferred rows are flushed before they begin: two lanes must not."""
+
+    triggers: tuple[CompiledTrigger, ...]
+    flushed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -233,8 +242,8 @@ def compile_block(
 
 
 def compile_lanes(
-    program: Program, source: Source, lanes: Sequence[Trigger], counted: bool = False
-) -> tuple[CompiledTrigger, ...]:
+    program: Program, source: Source, number: int, lanes: Sequence[Trigger], counted: bool = False
+) -> CompiledLanes:
     """Load the functions of lanes of a trigger, as a module beside that of the program, whose state they run over;
     they are not compiled yet (``compile_ahead``, ``order``)."""
     written = source.written()
@@ -248,9 +257,10 @@ def compile_lanes(
     own = Source([f"on_{i}" for i in range(len(lanes))], lambda: made)
     own.written()
     functions = build(own, ())
-    return tuple(
+    triggers = (
         CompiledTrigger(lane.relation, columns_read(lane), functions[f"on_{i}"]) for i, lane in enumerate(lanes)
     )
+    return CompiledLanes(tuple(triggers), entered(program, program.triggers[number], with_pending(program)))
 
 
 def is_grouped(program: Program, block: Block) -> bool:

@@ -2,7 +2,7 @@
 
 Lanes read the same columns and the same tables, and no lane reads a table that another one changes. What a trigger
 writes besides is a lane's own: a copy of the state block, with a status, room for sums and shapes. A trigger that reads
-deferred rows flushes them (``codegen.writing.appending``); so all are flushed before the lanes begin.
+deferred rows flushes them first; so all are flushed before the lanes begin.
 
 Lanes run where they save time. That is measured: by what a trigger takes in one thread, and then by what its lanes take
 one by one beside what they take together. Their functions are compiled by another process when they first would save
@@ -23,7 +23,6 @@ import numpy as np
 from freshviews.codegen.block import CompiledTrigger, compile_lanes
 from freshviews.codegen.layout import FIRST_TABLE, STATUS, STATUS_ERROR, STATUS_ROW, STATUS_SHAPES, STATUS_STEPS
 from freshviews.codegen.module import Source, order
-from freshviews.codegen.writing.appending import entered, with_pending
 from freshviews.engine.blocks.calls import Call
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address
@@ -106,11 +105,9 @@ class Divided:
         if found is None:
             return ()
         self._cost = found.cost
-        deferred = with_pending(program)
-        flushed = (view for view in entered(program, program.triggers[self._number], deferred))
-        self._flushed = [program.places[view] for view in flushed]
-        compiled = compile_lanes(program, self._source, found.triggers)
-        return [_Lane(one, self._call.columns, scratch, shapes) for one in compiled]
+        compiled = compile_lanes(program, self._source, self._number, found.triggers)
+        self._flushed = [program.places[view] for view in compiled.flushed]
+        return [_Lane(one, self._call.columns, scratch, shapes) for one in compiled.triggers]
 
 
 class _Lane:
