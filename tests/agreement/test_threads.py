@@ -1,11 +1,13 @@
-"""Agreement of databases that run independent views in threads, with kernels and generated code as plain Python."""
+"""Agreement of databases that run independent views, or lanes of one view, in threads, with kernels and generated code
+as plain Python."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
+from freshviews.engine.blocks import lanes
 from freshviews.engine.commit import threads
 from freshviews.errors import UnsupportedSql
 from tests.agreement.agreement import check
@@ -22,9 +24,9 @@ pytestmark = pytest.mark.plain_python(only=True)
 _GENERATORS = (scenario, places_scenario, scenario, set_scenario, scenario, top_scenario, scenario, range_scenario)
 
 
-@pytest.fixture(autouse=True)
-def threads_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with in_threads(monkeypatch, 3):
+@pytest.fixture(autouse=True, params=["views", "lanes"])
+def threads_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with in_threads(monkeypatch, 3, views=request.param == "views"):
         yield
 
 
@@ -38,6 +40,7 @@ def test_random_views_in_threads_agree_with_the_oracle(seed: int) -> None:
     check(found, (None,), database="durable" if seed % 5 == 4 else "live")
 
 
+@pytest.mark.parametrize("threads_at_once", ["views"], indirect=True)
 def test_random_scenarios_have_views_that_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     run, sizes = threads.Threads._run, []
 
@@ -49,3 +52,17 @@ def test_random_scenarios_have_views_that_run_at_the_same_time(monkeypatch: pyte
     for seed in (7, 12, 20, 22):
         check(scenario(seeded(seed)), (None,), database="live")
     assert max(sizes) > 1
+
+
+@pytest.mark.parametrize("threads_at_once", ["lanes"], indirect=True)
+def test_random_scenarios_have_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    together, sizes = lanes.together, []
+
+    def noted(jobs: Sequence[Callable[[], None]], count: int) -> None:
+        sizes.append(len(jobs))
+        together(jobs, count)
+
+    monkeypatch.setattr(lanes, "together", noted)
+    for seed in (7, 12, 20, 22):
+        check(scenario(seeded(seed)), (None,), database="live")
+    assert max(sizes) > 2 and len(sizes) > 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import assert_never
@@ -24,13 +24,13 @@ from freshviews.codegen.reading.readers import (
 )
 from freshviews.codegen.reading.settling import write_settle
 from freshviews.codegen.writer import Module, Writer, write_called
+from freshviews.codegen.writing.appending import entered, with_pending
 from freshviews.codegen.writing.rebalancing_functions import write_procedures
 from freshviews.codegen.writing.repeated import repeated_in
 from freshviews.codegen.writing.statements import begin
 from freshviews.codegen.writing.triggers import columns_read, write_each, write_trigger
 from freshviews.expr.nodes import Call, Expr, Literal
-from freshviews.program.printer import print_trigger
-from freshviews.program.program import Program
+from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Enumerated, Held, Listed
 from freshviews.program.statements import If, Let
 from freshviews.program.structure import visit
@@ -54,6 +54,14 @@ class CompiledTrigger:
     relation: str
     columns: tuple[str, ...]
     run: Function
+
+
+@dataclass(frozen=True)
+class CompiledLanes:
+    """The lanes of a trigger, and the views whose deferred rows are flushed before they begin: two lanes must not."""
+
+    triggers: tuple[CompiledTrigger, ...]
+    flushed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -122,8 +130,8 @@ def generate(
         triggers: dict[str, list[str]] = {}
         repeated = repeated_in(program)
         for i, trigger in enumerate(program.triggers):
-            doc = print_trigger(program, trigger)
-            triggers.setdefault(trigger.relation, []).append(write_trigger(program, whole, i, doc, repeated, counted))
+            text = write_trigger(program, trigger, whole, i, repeated, counted)
+            triggers.setdefault(trigger.relation, []).append(text)
         for i, relation in enumerate(one_by_one):
             triggers[relation].append(write_each(program, whole, relation, i, is_grouped(program, block)))
         return _written(program, whole, readers, triggers.values())
@@ -174,7 +182,7 @@ def _written(program: Program, module: Module, readers: list[str], triggers: Ite
         "",
         "",
     ]
-    constants, shapes = tuple(module.constants), tuple(chain.from_iterable(module.shapes))
+    constants, shapes = tuple(module.constants), tuple(module.shapes)
     return Written("\n".join(head), tuple(map(tuple, sections)), len(module.parts), constants, shapes)
 
 
@@ -235,6 +243,28 @@ def compile_block(
         enumerate=functions.get("enumerate_rows"),
         **{name: functions.get(name) for name in _OPTIONAL},
     )
+
+
+def compile_lanes(
+    program: Program, source: Source, number: int, lanes: Sequence[Trigger], counted: bool = False
+) -> CompiledLanes:
+    """Load the functions of lanes of a trigger, as a module beside that of the program, whose state they run over;
+    they are not compiled yet (``compile_ahead``, ``order``)."""
+    written = source.written()
+    # What the state holds has its position in the whole module, and lanes have nothing of their own there.
+    module = Module(constants={text: i for i, text in enumerate(written.constants)})
+    for shape in written.shapes:
+        module.shape(shape)
+    texts = [write_trigger(program, lane, module, i, frozenset(), counted) for i, lane in enumerate(lanes)]
+    made = _written(program, module, [], [texts])
+    assert (made.constants, made.shapes) == (written.constants, written.shapes)
+    own = Source([f"on_{i}" for i in range(len(lanes))], lambda: made)
+    own.written()
+    functions = build(own, ())
+    triggers = (
+        CompiledTrigger(lane.relation, columns_read(lane), functions[f"on_{i}"]) for i, lane in enumerate(lanes)
+    )
+    return CompiledLanes(tuple(triggers), entered(program, program.triggers[number], with_pending(program)))
 
 
 def is_grouped(program: Program, block: Block) -> bool:

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from freshviews.codegen.nesting import split
-from freshviews.kernel.machine.beside import machine_code, may_stand_in
+from freshviews.kernel.machine.beside import machine_code, may_stand_in, ordered
 from freshviews.kernel.machine.cache import cache_folder, load_generated
 from freshviews.kernel.memory import mem
 from freshviews.kernel.memory.collection import no_collection
@@ -53,7 +53,7 @@ class Written:
     sections: tuple[tuple[str, ...], ...]
     parts: int = 0
     constants: tuple[str, ...] = ()
-    shapes: tuple[int, ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = ()
 
 
 class Source:
@@ -219,6 +219,15 @@ def compile_ahead(*functions: Callable[..., int | None]) -> bool:
             found: Any = getattr(function, "function", function)
             ready = machine_code(found, found.kinds) is not None and ready
     return ready
+
+
+def order(*functions: Function) -> bool:
+    """Have functions that ``build`` loaded compiled by another process, without waiting. Whether all are compiled."""
+    if mem.PURE_PYTHON:
+        return True
+    found: list[Any] = [getattr(function, "function", function) for function in functions]
+    made = [ordered(one, one.kinds) for one in found]  # All are ordered before the first one is there.
+    return None not in made
 
 
 def _renamed(source: str, names: list[str], digest: str) -> str:

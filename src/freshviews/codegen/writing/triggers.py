@@ -26,6 +26,7 @@ from freshviews.codegen.writing.repeated import LONG, changing, size
 from freshviews.codegen.writing.statements import begin
 from freshviews.expr.nodes import columns_of, words_in
 from freshviews.kernel.output.buffer import COUNT as BUFFER_COUNT
+from freshviews.program.printer import print_trigger
 from freshviews.program.program import Parameter, Program, Trigger
 from freshviews.program.statements import Add, Body
 from freshviews.program.structure import variables_read, visit
@@ -51,10 +52,12 @@ def _variables_used(trigger: Trigger) -> set[str]:
 
 
 def write_trigger(
-    program: Program, module: Module, number: int, doc: str, repeated: frozenset[Body], counted: bool = False
+    program: Program, trigger: Trigger, module: Module, number: int, repeated: frozenset[Body], counted: bool = False
 ) -> str:
-    """Source of one trigger function, ``on_`` and its number; the bodies in ``repeated`` are called."""
-    trigger = program.triggers[number]
+    """Source of one trigger function, ``on_`` and a number; the bodies in ``repeated`` are called.
+
+    The trigger is one of the program, or a lane of one (``plan.costs.lanes``).
+    """
     context = replace(
         begin(program, module, counted=counted),
         repeated=repeated,
@@ -63,7 +66,7 @@ def write_trigger(
         changing=changing(program, trigger.body),
     )
     with context.writer.function(f"on_{number}", "state, batch, n"):
-        context.writer.docstring(doc)
+        context.writer.docstring(print_trigger(program, trigger))
         write_prologue(context, trigger.body, emits=True)
         flushed = [context.table(view) for view in touched(trigger.body) if view in context.pending]
         if counted:

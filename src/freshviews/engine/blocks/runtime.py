@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from freshviews.codegen.module import Written, compile_ahead
 from freshviews.codegen.reading import enumeration, listing
 from freshviews.engine.blocks import exponent
 from freshviews.engine.blocks.calls import Call, call_of
+from freshviews.engine.blocks.lanes import Divided, Keys
 from freshviews.engine.blocks.native import group_sizes, new_table
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.codes.words import address, words_at, words_in
@@ -57,13 +60,26 @@ _SLICE = 1 << 12
 _MERGED = 1 << 18
 """Rows of a change from which on it is merged while a batch runs."""
 
+_NO_KEYS: Keys = MappingProxyType({})
+
 
 class BlockState:
     """The native state of one block, for ``heir`` if its tables go to another program's. All memory is given back when
-    the object is collected."""
+    the object is collected. ``keys`` are those of the relations."""
+
+    threads = 1
+    """How many threads the lanes of a trigger may run in."""
+    in_lanes = False
+    """Whether a trigger of the last batch ran in lanes: then an error may not be the one that one thread finds."""
 
     def __init__(
-        self, program: Program, compiled: CompiledBlock, width: int, dictionary: Dictionary, heir: Program | None = None
+        self,
+        program: Program,
+        compiled: CompiledBlock,
+        width: int,
+        dictionary: Dictionary,
+        heir: Program | None = None,
+        keys: Keys = _NO_KEYS,
     ) -> None:
         self.program = program
         self.compiled = compiled
@@ -103,6 +119,10 @@ class BlockState:
         self._updates = self._rows_read = 0
         self._reset_balance()
         self._calls = [call_of(trigger) for trigger in compiled.triggers]
+        self._divided = {
+            call.place: Divided(program, compiled.source, keys, number, call)
+            for number, call in enumerate(self._calls)
+        }
         self.choose()
         self._tracing = Tracing(program.upkeep.joins, dictionary)
         self._asleep = True
@@ -115,7 +135,7 @@ class BlockState:
     def _hold(self, written: Written) -> None:
         """Hold what the functions read beside tables: codes of strings, and shapes."""
         self._constants = np.array([self._dictionary.pin(text) for text in written.constants] or [0], np.int64)
-        self._shapes = np.array(written.shapes or [0], np.int64)
+        self._shapes = np.array([*chain.from_iterable(written.shapes)] or [0], np.int64)
         self._state[CONSTANTS] = address(self._constants)
         self.status[STATUS_SHAPES] = address(self._shapes)
 
@@ -196,6 +216,7 @@ class BlockState:
         if self.orders_strings:
             self._refresh_strings()
         self.awake()
+        self.in_lanes = False
         self._run_triggers(relation, columns, m, n)
         if self.chooses:
             self.look(n)
@@ -221,9 +242,18 @@ class BlockState:
                 block[at], block[at + 1] = columns[name]
                 at += 2
             if n <= size:
-                call.run(self.state, call.place, n)
+                self._run_call(call, n)
             else:
                 self._run_slices(call, n)
+
+    def _run_call(self, call: Call, n: int) -> None:
+        """Run a trigger over ``n`` rows of its block."""
+        if self.threads == 1:
+            call.run(self.state, call.place, n)
+        elif n:
+            self.compiled.source.written()  # From now on the state holds what lanes copy.
+            divided = self._divided[call.place]
+            self.in_lanes |= divided.run(self._state, self._scratch, self._shapes, n, self.threads)
 
     def _run_slices(self, call: Call, n: int) -> None:
         """Run a trigger over ``n`` rows, a slice at a time. What it emits is merged meanwhile, so that it takes memory
@@ -231,7 +261,7 @@ class BlockState:
         most = _MERGED
         for start in range(0, n, _SLICE):
             failed = self.status[0] != 0
-            call.run(self.state, call.place, min(_SLICE, n - start))
+            self._run_call(call, min(_SLICE, n - start))
             if self.status[0] != 0 and not failed and self.status[1] >= 0:
                 self.status[1] += start
             if mem.load(self.changes, buffers.COUNT) > most:

@@ -40,6 +40,9 @@ Log = Callable[[], None]
 RunViews = Callable[[Sequence[ViewState], Changes, Relations, Applied], ViewChanges]
 """Runs views in order. It adds each batch to the last argument before a view takes it."""
 
+RunView = Callable[[ViewState, Mapping[str, CodeBatch], Changes, Relations, Applied], CodeBatch | None]
+"""Runs a view; its change, None where nobody wants it."""
+
 
 class Broken(Exception):
     """The state could not be put back; the message says why. The database must not be used further."""
@@ -49,12 +52,18 @@ class MemoryRanOut(Exception):
     """A view ran out of memory: its state is not to be trusted."""
 
 
-def run_views(views: Sequence[ViewState], changes: Changes, relations: Relations, applied: Applied) -> ViewChanges:
-    """Run views over the net effect of a batch."""
+def run_views(
+    views: Sequence[ViewState],
+    changes: Changes,
+    relations: Relations,
+    applied: Applied,
+    run: RunView | None = None,
+) -> ViewChanges:
+    """Run views over the net effect of a batch, each by ``run`` or ``run_view``."""
     batches = batches_of(changes)
     reported: ViewChanges = []
     for view in views:
-        change = run_view(view, batches, changes, relations, applied)
+        change = (run or run_view)(view, batches, changes, relations, applied)
         if change is not None and len(change):
             batches[change.relation] = change
             if view.subscriptions:

@@ -1,4 +1,4 @@
-"""Views of a version that do not depend on each other run at the same time, each in a thread.
+"""Views of a version that do not depend on each other run at the same time, each in a thread; or one in several.
 
 Compiled triggers run without Python's lock. They write only the memory of their own view: tables, buffers, the status
 block; the allocator is that of C. So a thread applies the batch to a view that triggers alone maintain, and reads its
@@ -10,18 +10,20 @@ A version runs so if it has more than a few rows, and if the views took so long 
 save more than they cost. They are started for each group of views and end with it: no thread outlives a commit, so
 neither a forked child nor a closed database has one. The thread of the commit works as well.
 
+A view that takes its batch while no other one does may use all threads: parts of its triggers, the *lanes*, run at the
+same time (``engine.blocks.lanes``).
+
 If a view fails, the version is taken back when all threads have ended, and goes the way of one thread, which has the
 error. So errors are those of one thread.
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import get_ident
 
+from freshviews.engine.blocks.lanes import together
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.marks import mark_columns
 from freshviews.engine.commit.commit import (
@@ -82,7 +84,7 @@ class Threads:
         if any(self._saved(group, rows) > LEAST for group in groups):
             reported = self._run_groups(groups, views, changes, relations, applied)
         else:
-            reported = run_views(views, changes, relations, applied)
+            reported = run_views(views, changes, relations, applied, self._run_view)
         for view, seconds in zip(views, before, strict=True):
             view.pace = (view.seconds - seconds) / rows
         return reported
@@ -115,7 +117,7 @@ class Threads:
                     change = beside[view].taken_change()
                 else:
                     try:
-                        change = run_view(view, batches, changes, relations, applied)
+                        change = self._run_view(view, batches, changes, relations, applied)
                     except EvaluationError:
                         # Perhaps not the first error in the order of the views.
                         raise Refused from None
@@ -125,25 +127,34 @@ class Threads:
                 batches[view.name] = change
         return [(view, found[view]) for view in views if view in found and view.subscriptions]
 
+    def _run_view(
+        self,
+        view: ViewState,
+        batches: Mapping[str, CodeBatch],
+        changes: Changes,
+        relations: Relations,
+        applied: Applied,
+    ) -> CodeBatch | None:
+        """Run a view while no other one runs: triggers of it may run in lanes. Raises Refused where it fails after
+        some did."""
+        view.maintained.use_threads(self._count)
+        try:
+            return run_view(view, batches, changes, relations, applied)
+        except EvaluationError:
+            if any(taken.maintained.in_lanes for taken, _ in applied):
+                raise Refused from None
+            raise
+        finally:
+            view.maintained.use_threads(1)
+
     def _run(self, runs: Sequence[_Run], applied: Applied) -> None:
         """Run views in threads until all have ended. Raises what one raised, else Refused where one fails."""
         for run in runs:
             run.prepare()
-        # The longest first, so that all threads end at about the same time.
-        waiting = deque(sorted(runs, key=lambda run: -run.view.pace))
-        threads: list[threading.Thread] = []
         try:
-            for _ in range(min(self._count, len(runs)) - 1):
-                thread = threading.Thread(target=_work, args=(waiting,), name="freshviews")
-                try:
-                    thread.start()
-                except RuntimeError:  # No thread can be started, as where the interpreter ends.
-                    break
-                threads.append(thread)
-            _work(waiting)
+            # The longest first, so that all threads end at about the same time.
+            together([run.run for run in sorted(runs, key=lambda run: -run.view.pace)], self._count)
         finally:
-            for thread in threads:
-                thread.join()
             for run in runs:
                 applied += run.applied
         for run in runs:
@@ -221,16 +232,6 @@ class _Run:
             view.seconds += time.perf_counter() - start
         mark_columns(change, view.decoder.strings, view.decoder.dictionary)
         return change
-
-
-def _work(waiting: deque[_Run]) -> None:
-    """Run what waits until nothing does."""
-    while True:
-        try:
-            run = waiting.popleft()
-        except IndexError:
-            return
-        run.run()
 
 
 def _groups(views: Sequence[ViewState]) -> list[list[ViewState]]:

@@ -138,6 +138,16 @@ class MaintainedView:
         """Whether triggers alone maintain the view."""
         return type(self._upkeep) is ByTriggers and all(block.texts is None for block in self.blocks)
 
+    def use_threads(self, count: int) -> None:
+        """Take batches in at most so many threads from now on (``engine.blocks.lanes``)."""
+        for block in self.blocks:
+            block.state.threads = count if self.by_triggers else 1
+
+    @property
+    def in_lanes(self) -> bool:
+        """Whether the last batch ran in threads: then an error may not be the one that one thread finds."""
+        return any(block.state.in_lanes for block in self.blocks)
+
     @property
     def may_fail_in_output(self) -> bool:
         """Whether an output expression may have no value for a row, which is found when the change is taken."""

@@ -302,7 +302,7 @@ def blocks_of(
             program, block, projection.raw, projection.compiled, projection.having, looked_up=keys is not None
         )
         width = len(block.free) + len(block.results) + 1
-        state = BlockState(program, compiled, width, dictionary)
+        state = BlockState(program, compiled, width, dictionary, keys=plan.keys)
         needed: dict[str, dict[str, None]] = {}
         for trigger in compiled.triggers:
             needed.setdefault(trigger.relation, {}).update(dict.fromkeys(trigger.columns))

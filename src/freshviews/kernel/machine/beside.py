@@ -167,6 +167,11 @@ def machine_code(function: Function, kinds: str) -> MachineCode | None:
     return _made_here(function, kinds)
 
 
+def ordered(function: Function, kinds: str) -> MachineCode | None:
+    """The machine code of a function, for work that can wait for it. None until the other process has compiled it."""
+    return function.made.get(kinds) or _compiler.made(function, kinds)
+
+
 def _made_here(function: Function, kinds: str) -> MachineCode:
     """The machine code of a function, compiled in this process if it is not stored."""
     with _undisturbed():

@@ -86,6 +86,11 @@ def costs_of(program: Program, degrees: Degrees) -> dict[str, Cost] | None:
     return found
 
 
+def cost_of(program: Program, number: int, degrees: Degrees) -> Cost:
+    """The cost of one trigger, of a program that triggers alone maintain."""
+    return _Walk(program, degrees).cost(number)
+
+
 def mean_steps(costs: Mapping[str, Cost], rates: Mapping[str, float]) -> float:
     """The steps of an update, the mean over relations by their rates of updates. Without any rate all are alike."""
     weights = {name: rates.get(name, 0.0) for name in costs}

@@ -1,0 +1,190 @@
+"""A trigger over a large batch in lanes (``plan.costs.lanes``), each lane in a thread.
+
+Lanes read the same columns and the same tables, and no lane reads a table that another one changes. What a trigger
+writes besides is a lane's own: a copy of the state block, with a status, room for sums and shapes. A trigger that reads
+deferred rows flushes them first; so all are flushed before the lanes begin.
+
+Lanes run where they save time. That is measured: by what a trigger takes in one thread, and then by what its lanes take
+one by one beside what they take together. Their functions are compiled by another process when they first would save
+time; until they are there, and in all small batches, the trigger runs as a whole.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from freshviews.codegen.block import CompiledTrigger, compile_lanes
+from freshviews.codegen.layout import FIRST_TABLE, STATUS, STATUS_ERROR, STATUS_ROW, STATUS_SHAPES, STATUS_STEPS
+from freshviews.codegen.module import Source, order
+from freshviews.engine.blocks.calls import Call
+from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.codes.words import address
+from freshviews.kernel.hash import pending
+from freshviews.kernel.memory import mem
+from freshviews.plan.costs.degrees import Assumed
+from freshviews.plan.costs.lanes import lanes_of
+from freshviews.program.program import Program
+
+LEAST = 0.0005
+"""Seconds that lanes must save. Starting a thread and waiting for its end takes 0.1 to 0.2 ms."""
+
+REST = 16
+"""Batches after which lanes that did not save time are tried again: perhaps the cores were taken."""
+
+Keys = Mapping[str, tuple[tuple[str, ...], ...]]
+
+
+class Divided:
+    """A trigger that runs as a whole or in lanes, whatever takes less time."""
+
+    def __init__(self, program: Program, source: Source, keys: Keys, number: int, call: Call) -> None:
+        self._program, self._source, self._keys = program, source, keys
+        self._number, self._call = number, call
+        self._lanes: Sequence[_Lane] | None = None
+        self._flushed: Sequence[int] = ()
+        self._cost = 1.0
+        self._pace = 0.0
+        """Seconds that the whole takes per row."""
+        self._saved = math.inf
+        """Seconds that lanes save per row, by the last time."""
+        self._rest = REST
+
+    def run(self, state: Codes, scratch: Mapping[int, Codes], shapes: Codes, n: int, threads: int) -> bool:
+        """Run over ``n`` rows of the call's block; whether in lanes. ``state``: the words of the state block, which
+        lead to ``scratch``, by word, and to ``shapes``."""
+        gains = self._gains(scratch, shapes, n)
+        start = time.perf_counter()
+        if not gains:
+            self._call.run(address(state), self._call.place, n)
+            self._pace = (time.perf_counter() - start) / n
+            return False
+        assert self._lanes
+        status = int(state[STATUS])
+        for number in self._flushed:
+            handle = int(state[FIRST_TABLE + number])
+            if pending.is_deferred(handle) and pending.enter_pending(handle, status) < 0:
+                return True  # Without memory, which the table knows.
+        for lane in self._lanes:
+            lane.begin(state, self._call.block)
+        # The longest first, so that all threads end at about the same time.
+        together([partial(lane.run, n) for lane in sorted(self._lanes, key=lambda one: -one.seconds)], threads)
+        for lane in self._lanes:
+            lane.report(status)
+        whole = sum(lane.seconds for lane in self._lanes) / self._cost
+        self._pace = whole / n
+        self._saved = (whole - (time.perf_counter() - start)) / n
+        return True
+
+    def _gains(self, scratch: Mapping[int, Codes], shapes: Codes, n: int) -> bool:
+        """Whether lanes save time, as far as that is known, and are compiled."""
+        if self._pace * n < 2 * LEAST:
+            return False
+        if self._lanes is None:
+            self._lanes = self._made(scratch, shapes)
+        if not self._lanes or not order(*(lane.function for lane in self._lanes)):
+            return False
+        if self._saved * n > LEAST:
+            return True
+        self._rest -= 1
+        if self._rest:
+            return False
+        self._rest = REST
+        return True
+
+    def _made(self, scratch: Mapping[int, Codes], shapes: Codes) -> Sequence[_Lane]:
+        """The lanes; none where the trigger cannot be divided."""
+        program = self._program
+        found = lanes_of(program, self._number, Assumed(program, self._keys))
+        if found is None:
+            return ()
+        self._cost = found.cost
+        compiled = compile_lanes(program, self._source, self._number, found.triggers)
+        self._flushed = [program.places[view] for view in compiled.flushed]
+        return [_Lane(one, self._call.columns, scratch, shapes) for one in compiled.triggers]
+
+
+class _Lane:
+    """A lane of a trigger, with what it writes besides tables. ``columns`` are those of the whole trigger's block."""
+
+    def __init__(
+        self, trigger: CompiledTrigger, columns: Sequence[str], scratch: Mapping[int, Codes], shapes: Codes
+    ) -> None:
+        self.function = trigger.run
+        self.seconds = 0.0
+        """Seconds that it took the last time."""
+        places = [0, *(1 + columns.index(column) for column in trigger.columns)]
+        self._words = np.array([word for place in places for word in (2 * place, 2 * place + 1)])
+        self._block = np.zeros(len(self._words), np.int64)
+        self._scratch = {word: np.zeros_like(block) for word, block in scratch.items()}
+        self._shapes = shapes.copy()
+        self._status = np.zeros(1 + max(STATUS_ERROR, STATUS_ROW, STATUS_STEPS, STATUS_SHAPES), np.int64)
+        self._state = np.zeros(0, np.int64)
+
+    def begin(self, state: Codes, block: Codes) -> None:
+        """Prepare a run over the columns that the whole trigger's block has."""
+        self._block[:] = block[self._words]
+        self._state = state.copy()
+        self._state[STATUS] = address(self._status)
+        for word, own in self._scratch.items():
+            self._state[word] = address(own)
+        self._status[:] = 0
+        self._status[STATUS_ROW] = -1
+        self._status[STATUS_SHAPES] = address(self._shapes)
+
+    def run(self, n: int) -> None:
+        """Run over ``n`` rows."""
+        start = time.perf_counter()
+        self.function(address(self._state), address(self._block), n)
+        self.seconds = time.perf_counter() - start
+
+    def report(self, status: int) -> None:
+        """Add the steps to those of the whole trigger, and report an error unless there is one."""
+        mem.store(status, STATUS_STEPS, mem.load(status, STATUS_STEPS) + int(self._status[STATUS_STEPS]))
+        if mem.load(status, STATUS_ERROR) == 0:
+            for word in (STATUS_ERROR, STATUS_ROW):
+                mem.store(status, word, int(self._status[word]))
+
+
+def together(jobs: Sequence[Callable[[], None]], threads: int) -> None:
+    """Run jobs, in order, in at most so many threads, that of the caller included, until all have ended.
+
+    Raises what the first of them raised. No thread outlives the call.
+    """
+    errors: list[BaseException | None] = [None] * len(jobs)
+    waiting = deque(enumerate(jobs))
+    started: list[threading.Thread] = []
+    try:
+        for _ in range(min(threads, len(jobs)) - 1):
+            thread = threading.Thread(target=_work, args=(waiting, errors), name="freshviews")
+            try:
+                thread.start()
+            except RuntimeError:  # No thread can be started, as where the interpreter ends.
+                break
+            started.append(thread)
+        _work(waiting, errors)
+    finally:
+        for thread in started:
+            thread.join()
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def _work(waiting: deque[tuple[int, Callable[[], None]]], errors: list[BaseException | None]) -> None:
+    """Run what waits until nothing does."""
+    while True:
+        try:
+            number, job = waiting.popleft()
+        except IndexError:
+            return
+        try:
+            job()
+        except BaseException as error:
+            errors[number] = error

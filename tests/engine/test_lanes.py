@@ -1,0 +1,306 @@
+"""Lanes of a trigger: contents, changes, errors and steps are those of one thread."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import freshviews as fv
+from freshviews.codegen import block
+from freshviews.codegen.block import compile_lanes
+from freshviews.engine import database
+from freshviews.engine.blocks import lanes
+from freshviews.engine.blocks.lanes import Divided, together
+from freshviews.kernel.memory.mem import PURE_PYTHON
+from tests.engine.test_threads import Stream, contents, subscribed, updates
+from tests.in_threads import in_threads
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(4)]
+
+TABLES = """
+CREATE TABLE r (k BIGINT NOT NULL, g BIGINT, x BIGINT, w STRING);
+CREATE TABLE s (k BIGINT NOT NULL, g BIGINT, PRIMARY KEY (k));
+"""
+STAR = """
+CREATE TABLE f (a BIGINT, b BIGINT, x BIGINT) TBLPROPERTIES ('freshviews.trusted' = 'true');
+CREATE TABLE d (a BIGINT, p BIGINT) TBLPROPERTIES ('freshviews.trusted' = 'true');
+CREATE TABLE e (b BIGINT, q BIGINT) TBLPROPERTIES ('freshviews.trusted' = 'true');
+CREATE MATERIALIZED VIEW v AS SELECT p, q, SUM(x) AS s, COUNT(*) AS n FROM f JOIN d USING (a) JOIN e USING (b)
+    GROUP BY p, q;
+"""
+VIEWS = {
+    "star": "SELECT s.g, r.w, SUM(r.x) AS x, COUNT(*) AS n FROM r JOIN s USING (k) GROUP BY s.g, r.w",
+    "ends": "SELECT s.g, MAX(r.x) AS most, MIN(r.w) AS first FROM r JOIN s USING (k) GROUP BY s.g",
+    "quotients": "SELECT s.g, SUM(100 / (r.x - 7)) AS q FROM r JOIN s USING (k) GROUP BY s.g",
+    "doubles": "SELECT s.g, SUM(CAST(r.x AS DOUBLE) / 3) AS d FROM r LEFT JOIN s USING (k) GROUP BY s.g",
+    "rows": "SELECT r.w, s.g FROM r JOIN s USING (k)",
+    "distinct": "SELECT s.g, COUNT(DISTINCT r.w) AS n, SUM(DISTINCT r.x) AS x FROM r JOIN s USING (k) GROUP BY s.g",
+    "large": "SELECT r.g, SUM(s.g * r.x * 5000000000000000) AS b FROM r JOIN s USING (k) GROUP BY r.g",
+    "self": "SELECT a.g, COUNT(*) AS n FROM r AS a JOIN r AS b USING (k) GROUP BY a.g",
+    "words": "SELECT upper(r.w) AS u, SUM(s.g) AS n FROM r JOIN s USING (k) WHERE r.w LIKE 'a%' GROUP BY upper(r.w)",
+}
+
+
+@pytest.fixture(autouse=True)
+def lanes_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with in_threads(monkeypatch, 2, views=False):
+        yield
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of lanes that have run together."""
+    sizes: list[int] = []
+
+    def noted(jobs: Sequence[Callable[[], None]], count: int) -> None:
+        sizes.append(len(jobs))
+        together(jobs, count)
+
+    monkeypatch.setattr(lanes, "together", noted)
+    return sizes
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("strategy", ["", "view_tree", "first_order", "higher_order", "crown"])
+def test_contents_changes_and_errors_are_those_of_one_thread(view: str, strategy: str, ran: list[int]) -> None:
+    named = f" TBLPROPERTIES ('freshviews.strategy' = '{strategy}')" if strategy else ""
+    script = f"{TABLES} CREATE MATERIALIZED VIEW v{named} AS {VIEWS[view]};"
+    one, several, both = (fv.Database(threads=count) for count in (1, 2, 1))
+    try:
+        for db in (one, several, both):
+            db.execute(script)
+    except fv.PlanError:
+        return
+    seed = len(view) + len(strategy)
+    seen = [subscribed(db) for db in (one, several)] if seed % 2 else [[], []]
+    stream = Stream(seed)
+    for _ in range(12):
+        commit, said = stream.batch(both), []
+        for db in (one, several):
+            try:
+                commit(db)
+                said.append("")
+            except fv.FreshviewsError as error:
+                said.append(f"{type(error).__name__}: {error}, {getattr(error, 'row', None)}")
+        assert said[1] == said[0]
+        assert contents(several) == contents(one) and several.version == one.version
+        assert held(several) == held(one)
+    assert seen[0] == seen[1]
+    assert updates(several) == updates(one)
+    assert ran or view in ("self", "large", "doubles", "words") or strategy == "crown"
+
+
+def star() -> fv.Database:
+    db = fv.Database(threads=2)
+    db.execute(STAR)
+    db.insert("d", [(i, i % 3) for i in range(10)])
+    db.insert("e", [(i, i % 4) for i in range(10)])
+    return db
+
+
+def held(db: fv.Database) -> dict[str, int]:
+    """The rows of each stored view of the program."""
+    return {name: rows for name, (rows, _) in db._relations.views["v"].maintained.sizes().items()}
+
+
+def read(db: fv.Database) -> list[Any]:
+    """The rows of the view; its tables are trusted."""
+    return sorted(db.view("v"), key=repr)
+
+
+FACTS = [(i % 10, i % 7, i) for i in range(60)]
+
+
+def test_lanes_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = star()
+    db.insert("f", FACTS)
+    meeting, names, run = threading.Barrier(2, timeout=180), set(), lanes._Lane.run
+
+    def met(self: Any, n: int) -> None:
+        if threading.current_thread().name not in names:
+            names.add(threading.current_thread().name)
+            meeting.wait()
+        run(self, n)
+
+    monkeypatch.setattr(lanes._Lane, "run", met)
+    db.insert("f", FACTS)
+    assert names == {"freshviews", threading.current_thread().name}
+    assert sum(n for *_, n in db.view("v")) == 2 * len(FACTS)
+
+
+@pytest.mark.parametrize("row", [(0, 0, 2**62), (0, 0, 2**63 - 1)])
+def test_an_overflow_in_a_lane_leaves_everything_as_before(row: tuple[int, ...], ran: list[int]) -> None:
+    said = []
+    for count in (1, 2):
+        db = fv.Database(threads=count)
+        db.execute(STAR)
+        db.insert("d", [(0, 0), (1, 0)])
+        db.insert("e", [(0, 0), (1, 0)])
+        db.insert("f", [(i % 2, i % 2, i) for i in range(40)])
+        before, stored = read(db), held(db)
+        seen = subscribed(db)
+        with pytest.raises(fv.EvaluationError) as caught:
+            db.insert("f", [*FACTS, row, (1, 1, 5), (1, 0, 2**63 - 5), row, *FACTS])
+        said.append((str(caught.value), read(db)))
+        assert read(db) == before and db.version == 3 and not seen
+        assert held(db) == stored
+        db.insert("f", FACTS)
+    assert said[0] == said[1]
+    assert "row" in said[0][0] and ran
+
+
+def test_a_key_that_is_there_twice_is_refused_before_any_lane(ran: list[int]) -> None:
+    db = fv.Database(threads=2)
+    db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS {VIEWS['star']}")
+    db.insert("s", [(i, i) for i in range(20)])
+    before = contents(db)
+    ran.clear()
+    with pytest.raises(fv.BatchError, match=r"row 2, column k: PRIMARY KEY \(k\) would have row \(3, 3\) twice"):
+        db.insert("s", [(i, i) for i in (30, 31, 3)])
+    assert contents(db) == before and not ran
+
+
+def test_ctrl_c_while_lanes_run_comes_after_the_commit(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+    db, run = star(), lanes._Lane.run
+
+    def pressing(self: Any, n: int) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        run(self, n)
+
+    monkeypatch.setattr(lanes._Lane, "run", pressing)
+    with pytest.raises(KeyboardInterrupt):
+        db.insert("f", FACTS)
+    assert ran and db.version == 3 and sum(n for *_, n in db.view("v")) == len(FACTS)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_a_lane_raises_has_everything_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    db, run = star(), lanes._Lane.run
+    db.insert("f", FACTS)
+    before = read(db)
+
+    def raising(self: Any, n: int) -> None:
+        run(self, n)
+        raise RuntimeError("as no lane does")
+
+    monkeypatch.setattr(lanes._Lane, "run", raising)
+    with pytest.raises(RuntimeError, match="as no lane does"):
+        db.insert("f", FACTS)
+    monkeypatch.undo()
+    assert read(db) == before and db.version == 3
+
+
+def test_rows_that_were_deferred_are_flushed_before_lanes_read_them(ran: list[int]) -> None:
+    """Two lanes of ``s`` read the store of ``r``, whose rows were appended."""
+    db, one = (fv.Database(threads=count) for count in (2, 1))
+    rows = pa.table({"k": [i % 50 for i in range(3000)], "g": range(3000), "x": [1] * 3000, "w": ["a"] * 3000})
+    for each in (db, one):
+        each.execute(
+            TABLES.replace("PRIMARY KEY (k)", "y BIGINT")
+            + "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order') AS "
+            "SELECT s.y, COUNT(DISTINCT r.w) AS d, SUM(r.x) AS x FROM r JOIN s USING (k) GROUP BY s.y"
+        )
+        each.insert("r", rows)
+        each.insert("r", rows)
+        each.insert("s", [(i, i, i % 3) for i in range(50)])
+        each.delete("r", rows)
+    assert contents(db) == contents(one) and ran
+
+
+class Counted:
+    """Programs whose triggers and lanes count their steps."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from freshviews.engine.views import view_block
+
+        compile_block = view_block.compile_block
+        monkeypatch.setattr(view_block, "compile_block", lambda *a, **k: compile_block(*a, **{**k, "counted": True}))
+        monkeypatch.setattr(lanes, "compile_lanes", lambda *a: compile_lanes(*a, counted=True))
+
+    def steps(self, threads: int, text: str) -> tuple[int, list[float]]:
+        """The steps of updates of a star, and what the lanes of its triggers may cost."""
+        db = fv.Database(threads=threads)
+        db.execute(text)
+        draw = Random(1)
+        db.insert("d", [(i, i % 3) for i in range(10)])
+        db.insert("e", [(i, i % 4) for i in range(10)])
+        for _ in range(3):
+            rows = [(draw.randrange(10), draw.randrange(10), draw.randrange(9)) for _ in range(50)]
+            db.insert("f", rows)
+            db.delete("f", rows[::2])
+        (one,) = db._relations.views["v"].maintained.blocks
+        return int(one.state.status[2]), [each._cost for each in one.state._divided.values()]
+
+
+def test_steps_of_whole_triggers_do_not_change_and_lanes_take_few_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Counted(monkeypatch)
+    whole, _ = counted.steps(1, STAR)
+    with monkeypatch.context() as patch:
+        patch.setattr(lanes, "LEAST", 1e9)
+        assert counted.steps(2, STAR)[0] == whole
+    together, costs = counted.steps(2, STAR)
+    assert whole < together < 1.6 * whole
+    assert max(costs) <= 1.25
+
+
+@pytest.mark.parametrize("few", ["rows", "seconds", "threads"])
+def test_what_gains_little_runs_as_a_whole(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if few == "rows":
+        monkeypatch.setattr(database, "MANY", len(FACTS))
+    elif few == "seconds":
+        monkeypatch.setattr(lanes, "LEAST", 1000.0)
+    db = fv.Database(threads=1 if few == "threads" else 2)
+    db.execute(STAR)
+    monkeypatch.setattr(Divided, "_made", lambda *_: pytest.fail("lanes are made"))
+    db.insert("f", FACTS)
+    db.insert("f", FACTS)
+
+
+def test_lanes_that_save_no_time_rest_and_are_tried_again(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+    db = star()
+    db.insert("f", FACTS)
+    (made,) = db._relations.views["v"].maintained.blocks
+    (divided,) = (one for one in made.state._divided.values() if one._call.relation == "f")
+    assert len(ran) > 0
+    monkeypatch.setattr(lanes, "LEAST", 1e-9)
+    divided._pace, divided._saved = 1.0, -1.0
+    ran.clear()
+    for _ in range(lanes.REST - 1):
+        db.insert("f", FACTS)
+        divided._pace = 1.0
+    assert not ran
+    db.insert("f", FACTS)
+    assert len(ran) == 1
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
+def test_the_whole_runs_until_the_lanes_are_compiled(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+    monkeypatch.setattr(lanes, "order", lambda *functions: False)
+    db = star()
+    db.insert("f", FACTS)
+    assert not ran and sum(n for *_, n in db.view("v")) == len(FACTS)
+
+
+@pytest.mark.skipif(not PURE_PYTHON, reason="triggers are written at once where they are compiled ahead")
+def test_triggers_that_are_written_late_have_lanes(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+    monkeypatch.setattr(block, "MANY_STATEMENTS", 1)
+    db = star()
+    db.insert("f", FACTS)
+    assert ran and sum(n for *_, n in db.view("v")) == len(FACTS)
+
+
+def test_where_no_thread_can_be_started_lanes_run_in_one(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+    def refused(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    db = star()
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    db.insert("f", FACTS)
+    assert ran and sum(n for *_, n in db.view("v")) == len(FACTS)

@@ -1,0 +1,131 @@
+"""Lanes of triggers: in any order they do what the whole trigger does, over a batch, and cost little more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from freshviews.errors import PlanError
+from freshviews.plan import STRATEGIES
+from freshviews.plan.costs import lanes
+from freshviews.plan.costs.degrees import Assumed
+from freshviews.plan.costs.lanes import MOST_LANES, lanes_of
+from freshviews.program.printer import print_trigger
+from freshviews.program.program import Program, Trigger
+from freshviews.program.reference.interpreter import State
+from freshviews.program.structure import uses, visit
+from freshviews.query.query import Query
+from tests.plan.streams import Stream, relations_of
+from tests.plan.test_strategies import on_grid, planned
+from tests.query.notation import query
+from tests.query.random_queries import queries
+
+STAR = "Q(x, y, z) = F(a, b, c), A(a, x), B(b, y), C(c, z)"
+
+
+def divided(program: Program, number: int) -> tuple[Trigger, ...]:
+    found = lanes_of(program, number, Assumed(program, {}))
+    return () if found is None else found.triggers
+
+
+def in_lanes(program: Program, seed: int) -> Program | None:
+    """The program with lanes in a random order in the place of each trigger that has some; None where none has."""
+    random, triggers = Random(seed), []
+    for number, trigger in enumerate(program.triggers):
+        found = list(divided(program, number)) or [trigger]
+        random.shuffle(found)
+        triggers += found
+    return None if len(triggers) == len(program.triggers) else replace(program, triggers=tuple(triggers))
+
+
+def check(program: Program, made: Query, seed: int) -> bool:
+    """All views and all changes are those of the whole triggers, after every batch. Whether there are lanes."""
+    other = in_lanes(program, seed)
+    if other is None:
+        return False
+    states = [State(program), State(other)]
+    for batch in Stream(relations_of(made), seed).batches(5 * len(relations_of(made)), size=6):
+        for state in states:
+            state.apply(batch.relation, batch.rows())
+        assert states[0].views == states[1].views
+        assert states[0].output() == states[1].output()
+        assert states[0].change() == states[1].change()
+    return True
+
+
+@pytest.mark.sample(5)
+@on_grid
+def test_lanes_make_what_the_trigger_makes(strategy: object, query: Query) -> None:
+    program = planned(strategy, query)  # type: ignore[arg-type]
+    for seed in range(2):
+        check(program, query, seed)
+
+
+@pytest.mark.parametrize("name", ("view_tree", "higher_order", "change_propagation", "first_order"))
+def test_triggers_of_a_star_have_lanes(name: str) -> None:
+    made = query(STAR)
+    for seed in range(5):
+        assert check(STRATEGIES[name].of_query(made), made, seed)
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order", "change_propagation", "first_order"))
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(made=queries(conditions=True), seed=st.integers(0, 2**16))
+def test_lanes_of_random_queries(name: str, made: Query, seed: int) -> None:
+    try:
+        program = STRATEGIES[name].of_query(made)
+    except PlanError:
+        return
+    check(program, made, seed)
+
+
+@pytest.mark.sample(5)
+@on_grid
+def test_no_lane_reads_or_changes_what_another_one_changes(strategy: object, query: Query) -> None:
+    program = planned(strategy, query)  # type: ignore[arg-type]
+    for number in range(len(program.triggers)):
+        found = divided(program, number)
+        assert len(found) <= MOST_LANES and len(found) != 1
+        for one, other in combinations(found, 2):
+            for writer, reader in ((one, other), (other, one)):
+                changed = {view for s in visit(writer.body) for view in uses(s).changes}
+                assert not changed & {view for s in visit(reader.body) for view in (*uses(s).views, *uses(s).changes)}
+
+
+def test_a_row_of_a_star_is_stored_in_another_lane_than_its_result() -> None:
+    program = STRATEGIES["first_order"].of_query(query(STAR))
+    (number,) = (i for i, trigger in enumerate(program.triggers) if trigger.relation == "F")
+    found = [print_trigger(program, lane) for lane in divided(program, number)]
+    assert len(found) == 2
+    assert sorted("Q[" in text for text in found) == sorted("F[" not in text for text in found) == [False, True]
+
+
+def test_a_chain_of_views_has_a_lane_for_each() -> None:
+    program = STRATEGIES["view_tree"].of_query(query(STAR))
+    numbers = range(len(program.triggers))
+    assert max(len(divided(program, number)) for number in numbers) > 2
+
+
+@pytest.mark.parametrize("text", ["Q() = E(a, b), E(b, c)", "Q() = E(a, b), E(b, c), E(c, a)"])
+def test_a_self_join_that_reads_what_it_changes_has_one_lane(text: str) -> None:
+    program = STRATEGIES["first_order"].of_query(query(text))
+    for number, trigger in enumerate(program.triggers):
+        store = {view for s in visit(trigger.body) for view in uses(s).changes}
+        if any(view in store for s in visit(trigger.body) for view in uses(s).views):
+            assert divided(program, number) == ()
+
+
+def test_lanes_that_would_look_up_the_same_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = STRATEGIES["view_tree"].of_query(query(STAR))
+    number = max(range(len(program.triggers)), key=lambda i: len(divided(program, i)))
+    many = len(divided(program, number))
+    monkeypatch.setattr(lanes, "MOST_REPEATED", 1.0)
+    assert len(divided(program, number)) < many
+    monkeypatch.setattr(lanes, "MOST_STATEMENTS", 1)
+    assert divided(program, number) == ()
