@@ -35,11 +35,15 @@ CREATE TABLE e (b BIGINT, q BIGINT) TBLPROPERTIES ('freshviews.trusted' = 'true'
 CREATE MATERIALIZED VIEW v AS SELECT p, q, SUM(x) AS s, COUNT(*) AS n FROM f JOIN d USING (a) JOIN e USING (b)
     GROUP BY p, q;
 """
+MOMENTS = ", ".join(f"CORR(r.x / {n}, r.g / 7) AS c{n}, SUM(r.x / {n}) AS s{n}" for n in (3, 9, 11))
+"""Sums of doubles that are added together."""
 VIEWS = {
     "star": "SELECT s.g, r.w, SUM(r.x) AS x, COUNT(*) AS n FROM r JOIN s USING (k) GROUP BY s.g, r.w",
     "ends": "SELECT s.g, MAX(r.x) AS most, MIN(r.w) AS first FROM r JOIN s USING (k) GROUP BY s.g",
     "quotients": "SELECT s.g, SUM(100 / (r.x - 7)) AS q FROM r JOIN s USING (k) GROUP BY s.g",
     "doubles": "SELECT s.g, SUM(CAST(r.x AS DOUBLE) / 3) AS d FROM r LEFT JOIN s USING (k) GROUP BY s.g",
+    "moments": f"SELECT s.g, {MOMENTS} FROM r JOIN s USING (k) GROUP BY s.g",
+    "cofactor": "SELECT s.g AS h, COFACTOR(r.x, r.g, s.g) FROM r JOIN s USING (k) GROUP BY s.g",
     "rows": "SELECT r.w, s.g FROM r JOIN s USING (k)",
     "distinct": "SELECT s.g, COUNT(DISTINCT r.w) AS n, SUM(DISTINCT r.x) AS x FROM r JOIN s USING (k) GROUP BY s.g",
     "large": "SELECT r.g, SUM(s.g * r.x * 5000000000000000) AS b FROM r JOIN s USING (k) GROUP BY r.g",

@@ -1,6 +1,6 @@
 """Aggregates over users' rings as JSON, with which a checkpoint keeps those of its views.
 
-Whoever reads the checkpoint needs no module of the user then, and another definition of a ring is known as another one.
+So readers of a checkpoint need no module of the user, and a run finds out where a ring has another definition.
 """
 
 from __future__ import annotations

@@ -58,10 +58,14 @@ class CompiledTrigger:
 
 @dataclass(frozen=True)
 class CompiledLanes:
-    """The lanes of a trigger, and the views whose deferred rows are flushed before they begin: two lanes must not."""
+    """The lanes of a trigger, and the views whose deferred rows are flushed before they begin: two lanes must not.
+
+    ``shapes`` is what the status of each lane leads to, as in ``Written``.
+    """
 
     triggers: tuple[CompiledTrigger, ...]
     flushed: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -251,20 +255,20 @@ def compile_lanes(
     """Load the functions of lanes of a trigger, as a module beside that of the program, whose state they run over;
     they are not compiled yet (``compile_ahead``, ``order``)."""
     written = source.written()
-    # What the state holds has its position in the whole module, and lanes have nothing of their own there.
+    # Constants have their positions in the state. Shapes are a lane's own: what the whole adds together in one table,
+    # a lane may have a part of.
     module = Module(constants={text: i for i, text in enumerate(written.constants)})
-    for shape in written.shapes:
-        module.shape(shape)
     texts = [write_trigger(program, lane, module, i, frozenset(), counted) for i, lane in enumerate(lanes)]
     made = _written(program, module, [], [texts])
-    assert (made.constants, made.shapes) == (written.constants, written.shapes)
+    assert made.constants == written.constants
     own = Source([f"on_{i}" for i in range(len(lanes))], lambda: made)
     own.written()
     functions = build(own, ())
     triggers = (
         CompiledTrigger(lane.relation, columns_read(lane), functions[f"on_{i}"]) for i, lane in enumerate(lanes)
     )
-    return CompiledLanes(tuple(triggers), entered(program, program.triggers[number], with_pending(program)))
+    flushed = entered(program, program.triggers[number], with_pending(program))
+    return CompiledLanes(tuple(triggers), flushed, made.shapes)
 
 
 def is_grouped(program: Program, block: Block) -> bool:

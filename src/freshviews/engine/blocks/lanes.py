@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -56,10 +57,10 @@ class Divided:
         """Seconds that lanes save per row, by the last time."""
         self._rest = REST
 
-    def run(self, state: Codes, scratch: Mapping[int, Codes], shapes: Codes, n: int, threads: int) -> bool:
+    def run(self, state: Codes, scratch: Mapping[int, Codes], n: int, threads: int) -> bool:
         """Run over ``n`` rows of the call's block; whether in lanes. ``state``: the words of the state block, which
-        lead to ``scratch``, by word, and to ``shapes``."""
-        gains = self._gains(scratch, shapes, n)
+        lead to ``scratch``, by word."""
+        gains = self._gains(scratch, n)
         start = time.perf_counter()
         if not gains:
             self._call.run(address(state), self._call.place, n)
@@ -82,12 +83,12 @@ class Divided:
         self._saved = (whole - (time.perf_counter() - start)) / n
         return True
 
-    def _gains(self, scratch: Mapping[int, Codes], shapes: Codes, n: int) -> bool:
+    def _gains(self, scratch: Mapping[int, Codes], n: int) -> bool:
         """Whether lanes save time, as far as that is known, and are compiled."""
         if self._pace * n < 2 * LEAST:
             return False
         if self._lanes is None:
-            self._lanes = self._made(scratch, shapes)
+            self._lanes = self._made(scratch)
         if not self._lanes or not order(*(lane.function for lane in self._lanes)):
             return False
         if self._saved * n > LEAST:
@@ -98,7 +99,7 @@ class Divided:
         self._rest = REST
         return True
 
-    def _made(self, scratch: Mapping[int, Codes], shapes: Codes) -> Sequence[_Lane]:
+    def _made(self, scratch: Mapping[int, Codes]) -> Sequence[_Lane]:
         """The lanes; none where the trigger cannot be divided."""
         program = self._program
         found = lanes_of(program, self._number, Assumed(program, self._keys))
@@ -107,14 +108,18 @@ class Divided:
         self._cost = found.cost
         compiled = compile_lanes(program, self._source, self._number, found.triggers)
         self._flushed = [program.places[view] for view in compiled.flushed]
-        return [_Lane(one, self._call.columns, scratch, shapes) for one in compiled.triggers]
+        return [_Lane(one, self._call.columns, scratch, compiled.shapes) for one in compiled.triggers]
 
 
 class _Lane:
     """A lane of a trigger, with what it writes besides tables. ``columns`` are those of the whole trigger's block."""
 
     def __init__(
-        self, trigger: CompiledTrigger, columns: Sequence[str], scratch: Mapping[int, Codes], shapes: Codes
+        self,
+        trigger: CompiledTrigger,
+        columns: Sequence[str],
+        scratch: Mapping[int, Codes],
+        shapes: Sequence[Sequence[int]],
     ) -> None:
         self.function = trigger.run
         self.seconds = 0.0
@@ -123,7 +128,7 @@ class _Lane:
         self._words = np.array([word for place in places for word in (2 * place, 2 * place + 1)])
         self._block = np.zeros(len(self._words), np.int64)
         self._scratch = {word: np.zeros_like(block) for word, block in scratch.items()}
-        self._shapes = shapes.copy()
+        self._shapes = np.array([*chain.from_iterable(shapes)] or [0], np.int64)
         self._status = np.zeros(1 + max(STATUS_ERROR, STATUS_ROW, STATUS_STEPS, STATUS_SHAPES), np.int64)
         self._state = np.zeros(0, np.int64)
 
@@ -153,7 +158,7 @@ class _Lane:
 
 
 def together(jobs: Sequence[Callable[[], None]], threads: int) -> None:
-    """Run jobs, in order, in at most so many threads, that of the caller included, until all have ended.
+    """Run jobs, in order, in at most ``threads`` threads, that of the caller included, until all have ended.
 
     Raises what the first of them raised. No thread outlives the call.
     """

@@ -253,7 +253,7 @@ class BlockState:
         elif n:
             self.compiled.source.written()  # From now on the state holds what lanes copy.
             divided = self._divided[call.place]
-            self.in_lanes |= divided.run(self._state, self._scratch, self._shapes, n, self.threads)
+            self.in_lanes |= divided.run(self._state, self._scratch, n, self.threads)
 
     def _run_slices(self, call: Call, n: int) -> None:
         """Run a trigger over ``n`` rows, a slice at a time. What it emits is merged meanwhile, so that it takes memory

@@ -139,7 +139,7 @@ class MaintainedView:
         return type(self._upkeep) is ByTriggers and all(block.texts is None for block in self.blocks)
 
     def use_threads(self, count: int) -> None:
-        """Take batches in at most so many threads from now on (``engine.blocks.lanes``)."""
+        """Set in how many threads at most later batches run (``engine.blocks.lanes``)."""
         for block in self.blocks:
             block.state.threads = count if self.by_triggers else 1
 

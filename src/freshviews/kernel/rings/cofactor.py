@@ -118,7 +118,7 @@ def _row(m: int, i: int) -> int:
 
 
 def room_words(parts: int, degree: int) -> int:
-    """Words that the product of so many parts needs in its shape: for bits, for counts, and for factors."""
+    """Words that a product of ``parts`` parts needs in its shape: for bits, for counts, and for factors."""
     return 2 * OR_WORDS + 2 * (parts + 1) + parts * (degree + 1)
 
 
