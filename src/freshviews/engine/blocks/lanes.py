@@ -70,7 +70,7 @@ class Divided:
         status = int(state[STATUS])
         for number in self._flushed:
             handle = int(state[FIRST_TABLE + number])
-            if pending.is_deferred(handle) and pending.enter_pending(handle, status) < 0:
+            if pending.enter_pending(handle, status) < 0:
                 return True  # Without memory, which the table knows.
         for lane in self._lanes:
             lane.begin(state, self._call.block)

@@ -388,7 +388,7 @@ class BlockState:
         """Flush all deferred rows to the indexes; see ``kernel.hash.pending``. MemoryError if memory runs out; no row
         is lost then."""
         for handle in self.tables:
-            if pending.is_deferred(handle) and pending.enter_pending(handle, address(self.status)) < 0:
+            if pending.enter_pending(handle, address(self.status)) < 0:
                 mem.store(handle, table.FAILED, 0)
                 raise MemoryError("memory ran out while rows were entered")
 
