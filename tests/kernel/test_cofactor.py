@@ -60,27 +60,35 @@ def lifted(ring: CofactorRing, row: Sequence[int]) -> Cofactor:
 def product(
     full: CofactorRing, parts: Sequence[tuple[CofactorRing, Any]], k: int, target: Any, lifted: int | None = None
 ) -> int:
-    """Add ``k`` times the product of elements in memory; the error. Of integers, part ``lifted`` has no products."""
+    """Add ``k`` times the product of elements in memory; the error. Part ``lifted`` has no products."""
     first = cofactor.FIRST_PART + cofactor.PART_WORDS * len(parts)
-    shape, places = [len(parts), len(full.variables), 0, 0, 0, 0], []
+    shape, places = [len(parts), len(full.variables), 0], []
     for i, (ring, element) in enumerate(parts):
         shape += [at(element), len(ring.variables), first + len(places), int(i == lifted)]
         places += [full.variables.index(v) for v in ring.variables]
-    if full.number == "integer":
-        shape[cofactor.ROOM] = first + len(places)
-    made, status = words([*shape, *places, *[0] * cofactor.room_words(len(parts), len(full.variables))]), words(4)
+    shape[cofactor.ROOM] = first + len(places)
+    size = 1 if full.number == "integer" else cofactor.SUM_SIZE
+    room = cofactor.room_words(len(parts), len(full.variables), size)
+    made, status = words([*shape, *places, *[0] * room]), words(4)
     add = cofactor.cofactor_add if full.number == "integer" else cofactor.wide_cofactor_add
     add(at(target), at(made), k, at(status))
     return int(status[0])
 
 
+def one_row(number: str, row: Sequence[int]) -> tuple[Any, int]:
+    """The count and the sums of a row in memory, and the error."""
+    if number == "integer":
+        return words([1, *row]), 0
+    target, status = words(1 + cofactor.SUM_SIZE * len(row)), words(4)
+    cofactor.wide_cofactor_lift(at(target), at(words(row)), len(row), at(status))
+    return target, int(status[0])
+
+
 def lift(ring: CofactorRing, row: Sequence[int]) -> tuple[Any, int]:
     """The element of a row in memory, and the error."""
-    target, status = words(ring.words), words(4)
-    if ring.number == "integer":
-        return target, product(ring, [(ring, words([1, *row]))], 1, target, lifted=0)
-    cofactor.wide_cofactor_lift(at(target), at(words([*row, *[0] * 4])), len(row), at(status))
-    return target, int(status[0])
+    made, error = one_row(ring.number, row)
+    target = words(ring.words)
+    return target, error or product(ring, [(ring, made)], 1, target, lifted=0)
 
 
 @on_numbers
@@ -98,7 +106,7 @@ def test_sums_and_products_are_those_of_the_ring(number: str, data: st.DataObjec
         target, total = words(ring.words), ring.zero
         for values, m in rows:
             element, error = lift(ring, values)
-            if error == SUM_OVERFLOW and number == "integer":
+            if error == SUM_OVERFLOW:
                 with pytest.raises(RingError):
                     ring.to_words(lifted(ring, values))
                 return
@@ -110,11 +118,11 @@ def test_sums_and_products_are_those_of_the_ring(number: str, data: st.DataObjec
         parts.append((ring, target))
         expected = full.multiply(expected, total)
     own = None
-    if number == "integer" and data.draw(st.booleans()):
+    if data.draw(st.booleans()):
         # The product of the others with one row that is lifted on the way.
         own = data.draw(st.integers(0, len(parts) - 1))
         values = data.draw(st.lists(codes(number), min_size=len(ranges[own]), max_size=len(ranges[own])))
-        parts[own] = (parts[own][0], words([1, *values]))
+        parts[own] = (parts[own][0], one_row(number, values)[0])
         expected = full.one
         for i, (ring, element) in enumerate(parts):
             factor = lifted(ring, values) if i == own else ring.from_words(tuple(element.tolist()))

@@ -42,15 +42,21 @@ class MomentsView(KeptView):
         select = f"SELECT COFACTOR({listed}) AS f, COVAR_MATRIX({listed}) AS c FROM {source}"
         super().__init__(database, name, variables, select)
         self.variables = tuple(variables)
+        self._version = -1
         self._row: tuple[Any, ...] = ()
         self._moments: Moments | None = None
 
     def read(self) -> Moments:
         """The moments of the last version. They are computed again only where the view has changed."""
-        (row,) = self._view
-        if self._moments is None or row != self._row:
-            self._row, self._moments = row, moments_of(row, len(self.variables))
+        if self._moments is None or self._database.version != self._version:
+            # Taken before the view is read: a version that another thread commits meanwhile is read next time.
+            version = self._database.version
+            (row,) = self._view
+            if self._moments is None or row != self._row:
+                self._row, self._moments = row, moments_of(row, len(self.variables))
+            self._version = version
         return self._moments
+
 
 class GroupedMomentsView(KeptView):
     """A view that keeps the cofactor of some variables over a join for each value of another, its classes.
@@ -81,6 +87,7 @@ class GroupedMomentsView(KeptView):
             found = {row[0]: moments_of(row[1:], len(self.variables)) for row in rows}
             self._moments = {value: moments for value, moments in found.items() if moments.count}
         return self._moments
+
 
 def moments_of(row: tuple[Any, ...], m: int) -> Moments:
     """The moments of m variables, from their cofactor and their covariances."""

@@ -15,7 +15,7 @@ from freshviews.kernel.codes.string_slots import half_at, word_at
 from freshviews.kernel.machine.functions import Function
 from freshviews.kernel.memory import mem
 from freshviews.kernel.memory.triggers import call_condition, call_reader, call_trigger
-from freshviews.kernel.rings.wide import mul_high
+from freshviews.kernel.rings.wide import add_fours, add_pairs, add_products, mul_high
 
 _WORD = ir.IntType(64)
 _HALF = ir.IntType(32)
@@ -376,3 +376,115 @@ def _lower_mul_high(builder: Any, a: Any, b: Any) -> Any:
 
 
 primitive(mul_high, types.int64, _lower_mul_high, types.int64, types.int64)
+
+
+# Numbers of several words. LLVM keeps each in registers, and adds words with their carries.
+
+
+def _integer(words: int) -> Any:
+    return ir.IntType(64 * words)
+
+
+def _number(builder: Any, address: Any, place: Any, words: int) -> tuple[Any, Any]:
+    """Where number ``place`` of some that lie one after the other is, and the number."""
+    at = builder.bitcast(
+        _at(builder, address, builder.mul(place, ir.Constant(_WORD, words)), _WORD), _integer(words).as_pointer()
+    )
+    return at, builder.load(at, align=8)
+
+
+def _for_each(builder: Any, n: Any, of: Callable[[Any], Any]) -> Any:
+    """The bits together that ``of`` gives for the numbers from 0 to n - 1, as a word."""
+    with builder.goto_entry_block():
+        place, found = builder.alloca(_WORD), builder.alloca(_WORD)
+    for variable in (place, found):
+        builder.store(ir.Constant(_WORD, 0), variable)
+    head, body, end = (builder.append_basic_block(name) for name in ("numbers", "numbers.body", "numbers.end"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    builder.cbranch(builder.icmp_signed("<", builder.load(place), n), body, end)
+    builder.position_at_end(body)
+    bits = of(builder.load(place))
+    builder.store(builder.or_(builder.load(found), bits), found)
+    builder.store(builder.add(builder.load(place), ir.Constant(_WORD, 1)), place)
+    builder.branch(head)
+    builder.position_at_end(end)
+    return builder.load(found)
+
+
+def _top_bit(builder: Any, number: Any) -> Any:
+    """The sign of a number, 0 or 1, as a word."""
+    bits = number.type.width
+    return builder.trunc(builder.lshr(number, ir.Constant(number.type, bits - 1)), _WORD)
+
+
+def _word_times(builder: Any, number: Any, i: int, word: Any, kind: Any) -> Any:
+    """Word ``i`` of a number times a word, both unsigned, at its place in a number of another kind."""
+    digits = builder.trunc(builder.lshr(number, ir.Constant(number.type, 64 * i)), _WORD)
+    product = builder.mul(builder.zext(digits, _LONG), builder.zext(word, _LONG))
+    wide = builder.zext(product, kind) if kind.width > _LONG.width else product
+    return builder.shl(wide, ir.Constant(kind, 64 * i)) if i else wide
+
+
+def _multiples(words: int) -> Callable[..., Any]:
+    kind = _integer(words)
+
+    def lowering(builder: Any, target: Any, source: Any, n: Any, k: Any) -> Any:
+        negative = builder.icmp_signed("<", k, ir.Constant(_WORD, 0))
+        magnitude = builder.select(negative, builder.neg(k), k)
+        many = builder.icmp_signed("!=", magnitude, ir.Constant(_WORD, 1))
+
+        def add(place: Any) -> Any:
+            _, number = _number(builder, source, place, words)
+            product = _word_times(builder, number, 0, magnitude, kind)
+            for i in range(1, words):
+                product = builder.add(product, _word_times(builder, number, i, magnitude, kind))
+            at, before = _number(builder, target, place, words)
+            added, taken = builder.add(before, product), builder.sub(before, product)
+            builder.store(builder.select(negative, taken, added), at, align=8)
+            wraps = builder.and_(builder.xor(before, added), builder.xor(product, added))
+            sinks = builder.and_(builder.xor(before, product), builder.xor(before, taken))
+            top = builder.trunc(builder.lshr(number, ir.Constant(kind, 64 * (words - 1))), _WORD)
+            size = builder.xor(top, builder.ashr(top, ir.Constant(_WORD, 63)))
+            beyond = _overflowing("smul")(builder, builder.add(size, ir.Constant(_WORD, 1)), magnitude)
+            over = builder.and_(beyond, builder.zext(many, _WORD))
+            return builder.or_(over, _top_bit(builder, builder.select(negative, sinks, wraps)))
+
+        return _for_each(builder, n, add)
+
+    return lowering
+
+
+primitive(add_pairs, types.int64, _multiples(2), *[types.int64] * 4)
+primitive(add_fours, types.int64, _multiples(4), *[types.int64] * 4)
+
+
+def _lower_add_products(builder: Any, target: Any, one: Any, others: Any, n: Any) -> Any:
+    half, kind = _integer(2), _integer(4)
+    _, a = _number(builder, one, ir.Constant(_WORD, 0), 2)
+    a_sign = builder.ashr(a, ir.Constant(half, 127))
+    low, high = builder.trunc(a, _WORD), builder.trunc(builder.lshr(a, ir.Constant(half, 64)), _WORD)
+
+    def add(place: Any) -> Any:
+        _, b = _number(builder, others, place, 2)
+        product = _word_times(builder, b, 0, low, kind)
+        product = builder.add(product, _word_times(builder, b, 1, low, kind))
+        upper = builder.add(
+            builder.zext(_word_times(builder, b, 0, high, half), kind), _word_times(builder, b, 1, high, kind)
+        )
+        product = builder.add(product, builder.shl(upper, ir.Constant(kind, 64)))
+        # So far of unsigned numbers: a negative one was taken as 2^128 more.
+        b_sign = builder.ashr(b, ir.Constant(half, 127))
+        more = builder.add(
+            builder.zext(builder.and_(a_sign, b), kind), builder.zext(builder.and_(b_sign, a), kind)
+        )
+        product = builder.sub(product, builder.shl(more, ir.Constant(kind, 128)))
+        at, before = _number(builder, target, place, 4)
+        total = builder.add(before, product)
+        builder.store(total, at, align=8)
+        return _top_bit(builder, builder.and_(builder.xor(before, total), builder.xor(product, total)))
+
+    return _for_each(builder, n, add)
+
+
+primitive(add_products, types.int64, _lower_add_products, *[types.int64] * 4)

@@ -8,17 +8,17 @@ A product is described by a *shape*, words that generated code fills:
 
 0 PARTS   number of parts
 1 DEGREE  degree of the target
-2 to 5    room for two magnitudes; of integers, ROOM: where the shape has room_words(parts, degree) words
-6 + 4 i   of part i: address of its element, its degree, where the places of its variables are, in words of the shape,
-          and IS_LIFTED: 1 if it is lifted from one row. Of integers such a part has no products, which are those of
-          its sums
+2 ROOM    where the shape has room_words(parts, degree, size of a sum) words, in words of the shape
+3 + 4 i   of part i: address of its element, its degree, where the places of its variables are, in words of the shape,
+          and IS_LIFTED: 1 if it is lifted from one row. Such a part has no products, which are those of its sums
 
 The places are those of the part's variables among the target's, in ascending order. The parts have no variable in
 common, so a product costs what the target's entries of the parts are: no entry is visited twice.
 
-Of integers, the products of one variable with those behind it lie one after the other, as a row of the matrix above its
-diagonal. A product adds to each row the variable's own sum times a vector, the sums of the other parts times the counts
-of all parts but two. So one addition of two vectors serves a row, however many parts it meets.
+The products of one variable with those behind it lie one after the other, as a row of the matrix above its diagonal. A
+product adds to each row the variable's own sum times a vector, the sums of the other parts times the counts of all
+parts but two. So one addition of two vectors serves a row, however many parts it meets. Where all counts are 1, as
+those of keyed tables are, all rows have one vector, without the places of the row's own part.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from freshviews.kernel.memory.mem import (
     add_overflows,
     add_words,
     add_wrapping,
+    copy_words,
     inlined,
     load,
     mul_overflows,
@@ -36,7 +37,7 @@ from freshviews.kernel.memory.mem import (
     store,
 )
 from freshviews.kernel.memory.outside import outside
-from freshviews.kernel.rings.wide import add_product, add_scaled, fixed_of, magnitude_of
+from freshviews.kernel.rings.wide import add_fours, add_pairs, add_products, fixed_of
 from freshviews.kernel.scalar.failure import fail
 from freshviews.kernel.scalar.payload import NO_FIXED_POINT, SUM_OVERFLOW, plus, times
 from freshviews.types.sqltype import NULL
@@ -44,7 +45,7 @@ from freshviews.types.sqltype import NULL
 PARTS = 0
 DEGREE = 1
 ROOM = 2
-FIRST_PART = 6
+FIRST_PART = 3
 PART_WORDS = 4
 IS_LIFTED = 3
 
@@ -55,15 +56,6 @@ PRODUCT_SIZE = 4
 RUN_ROOM = 2 * OR_WORDS
 
 LARGEST = 2**63 - 1
-
-
-@inlined
-def _counts(shape: int, one: int, other: int, k: int, status: int) -> int:
-    """``k`` times the counts of all parts but two."""
-    for i in range(load(shape, PARTS)):
-        if i != one and i != other:
-            k = times(k, load(load(shape, FIRST_PART + PART_WORDS * i), 0), status)
-    return k
 
 
 @inlined
@@ -117,9 +109,12 @@ def _row(m: int, i: int) -> int:
     return i * m - i * (i + 1) // 2
 
 
-def room_words(parts: int, degree: int) -> int:
-    """Words that a product of ``parts`` parts needs in its shape: for bits, for counts, and for factors."""
-    return 2 * OR_WORDS + 2 * (parts + 1) + parts * (degree + 1)
+def room_words(parts: int, degree: int, size: int) -> int:
+    """Words that a product of ``parts`` parts needs in its shape: for counts, scales, factors and their bits.
+
+    ``size``: words of a sum, 1 of integers and SUM_SIZE of doubles.
+    """
+    return RUN_ROOM + 3 * (parts + 1) + (parts + 1) * (size * degree + 1)
 
 
 @outside
@@ -130,13 +125,26 @@ def cofactor_add(target: int, shape: int, k: int, status: int) -> None:
     room = shape + 8 * load(shape, ROOM)
     flags = _cleared(room)
     bits = _cleared(room + 8 * OR_WORDS)
-    before = room + 8 * 2 * OR_WORDS
+    scales = room + 8 * RUN_ROOM
+    before = scales + 8 * (parts + 1)
     behind = before + 8 * (parts + 1)
     factors = behind + 8 * (parts + 1)
     _write_counts(shape, before, behind, k, status)
+    ones = _counts_are_one(shape)
+    shared = factors + 8 * (m + 1) * parts
+    if ones:
+        for b in range(parts):
+            store(scales, b, k)
+        _write_factors(shared, shape, 0, scales, status)
     for a in range(parts):
-        _write_factors(factors + 8 * (m + 1) * a, shape, a, before, behind, status)
         part = shape + 8 * (FIRST_PART + PART_WORDS * a)
+        if ones:
+            copy_words(factors + 8 * (m + 1) * a, shared, m + 1)
+            if load(part, IS_LIFTED) == 0:
+                _clear_own(factors + 8 * (m + 1) * a, shape, a, 1)
+        else:
+            _write_scales(scales, shape, a, before, behind, status)
+            _write_factors(factors + 8 * (m + 1) * a, shape, load(shape + 8 * load(part, 2), 0), scales, status)
         d = load(part, 1)
         or_magnitudes(load(part, 0) + 8, d if load(part, IS_LIFTED) != 0 else d + d * (d + 1) // 2, bits)
     own_bits = _together(bits)
@@ -176,6 +184,24 @@ def cofactor_add(target: int, shape: int, k: int, status: int) -> None:
 
 
 @inlined
+def _counts_are_one(shape: int) -> bool:
+    for a in range(load(shape, PARTS)):
+        if _count(shape, a) != 1:
+            return False
+    return True
+
+
+@inlined
+def _clear_own(factors: int, shape: int, a: int, size: int) -> None:
+    """Set the factors at the places of part ``a`` to zero."""
+    part = shape + 8 * (FIRST_PART + PART_WORDS * a)
+    places = shape + 8 * load(part, 2)
+    for x in range(load(part, 1)):
+        for i in range(size):
+            store(factors, size * load(places, x) + i, 0)
+
+
+@inlined
 def _count(shape: int, part: int) -> int:
     return load(load(shape, FIRST_PART + PART_WORDS * part), 0)
 
@@ -193,28 +219,34 @@ def _write_counts(shape: int, before: int, behind: int, k: int, status: int) -> 
 
 
 @inlined
-def _write_factors(factors: int, shape: int, a: int, before: int, behind: int, status: int) -> None:
-    """By what the rows of part ``a`` are added: the sums of each other part times k and the counts of all parts but
-    these two. Then the bits of their magnitudes. Of its own products only those of a lifted part are such."""
+def _write_scales(scales: int, shape: int, a: int, before: int, behind: int, status: int) -> None:
+    """By what the sums of each part are multiplied in the rows of part ``a``: k and the counts of all parts but these
+    two. Its own sums have a scale only if it is lifted; else it has products of its own."""
     part = shape + 8 * (FIRST_PART + PART_WORDS * a)
-    first = load(shape + 8 * load(part, 2), 0)
     between = load(behind, a + 1)
-    bits = 0
     for b in range(a - 1, -1, -1):
-        bits |= _write_sums(factors, shape, first, b, times(load(before, b), between, status), status)
+        store(scales, b, times(load(before, b), between, status))
         between = times(between, _count(shape, b), status)
     between = load(before, a)
-    own = 0 if load(part, IS_LIFTED) == 0 else times(between, load(behind, a + 1), status)
-    bits |= _write_sums(factors, shape, first, a, own, status)
+    store(scales, a, 0 if load(part, IS_LIFTED) == 0 else times(between, load(behind, a + 1), status))
     for b in range(a + 1, load(shape, PARTS)):
-        bits |= _write_sums(factors, shape, first, b, times(between, load(behind, b + 1), status), status)
+        store(scales, b, times(between, load(behind, b + 1), status))
         between = times(between, _count(shape, b), status)
+
+
+@inlined
+def _write_factors(factors: int, shape: int, first: int, scales: int, status: int) -> None:
+    """The factors of each part, its sums times its scale, if one is ``first`` or behind it; then the bits of all."""
+    bits = 0
+    for b in range(load(shape, PARTS)):
+        bits |= _write_sums(factors, shape, first, b, load(scales, b), status)
     store(factors, load(shape, DEGREE), bits)
 
 
 @inlined
 def _write_sums(factors: int, shape: int, first: int, b: int, scale: int, status: int) -> int:
-    """``scale`` times the sums of part ``b``, at the places of its variables, if one is ``first`` or behind it."""
+    """``scale`` times the sums of part ``b``, at the places of its variables, if one is ``first`` or behind it. Returns
+    the bits of their magnitudes."""
     part = shape + 8 * (FIRST_PART + PART_WORDS * b)
     places = shape + 8 * load(part, 2)
     count = load(part, 1)
@@ -230,78 +262,97 @@ def _write_sums(factors: int, shape: int, first: int, b: int, scale: int, status
 
 @outside
 def wide_cofactor_lift(target: int, codes: int, m: int, status: int) -> None:
-    """As ``cofactor_lift``, of doubles; NO_FIXED_POINT where one is not finite, or too large."""
+    """Write the count and the sums of one row of doubles; NO_FIXED_POINT where one is not finite, or too large."""
     store(target, 0, 1)
     for x in range(m):
         if not fixed_of(load(codes, x), target + 8 * (1 + SUM_SIZE * x)):
             fail(status, NO_FIXED_POINT)
-    at = target + 8 * (1 + SUM_SIZE * m)
-    for x in range(m):
-        # The codes are read; their words, and those beside them, are room for two magnitudes.
-        negative = magnitude_of(codes + 8 * m, target + 8 * (1 + SUM_SIZE * x), SUM_SIZE)
-        for y in range(x, m):
-            for i in range(PRODUCT_SIZE):
-                store(at, i, 0)
-            other = magnitude_of(codes + 8 * (m + SUM_SIZE), target + 8 * (1 + SUM_SIZE * y), SUM_SIZE)
-            add_product(at, codes + 8 * m, codes + 8 * (m + SUM_SIZE), negative != other, status)
-            at += 8 * PRODUCT_SIZE
 
 
 @outside
 def wide_cofactor_add(target: int, shape: int, k: int, status: int) -> None:
     """As ``cofactor_add``, of doubles."""
+    parts = load(shape, PARTS)
     m = load(shape, DEGREE)
+    scales = shape + 8 * load(shape, ROOM)
+    before = scales + 8 * (parts + 1)
+    behind = before + 8 * (parts + 1)
+    factors = behind + 8 * (parts + 1)
     sums = target + 8
-    products = target + 8 * (1 + SUM_SIZE * m)
-    room = shape + 8 * ROOM
-    store(target, 0, plus(load(target, 0), _counts(shape, -1, -1, k, status), status))
-    for a in range(load(shape, PARTS)):
+    products = sums + 8 * SUM_SIZE * m
+    _write_counts(shape, before, behind, k, status)
+    store(target, 0, plus(load(target, 0), load(before, parts), status))
+    over = 0
+    ones = _counts_are_one(shape)
+    if ones:
+        for b in range(parts):
+            over |= _write_wide_sums(factors, shape, 0, b, k)
+    for a in range(parts):
         part = shape + 8 * (FIRST_PART + PART_WORDS * a)
         element = load(part, 0) + 8
         d = load(part, 1)
         places = shape + 8 * load(part, 2)
-        scale = _counts(shape, a, a, k, status)
-        if scale != 0:
+        run = _is_run(places, d)
+        scale = times(load(before, a), load(behind, a + 1), status)
+        keeps_own = not ones or load(part, IS_LIFTED) != 0
+        if not ones:
+            _write_scales(scales, shape, a, before, behind, status)
+            for b in range(parts):
+                over |= _write_wide_sums(factors, shape, load(places, 0), b, load(scales, b))
+        elif not keeps_own:
+            _clear_own(factors, shape, a, SUM_SIZE)
+        if run:
+            over |= add_pairs(sums + 8 * SUM_SIZE * load(places, 0), element, d, scale)
+        for x in range(d):
+            own = element + 8 * SUM_SIZE * x
+            place = load(places, x)
+            if not run:
+                over |= add_pairs(sums + 8 * SUM_SIZE * place, own, 1, scale)
+            if load(own, 0) != 0 or load(own, 1) != 0:
+                at = products + 8 * PRODUCT_SIZE * (_row(m, place) + place)
+                over |= add_products(at, own, factors + 8 * SUM_SIZE * place, m - place)
+        if not keeps_own:
+            _write_wide_sums(factors, shape, 0, a, k)
+        if scale != 0 and load(part, IS_LIFTED) == 0:
             source = element + 8 * SUM_SIZE * d
             for x in range(d):
-                place = load(places, x)
-                add_scaled(sums + 8 * SUM_SIZE * place, element + 8 * SUM_SIZE * x, SUM_SIZE, scale, status)
-                row = _row(m, place)
-                for y in range(x, d):
-                    at = products + 8 * PRODUCT_SIZE * (row + load(places, y))
-                    add_scaled(at, source, PRODUCT_SIZE, scale, status)
-                    source += 8 * PRODUCT_SIZE
-        for b in range(a + 1, load(shape, PARTS)):
-            part = shape + 8 * (FIRST_PART + PART_WORDS * b)
-            others = shape + 8 * load(part, 2)
-            scale = _counts(shape, a, b, k, status)
-            if scale == 0:
-                continue
-            others_sums = load(part, 0) + 8
-            for x in range(d):
-                store(room, 0, 0)
-                store(room, 1, 0)
-                add_scaled(room, element + 8 * SUM_SIZE * x, SUM_SIZE, scale, status)
-                negative = magnitude_of(room, room, SUM_SIZE)
-                place = load(places, x)
-                for y in range(load(part, 1)):
-                    low = min(place, load(others, y))
-                    at = _row(m, low) + max(place, load(others, y))
-                    at = products + 8 * PRODUCT_SIZE * at
-                    other = magnitude_of(room + 8 * SUM_SIZE, others_sums + 8 * SUM_SIZE * y, SUM_SIZE)
-                    add_product(at, room, room + 8 * SUM_SIZE, negative != other, status)
+                row = products + 8 * PRODUCT_SIZE * _row(m, load(places, x))
+                if run:
+                    over |= add_fours(row + 8 * PRODUCT_SIZE * load(places, x), source, d - x, scale)
+                else:
+                    for y in range(x, d):
+                        at = row + 8 * PRODUCT_SIZE * load(places, y)
+                        over |= add_fours(at, source + 8 * PRODUCT_SIZE * (y - x), 1, scale)
+                source += 8 * PRODUCT_SIZE * (d - x)
+    if over != 0:
+        fail(status, SUM_OVERFLOW)
+
+
+@inlined
+def _write_wide_sums(factors: int, shape: int, first: int, b: int, scale: int) -> int:
+    """As ``_write_sums``, of doubles; 1 on an overflow."""
+    part = shape + 8 * (FIRST_PART + PART_WORDS * b)
+    places = shape + 8 * load(part, 2)
+    count = load(part, 1)
+    over = 0
+    if load(places, count - 1) >= first:
+        sums = load(part, 0) + 8
+        for y in range(count):
+            factor = factors + 8 * SUM_SIZE * load(places, y)
+            store(factor, 0, 0)
+            store(factor, 1, 0)
+            over |= add_pairs(factor, sums + 8 * SUM_SIZE * y, 1, scale)
+    return over
 
 
 @outside
 def wide_cofactor_add_scaled(target: int, source: int, m: int, k: int, status: int) -> None:
     """Add ``k`` times an element of doubles of degree ``m`` to another one."""
     store(target, 0, plus(load(target, 0), times(load(source, 0), k, status), status))
-    for i in range(m):
-        at = 8 * (1 + SUM_SIZE * i)
-        add_scaled(target + at, source + at, SUM_SIZE, k, status)
-    for i in range(m * (m + 1) // 2):
-        at = 8 * (1 + SUM_SIZE * m + PRODUCT_SIZE * i)
-        add_scaled(target + at, source + at, PRODUCT_SIZE, k, status)
+    products = 8 * (1 + SUM_SIZE * m)
+    over = add_pairs(target + 8, source + 8, m, k)
+    if (over | add_fours(target + products, source + products, m * (m + 1) // 2, k)) != 0:
+        fail(status, SUM_OVERFLOW)
 
 
 @outside

@@ -1,7 +1,6 @@
 """Integers of several words in two's complement, the least word first.
 
-Arithmetic is modulo 2^(64 * words), so a batch is undone by its negation even after an overflow, which is stored at
-``status`` as in ``kernel.scalar.payload``.
+Arithmetic is modulo 2^(64 * words), so a batch is undone by its negation even after an overflow.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ from freshviews.kernel.memory.mem import (
     signed,
     store,
 )
-from freshviews.kernel.scalar.failure import fail
-from freshviews.kernel.scalar.payload import SUM_OVERFLOW
 
 _SIGN = -(2**63)
 _WORD = 2**64 - 1
@@ -37,29 +34,53 @@ def carried(total: int, addend: int) -> int:
     return 1 if (total ^ _SIGN) < (addend ^ _SIGN) else 0
 
 
-@jit
-def add_scaled(target: int, source: int, words: int, k: int, status: int) -> None:
-    """Add ``k`` times the number at ``source`` to the one at ``target``.
+def number_at(address: int, words: int) -> int:
+    """A number in memory, for plain Python."""
+    low = sum((load(address, i) & _WORD) << (64 * i) for i in range(words - 1))
+    return load(address, words - 1) << (64 * (words - 1)) | low
 
-    A product that comes within a factor of two of the range counts as an overflow.
-    """
-    mask = -1 if k < 0 else 0
-    magnitude = mul_wrapping(k, -1) if k < 0 else k
-    top = load(source, words - 1)
-    if magnitude != 1 and mul_overflows((top ^ (top >> 63)) + 1, magnitude) != 0:
-        fail(status, SUM_OVERFLOW)
-    before = load(target, words - 1)
-    high = 0
-    carry = mask & 1
-    word = 0
+
+def _add_number(target: int, words: int, addend: int) -> int:
+    total = number_at(target, words) + addend
     for i in range(words):
-        digits = load(source, i)
-        low = mul_wrapping(digits, magnitude)
-        part = add_wrapping(low, high)
-        high = add_wrapping(mul_high(digits, magnitude), carried(part, high))
-        word = part ^ mask
-        carry = add_with_carry(target, i, word, carry)
-    check_sign(before, word, load(target, words - 1), status)
+        store(target, i, signed(total >> (64 * i)))
+    return int(not -(2 ** (64 * words - 1)) <= total < 2 ** (64 * words - 1))
+
+
+def _add_multiples(target: int, source: int, words: int, n: int, k: int) -> int:
+    over = 0
+    for i in range(0, words * n, words):
+        number = number_at(source + 8 * i, words)
+        top = number >> (64 * (words - 1))
+        over |= int(abs(k) != 1) & mul_overflows((top ^ (top >> 63)) + 1, signed(abs(k)))
+        over |= _add_number(target + 8 * i, words, k * number)
+    return over
+
+
+# Primitives: their machine code keeps a number in registers (``kernel.compiler.primitives``).
+
+
+def add_pairs(target: int, source: int, n: int, k: int) -> int:
+    """Add ``k`` times each of ``n`` numbers of two words to another one.
+
+    Returns 1 on an overflow, else 0. A product that comes within a factor of two of the range counts as one.
+    """
+    return _add_multiples(target, source, 2, n, k)
+
+
+def add_fours(target: int, source: int, n: int, k: int) -> int:
+    """As ``add_pairs``, of numbers of four words."""
+    return _add_multiples(target, source, 4, n, k)
+
+
+def add_products(target: int, one: int, others: int, n: int) -> int:
+    """Add the products of one number of two words with ``n`` others to ``n`` numbers of four words; 1 on an overflow,
+    else 0."""
+    over = 0
+    for i in range(n):
+        product = number_at(one, 2) * number_at(others + 8 * 2 * i, 2)
+        over |= _add_number(target + 8 * 4 * i, 4, product)
+    return over
 
 
 @inlined
@@ -73,13 +94,6 @@ def add_with_carry(target: int, i: int, word: int, carry: int) -> int:
 
 
 @inlined
-def check_sign(before: int, addend: int, after: int, status: int) -> None:
-    """Note an overflow where the top words of the summands have one sign and that of the sum has the other."""
-    if (before ^ after) & (addend ^ after) < 0:
-        fail(status, SUM_OVERFLOW)
-
-
-@inlined
 def negated(target: int, words: int) -> None:
     """Negate a number in place."""
     carry = 1
@@ -87,42 +101,6 @@ def negated(target: int, words: int) -> None:
         word = add_wrapping(load(target, i) ^ -1, carry)
         carry = carry if word == 0 else 0
         store(target, i, word)
-
-
-@inlined
-def add_product(target: int, a: int, b: int, negative: bool, status: int) -> None:
-    """Add the product of two magnitudes of two words, or its negation, to a number of four words.
-
-    The magnitudes are at most 2^127.
-    """
-    mask = -1 if negative else 0
-    a0 = load(a, 0)
-    a1 = load(a, 1)
-    b0 = load(b, 0)
-    b1 = load(b, 1)
-    w0 = mul_wrapping(a0, b0)
-    x = mul_wrapping(a0, b1)
-    y = mul_wrapping(a1, b0)
-    w1 = add_wrapping(mul_high(a0, b0), x)
-    carry1 = carried(w1, x)
-    w1 = add_wrapping(w1, y)
-    carry1 += carried(w1, y)
-    x = mul_high(a0, b1)
-    y = mul_high(a1, b0)
-    low = mul_wrapping(a1, b1)
-    w2 = add_wrapping(x, y)
-    carry2 = carried(w2, y)
-    w2 = add_wrapping(w2, low)
-    carry2 += carried(w2, low)
-    w2 = add_wrapping(w2, carry1)
-    carry2 += carried(w2, carry1)
-    w3 = add_wrapping(mul_high(a1, b1), carry2)
-    before = load(target, 3)
-    carry = add_with_carry(target, 0, w0 ^ mask, mask & 1)
-    carry = add_with_carry(target, 1, w1 ^ mask, carry)
-    carry = add_with_carry(target, 2, w2 ^ mask, carry)
-    add_with_carry(target, 3, w3 ^ mask, carry)
-    check_sign(before, w3 ^ mask, load(target, 3), status)
 
 
 @jit

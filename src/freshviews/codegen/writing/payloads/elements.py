@@ -71,16 +71,13 @@ def _add_cofactor(
     for i, variables in enumerate(ranges):
         header += [0, len(variables), first + len(places), int(i == len(rows))]
         places += (ring.variables.index(variable) for variable in variables)
-    room = first + len(places)
-    if of_integers:
-        # An element of a row: the count 1, and the values.
-        header[cofactor.ROOM] = room + 1 + len(lifted)
-        codes, element = room + 1, room
-        extra = [1, *[0] * (len(lifted) + cofactor.room_words(len(ranges), len(ring.variables)))]
-    else:
-        codes = room
-        element = codes + len(lifted) + 2 * cofactor.SUM_SIZE
-        extra = [0] * (CofactorRing(ring.number, ranges[-1]).words + element - codes if lifted else 0)
+    # A row that is lifted has a count and sums. Those of integers are its values; codes of doubles follow.
+    size = 1 if of_integers else cofactor.SUM_SIZE
+    element = first + len(places)
+    codes = element + 1 if of_integers else element + 1 + size * len(lifted)
+    header[cofactor.ROOM] = codes + len(lifted)
+    room = cofactor.room_words(len(ranges), len(ring.variables), size)
+    extra = [1, *[0] * (codes + len(lifted) - element - 1 + room)]
     shape = context.fresh("shape")
     at = context.writer.module.shape((*header, *places, *extra))
     context.line(f"{shape} = load(status, {STATUS_SHAPES}) + {8 * at}")
