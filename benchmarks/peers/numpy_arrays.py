@@ -19,11 +19,12 @@ def recompute(stream: Stream) -> dict[str, Any]:
     """Append each batch, and recompute the cofactor at the points of comparison, with all cores for the product.
 
     Only these steps are timed, and the rate is that of their rows. Integers are multiplied as doubles, which is exact
-    while sums stay below 2^53. The peer takes streams of inserts whose ``pattern`` describes a cofactor over a star.
+    while sums stay below 2^53. The peer takes streams of inserts whose ``pattern`` describes a cofactor over a natural
+    join.
     """
     if stream.pattern.get("name") != "cofactor" or any(step.sign != 1 for step in stream.steps):
         return {"missing": "no program with numpy for this view"}
-    key, variables = str(stream.pattern["key"]), list(stream.pattern["variables"])  # type: ignore[call-overload]
+    variables = list(stream.pattern["variables"])  # type: ignore[call-overload]
     parts: dict[str, list[Columns]] = {relation.name: [] for relation in stream.relations}
     whole = " DOUBLE" not in "".join(relation.columns for relation in stream.relations)
     course = Course(stream, sampled=stream.compared)
@@ -34,7 +35,7 @@ def recompute(stream: Stream) -> dict[str, Any]:
         columns = zip(step.rows.schema.names, step.rows.columns, strict=True)
         parts[step.table].append({name: column.to_numpy() for name, column in columns})
         if sampled:
-            rows = joined({name: _whole(several) for name, several in parts.items()}, key, variables)
+            rows = joined({name: _whole(several) for name, several in parts.items()}, variables)
             found = cofactor(rows)
             course.stop()
             course.answers[str(i)] = answer([_as_sql(found, whole)])
@@ -51,32 +52,45 @@ def _whole(parts: Sequence[Columns]) -> Columns:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
 
 
-def joined(tables: Mapping[str, Columns], key: str, variables: Sequence[str]) -> np.ndarray:
-    """The variables, each ``table.column``, in the rows of the join of all tables on one key; shape (variables, rows).
+def joined(tables: Mapping[str, Columns], variables: Sequence[str]) -> np.ndarray:
+    """The variables, each ``table.column``, in the rows of the natural join of all tables; shape (variables, rows).
 
     Positions of rows are joined table by table, and columns are gathered once, in the end.
     """
     if not all(tables.values()):
         return np.zeros((len(variables), 0))
-    keys: np.ndarray | None = None
     places: dict[str, np.ndarray] = {}
+    holder: dict[str, str] = {}
     for name, columns in tables.items():
-        order = np.argsort(columns[key], kind="stable")
-        sorted_keys = columns[key][order]
-        if keys is None:
-            keys, places = sorted_keys, {name: order}
-            continue
-        first = np.searchsorted(sorted_keys, keys, "left")
-        counts = np.searchsorted(sorted_keys, keys, "right") - first
-        begins = np.cumsum(counts) - counts
-        within = np.arange(int(counts.sum())) - np.repeat(begins - first, counts)
-        places = {other: np.repeat(place, counts) for other, place in places.items()} | {name: order[within]}
-        keys = np.repeat(keys, counts)
+        if not places:
+            places = {name: np.arange(len(next(iter(columns.values()))))}
+        else:
+            common = [column for column in columns if column in holder]
+            before = [tables[holder[column]][column][places[holder[column]]] for column in common]
+            left, right = _packed(before, [columns[column] for column in common])
+            order = np.argsort(right, kind="stable")
+            sorted_keys = right[order]
+            first = np.searchsorted(sorted_keys, left, "left")
+            counts = np.searchsorted(sorted_keys, left, "right") - first
+            begins = np.cumsum(counts) - counts
+            within = np.arange(int(counts.sum())) - np.repeat(begins - first, counts)
+            places = {other: np.repeat(place, counts) for other, place in places.items()} | {name: order[within]}
+        for column in columns:
+            holder.setdefault(column, name)
     found = np.empty((len(variables), len(next(iter(places.values())))))
     for i, variable in enumerate(variables):
         table, column = variable.split(".")
         found[i] = tables[table][column][places[table]]
     return found
+
+
+def _packed(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Keys of several columns of integers, none negative, as one number each."""
+    a, b = left[0], right[0]
+    for x, y in zip(left[1:], right[1:], strict=True):
+        most = 1 + max((int(one.max()) for one in (x, y) if len(one)), default=0)
+        a, b = a * most + x, b * most + y
+    return a, b
 
 
 def cofactor(rows: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 ``graph``, ``triangle``, ``eps`` and ``kept_listing`` are patterns in graphs, drawn or read by ``graphs``. ``tpch``,
 ``star``, ``snb``, ``orderbook`` and ``flights`` join tables; ``large_book`` has subqueries over many orders.
-``cofactor`` has the sums that a model reads.
+``cofactor`` has the sums that a model reads, of ``star`` and of ``inventory``.
 ``compiled`` is for peers that are programs. ``oumv`` and ``hard`` are streams on which every algorithm is slow.
 """
 
@@ -14,6 +14,7 @@ __all__ = [
     "graph",
     "graphs",
     "hard",
+    "inventory",
     "kept_listing",
     "large_book",
     "orderbook",

@@ -1,10 +1,11 @@
-"""The cofactor of m variables over the star of ``benchmarks.workloads.star``: what a regression reads of a join.
+"""Cofactors of m variables over a join: what a regression reads of it.
 
-350,000 rows of six tables, shuffled, in batches of 1,000; their join has 2,025,000 rows. The view has the count, the
-sums of m columns and the sums of all their products, 1 + m + m (m + 1) / 2 numbers. With m = 27 these are all columns,
-the post code among them; fewer are taken from the tables in turn. Over BIGINT the view is a list of SUMs, which
-freshviews keeps as one cofactor, and which every SQL has. Over DOUBLE it is ``COFACTOR``, as sums of doubles are kept
-apart.
+Over the star of ``benchmarks.workloads.star``: 350,000 rows of six tables, shuffled, in batches of 1,000; their join
+has 2,025,000 rows. The view has the count, the sums of m columns and the sums of all their products, 1 + m + m (m + 1)
+/ 2 numbers. With m = 27 these are all columns, the post code among them; fewer are taken from the tables in turn. Over
+BIGINT the view is a list of SUMs, which freshviews keeps as one cofactor, and which every SQL has. Over DOUBLE it is
+``COFACTOR``, as sums of doubles are kept apart. With m = 43 they are the columns of the snowflake of
+``benchmarks.workloads.inventory``. No column can be NULL, as in the data sets that these are like.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from itertools import combinations_with_replacement, zip_longest
 import pyarrow as pa
 
 from benchmarks.measuring.stream import Stream
-from benchmarks.workloads import star
+from benchmarks.workloads import inventory, star
 
 TITLE = "cofactor"
 UNIT = "rows/s"
 SIZES = (6, 9, 13, 18, 27)
-CASES = (*(f"m = {m}" for m in SIZES), "m = 27, DOUBLE")
+SNOWFLAKE = "m = 43, snowflake"
+CASES = (*(f"m = {m}" for m in SIZES), "m = 27, DOUBLE", SNOWFLAKE)
 
 
 def variables_of(m: int) -> list[str]:
@@ -40,13 +42,23 @@ def sums_of(variables: Sequence[str]) -> str:
 
 def stream(case: str) -> Stream:
     """The stream of a case: ``m = 27``, then ``small`` for a tenth of the rows or ``DOUBLE`` for columns of doubles."""
+    if case.startswith(SNOWFLAKE):
+        variables = inventory.variables()
+        view = f"SELECT {sums_of(variables)} {inventory.JOINED}"
+        pattern = {"name": "cofactor", "variables": tuple(variables)}
+        return replace(inventory.stream(view, case.endswith(", small")), pattern=pattern)
     size, _, more = case.partition(", ")
     variables = variables_of(int(size.removeprefix("m = ")))
     made = star.stream("shuffled, small" if more == "small" else "shuffled")
-    described = {"name": "cofactor", "key": "postcode", "variables": tuple(variables)}
+    described = {"name": "cofactor", "variables": tuple(variables)}
+    kind = _double if more == "DOUBLE" else str
+    relations = tuple(
+        replace(one, columns=", ".join(f"{kind(column)} NOT NULL" for column in one.columns.split(", ")))
+        for one in made.relations
+    )
     if more != "DOUBLE":
-        return replace(made, view=f"SELECT {sums_of(variables)} {star.JOINED}", pattern=described)
-    relations = tuple(replace(one, columns=", ".join(map(_double, one.columns.split(", ")))) for one in made.relations)
+        view = f"SELECT {sums_of(variables)} {star.JOINED}"
+        return replace(made, relations=relations, view=view, pattern=described)
     steps = tuple(replace(step, rows=_doubles(step.rows)) for step in made.steps)
     view = f"SELECT COFACTOR({', '.join(variables)}) {star.JOINED}"
     return replace(made, relations=relations, steps=steps, view=view, pattern=described)

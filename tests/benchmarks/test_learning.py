@@ -15,7 +15,7 @@ from benchmarks.peers import numpy_arrays
 from benchmarks.reporting.curves import draw_curves
 from benchmarks.running.schedule import APART, apart
 from benchmarks.timing import cofactor_ready, ridge
-from benchmarks.workloads import cofactor, retail, star
+from benchmarks.workloads import cofactor, inventory, retail, star
 
 pytestmark = pytest.mark.compiled(100)
 
@@ -38,6 +38,23 @@ def test_all_have_the_same_cofactor(case: str, others: tuple[str, ...], monkeypa
         compare_answers(found[name], found[PLANNED])
 
 
+def test_all_have_the_same_cofactor_of_a_snowflake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inventory, "ROWS", 300)
+    monkeypatch.setattr(inventory, "DAYS", 3)
+    monkeypatch.setattr(inventory, "ITEMS", 20)
+    monkeypatch.setattr(inventory, "LOCATIONS", 10)
+    all_variables = inventory.variables()
+    assert len(set(all_variables)) == 43
+    # A column of each table: compiling all 43 is for the benchmark.
+    monkeypatch.setattr(inventory, "variables", lambda: [all_variables[i] for i in (3, 9, 20, 36, 40)])
+    stream = cofactor.stream(cofactor.SNOWFLAKE)
+    ours, *others = (named("cofactor", "", name, run(stream, name)) for name in (PLANNED, "numpy", "DuckDB"))
+    (last,) = ours["answers"][str(len(stream.steps) - 1)]
+    assert last[0] == "300" and len(last) == 1 + 5 + 15
+    for other in others:
+        compare_answers(other, ours)
+
+
 def test_variables_are_of_all_tables_and_no_column_is_left() -> None:
     assert [one.partition(".")[0] for one in cofactor.variables_of(6)] == list(star.COLUMNS)
     every = cofactor.variables_of(27)
@@ -46,12 +63,20 @@ def test_variables_are_of_all_tables_and_no_column_is_left() -> None:
 
 def test_numpy_joins_as_nested_loops_do() -> None:
     random = np.random.default_rng(3)
-    tables = {name: {"k": random.integers(0, 5, 12), "x": random.integers(0, 99, 12)} for name in ("a", "b", "c")}
-    found = numpy_arrays.joined(tables, "k", ["a.x", "b.x", "c.x"])
-    rows = {name: list(zip(table["k"], table["x"], strict=True)) for name, table in tables.items()}
+    kinds = {"a": "kjx", "b": "ky", "c": "jkz"}
+    tables = {
+        name: {column: random.integers(0, 5 if column in "jk" else 99, 25) for column in columns}
+        for name, columns in kinds.items()
+    }
+    found = numpy_arrays.joined(tables, ["a.x", "b.y", "c.z"])
+    rows = {name: list(zip(*table.values(), strict=True)) for name, table in tables.items()}
     expected = [
-        (x, y, z) for i, x in rows["a"] for j, y in rows["b"] if i == j for k, z in rows["c"] if k == i
-    ]  # fmt: skip
+        (x, y, z)
+        for k, j, x in rows["a"]
+        for other, y in rows["b"]
+        for first, second, z in rows["c"]
+        if (other, first, second) == (k, j, k)
+    ]
     assert len(expected) > 10 and sorted(map(tuple, found.T.tolist())) == sorted(expected)
 
 
