@@ -11,6 +11,8 @@ import pytest
 
 from freshviews import Database
 from freshviews.codegen import module
+from freshviews.query.sharing import with_shared_sums
+from freshviews.sql import Catalog, ViewDefs, parse_script
 
 pytestmark = pytest.mark.plain_python(only=True)
 
@@ -66,3 +68,26 @@ def test_sums_of_all_products_of_27_columns_are_a_few_lines(loaded: list[str], d
     assert statements(loaded) < 400
     db.delete("t", left)
     assert set(next(iter(db.view("v")))) == {None}
+
+
+def test_the_variables_of_a_table_are_neighbours_in_a_shared_payload() -> None:
+    """A kernel adds neighbours together, also where the sums are written by table in turn."""
+    tables = "CREATE TABLE s (k BIGINT NOT NULL, a BIGINT NOT NULL, b BIGINT NOT NULL)"
+    tables += "; CREATE TABLE t (k BIGINT NOT NULL, c BIGINT NOT NULL, d BIGINT NOT NULL)"
+    columns = ["s.a", "t.c", "s.b", "t.d"]
+    products = [f"SUM({x} * {y})" for x, y in combinations_with_replacement(columns, 2)]
+    items = ", ".join(f"{item} AS c{i}" for i, item in enumerate([*(f"SUM({x})" for x in columns), *products]))
+    view = f"CREATE MATERIALIZED VIEW v AS SELECT {items} FROM s JOIN t ON s.k = t.k"
+    (made,) = [one.view for one in parse_script(f"{tables}; {view}", Catalog()) if isinstance(one, ViewDefs)]
+    (shared,) = [one for one in with_shared_sums(made.blocks[0]).query.aggregates if len(one.lifts) > 2]
+    assert shared.ring == "cofactor.integer" and [lift.atom for lift in shared.lifts] == ["s", "s", "t", "t"]
+    db = Database()
+    db.execute(f"{tables}; {view}")
+    with db.batch() as batch:
+        batch.insert("s", [(1, 2, 3), (1, 5, 7), (2, 1, 1)])
+        batch.insert("t", [(1, 11, 13), (1, -1, 4)])
+    rows = [(a, c, b, d) for a, b in ((2, 3), (5, 7)) for c, d in ((11, 13), (-1, 4))]
+    (found,) = db.view("v")
+    assert list(found[:4]) == [sum(column) for column in zip(*rows, strict=True)]
+    pairs = combinations_with_replacement(range(4), 2)
+    assert list(found[4:]) == [sum(row[i] * row[j] for row in rows) for i, j in pairs]

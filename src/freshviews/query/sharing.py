@@ -63,8 +63,11 @@ def with_shared_sums(block: Block) -> Block:
     renamed: dict[str, str] = {}
     made: list[Aggregate] = []
     taken = {aggregate.name for aggregate in block.query.aggregates}
+    places = {atom.name: i for i, atom in enumerate(block.query.occurrences)}
     while len(chosen := _clique(left, pairs)) >= LEAST:
         left = [v for v in left if v not in chosen]
+        # Those of an atom come one after the other: kernels add them together.
+        chosen.sort(key=lambda v: places[v.atom])
         name = _NAME
         while name in taken:
             name += "_"
