@@ -68,12 +68,15 @@ def test_cells_agree_on_other_scenarios(made: Callable[[Choices], Scenario], see
     check(plan, catalog, found.versions)
 
 
+@pytest.mark.large(0)
 @pytest.mark.sample(8)
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.full] if i % 2 else []) for i, name in enumerate(sorted(CASES))]
+)
 def test_cells_agree_on_the_table_of_cases(name: str) -> None:
     case = CASES[name]
     catalog = catalog_of(case.script)
-    for cells in in_turn(CELLS, sorted(CASES).index(name)):
+    for cells in in_turn(CELLS, sorted(CASES).index(name) // 2):
         stream = versions(seeded(cells), case.tables, cells == 3)
         check(plan_cells(catalog, cells, {}), catalog, stream)
 

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from freshviews.spark import Pipeline
 from freshviews.spark.crash_points import DRIVER, WORKER
 from freshviews.spark.reading.contents import latest
 from freshviews.spark.state.stores.addresses import store_of
+from tests.spark.clusters import running
 from tests.spark.faults import Fault, descendants, environment, gone, kill
 from tests.spark.shop import EVERY_SINK, Shop, check, delivered
 from tests.tiers import QUICK
@@ -53,24 +54,42 @@ def run(folder: Path, fault: Fault | None = None, cells: int = 1) -> tuple[int, 
     return done.returncode, done.stderr
 
 
-def begun(folder: Path, cells: int) -> Shop:
+Whole = Callable[[Path, int], None]
+"""A run of a pipeline in a folder, with a number of cells, until it has taken what is there."""
+
+
+@pytest.fixture
+def whole(spark: Any, capsys: pytest.CaptureFixture[str]) -> Whole:
+    """Runs before and after those that are killed: in processes of their own under ``make kills``, else in the session
+    of the tests, which takes a quarter of the time."""
+
+    def in_process(folder: Path, cells: int) -> None:
+        code, error = run(folder, cells=cells)
+        assert code == 0, error
+
+    def in_session(folder: Path, cells: int) -> None:
+        capsys.readouterr()
+        Pipeline.from_script(spark, folder / "shop.sql", cells=cells).start(once=True).awaitTermination()
+        with (folder / "printed").open("a") as printed:
+            printed.write(capsys.readouterr().out)
+
+    return in_process if EVERY else in_session
+
+
+def begun(folder: Path, cells: int, whole: Whole) -> Shop:
     """A pipeline that has run once, so that what is killed is a micro-batch and not the first version of nothing."""
     shop = Shop(folder, script=EVERY_SINK)
     shop.write()
-    code, error = run(folder, cells=cells)
-    assert code == 0, error
+    whole(folder, cells)
     return shop
 
 
-def finish(folder: Path, shop: Shop, cells: int) -> None:
+def finish(folder: Path, shop: Shop, cells: int, whole: Whole) -> None:
     """Once more without a fault, then once with nothing new, which makes no version and delivers nothing."""
-    code, error = run(folder, cells=cells)
-    assert code == 0, error
-    printed = (folder / "printed").read_text()
-    check(folder, shop, printed)
+    whole(folder, cells)
+    check(folder, shop, (folder / "printed").read_text())
     version = latest(store_of(folder / "shop.checkpoint")).version
-    code, error = run(folder, cells=cells)
-    assert code == 0, error
+    whole(folder, cells)
     assert latest(store_of(folder / "shop.checkpoint")).version == version
     check(folder, shop, (folder / "printed").read_text())
 
@@ -85,8 +104,8 @@ JAVA_KILLED = [(1, BOTH), (2, BOTH)] if EVERY else [(1, BOTH[3::5])]
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
 @pytest.mark.parametrize("cells, reached", DRIVER_KILLED)
-def test_the_driver_killed_at_every_step(tmp_path: Path, cells: int, reached: tuple[str, ...]) -> None:
-    shop = begun(tmp_path, cells)
+def test_the_driver_killed_at_every_step(tmp_path: Path, cells: int, reached: tuple[str, ...], whole: Whole) -> None:
+    shop = begun(tmp_path, cells, whole)
     fault = Fault(tmp_path / "fault")
     for step in reached:
         # New input for every kill: what one run leaves behind, the next has to make good.
@@ -94,15 +113,17 @@ def test_the_driver_killed_at_every_step(tmp_path: Path, cells: int, reached: tu
         fault.plan(step, "kill", "driver")
         code, error = run(tmp_path, fault, cells)
         assert (code, fault.met) == (-signal.SIGKILL, True), (step, code, error)
-    finish(tmp_path, shop, cells)
+    finish(tmp_path, shop, cells, whole)
 
 
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
 @pytest.mark.kills
 @pytest.mark.parametrize("cells, reached", JAVA_KILLED)
-def test_java_killed_at_every_step(tmp_path: Path, cells: int, reached: tuple[tuple[str, str], ...]) -> None:
-    shop = begun(tmp_path, cells)
+def test_java_killed_at_every_step(
+    tmp_path: Path, cells: int, reached: tuple[tuple[str, str], ...], whole: Whole
+) -> None:
+    shop = begun(tmp_path, cells, whole)
     fault = Fault(tmp_path / "fault")
     for who, step in reached:
         shop.write()
@@ -112,7 +133,7 @@ def test_java_killed_at_every_step(tmp_path: Path, cells: int, reached: tuple[tu
         assert "resume with: freshviews run shop.sql" in error, (step, error)
         # What Spark's own threads were at differs from run to run.
         assert not EVERY or "Traceback" not in error, (step, error)
-    finish(tmp_path, shop, cells)
+    finish(tmp_path, shop, cells, whole)
 
 
 class InSession:
@@ -179,25 +200,27 @@ def test_a_try_that_was_thrown_away_is_in_nobody_s_memory(pipeline: InSession, f
 
 
 @pytest.mark.full
-@pytest.mark.long("a run of a pipeline for each step")
 def test_a_task_that_is_tried_again_takes_nothing_twice(tmp_path: Path) -> None:
-    """With two tries per task, a worker's death is made good within the micro-batch."""
+    """With three tries per task, a worker's death is made good within the micro-batch."""
     shop = Shop(tmp_path)
     shop.write()
     fault = Fault(tmp_path / "fault")
-    for step, what in zip(WORKER, ("kill", "exit", "raise"), strict=True):
-        shop.write()
-        fault.plan(step, what, "worker")
-        command = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--once", "--master", "local[2,3]"]
-        done = subprocess.run(command, cwd=tmp_path, env=environment(fault), capture_output=True, text=True)
-        assert (done.returncode, fault.met) == (0, True), done.stderr
+    with running(tmp_path, "local[2,3]", environment(fault)) as pipeline:
+        pipeline.next_version()
+        pipeline.next_version()
+        for step, what in zip(WORKER, ("kill", "exit", "raise"), strict=True):
+            fault.plan(step, what, "worker")
+            shop.write(orders=0)
+            pipeline.next_version()
+            assert fault.met, (step, what)
+        pipeline.stop()
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
 @pytest.mark.kills
-def test_killed_at_random_moments_it_goes_on_exactly(tmp_path: Path) -> None:
+def test_killed_at_random_moments_it_goes_on_exactly(tmp_path: Path, whole: Whole) -> None:
     """The driver, the Java process or a Python worker, while input keeps coming."""
     shop = Shop(tmp_path, script=EVERY_SINK)
     seed = int(os.environ.get("KILLS_SEED", "7"))
@@ -227,7 +250,7 @@ def test_killed_at_random_moments_it_goes_on_exactly(tmp_path: Path) -> None:
             process.kill()
         left = gone(all_of_it)
         assert not left, (seed, number, left)
-    finish(tmp_path, shop, 2)
+    finish(tmp_path, shop, 2, whole)
 
 
 def versions(folder: Path) -> int:

@@ -33,7 +33,7 @@ EVERY = "KILLS" in os.environ
 """Whether the driver is killed at every step, and not at those of ``FEW``."""
 STEPS = (*WORKER, *(step for step in DRIVER if not step.startswith("manifest ") or step == "manifest in place"))
 """A put is whole or not at all, so a manifest is never half written."""
-FEW = {"s3": STEPS[::8], "gcs": STEPS[3::8], "hdfs": ("manifest in place",), "azure": STEPS[5::8]}
+FEW = {"s3": STEPS[4:5], "gcs": STEPS[3::8], "hdfs": ("manifest in place",), "azure": STEPS[5::8]}
 IMAGES = {"FRESHVIEWS_SMALLEST_IMAGE": "50"}
 """So that cells are restored from images, too."""
 MOST_VERSIONS = 20
