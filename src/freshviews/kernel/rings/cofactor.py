@@ -265,11 +265,12 @@ def wide_cofactor_add(target: int, shape: int, k: int, status: int) -> None:
             source = element + 8 * SUM_SIZE * d
             for x in range(d):
                 place = load(places, x)
-                add_scaled(sums + 8 * SUM_SIZE * place, element + 8 * SUM_SIZE * x, SUM_SIZE, scale, status)
+                at = sums + 8 * SUM_SIZE * place
+                add_scaled(at, element + 8 * SUM_SIZE * x, SUM_SIZE, scale, status, SUM_OVERFLOW)
                 row = _row(m, place)
                 for y in range(x, d):
                     at = products + 8 * PRODUCT_SIZE * (row + load(places, y))
-                    add_scaled(at, source, PRODUCT_SIZE, scale, status)
+                    add_scaled(at, source, PRODUCT_SIZE, scale, status, SUM_OVERFLOW)
                     source += 8 * PRODUCT_SIZE
         for b in range(a + 1, load(shape, PARTS)):
             part = shape + 8 * (FIRST_PART + PART_WORDS * b)
@@ -281,7 +282,7 @@ def wide_cofactor_add(target: int, shape: int, k: int, status: int) -> None:
             for x in range(d):
                 store(room, 0, 0)
                 store(room, 1, 0)
-                add_scaled(room, element + 8 * SUM_SIZE * x, SUM_SIZE, scale, status)
+                add_scaled(room, element + 8 * SUM_SIZE * x, SUM_SIZE, scale, status, SUM_OVERFLOW)
                 negative = magnitude_of(room, room, SUM_SIZE)
                 place = load(places, x)
                 for y in range(load(part, 1)):
@@ -298,10 +299,10 @@ def wide_cofactor_add_scaled(target: int, source: int, m: int, k: int, status: i
     store(target, 0, plus(load(target, 0), times(load(source, 0), k, status), status))
     for i in range(m):
         at = 8 * (1 + SUM_SIZE * i)
-        add_scaled(target + at, source + at, SUM_SIZE, k, status)
+        add_scaled(target + at, source + at, SUM_SIZE, k, status, SUM_OVERFLOW)
     for i in range(m * (m + 1) // 2):
         at = 8 * (1 + SUM_SIZE * m + PRODUCT_SIZE * i)
-        add_scaled(target + at, source + at, PRODUCT_SIZE, k, status)
+        add_scaled(target + at, source + at, PRODUCT_SIZE, k, status, SUM_OVERFLOW)
 
 
 @outside

@@ -38,16 +38,16 @@ def carried(total: int, addend: int) -> int:
 
 
 @jit
-def add_scaled(target: int, source: int, words: int, k: int, status: int) -> None:
+def add_scaled(target: int, source: int, words: int, k: int, status: int, error: int) -> None:
     """Add ``k`` times the number at ``source`` to the one at ``target``.
 
-    A product that comes within a factor of two of the range counts as an overflow.
+    A product that comes within a factor of two of the range counts as an overflow, which is the ``error``.
     """
     mask = -1 if k < 0 else 0
     magnitude = mul_wrapping(k, -1) if k < 0 else k
     top = load(source, words - 1)
     if magnitude != 1 and mul_overflows((top ^ (top >> 63)) + 1, magnitude) != 0:
-        fail(status, SUM_OVERFLOW)
+        fail(status, error)
     before = load(target, words - 1)
     high = 0
     carry = mask & 1
@@ -59,7 +59,7 @@ def add_scaled(target: int, source: int, words: int, k: int, status: int) -> Non
         high = add_wrapping(mul_high(digits, magnitude), carried(part, high))
         word = part ^ mask
         carry = add_with_carry(target, i, word, carry)
-    check_sign(before, word, load(target, words - 1), status)
+    check_sign(before, word, load(target, words - 1), status, error)
 
 
 @inlined
@@ -73,10 +73,10 @@ def add_with_carry(target: int, i: int, word: int, carry: int) -> int:
 
 
 @inlined
-def check_sign(before: int, addend: int, after: int, status: int) -> None:
-    """Note an overflow where the top words of the summands have one sign and that of the sum has the other."""
+def check_sign(before: int, addend: int, after: int, status: int, error: int) -> None:
+    """Store an ``error`` where the top words of the summands have one sign and that of the sum has the other."""
     if (before ^ after) & (addend ^ after) < 0:
-        fail(status, SUM_OVERFLOW)
+        fail(status, error)
 
 
 @inlined
@@ -122,7 +122,7 @@ def add_product(target: int, a: int, b: int, negative: bool, status: int) -> Non
     carry = add_with_carry(target, 1, w1 ^ mask, carry)
     carry = add_with_carry(target, 2, w2 ^ mask, carry)
     add_with_carry(target, 3, w3 ^ mask, carry)
-    check_sign(before, w3 ^ mask, load(target, 3), status)
+    check_sign(before, w3 ^ mask, load(target, 3), status, SUM_OVERFLOW)
 
 
 @jit
