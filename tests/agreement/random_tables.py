@@ -42,7 +42,7 @@ _DOMAINS: dict[str, tuple[Any, ...]] = {
     "BOOLEAN": (True, False),
     "TIMESTAMP": tuple(map(dt.datetime.fromisoformat, TIMESTAMPS)),
 }
-_WILD = (0.1, 0.7, 1e16, float("inf"), float("-inf"), float("nan"), -0.0)
+_WILD = (0.1, 0.7, 1e16, float("inf"), float("-inf"), float("nan"), -0.0, 2.0**-115, 2.0**78, 5e-324)
 
 
 def table(choose: Choices, name: str, edges: bool) -> BaseTable:

@@ -187,8 +187,8 @@ def test_memory_running_out_in_a_view_leaves_the_version_as_it_was(
     before = seen(db)
     apply = MaintainedView.apply
 
-    def failing(self: MaintainedView, batch: Any, more: bool = False) -> Failure | None:
-        failure = apply(self, batch, more)
+    def failing(self: MaintainedView, batch: Any, more: bool = False, widens: bool = True) -> Failure | None:
+        failure = apply(self, batch, more, widens)
         return Failure("memory", "memory ran out") if self.view.name == "bought" else failure
 
     monkeypatch.setattr(MaintainedView, "apply", failing)
@@ -227,8 +227,8 @@ def test_an_unexpected_exception_in_a_view_is_taken_back(db: fv.Database, monkey
     before = seen(db)
     apply = MaintainedView.apply
 
-    def failing(self: MaintainedView, batch: Any, more: bool = False) -> Failure | None:
-        failure = apply(self, batch, more)
+    def failing(self: MaintainedView, batch: Any, more: bool = False, widens: bool = True) -> Failure | None:
+        failure = apply(self, batch, more, widens)
         if self.view.name == "bought" and batch.multiplicities[0] > 0:
             raise RuntimeError("unexpected")
         return failure
@@ -387,9 +387,9 @@ def test_a_foreign_key_of_two_columns_in_another_order() -> None:
 def test_ctrl_c_waits_for_the_end_of_a_commit(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     apply = MaintainedView.apply
 
-    def interrupting(self: MaintainedView, batch: Any, more: bool = False) -> Failure | None:
+    def interrupting(self: MaintainedView, batch: Any, more: bool = False, widens: bool = True) -> Failure | None:
         os.kill(os.getpid(), signal.SIGINT)
-        return apply(self, batch, more)
+        return apply(self, batch, more, widens)
 
     monkeypatch.setattr(MaintainedView, "apply", interrupting)
     with pytest.raises(KeyboardInterrupt):

@@ -152,10 +152,10 @@ def test_two_views_take_a_batch_at_the_same_time(monkeypatch: pytest.MonkeyPatch
     db, apply = two(), MaintainedView.apply
     meeting, names = threading.Barrier(2, timeout=180), set()
 
-    def met(self: MaintainedView, batch: Any, more: bool = False) -> Any:
+    def met(self: MaintainedView, batch: Any, more: bool = False, widens: bool = True) -> Any:
         names.add(threading.current_thread().name)
         meeting.wait()
-        return apply(self, batch, more)
+        return apply(self, batch, more, widens)
 
     monkeypatch.setattr(MaintainedView, "apply", met)
     db.insert("t", ROWS)
@@ -195,8 +195,8 @@ def test_a_view_that_raises_in_a_thread_has_everything_taken_back(monkeypatch: p
     db.insert("t", ROWS)
     before = contents(db)
 
-    def raising(self: MaintainedView, batch: Any, more: bool = False) -> Any:
-        failure = apply(self, batch, more)
+    def raising(self: MaintainedView, batch: Any, more: bool = False, widens: bool = True) -> Any:
+        failure = apply(self, batch, more, widens)
         if self.view.name == "b" and batch.multiplicities[0] > 0:
             raise RuntimeError("as no view does")
         return failure
@@ -216,8 +216,8 @@ def test_memory_that_runs_out_in_a_thread_leaves_everything_as_before(
     db.insert("t", ROWS)
     before = contents(db)
 
-    def raising(self: MaintainedView, batch: Any, more: bool = False) -> Any:
-        failure = apply(self, batch, more)
+    def raising(self: MaintainedView, batch: Any, more: bool = False, widens: bool = True) -> Any:
+        failure = apply(self, batch, more, widens)
         if self.view.name == "b":
             raise error
         return failure
@@ -234,9 +234,9 @@ def test_memory_that_runs_out_in_a_thread_leaves_everything_as_before(
 def test_ctrl_c_while_threads_run_comes_after_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     db, apply = two(), MaintainedView.apply
 
-    def pressing(self: MaintainedView, batch: Any, more: bool = False) -> Any:
+    def pressing(self: MaintainedView, batch: Any, more: bool = False, widens: bool = True) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
-        return apply(self, batch, more)
+        return apply(self, batch, more, widens)
 
     monkeypatch.setattr(MaintainedView, "apply", pressing)
     with pytest.raises(KeyboardInterrupt):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from freshviews.ring import (
     INTEGER,
+    NARROW,
     REAL,
     RINGS,
     Cofactor,
@@ -139,6 +140,7 @@ def users(name: str) -> tuple[Ring[Any], st.SearchStrategy[Any]]:
 ELEMENTS: list[tuple[Ring[Any], st.SearchStrategy[Any]]] = [
     (INTEGER, numbers),
     (REAL, reals),
+    (NARROW, st.builds(Real, st.builds(Fraction, st.integers(-(2**150), 2**150), st.just(2**114)))),
     (PRODUCT, st.tuples(numbers, numbers, reals)),
     *((ring, cofactors(ring)) for ring in COFACTORS),
     *(users(name) for name in AGGREGATES),
@@ -153,7 +155,11 @@ ELEMENTS: list[tuple[Ring[Any], st.SearchStrategy[Any]]] = [
 FACTORS: list[tuple[Ring[Any], st.SearchStrategy[Any]]] = [
     (
         ring,
-        {"real": integral_reals, PRODUCT.name: st.tuples(numbers, numbers, integral_reals)}.get(ring.name, s),
+        {
+            REAL.name: integral_reals,
+            NARROW.name: integral_reals,
+            PRODUCT.name: st.tuples(numbers, numbers, integral_reals),
+        }.get(ring.name, s),
     )
     for ring, s in ELEMENTS
     if not isinstance(ring, RecordedRing) or ring.product is not None
@@ -295,4 +301,14 @@ def test_a_cofactor_outside_its_range_or_words_is_refused() -> None:
 
 
 def test_the_table_of_rings_is_by_name() -> None:
-    assert {name: ring.name for name, ring in RINGS.items()} == {"integer": "integer", "real": "real"}
+    assert [(name, ring.name) for name, ring in RINGS.items()] == [(n, n) for n in ("integer", "real", "real.narrow")]
+
+
+def test_a_narrow_element_has_the_middle_words_of_the_real() -> None:
+    for x in (Fraction(0), Fraction(-1, 2**114), 2**140 - Fraction(1, 2**100), Fraction(-(2**141))):
+        words = NARROW.to_words(Real(x))
+        assert words == REAL.to_words(Real(x))[15:19]
+        assert NARROW.from_words(words) == Real(x)
+    for wide in (Real(Fraction(1, 2**115)), Real(Fraction(2) ** 141), Real(nans=1), Real(positive=1)):
+        with pytest.raises(RingError):
+            NARROW.to_words(wide)

@@ -14,7 +14,7 @@ from freshviews.kernel.ordered import ranges as ordered_ranges
 from freshviews.kernel.ordered import threshold, top, upkeep
 from freshviews.kernel.output import buffer, results
 from freshviews.kernel.output import drain as output
-from freshviews.kernel.rings import cofactor, cofactor_results, doubles, elements, steps
+from freshviews.kernel.rings import cofactor, cofactor_results, doubles, elements, narrow, steps
 from freshviews.kernel.scalar import dates, failure, payload, real
 from freshviews.kernel.scalar import operations as scalar
 from freshviews.kernel.trie import flat as sorted_trie
@@ -38,6 +38,7 @@ _MODULES = (
     failure,
     pending,
     real,
+    narrow,
     elements,
     cofactor,
     cofactor_results,

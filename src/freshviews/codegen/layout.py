@@ -16,7 +16,7 @@ from freshviews.kernel.rings import elements
 from freshviews.program.payload import COUNT, Component
 from freshviews.program.program import Program
 from freshviews.program.views import View
-from freshviews.ring import CofactorRing, named
+from freshviews.ring import NARROW, REAL, CofactorRing, named
 from freshviews.types import NULL
 
 STATUS = 0
@@ -71,11 +71,22 @@ def payload_layout(components: Sequence[Component]) -> tuple[int, ...]:
         if isinstance(ring, CofactorRing) and ring.number == "double":
             runs.append((elements.WIDE, len(ring.variables)))
             continue
-        run = (elements.REALS, 1) if component.ring == "real" else (elements.INTEGERS, ring.words)
+        assert ring is not NARROW, "narrow sums are not emitted"
+        run = (elements.REALS, 1) if ring is REAL else (elements.INTEGERS, ring.words)
         if runs and runs[-1][0] == run[0]:
             run = (run[0], run[1] + runs.pop()[1])
         runs.append(run)
     return (0, len(runs), *(word for run in runs for word in run))
+
+
+def narrow_runs(components: Sequence[Component]) -> tuple[int, ...]:
+    """The words by which ``kernel.rings.narrow`` widens a payload: per component whether it is a narrow sum, and how
+    many sums or words it has."""
+    runs: list[int] = []
+    for component in components:
+        ring = named(component.ring)
+        runs += (1, 1) if ring is NARROW else (0, ring.words)
+    return tuple(runs)
 
 
 def table_word(program: Program, view: str) -> int:

@@ -443,6 +443,9 @@ class Database:
             else:
                 with Uninterrupted():
                     version = self._commit_noted(direct) if direct.put(rows, sign) else None
+            if version is None and direct.outdated:
+                direct.share_seconds()
+                del self._direct[name]
             self._taken.rows += len(rows)
             if self._notices.waiting:
                 self._notices.deliver()

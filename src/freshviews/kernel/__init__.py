@@ -10,7 +10,7 @@ reference-counted. The same functions run as plain Python over the same memory (
 - ``scalar``, ``codes``, ``output``: operations on codes, Arrow columns to codes, rows that a program returns.
 - ``rings``: payloads of several words.
 - ``direct`` makes a version of a small batch in one call.
-- ``image`` writes tables as arrays to files.
+- ``image`` writes tables as arrays to files; ``widen`` gives the sums of a table more words.
 - ``machine``: functions with machine code, its cache; ``compiler`` makes it, and alone imports Numba.
 """
 
@@ -29,4 +29,5 @@ __all__ = [
     "scalar",
     "trace",
     "trie",
+    "widen",
 ]

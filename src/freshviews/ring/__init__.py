@@ -15,10 +15,10 @@ from freshviews.ring.cofactor import Cofactor, CofactorRing, cofactor_named
 from freshviews.ring.integer import INTEGER, IntegerRing
 from freshviews.ring.product import ProductRing
 from freshviews.ring.protocol import Ring, RingError
-from freshviews.ring.real import REAL, Real, RealRing
+from freshviews.ring.real import NARROW, REAL, Real, RealRing
 from freshviews.ring.user import RecordedRing, UserRing, check_form, family_named, know, recorded, user_ring_named
 
-RINGS: Mapping[str, Ring[Any]] = MappingProxyType({ring.name: ring for ring in (INTEGER, REAL)})
+RINGS: Mapping[str, Ring[Any]] = MappingProxyType({ring.name: ring for ring in (INTEGER, REAL, NARROW)})
 
 
 def named(name: str) -> Ring[Any]:
@@ -40,6 +40,7 @@ def ring_over(family: str, places: Iterable[int]) -> str:
 
 __all__ = [
     "INTEGER",
+    "NARROW",
     "REAL",
     "RINGS",
     "Cofactor",

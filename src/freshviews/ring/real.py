@@ -3,6 +3,9 @@
 A double is a fraction, so sums of doubles and their integer multiples are computed exactly, and rounded once, when they
 are read. Values that were inserted and deleted leave no rounding error.
 
+There are two such rings. An element of ``NARROW`` has four words, the middle ones of a real: it holds sums of doubles
+below 2^78 in magnitude that are multiples of 2^-114. ``kernel.rings.narrow`` says how kernels report other addends.
+
 Multiplication: the elements are a module over the integers, which is all that a SUM of doubles needs. A product of
 payloads has one double, from the relation that holds the aggregate's argument; every other factor is a multiplicity.
 The product of two doubles of a row, ``SUM(x * y)``, is an expression over columns, rounded as SQL says, before it is
@@ -19,8 +22,6 @@ from fractions import Fraction
 
 from freshviews.ring.protocol import RingError, signed_word
 
-_SUM_WORDS = 34
-_UNIT = 2**1074
 _NAN_CODE = 0x7FF8000000000000
 
 
@@ -47,9 +48,15 @@ class RealRing:
     """Exact sums of doubles as a module over Z; see the module's docstring."""
 
     name: str = "real"
-    words: int = _SUM_WORDS + 3
+    sum_words: int = 34
+    first: int = 0
+    """The unit of the words is 2^(64 * first - 1074). Only with 0, counts of NaN and infinities follow them."""
     zero: Real = Real()
     one: Real = Real(Fraction(1))
+
+    @property
+    def words(self) -> int:
+        return self.sum_words if self.first else self.sum_words + 3
 
     def add(self, a: Real, b: Real) -> Real:
         return Real(a.finite + b.finite, a.nans + b.nans, a.positive + b.positive, a.negative + b.negative)
@@ -102,18 +109,23 @@ class RealRing:
         return int(code)
 
     def to_words(self, a: Real) -> tuple[int, ...]:
-        units = a.finite * _UNIT
-        if units.denominator != 1 or not -(2 ** (64 * _SUM_WORDS - 1)) <= units < 2 ** (64 * _SUM_WORDS - 1):
+        units = a.finite * 2 ** (1074 - 64 * self.first)
+        bound = 2 ** (64 * self.sum_words - 1)
+        if units.denominator != 1 or not -bound <= units < bound:
             raise RingError(f"{a.finite} is no sum of doubles within the range kept")
-        sums = [signed_word(units.numerator >> 64 * i) for i in range(_SUM_WORDS)]
-        return (*sums, a.nans, a.positive, a.negative)
+        counts = (a.nans, a.positive, a.negative)
+        if self.first and any(counts):
+            raise RingError(f"{a} is not finite")
+        sums = [signed_word(units.numerator >> 64 * i) for i in range(self.sum_words)]
+        return tuple(sums) if self.first else (*sums, *counts)
 
     def from_words(self, words: tuple[int, ...]) -> Real:
-        *sums, nans, positive, negative = words
+        sums = words[: self.sum_words]
         units = sum((word & (2**64 - 1)) << 64 * i for i, word in enumerate(sums))
         if sums[-1] < 0:
-            units -= 2 ** (64 * _SUM_WORDS)
-        return Real(Fraction(units, _UNIT), nans, positive, negative)
+            units -= 2 ** (64 * self.sum_words)
+        return Real(Fraction(units, 2 ** (1074 - 64 * self.first)), *words[self.sum_words :])
 
 
 REAL = RealRing()
+NARROW = RealRing("real.narrow", 4, 15)

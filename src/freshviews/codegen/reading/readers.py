@@ -34,12 +34,12 @@ from freshviews.codegen.layout import (
 from freshviews.codegen.writer import Module, Writer, tuple_of
 from freshviews.codegen.writing.payloads.own_rings import ROW, addition, recorded_ring, results_of
 from freshviews.kernel.output import buffer
-from freshviews.kernel.output.results import INTEGER, REALS, SUM
+from freshviews.kernel.output.results import INTEGER, NARROW_SUM, REALS, SUM
 from freshviews.program.payload import COUNT, Component
 from freshviews.program.program import Program
 from freshviews.program.views import View
 from freshviews.query.block import COFACTORS, RINGS, SCANNED, Block, Result, part_of
-from freshviews.ring import CofactorRing, named
+from freshviews.ring import NARROW, REAL, CofactorRing, RealRing, named
 
 _PRESENT = {"bag": "!= 0", "groups": "> 0"}
 """When a row is present, by its count: over Z a bag may count below zero, but a group is then absent."""
@@ -203,7 +203,13 @@ def _kernel_of(view: View, result: Result) -> str:
         return first
     if result.function == "word":
         return f"@words of {first}"
-    return "@sums" if view.component(first).ring == "real" or result.function in ("count", "sum") else ""
+    return "@sums" if _real_of(view, first) is not None or result.function in ("count", "sum") else ""
+
+
+def _real_of(view: View, component: str) -> RealRing | None:
+    """The ring of a component that is a sum of doubles; None where it is none."""
+    ring = named(view.component(part_of(component)[0]).ring)
+    return ring if isinstance(ring, RealRing) else None
 
 
 def _write_sums(writer: Writer, results: Sequence[Result], view: View, first: int) -> None:
@@ -211,9 +217,11 @@ def _write_sums(writer: Writer, results: Sequence[Result], view: View, first: in
     layout = row_layout(view)
     words: list[int] = []
     for result in results:
-        real = view.component(part_of(result.components[0])[0]).ring == "real"
+        real = _real_of(view, result.components[0])
         number = -1 if result.function == "count" else _place(view, layout, result.components[1])
-        function = SUM + REALS.index(result.function) if real else INTEGER
+        function = INTEGER
+        if real is not None:
+            function = (NARROW_SUM if real is NARROW else SUM) + REALS.index(result.function)
         words += (function, _place(view, layout, result.components[0]), number)
     functions = f"load(status, {STATUS_SHAPES}) + {8 * writer.module.shape(tuple(words))}"
     writer.line(f"sum_results(target + {8 * first}, payload, {functions}, {len(results)})")
@@ -240,6 +248,12 @@ def _write_words(writer: Writer, results: Sequence[Result], view: View, first: i
     """Consecutive words of an element, in one call."""
     numbers = [number for (number,) in (result.entry for result in results)]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), numbers
+    if _real_of(view, results[0].components[0]) is NARROW:
+        # Elements have the words of reals wherever they leave a view.
+        assert len(numbers) == REAL.words, numbers
+        source = _place(view, row_layout(view), results[0].components[0])
+        writer.line(f"narrow_as_real(target + {8 * first}, payload + {8 * source})")
+        return
     place = _place(view, row_layout(view), results[0].components[0]) + numbers[0]
     writer.line(f"copy_words(target + {8 * first}, payload + {8 * place}, {len(numbers)})")
 
@@ -264,7 +278,8 @@ def _result(writer: Writer, result: Result, view: View, layout: RowLayout) -> st
         return f"load(payload, {place(component)})"
 
     first = result.components[0]
-    real = view.component(part_of(first)[0]).ring == "real"
+    real = _real_of(view, first)
+    sums = "narrow" if real is NARROW else "real"
     match result.function:
         case "count":
             return word(first)
@@ -272,14 +287,14 @@ def _result(writer: Writer, result: Result, view: View, layout: RowLayout) -> st
             return f"bits_result({word(first)}, {word(first + '#n')}, status)"
         case kind if kind in SCANNED:
             return f"scan_result({word(first)}, {word(first + '#n')})"
-        case "sum" if real:
-            return f"sum_real(payload + {8 * place(first)}, {word(result.components[1])})"
+        case "sum" if real is not None:
+            return f"sum_{sums}(payload + {8 * place(first)}, {word(result.components[1])})"
         case "sum_rest":
-            return f"rest_real(payload + {8 * place(first)}, {word(result.components[1])})"
+            return f"rest_{sums}(payload + {8 * place(first)}, {word(result.components[1])})"
         case "sum":
             return f"sum_result({word(first)}, {word(result.components[1])})"
-        case "avg" if real:
-            return f"avg_real(payload + {8 * place(first)}, {word(result.components[1])})"
+        case "avg" if real is not None:
+            return f"avg_{sums}(payload + {8 * place(first)}, {word(result.components[1])})"
         case "avg" if result.type.is_decimal:
             multiplier = 10 ** (result.type.scale - result.argument.scale)
             return f"avg_decimal({word(first)}, {word(result.components[1])}, {multiplier}, status)"

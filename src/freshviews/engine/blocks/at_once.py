@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from freshviews.codegen.block import compile_block
+from freshviews.codegen.narrowing import with_narrow_sums
 from freshviews.engine.blocks.host_columns import lift_program
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.plan.delta.first_order import update_exponents
@@ -28,14 +29,18 @@ TOGETHER = 8
 """Digests that an intersection compares at a time (``kernel.hash.index.position_of``)."""
 
 
-def state_at_once(plan: Plan, block: Block, sizes: Mapping[str, float], dictionary: Dictionary) -> BlockState | None:
+def state_at_once(
+    plan: Plan, block: Block, sizes: Mapping[str, float], dictionary: Dictionary, narrow: bool = False
+) -> BlockState | None:
     """The state that takes the rows in the place of a block's own; None where deltas are as fast, and where functions
-    of strings are computed before the triggers run. ``sizes``: rows by relation."""
+    of strings are computed before the triggers run. ``sizes``: rows by relation. ``narrow``: sums of doubles are."""
     if not plan.by.stores_rows or plan.kind.acyclic or _steps(plan.program, block.query, sizes) < WORTH:
         return None
     program = at_once.plan(plan.program, block, sizes)
     if program is None or any(host.found for host in lift_program(plan.program)[1].values()):
         return None
+    if narrow:
+        program = with_narrow_sums(program)
     compiled = compile_block(program, block, (), (), None)
     width = len(block.free) + len(block.results) + 1
     return BlockState(program, compiled, width, dictionary, heir=plan.program)

@@ -24,6 +24,7 @@ from freshviews.codegen.layout import (
     default_views,
     default_word,
     emitted_row,
+    narrow_runs,
     payload_layout,
     row_layout,
     scratch_words,
@@ -46,6 +47,7 @@ from freshviews.kernel.memory.mapping import unmap
 from freshviews.kernel.ordered import index as ordered
 from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.output.drain import any_failed
+from freshviews.kernel.widen import widen_table
 from freshviews.plan.explain import BalanceSize, PartSize
 from freshviews.program.heavy_light import Partition
 from freshviews.program.intersections import digested
@@ -85,11 +87,10 @@ class BlockState:
         self.compiled = compiled
         self.width = width
         self._dictionary = dictionary
-        scratch = scratch_words(program)
-        self._defaults = [np.array(default_row(program.view(name)), np.int64) for name in default_views(program)]
-        self._state = np.zeros(FIRST_TABLE + len(program.views) + len(scratch) + 1 + len(self._defaults), np.int64)
+        self._keys = keys
+        words = FIRST_TABLE + len(program.views) + len(program.long_sums) + 1 + len(program.optional)
+        self._state = np.zeros(words, np.int64)
         self.status = np.zeros(STATUS_WORDS, np.int64)
-        self._scratch = {word: np.zeros(program.long_sums[place], np.int64) for place, word in scratch.items()}
         self._emitted_layout = np.array(payload_layout(program.result.emitted), np.int64)
         self._strings: tuple[Codes, NDArray[Any]] | None = None
         self.orders_strings = any(o.type.name == "STRING" for view in program.views for o in view.ordered)
@@ -104,9 +105,6 @@ class BlockState:
         self._headers = [words_in(buffer, 1, buffers.HEADER)[0].data for buffer in (self.changes, self.raw)]
         self._drained = 0, 0, words_in(0, 0, width)
         self._state[1] = self.changes
-        compiled.source.when_written(partial(_hold_for, weakref.ref(self)))
-        for word, block in self._scratch.items():
-            self._state[word] = address(block)
         self._digested = digested(heir or program)
         self.tables = [new_table(view, self._digested.get(view.name, frozenset())) for view in program.views]
         self._state[FIRST_TABLE : FIRST_TABLE + len(self.tables)] = self.tables
@@ -114,16 +112,10 @@ class BlockState:
         words = balances.FIRST_PARTITION + len(partitions) * balances.PARTITION_WORDS
         self._balance = np.zeros(words, np.int64)
         self._state[balance_word(program)] = address(self._balance)
-        for name, row in zip(default_views(program), self._defaults, strict=True):
-            self._state[default_word(program, name)] = address(row)
         self._updates = self._rows_read = 0
         self._reset_balance()
-        self._calls = [call_of(trigger) for trigger in compiled.triggers]
-        self._divided = {
-            call.place: Divided(program, compiled.source, keys, number, call)
-            for number, call in enumerate(self._calls)
-        }
-        self.choose()
+        self._choice: Sequence[int] | None = None
+        self._take_up()
         self._tracing = Tracing(program.upkeep.joins, dictionary)
         self._asleep = True
         self._mappings: list[Mapping] = []
@@ -131,6 +123,39 @@ class BlockState:
         compile_ahead(shrink_tables)
         self._free = weakref.finalize(self, _free, self.tables, {self.changes, self.raw}, self._mappings)
         self.reset_status()
+
+    def _take_up(self) -> None:
+        """Run the functions of ``compiled``: give them room for sums, default rows, and what they read besides."""
+        program, compiled = self.program, self.compiled
+        scratch = scratch_words(program)
+        self._scratch = {word: np.zeros(program.long_sums[place], np.int64) for place, word in scratch.items()}
+        for word, block in self._scratch.items():
+            self._state[word] = address(block)
+        self._defaults = [np.array(default_row(program.view(name)), np.int64) for name in default_views(program)]
+        for name, row in zip(default_views(program), self._defaults, strict=True):
+            self._state[default_word(program, name)] = address(row)
+        compiled.source.when_written(partial(_hold_for, weakref.ref(self), compiled))
+        self._calls = [call_of(trigger) for trigger in compiled.triggers]
+        self._divided = {
+            call.place: Divided(program, compiled.source, self._keys, number, call)
+            for number, call in enumerate(self._calls)
+        }
+        self.outdated: Codes = np.zeros(1, np.int64)
+        """One word, which is not 0 once other functions have taken the place of these."""
+        self.choose(self._choice)
+
+    def widen(self, program: Program, compiled: CompiledBlock) -> bool:
+        """Go on with the program with reals in the place of narrow sums, on its compiled block; False without memory:
+        the state must be cleared then. The change since the last call of ``take_changes`` stays."""
+        for handle, before, after in zip(self.tables, self.program.views, program.views, strict=True):
+            if before.components != after.components:
+                runs = np.array(narrow_runs(before.components), np.int64)
+                if widen_table(handle, row_layout(after).payload, address(runs), len(runs) // 2) == 0:
+                    return False
+        self.program, self.compiled = program, compiled
+        self.outdated[0] = 1
+        self._take_up()
+        return True
 
     def _hold(self, written: Written) -> None:
         """Hold what the functions read beside tables: codes of strings, and shapes."""
@@ -146,8 +171,9 @@ class BlockState:
 
     def choose(self, numbers: Iterable[int] | None = None) -> None:
         """Run these triggers of the program from now on, and no other; None: all."""
+        self._choice = None if numbers is None else tuple(numbers)
         self._by_relation: dict[str, list[Call]] = {}
-        for call in self._calls if numbers is None else (self._calls[number] for number in numbers):
+        for call in self._calls if self._choice is None else (self._calls[number] for number in self._choice):
             self._by_relation.setdefault(call.relation, []).append(call)
 
     def calls_of(self, relation: str) -> Sequence[Call]:
@@ -586,10 +612,10 @@ class BlockState:
                 ordered.set_strings(index, address(offsets), address(data))
 
 
-def _hold_for(state: weakref.ref[BlockState], written: Written) -> None:
-    """Have a state hold what its functions read, if it is still there."""
+def _hold_for(state: weakref.ref[BlockState], compiled: CompiledBlock, written: Written) -> None:
+    """Have a state hold what its functions read, if it still runs them."""
     there = state()
-    if there is not None:
+    if there is not None and there.compiled is compiled:
         there._hold(written)
 
 

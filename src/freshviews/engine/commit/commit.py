@@ -186,7 +186,8 @@ def _take_back(applied: Applied, views: Sequence[ViewState], relations: Relation
         for view, batch in applied:
             if view in spoiled:
                 continue
-            failure = view.maintained.apply(batch.negated())
+            # What narrow sums left out of the batch, they leave out of its negation.
+            failure = view.maintained.apply(batch.negated(), widens=False)
             if failure is not None and failure.kind == "memory":
                 raise MemoryRanOut
         for view in dict.fromkeys(view for view, _ in applied):

@@ -63,6 +63,7 @@ class Direct:
         """Whether one call of compiled code is all that changes anything: strings enter the dictionary before it."""
         blocks = [block for view in views for block in view.maintained.blocks if table.name in block.needed]
         self._states = [block.state for block in blocks]
+        self._outdated = [state.outdated for state in self._states]
         calls = [call.run for state in self._states for call in state.calls_of(table.name)]
         self.compiled = compile_ahead(*_KERNELS, *calls)
         if not self.compiled:
@@ -85,7 +86,7 @@ class Direct:
         table = self.table
         places = {name: i for i, name in enumerate(self._names)}
         relations: list[Relation] = [table, *self.views]
-        watched = [one.readers.word for one in relations]
+        watched = [*(one.readers.word for one in relations), *map(address, self._outdated)]
         columns: list[tuple[int, int]] = []
         calls: list[tuple[int, int, int, int]] = []
         header = np.zeros(kernel.HEADER, np.int64)
@@ -145,6 +146,11 @@ class Direct:
         self._codes = codes[: len(self._kept)]
         self._put(self._memory, _AT, address_of(codes)[0], codes.shape[1], 1, sign, codes.shape[1])
         return True
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the functions of a view are others by now, so that every batch is refused."""
+        return any(word[0] for word in self._outdated)
 
     @property
     def noted(self) -> bool:

@@ -202,7 +202,7 @@ class _Run:
         try:
             for number, batch in enumerate(self._batches, 1):
                 self.applied.append((self.view, batch))
-                self.failure = maintained.apply(batch, number < len(self._batches))
+                self.failure = maintained.apply(batch, number < len(self._batches), widens=False)
                 if self.failure is not None:
                     return
             if self.view.wants_change and not maintained.has_host_output:

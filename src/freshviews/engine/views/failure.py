@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Failure:
     """Why a batch or a read is refused.
 
-    ``kind`` is "evaluation" or "memory"; ``row`` is a position in the batch, None where unknown.
+    ``kind`` is "evaluation", "memory", or "narrow" where narrow sums of doubles cannot take the batch. ``row`` is a
+    position in the batch, None where unknown.
     """
 
     kind: str

@@ -23,6 +23,7 @@ from freshviews.errors import OtherProgram, StoreError
 from freshviews.kernel.image import Array, array_count, image_of, plain_array, shape_of
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.program.printer import print_program
+from freshviews.program.program import Program
 from freshviews.store.array_file import ArrayFile, write_arrays
 from freshviews.types.dictionary import Dictionary
 
@@ -49,7 +50,7 @@ def write_image(
             {"name": name.name, "shape": image.shape, "kept": image.kept}
             for name, image in zip(state.program.views, images, strict=True)
         ]
-        part: dict[str, Any] = {"program": hash_of(identity_of(state)), "tables": tables}
+        part: dict[str, Any] = {"program": hash_of(identity_of(state.program)), "tables": tables}
         if state.program.balancing is not None:
             part["balance"] = state.balance
         parts.append(part)
@@ -94,13 +95,20 @@ def read_image(
     return stored
 
 
+def written_by(path: Path, programs: Sequence[Program]) -> bool:
+    """Whether a file is the image of a view with these programs. Raises StoreError."""
+    with ArrayFile(path) as file:
+        parts = file.about.get("parts", ())
+    return [part.get("program") for part in parts] == [hash_of(identity_of(program)) for program in programs]
+
+
 @room()
-def identity_of(state: BlockState) -> str:
+def identity_of(program: Program) -> str:
     """The text that must be equal for an image to fit a state: the printed program, and its views in full.
 
     Generated source is not part of it: names of kernel modules and of local variables may change between releases.
     """
-    return f"{print_program(state.program)}\n{state.program.views!r}"
+    return f"{print_program(program)}\n{program.views!r}"
 
 
 def _check(
@@ -110,7 +118,7 @@ def _check(
         raise StoreError(f"{path} is no image of a view")
     if about["view"] != view:
         raise StoreError(f"{path} is an image of view {about['view']}, not of {view}")
-    programs = [hash_of(identity_of(state)) for state in states]
+    programs = [hash_of(identity_of(state.program)) for state in states]
     shapes = [[list(shape_of(handle)) for handle in state.tables] for state in states]
     if [part.get("program") for part in about["parts"]] != programs or shapes != [
         [table["shape"] for table in part["tables"]] for part in about["parts"]

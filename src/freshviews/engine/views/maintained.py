@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from freshviews.engine.blocks.passes import relations_to_feed
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.views.change_reader import ChangeReader, reader_of
 from freshviews.engine.views.failure import Failed, Failure
-from freshviews.engine.views.image import read_image, write_image
+from freshviews.engine.views.image import read_image, write_image, written_by
 from freshviews.engine.views.output import consolidate
 from freshviews.engine.views.set_rows import counts
 from freshviews.engine.views.upkeep import ByTriggers, Recomputed, Upkeep, upkeep_of
@@ -167,15 +167,24 @@ class MaintainedView:
         if len(batch):
             self.blocks.prepare(batch)
 
-    def apply(self, batch: CodeBatch, more: bool = False) -> Failure | None:
+    def apply(self, batch: CodeBatch, more: bool = False, widens: bool = True) -> Failure | None:
         """Take a batch of an input in; why it cannot stand, None where it can. It is taken back by its negation.
 
         ``more``: a batch of another input follows in the same version, and work that is done once per version waits.
+        ``widens``: where narrow sums of doubles cannot take the batch, go on with reals instead of refusing it.
         """
         if len(batch) == 0:
             return None
-        try:
+
+        def take(batch: CodeBatch) -> None:
             self._upkeep.apply(batch, more, self._wants_change)
+
+        return self._widened(take, batch) if widens else self._failure(take, batch)
+
+    def _failure(self, take: Callable[[CodeBatch], None], batch: CodeBatch) -> Failure | None:
+        """Take a batch in; why it cannot stand."""
+        try:
+            take(batch)
             failure = self.blocks.failure()
         except Failed as failed:
             failure = failed.failure
@@ -183,6 +192,24 @@ class MaintainedView:
             self.spoiled |= self.may_be_spoiled and self.blocks.ring_failed
             self.blocks.reset()
         return failure
+
+    def _widened(self, take: Callable[[CodeBatch], None], batch: CodeBatch) -> Failure | None:
+        """As ``_failure``. If narrow sums cannot take the batch, it is taken back, and taken in again with reals."""
+        failure = self._failure(take, batch)
+        if failure is None or failure.kind != "narrow":
+            return failure
+        failure = self._failure(take, batch.negated())
+        if failure is not None and failure.kind == "memory":
+            return failure
+        return self._failure(take, batch) if self.widen() else Failure("memory", "memory ran out")
+
+    def widen(self) -> bool:
+        """Have reals in the place of narrow sums of doubles, for good; False without memory: the view must be cleared
+        then."""
+        widened = all(block.widen() for block in self.blocks)
+        if self._wants_change:
+            self.blocks.compile_change()
+        return widened
 
     def take_change(self) -> CodeBatch:
         """The view's change since the last call, consolidated. Raises Failed where an output has no value."""
@@ -216,20 +243,14 @@ class MaintainedView:
         only stored until ``joined`` joins them.
         """
         for block, definition in zip(self.blocks, self.view.blocks, strict=True):
-            block.fed = state_at_once(block.plan, definition, sizes, self._dictionary) if at_once else None
+            narrow = block.wide is not None
+            block.fed = state_at_once(block.plan, definition, sizes, self._dictionary, narrow) if at_once else None
         states = [block.fed or block.state for block in self.blocks]
         return relations_to_feed([] if isinstance(self._upkeep, Recomputed) else states, self.inputs, sizes)
 
     def load(self, batch: CodeBatch, more: bool = False) -> Failure | None:
         """As ``apply``, for a batch of a backfill, after the last of which comes ``joined``."""
-        try:
-            self._upkeep.load(batch, more)
-            failure = self.blocks.failure()
-        except Failed as failed:
-            failure = failed.failure
-        if failure is not None:
-            self.blocks.reset()
-        return failure
+        return self._widened(lambda batch: self._upkeep.load(batch, more), batch)
 
     def joined(self) -> bool:
         """Join the rows that were only stored, and bring traces up to date. False where that failed: the view is empty
@@ -349,6 +370,9 @@ class MaintainedView:
         arrays are mapped and read as they are touched; ``verify`` reads them at once and checks their sums. Raises
         StoreError, OtherProgram where other programs wrote the image; the state is as before then.
         """
+        wide = [block.state.program if block.wide is None else block.wide.program for block in self.blocks]
+        if any(block.wide is not None for block in self.blocks) and written_by(path, wide) and not self.widen():
+            raise MemoryError
         states = [block.state for block in self.blocks]
         for block in self.blocks:
             if block.texts is not None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from freshviews.catalog.definitions import TableDef, ViewDef, looked_up_blocks
 from freshviews.codegen.block import CompiledBlock, compile_block
 from freshviews.codegen.module import compile_ahead
+from freshviews.codegen.narrowing import may_be_narrow, with_narrow_sums
 from freshviews.engine.blocks.host_columns import HostColumns, evaluate_columns, lift_program
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
@@ -22,16 +24,25 @@ from freshviews.expr.nodes import Column
 from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.output.drain import append_rows
 from freshviews.kernel.scalar.failure import ERRORS, TWO_VALUES
-from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS, RING_ERRORS
+from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS, RING_ERRORS, TOO_NARROW
 from freshviews.plan.planner import plan_block
 from freshviews.plan.strategy import Plan
+from freshviews.program.program import Program
 from freshviews.program.results import Held
-from freshviews.program.upkeep import Evaluated, Recomputed
+from freshviews.program.upkeep import ByTriggers, Evaluated, Recomputed
 from freshviews.query.block import Block
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import constant_code
 
 _MESSAGES = {**ERRORS, **PAYLOAD_ERRORS}
+
+
+@dataclass(frozen=True)
+class Wide:
+    """A program, and what compiles it."""
+
+    program: Program
+    compiled: Callable[[], CompiledBlock]
 
 
 @dataclass
@@ -57,6 +68,18 @@ class ViewBlock:
     """The state that takes the rows of a backfill in the place of ``state``; see ``engine.blocks.at_once``."""
     texts: Texts | None = None
     """The texts of groups that the view has in the place of the rows."""
+    wide: Wide | None = None
+    """The program with reals, where that of ``state`` has narrow sums of doubles in their place."""
+
+    def widen(self) -> bool:
+        """Have reals in the place of narrow sums; False without memory: the block must be cleared then."""
+        if self.wide is None:
+            return True
+        compiled = self.wide.compiled()
+        if not self.state.widen(self.wide.program, compiled):
+            return False
+        self.compiled, self.wide = compiled, None
+        return True
 
     def columns(self, batch: CodeBatch) -> Mapping[str, Codes]:
         """The columns that the triggers read. Raises Failed where a host expression has no value for a row."""
@@ -217,7 +240,9 @@ class ViewBlocks:
             state = block.state
             if state.failed():
                 return Failure("memory", "memory ran out")
-            if state.status[0] and found is None:
+            if state.status[0] == TOO_NARROW and found is None:
+                found = Failure("narrow", "a sum of doubles needs more words")
+            elif state.status[0] and found is None:
                 row = int(state.status[1])
                 found = Failure("evaluation", _MESSAGES[int(state.status[0])], row if row >= 0 else None)
         return found
@@ -289,18 +314,25 @@ def blocks_of(
 ) -> list[ViewBlock]:
     """Plan and compile the blocks of a view, and allocate their states.
 
+    Sums of doubles are narrow if the negation of a batch takes back whatever it has done, until one does not fit.
     Raises PlanError where the named strategy cannot maintain the view.
     """
     made = []
     looked_up = {} if view.combined is None else looked_up_blocks(view.combined)
-    for number, block in enumerate(view.blocks):
-        plan = plan_block(view, block, definitions)
+    plans = [plan_block(view, block, definitions) for block in view.blocks]
+    by_triggers = all(isinstance(plan.program.upkeep, ByTriggers) for plan in plans)
+    narrow = by_triggers and all(ring.keeps_modulo for ring in view.rings)
+    for number, (block, plan) in enumerate(zip(view.blocks, plans, strict=True)):
         projection = projection_of(block, dictionary)
         program, host = lift_program(plan.program)
         keys = _keys_of(block) if view.combined is not None else None
-        compiled = compile_block(
-            program, block, projection.raw, projection.compiled, projection.having, looked_up=keys is not None
-        )
+
+        given = block, projection.raw, projection.compiled, projection.having
+        wide = None
+        if narrow and may_be_narrow(program):
+            wide = Wide(program, partial(compile_block, program, *given, looked_up=keys is not None))
+            program = with_narrow_sums(program)
+        compiled = compile_block(program, *given, looked_up=keys is not None)
         width = len(block.free) + len(block.results) + 1
         state = BlockState(program, compiled, width, dictionary, keys=plan.keys)
         needed: dict[str, dict[str, None]] = {}
@@ -311,6 +343,7 @@ def blocks_of(
         counted = looked_up.get(number, False) and bool(block.results)
         inner = block.query.is_inner
         one = ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or (), counted, inner)
+        one.wide = wide
         if block.gathering is not None:
             one.texts = Texts(block.gathering, dictionary)
         made.append(one)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from freshviews.kernel.memory.mem import f64, jit, load, store
 from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.rings.narrow import narrow_rest, narrow_value
 from freshviews.kernel.scalar.checked import scaled_quotient
 from freshviews.kernel.scalar.failure import fail
 from freshviews.kernel.scalar.operations import code
@@ -58,12 +59,33 @@ def avg_real(address: int, nonnull: int) -> int:
     return NULL if nonnull == 0 else code(f64(real_value(address)) / float(nonnull))
 
 
+@jit
+def sum_narrow(address: int, nonnull: int) -> int:
+    """As ``sum_real``, of a narrow sum."""
+    return NULL if nonnull == 0 else narrow_value(address)
+
+
+@jit
+def rest_narrow(address: int, nonnull: int) -> int:
+    """As ``rest_real``, of a narrow sum."""
+    return NULL if nonnull == 0 else narrow_rest(address)
+
+
+@jit
+def avg_narrow(address: int, nonnull: int) -> int:
+    """As ``avg_real``, of a narrow sum."""
+    return NULL if nonnull == 0 else code(f64(narrow_value(address)) / float(nonnull))
+
+
 INTEGER = 0
 SUM = 1
 SUM_REST = 2
 AVERAGE = 3
+NARROW_SUM = 4
+NARROW_REST = 5
+NARROW_AVERAGE = 6
 REALS = ("sum", "sum_rest", "avg")
-"""Results of sums of doubles, from SUM on."""
+"""Results of sums of doubles, from SUM on, and from NARROW_SUM on those of narrow sums."""
 
 
 @outside
@@ -80,8 +102,14 @@ def sum_results(target: int, payload: int, functions: int, n: int) -> None:
             store(target, i, sum_real(payload + 8 * place, load(payload, number)))
         elif function == SUM_REST:
             store(target, i, rest_real(payload + 8 * place, load(payload, number)))
-        else:
+        elif function == AVERAGE:
             store(target, i, avg_real(payload + 8 * place, load(payload, number)))
+        elif function == NARROW_SUM:
+            store(target, i, sum_narrow(payload + 8 * place, load(payload, number)))
+        elif function == NARROW_REST:
+            store(target, i, rest_narrow(payload + 8 * place, load(payload, number)))
+        else:
+            store(target, i, avg_narrow(payload + 8 * place, load(payload, number)))
 
 
 @jit

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from freshviews.kernel.memory.mem import load, store
 from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.rings.narrow import narrow_add_double, narrow_add_scaled
 from freshviews.kernel.scalar.operations import mul_float, mul_rest
 from freshviews.kernel.scalar.real import real_add_double, real_add_scaled
 from freshviews.types.sqltype import NULL
@@ -51,3 +52,19 @@ def reals_add_scaled(target: int, source: int, table: int, n: int, k: int) -> No
     for i in range(n):
         at = target + 8 * load(table, ADDITION_WORDS * i)
         real_add_scaled(at, source + 8 * load(table, ADDITION_WORDS * i + 1), k)
+
+
+@outside
+def narrows_add_doubles(target: int, values: int, table: int, n: int, k: int, status: int) -> None:
+    """As ``reals_add_doubles``, to narrow sums."""
+    for i in range(n):
+        at = target + 8 * load(table, ADDITION_WORDS * i)
+        narrow_add_double(at, load(values, load(table, ADDITION_WORDS * i + 1)), k, status)
+
+
+@outside
+def narrows_add_scaled(target: int, source: int, table: int, n: int, k: int, status: int) -> None:
+    """As ``reals_add_scaled``, of narrow sums."""
+    for i in range(n):
+        at = target + 8 * load(table, ADDITION_WORDS * i)
+        narrow_add_scaled(at, source + 8 * load(table, ADDITION_WORDS * i + 1), k, status)

@@ -21,6 +21,8 @@ NO_FIXED_POINT = 103
 RING_OVERFLOW = 104
 RING_DIVISION = 105
 RING_NUMBER = 106
+TOO_NARROW = 107
+"""A narrow sum of doubles cannot take an addend; the engine widens the view (``rings.narrow``), so no user meets it."""
 RING_ERRORS = (RING_OVERFLOW, RING_DIVISION, RING_NUMBER)
 """Errors of functions of users' rings."""
 

@@ -240,30 +240,38 @@ def real_value(address: int) -> int:
     NaN if the sum holds a NaN or both infinities; an infinity if it holds one.
     """
     special = _special_code(address)
-    if special != 0:
-        return special
+    return special if special != 0 else nearest_double(address, SUM_WORDS, 0)
+
+
+@jit
+def nearest_double(address: int, words: int, first: int) -> int:
+    """The code of the double nearest to a number of ``words`` words in two's complement, in units of 2^(64 * first -
+    1074): ties to even, infinite past the range of doubles. ``first`` is 0 or such that a unit is a normal double."""
     lowest = 0
-    while lowest < SUM_WORDS and load(address, lowest) == 0:
+    while lowest < words and load(address, lowest) == 0:
         lowest += 1
-    if lowest == SUM_WORDS:
+    if lowest == words:
         return 0
-    negative = load(address, SUM_WORDS - 1) < 0
-    top = SUM_WORDS - 1
+    negative = load(address, words - 1) < 0
+    top = words - 1
     while _magnitude_word(address, top, lowest, negative) == 0:
         top -= 1
     leading = _magnitude_word(address, top, lowest, negative)
     shift = 64 * top + _bit_length(leading) - 53
     sign = _SIGN if negative else 0
+    exponent = shift + 64 * first
     if shift <= 0:
-        # At most 53 bits of units of 2^-1074: the bits of a denormal, or of a normal of the first binade.
-        return leading | sign
+        # At most 53 bits. Of units of 2^-1074: those of a denormal, or of a normal of the first binade.
+        if first == 0:
+            return leading | sign
+        return ((exponent << 52) + (leading << -shift)) | sign
     word = shift_right(shift, 6)
     right = shift & 63
     significand = shift_right(_magnitude_word(address, word, lowest, negative), right)
     if word < top:
         significand |= mul_wrapping(mul_wrapping(leading, 2), 1 << (63 - right))
     # The implicit bit of the significand counts the exponent up by one, as does a carry out of rounding.
-    code = (shift << 52) + significand if shift < 2046 else INFINITY_CODE
+    code = (exponent << 52) + significand if exponent < 2046 else INFINITY_CODE
     place = shift - 1
     last = shift_right(place, 6)
     cut = _magnitude_word(address, last, lowest, negative)

@@ -19,6 +19,7 @@ from freshviews.kernel.rings import doubles
 from freshviews.program.payload import ZERO, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Parameter
 from freshviews.program.views import View
+from freshviews.ring import NARROW, RealRing, named
 
 LEAST = 8
 
@@ -93,21 +94,23 @@ def add_reals(context: Context, target: str, additions: Sequence[Addition]) -> l
 
     ``target``: the address that the words of the components count from.
     """
-    groups: dict[tuple[str, str], list[tuple[Addition, int]]] = {}
+    groups: dict[tuple[str, str, bool], list[tuple[Addition, int]]] = {}
     for addition in additions:
         source = _source(context, addition)
         if source is not None:
             address, place, amount = source
-            groups.setdefault((address, amount), []).append((addition, place))
+            narrow = named(addition[0].ring) is NARROW
+            groups.setdefault((address, amount, narrow), []).append((addition, place))
     written: set[int] = set()
-    for (address, amount), members in groups.items():
+    for (address, amount, narrow), members in groups.items():
         if len(members) < LEAST:
             continue
         table = [word for (_, offset, _), place in members for word in (offset, place)]
         words = f"load(status, {STATUS_SHAPES}) + {8 * context.writer.module.shape(tuple(table))}"
         summed = any(address == start for start, _ in context.doubles.values())
-        kernel = "reals_add_doubles" if summed else "reals_add_scaled"
-        context.line(f"{kernel}({target}, {address}, {words}, {len(members)}, {amount})")
+        kernel = f"{'narrows' if narrow else 'reals'}_add_{'doubles' if summed else 'scaled'}"
+        status = ", status" if narrow else ""
+        context.line(f"{kernel}({target}, {address}, {words}, {len(members)}, {amount}{status})")
         written.update(offset for (_, offset, _), _ in members)
     return [addition for addition in additions if addition[1] not in written]
 
@@ -116,7 +119,7 @@ def _source(context: Context, addition: Addition) -> tuple[str, int, str] | None
     """Where the double or the sum that is added lies, as an address and a word from there on, and the source of its
     multiplicity; None where it lies alone."""
     component, _, monomial = addition
-    if component.ring != "real" or monomial == ZERO:
+    if not isinstance(named(component.ring), RealRing) or monomial == ZERO:
         return None
     integers = [factor for factor in monomial.factors if ring_of(context, factor) == "integer"]
     (real,) = (factor for factor in monomial.factors if factor not in integers)

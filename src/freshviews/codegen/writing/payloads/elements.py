@@ -20,7 +20,7 @@ from freshviews.codegen.writing.payloads.own_rings import ROW, addition
 from freshviews.kernel.rings import cofactor
 from freshviews.program.payload import ZERO, Component, ComponentOf, Monomial, Value
 from freshviews.program.statements import Emit, Into, Sum
-from freshviews.ring import CofactorRing, RealRing, RecordedRing, Ring, named
+from freshviews.ring import NARROW, CofactorRing, RealRing, RecordedRing, Ring, named
 
 Addition = Callable[[Context, Ring[object], str, list[ComponentOf | Value], str], None]
 """Writes the addition of a product to the element at an address: its ring, the address, the factors that are not
@@ -37,14 +37,18 @@ def add_element(context: Context, ring: str, target: str, monomial: Monomial) ->
 
 
 def _add_real(
-    context: Context, _: Ring[object], target: str, elements: list[ComponentOf | Value], amount: str
+    context: Context, ring: Ring[object], target: str, elements: list[ComponentOf | Value], amount: str
 ) -> None:
     """A real has one factor that is no integer."""
     (real,) = elements
     if _is_lifted(real):
-        context.line(f"real_add_double({target}, {context.variable(real.name)}, {amount})")
+        kernel, source = "add_double", context.variable(real.name)
     else:
-        context.line(f"real_add_scaled({target}, {_address(context, real)}, {amount})")
+        kernel, source = "add_scaled", _address(context, real)
+    if ring.name == NARROW.name:
+        context.line(f"narrow_{kernel}({target}, {source}, {amount}, status)")
+    else:
+        context.line(f"real_{kernel}({target}, {source}, {amount})")
 
 
 def _add_cofactor(
@@ -138,6 +142,8 @@ def add_scaled(module: Module, ring: str, target: str, source: str, k: str) -> s
     of = named(ring)
     if isinstance(of, RecordedRing):
         return f"{addition(module, of, (ROW,))}({target}, {source}, {k}, status)"
+    if of is NARROW:
+        return f"narrow_add_scaled({target}, {source}, {k}, status)"
     if not isinstance(of, CofactorRing):
         return f"real_add_scaled({target}, {source}, {k})"
     if of.number == "integer":

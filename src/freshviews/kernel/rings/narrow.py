@@ -1,0 +1,175 @@
+"""Exact sums of doubles in four words, for those whose values are neither very small nor very large.
+
+A narrow sum is the words of the real with the same value (``scalar.real``) from ``FIRST`` on: a number in two's
+complement in units of 2^-114. It takes doubles below 2^78 in magnitude that are multiples of the unit, as all between
+10^-18 and 10^23 are. That leaves 63 bits for multiplicities. An addend that it cannot take is left out, and a sum that
+leaves the range is taken modulo 2^256; both store TOO_NARROW at ``status``. So additions are linear whatever comes, and
+a batch is undone by its negation. The engine then widens the sums to reals and repeats the batch.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.memory.mem import (
+    add_wrapping,
+    allocate,
+    copy_words,
+    inlined,
+    jit,
+    load,
+    mul_wrapping,
+    release,
+    shift_right,
+    store,
+)
+from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.rings.wide import add_fours, carried, mul_high
+from freshviews.kernel.scalar.failure import fail
+from freshviews.kernel.scalar.payload import TOO_NARROW
+from freshviews.kernel.scalar.real import REAL_WORDS, SUM_WORDS, nearest_double, real_rest
+
+FIRST = 15
+"""The word of a real with which a narrow sum begins."""
+NARROW_WORDS = 4
+
+_LARGEST = 1023 + 77  # biased exponent of the doubles just below 2^78
+_FRACTION = 2**52 - 1
+_IMPLICIT = 2**52
+
+
+@inlined
+def _add(target: int, word: int, amount: int) -> None:
+    """Add an unsigned number at a word."""
+    if amount != 0 and word < NARROW_WORDS:
+        total = add_wrapping(load(target, word), amount)
+        store(target, word, total)
+        more = carried(total, amount)
+        while more != 0 and word + 1 < NARROW_WORDS:
+            word += 1
+            total = add_wrapping(load(target, word), 1)
+            store(target, word, total)
+            more = 1 if total == 0 else 0
+
+
+@inlined
+def _subtract(target: int, word: int, amount: int) -> None:
+    """Subtract an unsigned number at a word."""
+    if amount != 0 and word < NARROW_WORDS:
+        old = load(target, word)
+        store(target, word, add_wrapping(old, mul_wrapping(amount, -1)))
+        more = carried(old, amount)
+        while more != 0 and word + 1 < NARROW_WORDS:
+            word += 1
+            old = load(target, word)
+            store(target, word, add_wrapping(old, -1))
+            more = 1 if old == 0 else 0
+
+
+@outside
+def narrow_add_double(target: int, code: int, k: int, status: int) -> None:
+    """Add ``k`` times the double with a code to the sum at ``target``; ``k`` is any int64.
+
+    The NULL of DOUBLE has the bits of -0.0 and adds nothing.
+    """
+    exponent = shift_right(code, 52) & 0x7FF
+    significand = code & _FRACTION
+    if exponent != 0:
+        significand |= _IMPLICIT
+    elif significand == 0:
+        return
+    shift = exponent - 1 - 64 * FIRST
+    if shift < 0:
+        if shift <= -53 or significand & add_wrapping(1 << -shift, -1) != 0:
+            fail(status, TOO_NARROW)
+            return
+        significand = shift_right(significand, -shift)
+        shift = 0
+    elif exponent > _LARGEST:
+        fail(status, TOO_NARROW)
+        return
+    # The magnitude of the least int64 wraps to itself, which is right as an unsigned word.
+    magnitude = mul_wrapping(k, -1) if k < 0 else k
+    word = shift_right(shift, 6)
+    left = shift & 63
+    low = significand
+    high = 0
+    if magnitude != 1:
+        low = mul_wrapping(significand, magnitude)
+        high = mul_high(significand, magnitude)
+    first = mul_wrapping(low, 1 << left)
+    # Shifting by 64 is undefined in machine code: hence in two steps.
+    second = mul_wrapping(high, 1 << left) | shift_right(shift_right(low, 1), 63 - left)
+    third = shift_right(shift_right(high, 1), 63 - left)
+    before = load(target, NARROW_WORDS - 1)
+    if (code < 0) != (k < 0):
+        _subtract(target, word, first)
+        _subtract(target, word + 1, second)
+        _subtract(target, word + 2, third)
+        # Where the sign has become positive, that of the sum and the addend were negative.
+        if before & (load(target, NARROW_WORDS - 1) ^ -1) < 0:
+            fail(status, TOO_NARROW)
+    else:
+        _add(target, word, first)
+        _add(target, word + 1, second)
+        _add(target, word + 2, third)
+        if (before ^ -1) & load(target, NARROW_WORDS - 1) < 0:
+            fail(status, TOO_NARROW)
+
+
+@outside
+def narrow_add_scaled(target: int, source: int, k: int, status: int) -> None:
+    """Add ``k`` times the sum at ``source`` to another one at ``target``; ``k`` is any int64."""
+    if add_fours(target, source, 1, k) != 0:
+        fail(status, TOO_NARROW)
+
+
+@inlined
+def widen_sum(target: int, source: int) -> None:
+    """Write the real with the value of a narrow sum."""
+    sign = load(source, NARROW_WORDS - 1) >> 63
+    for word in range(FIRST):
+        store(target, word, 0)
+    for word in range(NARROW_WORDS):
+        store(target, FIRST + word, load(source, word))
+    for word in range(FIRST + NARROW_WORDS, SUM_WORDS):
+        store(target, word, sign)
+    for word in range(SUM_WORDS, REAL_WORDS):
+        store(target, word, 0)
+
+
+@outside
+def narrow_as_real(target: int, source: int) -> None:
+    """As ``widen_sum``, for generated code."""
+    widen_sum(target, source)
+
+
+@jit
+def narrow_value(address: int) -> int:
+    """The code of the double nearest to a sum, ties to even."""
+    return nearest_double(address, NARROW_WORDS, FIRST)
+
+
+@jit
+def narrow_rest(address: int) -> int:
+    """The code of the double nearest to a sum less ``narrow_value`` of it."""
+    real = allocate(REAL_WORDS)
+    widen_sum(real, address)
+    code = real_rest(real)
+    release(real)
+    return code
+
+
+@outside
+def widen_payload(target: int, source: int, runs: int, count: int) -> None:
+    """Write a payload whose sums are reals for one whose sums are narrow. ``runs``: ``count`` pairs of words: whether
+    it is narrow sums, and how many sums or words there are."""
+    for i in range(count):
+        size = load(runs, 2 * i + 1)
+        if load(runs, 2 * i) == 0:
+            copy_words(target, source, size)
+            target += 8 * size
+            source += 8 * size
+        else:
+            for _ in range(size):
+                widen_sum(target, source)
+                target += 8 * REAL_WORDS
+                source += 8 * NARROW_WORDS
