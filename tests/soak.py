@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from freshviews import Database
+from freshviews.engine.codes.string_codes import codes_of
 
 _MEGABYTE = 1 << 20
 
@@ -66,7 +67,7 @@ def moved(rows: int, live: int, batch: int, path: Path | None = None) -> Iterato
                     resident(),
                     dictionary.strings(),
                     len(dictionary),
-                    dictionary.heap_bytes,
+                    codes_of(dictionary).bytes(),
                     longest,
                 )
                 longest = 0.0

@@ -9,5 +9,5 @@ def test_memory_is_flat_while_a_window_moves() -> None:
     seen = list(moved(rows=120_000, live=10_000, batch=1000))
     half = seen[len(seen) // 2 :]
     assert max(held.codes for held in half) <= 2 * 10_000
-    assert half[-1].heap == half[0].heap
+    assert max(held.heap for held in half) <= 20_000 * 70
     assert max(held.process for held in half) - half[0].process < 8 << 20

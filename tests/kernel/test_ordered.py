@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from freshviews.kernel.codes.string_heap import HEAP_ROOM, enter_text, free_strings, new_strings
+from freshviews.kernel.codes.string_slots import HEAP
 from freshviews.kernel.hash.table import FAILED, SCRATCH, find, row_at, row_number
-from freshviews.kernel.memory.mem import PURE_PYTHON, allocate, load, load32, release, store
+from freshviews.kernel.memory.mem import PURE_PYTHON, allocate, copy_words, load, load32, release, store
 from freshviews.kernel.ordered.index import (
     DESCENDING,
     DOUBLE_ORDER,
@@ -33,23 +35,20 @@ from tests.kernel.words import MANY, code, double
 STRINGS = ["b", "", "a", "ab", "é", "z", "aa", "\U0001f600", "Z", "a\x00", "\uffff"]
 
 
-def string_heap() -> tuple[int, int]:
-    """Addresses of offsets and bytes of STRINGS."""
-    encoded = [s.encode() for s in STRINGS]
-    data = b"".join(encoded)
-    offsets = allocate(len(STRINGS) + 1)
-    end = 0
-    for i, text in enumerate(encoded):
-        end += len(text)
-        store(offsets, i + 1, end)
-    padded = data + bytes(-len(data) % 8)
-    words = allocate(len(padded) // 8)
-    for i in range(len(padded) // 8):
-        store(words, i, int.from_bytes(padded[8 * i : 8 * i + 8], "little"))
-    return offsets, words
+def strings_block() -> int:
+    """Address of the block of a dictionary with STRINGS."""
+    block = new_strings()
+    for text in STRINGS:
+        data = text.encode()
+        words = allocate(2)
+        for i in range(0, len(data), 8):
+            store(words, i // 8, int.from_bytes(data[i : i + 8], "little"))
+        enter_text(block, words, len(data))
+        release(words)
+    return block
 
 
-HEAP = string_heap()
+BLOCK = strings_block()
 
 
 def nan_last(word: int) -> tuple[int, float]:
@@ -80,7 +79,7 @@ kinds = st.sampled_from([INTEGER_ORDER, DOUBLE_ORDER, STRING_ORDER])
 
 
 def prepared(r: Relation) -> Relation:
-    set_strings(r.ordered, *HEAP)
+    set_strings(r.ordered, BLOCK)
     return r
 
 
@@ -228,13 +227,16 @@ def test_depth_is_logarithmic_whatever_the_order_of_insertion(order: str) -> Non
         assert check_treap(r, INTEGER_ORDER) < 4 * math.log2(n)
 
 
-def test_the_string_heap_may_move_between_changes() -> None:
+def test_the_strings_may_move_between_changes() -> None:
     with relation(1, 1, ordered=STRING_ORDER) as r:
         prepared(r)
         r.add((STRINGS.index("b"),), (1,))
-        moved = string_heap()
-        set_strings(r.ordered, *moved)
+        block = strings_block()
+        set_strings(r.ordered, block)
+        moved = allocate(load(block, HEAP_ROOM))
+        copy_words(moved, load(block, HEAP), load(block, HEAP_ROOM))
+        release(load(block, HEAP))
+        store(block, HEAP, moved)
         r.add((STRINGS.index("ab"),), (1,))
         assert STRINGS[ordered_first(r.ordered, r.t, ())] == "ab"
-        for address in moved:
-            release(address)
+        free_strings(block)

@@ -19,7 +19,7 @@ from freshviews.kernel.ordered.folds import ordered_fold
 from freshviews.kernel.ordered.index import DESCENDING, INTEGER_ORDER, ROOT, set_strings
 from freshviews.types import NULL
 from tests.kernel.relation import Relation, relation
-from tests.kernel.test_ordered import CODES, HEAP, rank
+from tests.kernel.test_ordered import BLOCK, CODES, rank
 from tests.kernel.test_tree import COMPOSE_ADDRESS, PRIME, compose
 from tests.kernel.words import MANY
 
@@ -81,7 +81,7 @@ def test_least_and_greatest_of_every_prefix_are_those_in_the_order_of_the_kind(k
     words = [word for word in CODES[kind] if word != NULL]
     one = st.tuples(st.integers(-1, 1), st.sampled_from((0, NULL)), st.sampled_from(words))
     with relation(3, 1, ordered=kind, folds=((folds.LEAST, 0), (folds.GREATEST, 0))) as r:
-        set_strings(r.ordered, *HEAP)
+        set_strings(r.ordered, BLOCK)
         for key in data.draw(st.lists(one, max_size=40)):
             r.add(key, (-1 if key in r.model else 1,))
             for prefix in {key[:n] for key in r.model for n in range(3)}:

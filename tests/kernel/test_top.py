@@ -36,7 +36,7 @@ from freshviews.kernel.ordered.top import (
 )
 from freshviews.types import NULL
 from tests.kernel.relation import Key, Relation, relation
-from tests.kernel.test_ordered import CODES, HEAP, rank
+from tests.kernel.test_ordered import BLOCK, CODES, rank
 from tests.kernel.words import MANY, words_at
 
 KINDS = st.tuples(
@@ -157,7 +157,7 @@ def test_the_first_rows_follow_inserts_and_deletes(
     words = data.draw(st.integers(0, 2))
     key = st.tuples(*(st.integers(0, 1) for _ in range(words)), *(st.sampled_from(CODES[k & 3][-4:]) for k in kinds))
     with relation(words + len(kinds), 1, ordered=kinds, placed=True) as r:
-        set_strings(r.ordered, *HEAP)
+        set_strings(r.ordered, BLOCK)
         rows = First(r, kinds, first, first + limit, words)
         rows.shift = data.draw(st.integers(-3, 3))
         for one, m in data.draw(st.lists(st.tuples(key, st.sampled_from([1, 2, 3, -1, -2])), max_size=40)):

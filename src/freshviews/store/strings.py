@@ -8,9 +8,11 @@ them.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from freshviews.errors import StoreError
 from freshviews.kernel.image import Array
@@ -19,6 +21,8 @@ from freshviews.store.array_file import ArrayFile, write_arrays
 from freshviews.types.dictionary import Dictionary
 
 KIND = "strings"
+_PIECE = 1 << 14
+"""Strings that are written together."""
 
 
 def write_strings(path: Path, dictionary: Dictionary, first: int, *, sync: bool = True) -> int:
@@ -27,23 +31,39 @@ def write_strings(path: Path, dictionary: Dictionary, first: int, *, sync: bool 
     With ``sync``, they are on disk when this returns. Raises StoreError.
     """
     end = len(dictionary)
-    entries = dictionary.entries_since(first)
-    sizes = dictionary.free_sizes()
-    # A free code keeps its number of bytes, by which it is used again.
-    encoded = [b" " * sizes[code] if text is None else text.encode() for code, text in enumerate(entries, first)]
-    starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    texts = b"".join(encoded)
-    free = np.array([i for i, text in enumerate(entries) if text is None], np.int64)
+    starts = np.zeros(end - first + 1, np.int64)
+    at = 0
+    for array in _pieces(dictionary, first, end):
+        ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset + 1 : array.offset + 1 + len(array)]
+        np.add(ends, starts[at], out=starts[at + 1 : at + 1 + len(array)])
+        at += len(array)
+    size = int(starts[-1])
+    free = np.array(dictionary.free_between(first, end), np.int64) - first
     arrays = [
         Array(len(starts), len(starts), lambda: iter([starts.data.cast("B")])),
-        Array(-(-len(texts) // 8), -(-len(texts) // 8), lambda: iter([texts, bytes(-len(texts) % 8)])),
+        Array(-(-size // 8), -(-size // 8), lambda: _texts(dictionary, first, end, size)),
     ]
-    about = {"kind": KIND, "first": first, "end": end, "bytes": len(texts)}
+    about = {"kind": KIND, "first": first, "end": end, "bytes": size}
     if len(free):
         about["free"] = len(free)
         arrays.append(Array(len(free), len(free), lambda: iter([free.data.cast("B")])))
     write_arrays(path, about, arrays, sync)
     return end
+
+
+def _pieces(dictionary: Dictionary, first: int, end: int) -> Iterator[pa.Array]:
+    """The strings from one code to before another, of which free ones have no bytes, as arrays."""
+    for at in range(first, end, _PIECE):
+        yield dictionary.decode_array(np.arange(at, min(at + _PIECE, end)))
+
+
+def _texts(dictionary: Dictionary, first: int, end: int, size: int) -> Iterator[memoryview | bytes]:
+    """The bytes of strings, and zeros up to a whole word."""
+    for array in _pieces(dictionary, first, end):
+        data = array.buffers()[2]
+        if data is not None:
+            yield memoryview(data)
+    yield bytes(-size % 8)
 
 
 def read_strings(path: Path, dictionary: Dictionary) -> None:
@@ -65,7 +85,7 @@ def read_strings(path: Path, dictionary: Dictionary) -> None:
         mapping = file.map(0, 3 if holes else 2, verify=True)
         try:
             starts, texts, *rest = mapping.places
-            free = (ctypes.c_int64 * holes).from_address(rest[0]) if holes else ()
+            free = list((ctypes.c_int64 * holes).from_address(rest[0])) if holes else []
             offsets = np.frombuffer((ctypes.c_int64 * (end - first + 1)).from_address(starts), np.int64)
             data = np.frombuffer((ctypes.c_uint8 * size).from_address(texts), np.uint8)
             dictionary.extend_flat(offsets, data, free)

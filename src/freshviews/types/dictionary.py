@@ -2,15 +2,18 @@
 
 Codes count from 0 in the order of first use. ``free`` frees the codes of strings that nothing names any more; who finds
 these is ``engine.commit.collection``, and without it a code keeps its meaning for the life of the dictionary. A free
-code is used again by a string of as many bytes, whose place in the heap it takes, so that nothing is moved. One thread
-at a time may add strings; others may decode meanwhile.
+code is used again, the lowest first. One thread at a time may add strings; others may decode meanwhile.
+
+The strings are in a *store*. At first, these are Python objects; ``engine.codes.string_codes`` puts a store in native
+memory in its place (``put``), and the dictionary then remembers a bounded number of recent strings beside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from sys import getsizeof
-from typing import Any, TypeVar
+from typing import Any, Protocol
 from weakref import WeakSet
 
 import numpy as np
@@ -21,43 +24,214 @@ from freshviews.types.sqltype import NULL
 
 Codes = npt.NDArray[np.int64]
 
+RECENT = 1 << 15
+"""Most strings that are remembered as Python objects."""
+LONG = 256
+"""Characters above which a string is not remembered."""
 
-class _Codes(dict[str, int]):
-    """String to code; looking up a missing string adds it. A key that is no string raises.
 
-    ``entries``: by code; None where it is free. ``sizes``: the bytes of each free code. ``free``: codes to be used
-    again, by their bytes. ``reused``: codes whose strings are others than those in the heap.
-    """
+class Store(Protocol):
+    """What has the strings of a dictionary."""
 
-    __slots__ = ("entries", "free", "reused", "sizes")
+    @property
+    def size(self) -> Callable[[], int]:
+        """One more than the largest code, free ones included."""
+        ...
+
+    @property
+    def strings(self) -> Callable[[], int]:
+        """The number of strings."""
+        ...
+
+    def enter(self, text: str, data: bytes) -> int:
+        """The code of a string, a new one if it is new; ``data`` is its UTF-8."""
+        ...
+
+    def enter_all(self, texts: list[str]) -> tuple[list[int], list[int]]:
+        """The codes of strings, new ones of those that are new, and the positions of the others.
+
+        UnicodeEncodeError if one has lone surrogates; none is added then.
+        """
+        ...
+
+    def find(self, text: str, data: bytes) -> int | None:
+        """The code of a string; None if it is not there."""
+        ...
+
+    def text(self, code: int) -> str:
+        """The string of a code; ``IndexError`` if there is none."""
+        ...
+
+    def texts(self, first: int, end: int) -> list[str | None]:
+        """The strings from one code to before another; None for a free code."""
+        ...
+
+    def free_between(self, first: int, end: int) -> list[int]:
+        """The free codes from one code to before another."""
+        ...
+
+    def array(self, codes: Codes) -> pa.Array:
+        """The strings of codes as ``pa.string()``, null for NULL."""
+        ...
+
+    def extend_flat(
+        self, offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], free: Sequence[int]
+    ) -> None:
+        """Add strings, of valid UTF-8, after the last code; ``ValueError`` if one is not new, nothing is added then."""
+        ...
+
+    def free(self, codes: list[int]) -> int:
+        """Free codes; returns how many were in use."""
+        ...
+
+    def free_unmarked(self, marks: npt.NDArray[np.bool_], first: int, end: int) -> list[int]:
+        """Free the codes from one to before another that have no mark; those that were in use."""
+        ...
+
+    def give_back(self, strings: int) -> int:
+        """Take a step of about so many strings to give memory back; 0 if there is nothing to do."""
+        ...
+
+    def bytes(self) -> int:
+        """Bytes of memory."""
+        ...
+
+
+class _Objects:
+    """A store of Python objects."""
 
     def __init__(self) -> None:
-        self.entries: list[Any] = []
-        self.sizes: dict[int, int] = {}
-        self.free: dict[int, list[int]] = {}
-        self.reused: set[int] = set()
+        self._texts: list[str | None] = []
+        self._codes: dict[str, int] = {}
+        self._free: list[int] = []
+        self._holes: set[int] = set()
+        self.size = self._texts.__len__
+        self.strings = self._codes.__len__
+
+    def enter(self, text: str, data: bytes) -> int:
+        code = self._codes.get(text)
+        if code is None:
+            if self._free:
+                code = self._free.pop()
+                self._texts[code] = text
+            else:
+                code = len(self._texts)
+                self._texts.append(text)
+            self._codes[text] = code
+        return code
+
+    def enter_all(self, texts: list[str]) -> tuple[list[int], list[int]]:
+        encoded = [text.encode() for text in texts]
+        return [self.enter(text, data) for text, data in zip(texts, encoded, strict=True)], []
+
+    def find(self, text: str, data: bytes) -> int | None:
+        return self._codes.get(text)
+
+    def text(self, code: int) -> str:
+        text = self._texts[code] if code >= 0 else None
+        if text is None:
+            raise IndexError(f"no string has the code {code}")
+        return text
+
+    def texts(self, first: int, end: int) -> list[str | None]:
+        return self._texts[first:end]
+
+    def free_between(self, first: int, end: int) -> list[int]:
+        return [code for code in range(first, end) if self._texts[code] is None]
+
+    def array(self, codes: Codes) -> pa.Array:
+        texts = self._texts
+        return texts_array([None if code == NULL else texts[code] for code in codes.tolist()])
+
+    def extend_flat(
+        self, offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], free: Sequence[int]
+    ) -> None:
+        texts: list[str | None] = [
+            bytes(data[begin:end]).decode() for begin, end in pairwise(offsets.tolist())
+        ]
+        first = len(self._texts)
+        for hole in free:
+            texts[hole] = None
+        new = {text: code for code, text in enumerate(texts, first) if text is not None}
+        if len(new) < len(texts) - len(free) or new.keys() & self._codes.keys():
+            raise ValueError("a string is given twice, or is in the dictionary already")
+        self._codes.update(new)
+        self._texts += texts
+        self._holes.update(first + hole for hole in free)
+
+    def free(self, codes: list[int]) -> int:
+        freed = 0
+        for code in reversed(codes):
+            text = self._texts[code]
+            if text is not None:
+                del self._codes[text]
+                self._texts[code] = None
+                freed += 1
+            elif code not in self._holes:
+                continue
+            self._holes.discard(code)
+            self._free.append(code)
+        return freed
+
+    def free_unmarked(self, marks: npt.NDArray[np.bool_], first: int, end: int) -> list[int]:
+        codes: list[int] = (np.flatnonzero(~marks[first:end]) + first).tolist()
+        used = [code for code in codes if self._texts[code] is not None]
+        self.free(codes)
+        return used
+
+    def give_back(self, strings: int) -> int:
+        return 0
+
+    def bytes(self) -> int:
+        rounded = 8 + 32  # blocks are multiples of 16 bytes; the number
+        texts = sum(getsizeof(text) + rounded for text in self._codes)
+        return texts + sum(map(getsizeof, (self._texts, self._codes, self._free, self._holes)))
+
+
+class _Recent(dict[str, int]):
+    """Codes of recent strings; looking up another string finds or adds it in the store. A key that is no string raises.
+
+    ``texts`` has the same strings by code.
+    """
+
+    __slots__ = ("store", "texts")
+
+    def __init__(self) -> None:
+        self.store: Store = _Objects()
+        self.texts: dict[int, str] = {}
 
     def __missing__(self, text: object) -> int:
         if not isinstance(text, str):
             raise TypeError(f"a str is accepted, not {type(text).__name__}")
         text = str(text)  # or a subclass such as numpy.str_ would be stored and returned
-        size = len(text)
-        if not text.isascii():
-            try:
-                size = len(text.encode())
-            except UnicodeEncodeError as error:
-                raise ValueError(f"it is not valid Unicode text: {error.reason}") from None
-        again = self.free.get(size)
-        if again:
-            code = again.pop()
-            del self.sizes[code]
-            self.entries[code] = text
-            self.reused.add(code)
-        else:
-            code = len(self.entries)
-            self.entries.append(text)
-        self[text] = code
+        try:
+            data = text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"it is not valid Unicode text: {error.reason}") from None
+        code = self.store.enter(text, data)
+        self.remember(text, code)
         return code
+
+    def remember(self, text: str, code: int) -> None:
+        """Remember the code of a string."""
+        if len(text) <= LONG:
+            if len(self) >= RECENT:
+                self.forget()
+            self[text] = code
+            self.texts[code] = text
+
+    def forget(self) -> None:
+        """Remember no string."""
+        self.texts.clear()
+        self.clear()
+
+    def leave(self, codes: list[int]) -> None:
+        """Forget the strings of codes that are freed."""
+        if self.texts:
+            for code in codes:
+                text = self.texts.pop(code, None)
+                if text is not None:
+                    del self[text]
 
 
 class Dictionary:
@@ -65,47 +239,76 @@ class Dictionary:
 
     def __init__(self, entries: Iterable[str] = ()) -> None:
         """``entries``: the strings of codes 0, 1, ...; a string given twice raises ``ValueError``."""
-        self._codes = _Codes()
-        self._holes: set[int] = set()
-        self._arrow = pa.nulls(0, pa.string())  # pa.array would import pandas
-        self._arrow_state = (0, 0)
-        self._heap = (np.zeros(1024, np.int64), np.zeros(16384, np.uint8))
-        self._in_heap = 0
-        self.on_heap: Callable[[Codes], None] | None = None
-        """Called with codes after their strings were written to the heap."""
-        self.on_free: Callable[[list[int]], None] | None = None
-        """Called with codes before they are freed."""
+        self._recent = _Recent()
+        self._texts = self._recent.texts
         self.freed = 0
         """How often codes were freed: what was remembered by code before is not to be used."""
         self.pinned: set[int] = set()
         """Codes of constants, which are never freed."""
         self.held: WeakSet[Any] = WeakSet()
         """Batches of codes outside tables and views; see ``engine.codes.marks``."""
-        self.mark: Callable[[Codes], None] | None = None
-        """While a collection runs: marks codes as in use."""
-        self.encode = self._codes.__getitem__
+        self.mark: Any = None
+        """While a collection runs: a function that marks codes as in use."""
+        self.encode = self._recent.__getitem__
         """The code of a string; a new one if the string is new.
 
         ``TypeError`` if it is no ``str``, ``ValueError`` if it has lone surrogates.
         """
-        self.strings = self._codes.__len__
-        """The number of strings."""
+        self.strings = self.store.strings
+        """The number of strings. Each commit asks for it."""
         self.extend(entries)
+
+    @property
+    def store(self) -> Store:
+        """What has the strings."""
+        return self._recent.store
+
+    def put(self, store: Store) -> None:
+        """Have an empty store take over all strings, with their codes."""
+        texts = self._recent.store.texts(0, len(self))
+        free = self._recent.store.free_between(0, len(self))
+        encoded = [b"" if text is None else text.encode() for text in texts]
+        offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        if texts:
+            store.extend_flat(offsets, np.frombuffer(b"".join(encoded) or b"\0", np.uint8), free)
+            store.free(free)
+        self._recent.store = store
+        self.strings = store.strings
 
     def __len__(self) -> int:
         """One more than the largest code, free ones included."""
-        return len(self._codes.entries)
+        return self._recent.store.size()
 
     def decode(self, code: int) -> str:
         """The string of a code; ``IndexError`` if there is none."""
-        if code < 0:
-            raise IndexError(f"no string has the code {code}")
-        text: str = self._codes.entries[code]
-        return text
+        text = self._texts.get(code)
+        return self._recent.store.text(code) if text is None else text
 
     def find(self, text: str) -> int | None:
         """The code of a string; None if the dictionary does not have it. Adds nothing."""
-        return self._codes.get(text)
+        code = self._recent.get(text)
+        if code is not None:
+            return code
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            return None
+        return self._recent.store.find(text, data)
+
+    def encode_all(self, texts: Sequence[str]) -> Codes:
+        """The codes of many strings. UnicodeEncodeError if one has lone surrogates; none is added then."""
+        recent = self._recent
+        codes = list(map(recent.get, texts))
+        if None in codes:
+            places = [place for place, code in enumerate(codes) if code is None]
+            found, known = recent.store.enter_all([texts[place] for place in places])
+            for place, code in zip(places, found, strict=True):
+                codes[place] = code
+            # What came once is not remembered: it may be one of many that differ. Nor is more, if that does not help.
+            if len(recent) < RECENT // 2 or 4 * (len(texts) - len(places)) > len(known):
+                for number in known:
+                    recent.remember(texts[places[number]], found[number])
+        return np.array(codes, np.int64)
 
     def pin(self, text: str) -> int:
         """The code of a constant, which is never freed."""
@@ -113,161 +316,62 @@ class Dictionary:
         self.pinned.add(code)
         return code
 
-    def entries_since(self, size: int) -> list[Any]:
+    def entries_since(self, size: int) -> list[str | None]:
         """The strings from code ``size`` on, in the order of codes; None for a free code."""
-        return self._codes.entries[size:]
+        return self._recent.store.texts(size, len(self))
+
+    def entries_between(self, first: int, end: int) -> list[str | None]:
+        """The strings from one code to before another, in the order of codes; None for a free code."""
+        return self._recent.store.texts(first, min(end, len(self)))
+
+    def free_between(self, first: int, end: int) -> list[int]:
+        """The free codes from one code to before another."""
+        return self._recent.store.free_between(first, end)
 
     def extend(self, entries: Iterable[str]) -> None:
         """Add strings that must be new, as a log or a snapshot lists them (see ``entries_since``)."""
         for text in entries:
-            if text in self._codes:
+            if self.find(text) is not None:
                 raise ValueError(f"{text!r} is in the dictionary already")
             self.encode(text)
 
     def extend_flat(
-        self, offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], free: Iterable[int] = ()
+        self, offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], free: Sequence[int] = ()
     ) -> None:
-        """Add strings that must be new, in the layout of ``heap`` from offset 0 on; raises ``ValueError`` if one is
-        not.
+        """Add strings that must be new; string i is the bytes ``offsets[i]`` to ``offsets[i + 1]``. Raises
+        ``ValueError`` if one is not.
 
         ``free``: which of them were free. They are used again once a collection finds that nothing names them.
         """
-        count = len(offsets) - 1
-        array = pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(data))
+        array = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
         array.validate(full=True)
-        texts = array.to_pylist()
-        self.heap()
-        known = self._codes.entries
-        first, before = len(known), len(self._codes)
-        holes = list(free)
-        for hole in holes:
-            texts[hole] = None
-        self._codes.update((text, code) for code, text in enumerate(texts, first) if text is not None)
-        if len(self._codes) < before + count - len(holes):
-            self._codes.clear()
-            self._codes.update((text, code) for code, text in enumerate(known) if text is not None)
-            raise ValueError("a string is given twice, or is in the dictionary already")
-        known += texts
-        self._holes.update(first + hole for hole in holes)
-        self._codes.sizes.update((first + hole, int(offsets[hole + 1] - offsets[hole])) for hole in holes)
-        if count:
-            self._lengthen_heap(offsets[1:], data)
-            self._written([code for code in range(first, first + count) if known[code] is not None])
-
-    def heap(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-        """All strings as UTF-8: the offsets and the bytes. Code c is the bytes ``offsets[c]`` to ``offsets[c + 1]``.
-
-        The arrays have room to grow, and stay the same arrays until they must be moved. The bytes of a free code mean
-        nothing.
-        """
-        codes = self._codes
-        written: list[int] = []
-        if codes.reused:
-            offsets, data = self._heap
-            written = sorted(code for code in codes.reused if code < self._in_heap)
-            codes.reused.clear()
-            for code, begin in zip(written, offsets[written].tolist(), strict=True):
-                text = codes.entries[code].encode()
-                data[begin : begin + len(text)] = np.frombuffer(text, np.uint8)
-        first = self._in_heap
-        if first < len(codes.entries):
-            new = codes.entries[first:]
-            texts = [
-                bytes(codes.sizes[code]) if text is None else text.encode() for code, text in enumerate(new, first)
-            ]
-            ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
-            self._lengthen_heap(ends, np.frombuffer(b"".join(texts), np.uint8))
-            written += [code for code, text in enumerate(new, first) if text is not None]
-        if written:
-            self._written(written)
-        return self._heap
-
-    def in_heap(self, codes: list[int]) -> tuple[list[int], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-        """Those of some codes whose strings are in the heap, and its arrays, to which nothing is written."""
-        reused = self._codes.reused
-        return [code for code in codes if code < self._in_heap and code not in reused], *self._heap
-
-    def _written(self, codes: list[int]) -> None:
-        if self.on_heap is not None and codes:
-            self.on_heap(np.array(codes, np.int64))
-
-    def _lengthen_heap(self, ends: npt.NDArray[np.int64], texts: npt.NDArray[np.uint8]) -> None:
-        """Append strings to the heap: their bytes, and where each ends among them."""
-        offsets, data = self._heap
-        start = int(offsets[self._in_heap])
-        size = self._in_heap + len(ends)
-        offsets = _with_room(offsets, size + 1)
-        data = _with_room(data, start + len(texts))
-        data[start : start + len(texts)] = texts
-        offsets[self._in_heap + 1 : size + 1] = start + ends
-        self._in_heap = size
-        self._heap = (offsets, data)
+        self._recent.store.extend_flat(offsets, data, free)
 
     @property
     def bytes(self) -> int:
-        """Bytes that the strings take, as Python objects and in the heap; looks at every string."""
-        return sum(map(getsizeof, self._codes)) + self._bytes_beside()
-
-    def about_bytes(self) -> int:
-        """About as many, from the sizes of a thousand strings."""
-        codes = self._codes
-        some = [getsizeof(text) for text in codes.entries[:: len(codes.entries) // 1000 + 1] if text is not None]
-        return len(codes) * sum(some) // max(len(some), 1) + self._bytes_beside()
-
-    def _bytes_beside(self) -> int:
-        codes = self._codes
-        rounded = 8 * len(codes)  # blocks are multiples of 16 bytes
-        numbers = 32 * (len(codes) + len(codes.sizes))
-        containers = (codes, codes.entries, codes.sizes, codes.free, *codes.free.values(), codes.reused)
-        heap = sum(array.nbytes for array in self._heap)
-        return rounded + numbers + sum(map(getsizeof, containers)) + heap + int(self._arrow.nbytes)
-
-    @property
-    def heap_bytes(self) -> int:
-        """Bytes of the heap."""
-        return self._heap[1].nbytes
-
-    def live_codes(self) -> Codes:
-        """The codes of all strings in the heap."""
-        entries = self._codes.entries
-        if not self._codes.sizes:
-            return np.arange(self._in_heap)
-        return np.array([code for code in range(self._in_heap) if entries[code] is not None], np.int64)
-
-    def free_sizes(self) -> dict[int, int]:
-        """The bytes of each free code."""
-        return self._codes.sizes
+        """Bytes that the strings take, those that are remembered as Python objects included."""
+        recent = self._recent
+        # Blocks are multiples of 16 bytes; a number takes 32.
+        objects = sum(map(getsizeof, tuple(recent))) + (8 + 32) * len(recent)
+        return recent.store.bytes() + objects + getsizeof(recent) + getsizeof(recent.texts)
 
     def free(self, codes: list[int]) -> int:
         """Free codes; returns how many were in use."""
-        strings, entries = self._codes, self._codes.entries
-        used = [code for code in codes if entries[code] is not None]
-        if used and self.on_free is not None:
-            self.on_free(used)
-        for code in used:
-            text = entries[code]
-            size = strings.sizes[code] = len(text) if text.isascii() else len(text.encode())
-            entries[code] = None
-            del strings[text]
-            strings.free.setdefault(size, []).append(code)
-        if used:
-            self.freed += 1
-            strings.reused.difference_update(used)
-        if self._holes:
-            for code in self._holes.intersection(codes):
-                self._holes.discard(code)
-                strings.free.setdefault(strings.sizes[code], []).append(code)
-        return len(used)
+        self._recent.leave(codes)
+        freed = self._recent.store.free(codes)
+        self.freed += freed > 0
+        return freed
 
-    def encode_valid(self, texts: list[str]) -> list[int]:
-        """Codes of strings that are known to be valid Unicode, as Arrow's are."""
-        codes = self._codes
-        if codes.sizes:
-            return [codes[text] for text in texts]
-        new = [text for text in dict.fromkeys(texts) if text not in codes]
-        codes.update(zip(new, range(len(codes.entries), len(codes.entries) + len(new)), strict=True))
-        codes.entries += new
-        return [codes[text] for text in texts]
+    def free_unmarked(self, marks: npt.NDArray[np.bool_], first: int, end: int) -> int:
+        """Free the codes from one to before another that have no mark; returns how many were in use."""
+        freed = self._recent.store.free_unmarked(marks, first, end)
+        self._recent.leave(freed)
+        self.freed += len(freed) > 0
+        return len(freed)
+
+    def give_back(self, strings: int) -> int:
+        """Give memory of freed strings back, in a step of about so many strings; 0 if there is nothing left to do."""
+        return self._recent.store.give_back(strings)
 
     def encode_arrow(self, array: pa.Array) -> npt.NDArray[np.int64]:
         """Codes of an array of strings (plain, large, view, or dictionary-encoded), NULL for nulls.
@@ -291,20 +395,7 @@ class Dictionary:
 
     def decode_array(self, codes: npt.NDArray[np.int64]) -> pa.Array:
         """The strings of an array of codes as ``pa.string()``, null for NULL."""
-        size = len(self)
-        # Free codes only become fewer until the next are freed, so this changes where a code gets another string.
-        state = (self.freed, len(self._codes.sizes))
-        # Many codes are looked up in an Arrow copy of the dictionary. Extending the copy by new strings pays only if
-        # there are many codes compared with strings.
-        if len(codes) * 8 < size and (len(self._arrow) < size or state != self._arrow_state):
-            entries = self._codes.entries
-            return texts_array([None if code == NULL else entries[code] for code in codes.tolist()])
-        if state != self._arrow_state:
-            self._arrow, self._arrow_state = pa.nulls(0, pa.string()), state
-        if len(self._arrow) < size:
-            fresh = texts_array(self.entries_since(len(self._arrow)))
-            self._arrow = pa.concat_arrays([self._arrow, fresh])
-        return self._arrow.take(words_array(codes))
+        return self._recent.store.array(codes)
 
 
 def texts_array(texts: Sequence[str | None]) -> pa.Array:
@@ -319,19 +410,14 @@ def texts_array(texts: Sequence[str | None]) -> pa.Array:
 
 def words_array(words: npt.NDArray[np.int64]) -> pa.Array:
     """Words as ``pa.int64()``, null for NULL."""
+    buffers = [validity_of(words), pa.py_buffer(np.ascontiguousarray(words))]
+    return pa.Array.from_buffers(pa.int64(), len(words), buffers)
+
+
+def validity_of(words: npt.NDArray[np.int64]) -> pa.Buffer | None:
+    """The bitmap of Arrow that says which words are not NULL; None if all are."""
     valid = words != NULL
-    validity = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
-    return pa.Array.from_buffers(pa.int64(), len(words), [validity, pa.py_buffer(np.ascontiguousarray(words))])
+    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
 _MANY_TEXTS = 1_000_000
-_A = TypeVar("_A", bound=np.generic)
-
-
-def _with_room(array: npt.NDArray[_A], size: int) -> npt.NDArray[_A]:
-    """The array if it holds ``size`` elements, else a copy at least twice as long."""
-    if size <= len(array):
-        return array
-    wider = np.zeros(max(size, 2 * len(array)), array.dtype)
-    wider[: len(array)] = array
-    return wider

@@ -21,7 +21,8 @@ def in_json(kind: SqlType, codes: NDArray[int64], dictionary: Dictionary) -> lis
     if kind.is_integer:
         return ["null" if code == NULL else str(code) for code in listed]
     if kind.name == "STRING":
-        return ["null" if code == NULL else encode_basestring(dictionary.decode(code)) for code in listed]
+        texts = dictionary.decode_array(codes).to_pylist()
+        return ["null" if text is None else encode_basestring(text) for text in texts]
     decode = decoder_for(kind, dictionary)
     known = {code: _json_of(decode(code)) for code in dict.fromkeys(listed)}
     return [known[code] for code in listed]

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +35,7 @@ from freshviews.engine.blocks.calls import Call, call_of
 from freshviews.engine.blocks.lanes import Divided, Keys
 from freshviews.engine.blocks.native import group_sizes, new_table
 from freshviews.engine.codes.code_batch import Codes, address_of
+from freshviews.engine.codes.string_codes import codes_of
 from freshviews.engine.codes.words import address, words_at, words_in
 from freshviews.engine.traces.tracing import Tracing
 from freshviews.kernel.hash import heavy_light as balances
@@ -92,7 +92,7 @@ class BlockState:
         self._state = np.zeros(words, np.int64)
         self.status = np.zeros(STATUS_WORDS, np.int64)
         self._emitted_layout = np.array(payload_layout(program.result.emitted), np.int64)
-        self._strings: tuple[Codes, NDArray[Any]] | None = None
+        self._strings_named = False
         self.orders_strings = any(o.type.name == "STRING" for view in program.views for o in view.ordered)
         self.state = address(self._state)
         self._state[0] = address(self.status)
@@ -240,7 +240,7 @@ class BlockState:
     def run(self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int) -> None:
         """Run the relation's triggers over ``n`` rows; columns are (address, stride in words). ``walk`` must follow."""
         if self.orders_strings:
-            self._refresh_strings()
+            self._name_strings()
         self.awake()
         self.in_lanes = False
         self._run_triggers(relation, columns, m, n)
@@ -496,15 +496,15 @@ class BlockState:
         for view in self.program.upkeep.recomputed:
             self._empty([v.name for v in self.program.views].index(view))
         if self.orders_strings:
-            self._strings = None
-            self._refresh_strings()
+            self._strings_named = False
+            self._name_strings()
         self.compiled.evaluate(self.state)
 
     def settle(self) -> None:
         """Do what the triggers have left until the end of a version."""
         assert self.compiled.end_version is not None
         if self.orders_strings:
-            self._refresh_strings()
+            self._name_strings()
         self.compiled.end_version(self.state)
 
     def _empty(self, number: int) -> None:
@@ -528,11 +528,11 @@ class BlockState:
         buffers.clear_buffer(self.changes)
         buffers.clear_buffer(self.raw)
         self.reset_status()
-        self._strings = None
+        self._strings_named = False
 
     def exchange(self, other: BlockState) -> None:
         """Give the tables to another state of the same views, none of which is mapped, and take its own."""
-        self._strings = other._strings = None
+        self._strings_named = other._strings_named = False
         for i, (mine, its) in enumerate(zip(self.tables, other.tables, strict=True)):
             self.tables[i], other.tables[i] = its, mine
             for state, handle in ((self, its), (other, mine)):
@@ -600,16 +600,15 @@ class BlockState:
         index = mem.load(mem.load(store, table.INDEX_LIST), view.place_of_index(partition.by))
         return int(balances.rows_of_values(index, values))
 
-    def _refresh_strings(self) -> None:
-        """Give ordered indexes over strings the texts of all codes, where they have moved."""
-        offsets, data = self._dictionary.heap()
-        if self._strings is not None and offsets is self._strings[0] and data is self._strings[1]:
+    def _name_strings(self) -> None:
+        """Give ordered indexes over strings the dictionary, where they do not have it."""
+        if self._strings_named:
             return
-        self._strings = (offsets, data)
+        self._strings_named = True
+        block = codes_of(self._dictionary).address
         for view, handle in zip(self.program.views, self.tables, strict=True):
             if any(order.type.name == "STRING" for order in view.ordered):
-                index = mem.load(mem.load(handle, table.ORDERED_LIST), 0)
-                ordered.set_strings(index, address(offsets), address(data))
+                ordered.set_strings(mem.load(mem.load(handle, table.ORDERED_LIST), 0), block)
 
 
 def _hold_for(state: weakref.ref[BlockState], compiled: CompiledBlock, written: Written) -> None:

@@ -22,7 +22,7 @@ from freshviews.kernel.codes.string_slots import UNKNOWN
 from freshviews.types import NULL
 from freshviews.types.calendar import MICROS_PER_DAY
 from freshviews.types.columns import characters_over
-from freshviews.types.dictionary import Dictionary, words_array
+from freshviews.types.dictionary import words_array
 from freshviews.types.sqltype import SqlType
 
 _INTEGERS = {
@@ -68,8 +68,10 @@ class ArrowPlan:
     words: Codes
     columns: int
     targets: dict[int, int]
-    strings: tuple[tuple[int, int, TextResults | None], ...]
-    """(column of the schema, row of the codes) of the strings that become codes, or results."""
+    strings: tuple[tuple[int, int, int], ...]
+    """(column of the schema, kind, row of the codes) of the strings that become codes."""
+    computed: tuple[tuple[int, int, TextResults], ...]
+    """(column of the schema, row) of the strings that become results of functions."""
     texts: Codes
     """The functions; see ``kernel.codes.text_columns``."""
     lengths: tuple[tuple[int, int], ...]
@@ -79,7 +81,7 @@ class ArrowPlan:
     places: tuple[int, int, int]
     """Addresses of the words, of the structure and of the functions: to ask for one takes as long as to read a row."""
 
-    def read(self, batches: Sequence[pa.RecordBatch], codes: StringCodes, dictionary: Dictionary) -> Codes | None:
+    def read(self, batches: Sequence[pa.RecordBatch], codes: StringCodes) -> Codes | None:
         """Codes, shape (rows of targets, rows of all batches), or None where a value is refused."""
         rows = sum(batch.num_rows for batch in batches)
         functions = len(self.texts)
@@ -88,8 +90,6 @@ class ArrowPlan:
         plan, array, texts = self.places
         start = 0
         for batch in batches:
-            if self.strings:
-                codes.refresh()
             if any(characters_over(batch.column(place), length) for place, length in self.lengths):
                 return None
             batch._export_to_c(array)
@@ -103,32 +103,35 @@ class ArrowPlan:
                 return None
             if unknown > 0:
                 try:
-                    self._name(batch, found[:, start : start + batch.num_rows], dictionary)
+                    self._name(batch, found[:, start : start + batch.num_rows], codes)
                 except UnicodeDecodeError:
                     return None
             start += batch.num_rows
         return found
 
-    def _name(self, batch: pa.RecordBatch, found: Codes, dictionary: Dictionary) -> None:
+    def _name(self, batch: pa.RecordBatch, found: Codes, codes: StringCodes) -> None:
         """Give the strings of a batch that have no code one."""
-        for place, row, results in self.strings:
+        array = self.places[1]
+        for place, kind, row in self.strings:
+            if (found[row] == UNKNOWN).any():
+                batch.column(place)._export_to_c(array)
+                codes.enter_column(array, kind, found[row])
+        for place, row, results in self.computed:
             new = np.flatnonzero(found[row] == UNKNOWN)
             if len(new):
                 column = batch.column(place)
                 if pa.types.is_string_view(column.type):  # of which Arrow takes no rows
                     column = column.cast(pa.large_string())
                 texts = column.take(words_array(new)).to_pylist()
-                if results is None:
-                    found[row, new] = dictionary.encode_valid(texts)
-                else:
-                    found[row, new] = [results.encode(text) for text in texts]
+                found[row, new] = [results.encode(text) for text in texts]
 
 
 def plan_of(schema: pa.Schema, wishes: Sequence[Wish], functions: Sequence[TextWish] = ()) -> ArrowPlan | None:
     """The compiled way to read a schema, each column of which has one wish."""
     words = np.zeros((len(wishes), ingest.PLAN_WORDS), np.int64)
     targets: dict[int, int] = {}
-    strings: list[tuple[int, int, TextResults | None]] = []
+    strings: list[tuple[int, int, int]] = []
+    computed: list[tuple[int, int, TextResults]] = []
     lengths = [(wish.place, wish.column.length) for wish in wishes if wish.column.length]
     for number, wish in enumerate(wishes):
         way = _way(wish.column.type, schema.field(wish.place).type)
@@ -140,7 +143,7 @@ def plan_of(schema: pa.Schema, wishes: Sequence[Wish], functions: Sequence[TextW
             row = targets[number] = len(targets)
         if kind in _STRINGS.values():
             if wish.wanted:
-                strings.append((wish.place, row, None))
+                strings.append((wish.place, kind, row))
             else:
                 kind = ingest.CHECK_NULLS
         words[wish.place] = kind, factor, least, greatest, wish.column.nullable, row
@@ -152,12 +155,13 @@ def plan_of(schema: pa.Schema, wishes: Sequence[Wish], functions: Sequence[TextW
         row = len(targets) + number
         texts[number] = text.place, layout, text.results.function.address, row
         if text.results.function.has_text:
-            strings.append((text.place, row, text.results))
+            computed.append((text.place, row, text.results))
     # What is checked and not wanted is written to one row after the others.
     words[words[:, ingest.TARGET] == len(wishes), ingest.TARGET] = len(targets) + len(functions)
     structure = np.empty(ingest.ARRAY_WORDS, np.int64)
     places = address_of(words)[0], address_of(structure)[0], address_of(texts)[0]
-    return ArrowPlan(words, len(wishes), targets, tuple(strings), texts, tuple(lengths), structure, places)
+    named = tuple(strings), tuple(computed)
+    return ArrowPlan(words, len(wishes), targets, *named, texts, tuple(lengths), structure, places)
 
 
 def _way(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] | None:

@@ -31,6 +31,8 @@ from freshviews.types.values import BadValue, Encoder, decode_value, encoder_for
 _SIGNS = {sign: np.full(4096, sign, np.int64) for sign in (1, -1)}
 """Multiplicities of what is inserted or deleted; nobody writes to those of a batch."""
 _ONE = {sign: signs[:1] for sign, signs in _SIGNS.items()}
+_MANY = 32
+"""Strings that are encoded together sooner than one by one."""
 _REFUSED = (TypeError, ValueError, OverflowError)
 
 
@@ -112,7 +114,7 @@ class TableEncoder:
         self._multiplicity = encoder_for(BIGINT, False, dictionary)
         self._string_codes = codes_of(dictionary)
         if any(column.type.name == "STRING" for column in definition.columns):
-            self._string_codes.compile_removal()
+            self._string_codes.compile_for_strings()
         self._whole: TableEncoder | None = None
         self.want(frozenset(column.name for column in definition.columns))
 
@@ -135,6 +137,9 @@ class TableEncoder:
         self.encoders: list[Encoder] = [
             _encoder(column, dictionary) for column, dictionary in zip(self._columns, self._dictionaries, strict=True)
         ]
+        # Columns of strings of any length that become codes.
+        texts = [column.type.name == "STRING" and not column.length for column in self._columns]
+        self._texts_at = {i for i, is_text in enumerate(texts) if is_text and kept[i]}
         # The wanted columns: the place of each in a row, and its name.
         self.kept = [(i, column.name) for i, column in enumerate(self._columns) if column.name in names]
 
@@ -197,6 +202,9 @@ class TableEncoder:
 
     def _column(self, place: int, encode: Encoder, values: Sequence[Any]) -> Codes:
         try:
+            together = len(values) >= _MANY and place in self._texts_at and encode is self.encoders[place]
+            if together and set(map(type, values)) == {str}:
+                return self._dictionary.encode_all(values)
             return np.array([encode(value) for value in values], np.int64)
         except _REFUSED:
             for row, value in enumerate(values):
@@ -280,7 +288,7 @@ class TableEncoder:
 
     def _compiled(self, planned: _Planned, rows: pa.Table | pa.RecordBatch, sign: int) -> Encoded | None:
         batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches()
-        codes = planned.plan.read(batches, self._string_codes, self._dictionary)
+        codes = planned.plan.read(batches, self._string_codes)
         if codes is None:
             return None
         count = rows.num_rows
@@ -297,7 +305,7 @@ class TableEncoder:
         planned = self._planned(rows.schema, False)
         if planned is None or not planned.in_order or self._texts:
             return None
-        return planned.plan.read((rows,), self._string_codes, self._dictionary)
+        return planned.plan.read((rows,), self._string_codes)
 
     def _general(self, table: pa.Table, sign: int) -> Encoded:
         """Column by column: types that are converted, and the wording of every refusal."""

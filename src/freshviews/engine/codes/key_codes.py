@@ -68,7 +68,6 @@ def _codes(table: str, column: ColumnDef, given: pa.Array | pa.ChunkedArray, dic
 def _strings(given: pa.Array | pa.ChunkedArray, dictionary: Dictionary) -> Codes:
     chunks = given.chunks if isinstance(given, pa.ChunkedArray) else [given]
     known = codes_of(dictionary)
-    known.refresh()
     codes = np.full(len(given), UNKNOWN, np.int64)
     at = 0
     for chunk in chunks:

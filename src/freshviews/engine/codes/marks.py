@@ -33,10 +33,9 @@ class Marks:
         for position in positions:
             self.words(rows[there, position])
 
-    def unmarked(self, first: int, end: int) -> list[int]:
-        """The codes without a mark from one code to before another."""
-        found: list[int] = (np.flatnonzero(~self._marked[first:end]) + first).tolist()
-        return found
+    def free(self, dictionary: Dictionary, first: int, end: int) -> int:
+        """Free the codes without a mark from one code to before another; returns how many were in use."""
+        return dictionary.free_unmarked(self._marked, first, min(end, self.size, len(dictionary)))
 
 
 def held(batch: CodeBatch, dictionary: Dictionary) -> CodeBatch:

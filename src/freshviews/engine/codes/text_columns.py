@@ -1,7 +1,7 @@
 """Columns of the results of a text function (``expr.texts``): of codes, and of values that are being encoded.
 
 Where nothing else of a table's column is needed, its results are all that is made of it: its strings never enter the
-dictionary. Elsewhere the results are computed from the heap of the dictionary, per batch.
+dictionary. Elsewhere the results are computed from the strings of the dictionary, per batch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ def results_of(function: TextFunction, dictionary: Dictionary) -> Callable[[Mapp
 
     def evaluate(columns: Mapping[str, Codes]) -> Codes:
         codes = columns[function.column]
-        strings.refresh()
         found = np.empty(len(codes), np.int64)
         unknown = 0
         for start in range(0, len(codes), _PIECE):

@@ -1,9 +1,12 @@
 """Strings that nothing names any more leave the dictionary, and their codes are used again.
 
-A collection marks the codes in use and frees the others. It begins when half as many strings were added, or rows
-deleted, as there are strings, and runs in steps after commits. The work of a step is in proportion to what the commits
-since the last one added and deleted, so a commit waits for a part of its own cost, and the collection ends before as
-many strings are added as began it.
+A collection marks the codes in use, frees the others, and gives their memory back (``kernel.codes.string_heap``). It
+begins when half as many strings were added, or rows deleted, as there are strings, and runs in steps after commits.
+The work of a step is in proportion to what the commits since the last one added and deleted, so a commit waits for a
+part of its own cost, and the collection ends before as many strings are added as began it.
+
+A collection is *urgent* if there are twice as many strings as stored rows can name: after most rows were deleted. It
+begins earlier, and a step does URGENT work at least, so that it ends even if few rows come and go from then on.
 
 **What is marked.** All rows of stored tables and of the views of programs, in the columns that may hold strings
 (``program.string_keys``); rows that Python holds (windows of trusted tables, recomputed views); constants, which are
@@ -37,7 +40,7 @@ from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.marks import Marks
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.constraints import Changes
-from freshviews.kernel.hash.table import USED
+from freshviews.kernel.hash.table import LIVE, PENDING, USED
 from freshviews.kernel.memory.mem import load
 from freshviews.program.string_keys import string_keys
 from freshviews.types.dictionary import Dictionary
@@ -48,10 +51,22 @@ ROWS_PER_STRING = 16
 """Stored rows for which one string more is awaited, as each row is marked."""
 SLICE = 4096
 """Rows that are marked at a time."""
-SWEPT = 512
-"""Codes that are freed at a time, at most."""
+SWEPT = 4096
+"""Codes that are looked at or freed at a time, at most."""
+LOOKED_AT = 8
+"""Codes that are looked at in about the time in which a row is marked."""
 FREED = 16
-"""Rows that are marked in about the time in which a code is freed."""
+"""Rows that are marked in about the time in which a code is freed, and its memory given back."""
+PACKED = 8
+"""Rows that are marked in about the time in which a string is moved."""
+URGENT = 1 << 15
+"""Least work of a step of an urgent collection, in rows marked: a fraction of a millisecond."""
+LONGEST = 1 << 18
+"""Most work of a step after a commit of few rows: some milliseconds. What is left is due in the next steps."""
+SHARE = 16
+"""Most work of a step for each row, after a commit of many rows."""
+LOOKS = 16
+"""How often it is looked whether a collection is urgent, while as many strings come or rows go as there are strings."""
 
 Scan = tuple[Callable[[], int], Sequence[int]]
 """A table to mark: its handle, which may change, and the positions of its strings."""
@@ -67,8 +82,9 @@ class Collection:
         self._dictionary = dictionary
         self._least = self._awaited = least
         self._slice, self._swept = min(SLICE, least), min(SWEPT, least)
-        self._known = self._deleted = 0
+        self._known = self._deleted = self._unseen = 0
         self._due = self._rate = 0.0
+        self._urgent = False
         self._work: Iterator[int] | None = None
         self.ended = 0
         """The number of collections that have ended."""
@@ -76,7 +92,7 @@ class Collection:
     def restart(self) -> None:
         """Begin again soon, as there are other tables and views."""
         self._work = self._dictionary.mark = None
-        self._known = self._deleted = 0
+        self._known = self._deleted = self._unseen = 0
         self._awaited = self._least
 
     def step(self, relations: Relations, deleted: int) -> None:
@@ -101,14 +117,24 @@ class Collection:
         tables = list(_tables(relations))
         rows = sum(load(handle(), USED) for handle, _ in tables)
         awaited = max(self._least, strings // 2, rows // ROWS_PER_STRING)
+        if strings > self._least:
+            named = len(dictionary.pinned) + sum(map(len, _held_columns(relations)))
+            for handle, positions in tables:
+                named += (load(handle(), LIVE) + load(handle(), PENDING)) * len(positions)
+            self._urgent = strings > 2 * named + self._least
+            if self._urgent:
+                awaited = max(self._least, strings // LOOKS)
+                self._deleted += self._unseen
         # Deletes count for no more than the strings that may have gone with them.
         self._deleted = min(self._deleted, strings)
-        if strings - self._known + self._deleted < awaited:
-            self._awaited = awaited
+        activity = strings - self._known + self._deleted
+        if activity < awaited:
+            self._awaited = min(awaited, activity + self._look())
             return
-        self._rate = 2 * (rows + FREED * len(dictionary)) / awaited + 1
-        self._awaited = max(int(self._slice / self._rate), 1)
+        work = rows + len(dictionary) // LOOKED_AT + (FREED + PACKED) * strings
+        self._rate = 2 * work / max(awaited, strings // 2) + 1
         self._due = 0.0
+        self._deleted = self._unseen = 0
         for view in relations.views.values():
             if view.maintained.has_host_output:
                 view.readers.drain()
@@ -117,20 +143,29 @@ class Collection:
 
     def _go_on(self, activity: int) -> None:
         assert self._work is not None
-        self._due += activity * self._rate
-        while self._due >= 0:
+        self._unseen += self._deleted
+        self._due += max(activity * self._rate, URGENT if self._urgent else 0)
+        left: float = max(LONGEST, SHARE * activity)
+        while self._due >= 0 and left >= 0:
             done = next(self._work, 0)
             if done == 0:
                 self._end()
                 self.ended += 1
-                break
+                return
             self._due -= done
+            left -= done
         self._known, self._deleted = self._dictionary.strings(), 0
+        self._awaited = 0 if self._urgent or self._due >= 0 else max(int(self._slice / self._rate), 1)
 
     def _end(self) -> None:
         self._work = self._dictionary.mark = None
         self._known, self._deleted = self._dictionary.strings(), 0
-        self._awaited = max(self._least, self._known // 2)
+        # Of what was deleted meanwhile, strings were marked.
+        self._awaited = self._look() if self._unseen < self._look() else 0
+
+    def _look(self) -> int:
+        """How many strings come or rows go before it is looked again whether a collection begins."""
+        return max(self._least, self._dictionary.strings() // LOOKS)
 
     def _collect(self, relations: Relations, tables: list[Scan]) -> Iterator[int]:
         """One collection; it yields how much it has done since the last time, in rows marked."""
@@ -152,8 +187,10 @@ class Collection:
                 yield end - first
                 end = first
         for first in range(0, marks.size, self._swept):
-            unmarked = marks.unmarked(first, min(first + self._swept, marks.size))
-            yield 1 + self._swept // FREED + FREED * dictionary.free(unmarked)
+            yield 1 + self._swept // LOOKED_AT + FREED * marks.free(dictionary, first, first + self._swept)
+        dictionary.mark = None
+        while (moved := dictionary.give_back(self._swept)) > 0:
+            yield 1 + PACKED * moved
 
 
 def _tables(relations: Relations) -> Iterator[Scan]:

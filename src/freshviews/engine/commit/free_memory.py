@@ -77,7 +77,7 @@ class Held:
 
 def held_by(relations: Collection[Relation], dictionary: Dictionary) -> Held:
     """What tables, views with their internal ones, and the strings hold."""
-    sizes = {"strings": dictionary.about_bytes()}
+    sizes = {"strings": dictionary.bytes}
     rows = rows_by_table(relations)
     trusted = 0
     for one in relations:

@@ -212,8 +212,6 @@ class ViewBlocks:
         """Compute what ``run`` needs of the dictionary. Raises Failed."""
         for block in self.blocks:
             block.columns(batch)
-            if block.state.orders_strings:
-                self._dictionary.heap()
 
     def run(self, batch: CodeBatch) -> None:
         """Run the triggers of a batch's relation in all blocks; in none of them if Failed is raised."""

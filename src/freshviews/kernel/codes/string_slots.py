@@ -1,26 +1,47 @@
-"""Strings to codes: hash slots over the heap that holds all strings of a dictionary.
+"""Strings to codes and back: hash slots over the heap that holds all strings of a dictionary.
 
-The dictionary owns the heap; the bytes of a code are ``offsets[code]`` to ``offsets[code + 1]``. Slots are as of
-``hash.slots``, with codes as numbers; none is ever removed. A block of words has the addresses of slots, offsets and
-bytes.
+The *heap* is one block of bytes with a *record* per string: its number of bytes, shifted left by one, as a number of
+seven bits per byte, the lowest first, where the eighth bit says that another byte follows; then the bytes. The lowest
+bit of a record is 1 if the string is dead. A *place* is five bytes per code: where its record begins, or FREE or HOLE.
+
+A *slot* is five bytes: the code + 1 in the low four, the low byte of the hash in the high one; all are 0 if it is
+empty. GONE stands for a code that was removed. A search starts at the home of a hash, which rises with the hash, so
+there may be any number of slots, and ends at an empty slot. Nearly every slot of another string is told by the byte of
+the hash; only then is a string read.
+
+A block of words has the addresses of all three; ``string_heap`` changes them.
 """
 
 from __future__ import annotations
 
 import ctypes
 
-from freshviews.kernel.hash.slots import fill_slot
 from freshviews.kernel.memory.mem import inlined, jit, load, load8, mix, shift_right
 
 # Words of the block.
-SLOTS = 0
-MASK = 1
-OFFSETS = 2
-DATA = 3
-BLOCK_WORDS = 4
+SLOTS = 0  # address
+SLOT_COUNT = 1
+PLACES = 2  # address
+HEAP = 3  # address
+CODES = 4  # one more than the largest code, free ones included
+LIVE = 5  # number of strings
+END = 6  # bytes of the heap in use, dead strings included
+DEAD = 7  # bytes of dead strings
+FILLED = 8  # number of slots that are not empty
+FIRST_OWN = 9  # the words from here on are those of ``string_heap``
 
 UNKNOWN = -1
 """Stands for the code of a string that has none."""
+
+PLACE = 5
+"""Bytes of a place, and of a slot."""
+LOW_40 = 2**40 - 1
+FREE = LOW_40
+"""The place of a code without a string, to be used again."""
+HOLE = FREE - 1
+"""The place of a code without a string that something may still name."""
+GONE = 2**32 - 1
+"""A slot whose string was removed."""
 
 
 def word_at(address: int) -> int:
@@ -74,32 +95,71 @@ def same_text(one: int, other: int, size: int) -> bool:
 
 
 @inlined
-def code_of(block: int, text: int, size: int) -> int:
-    """The code of a string, or UNKNOWN."""
-    h = hash_text(text, size)
-    slots = load(block, SLOTS)
-    mask = load(block, MASK)
-    i = h & mask
-    while True:
-        slot = load(slots, i)
-        if slot == 0:
-            return UNKNOWN
-        if shift_right(slot, 32) == h:
-            code = (slot & 0xFFFFFFFF) - 1
-            begin = load(load(block, OFFSETS), code)
-            if load(load(block, OFFSETS), code + 1) - begin == size and same_text(
-                load(block, DATA) + begin, text, size
-            ):
-                return code
-        i = (i + 1) & mask
+def place_of(block: int, code: int) -> int:
+    """The place of a code."""
+    return word_at(load(block, PLACES) + PLACE * code) & LOW_40
 
 
 @jit
-def enter_codes(block: int, first: int, last: int) -> None:
-    """Add the strings of the codes from ``first`` to before ``last`` to the slots, which have room."""
+def head_of(at: int) -> tuple[int, int]:
+    """Where the bytes of a record begin, and the number in its head."""
+    byte = load8(at, 0)
+    number = byte & 127
+    bits = 7
+    at += 1
+    while byte >= 128:
+        byte = load8(at, 0)
+        number |= (byte & 127) << bits
+        bits += 7
+        at += 1
+    return at, number
+
+
+@inlined
+def text_of(block: int, code: int) -> tuple[int, int]:
+    """Address and number of bytes of the string of a code that is not free."""
+    at = load(block, HEAP) + place_of(block, code)
+    byte = load8(at, 0)
+    if byte < 128:
+        return at + 1, byte >> 1
+    at, number = head_of(at)
+    return at, number >> 1
+
+
+@inlined
+def home_of(h: int, count: int) -> int:
+    """The slot of ``count`` at which a search for a hash begins."""
+    return shift_right(h * count, 32)
+
+
+@inlined
+def slot_at(slots: int, i: int) -> int:
+    """A slot; there are three bytes more behind the last one."""
+    return word_at(slots + PLACE * i) & LOW_40
+
+
+@inlined
+def code_with(block: int, h: int, text: int, size: int) -> int:
+    """The code of a string with a hash, or UNKNOWN."""
     slots = load(block, SLOTS)
-    mask = load(block, MASK)
-    for code in range(first, last):
-        begin = load(load(block, OFFSETS), code)
-        h = hash_text(load(block, DATA) + begin, load(load(block, OFFSETS), code + 1) - begin)
-        fill_slot(slots, mask, h, code)
+    count = load(block, SLOT_COUNT)
+    tag = h & 0xFF
+    i = home_of(h, count)
+    while True:
+        slot = slot_at(slots, i)
+        if slot == 0:
+            return UNKNOWN
+        if slot >> 32 == tag and slot != GONE:
+            code = (slot & 0xFFFFFFFF) - 1
+            at, other_size = text_of(block, code)
+            if other_size == size and same_text(at, text, size):
+                return code
+        i += 1
+        if i == count:
+            i = 0
+
+
+@inlined
+def code_of(block: int, text: int, size: int) -> int:
+    """The code of a string, or UNKNOWN."""
+    return code_with(block, hash_text(text, size), text, size)

@@ -16,7 +16,7 @@ from freshviews.kernel.codes.ingest import (
     read_columns,
     text_at,
 )
-from freshviews.kernel.codes.string_slots import DATA, OFFSETS
+from freshviews.kernel.codes.string_slots import text_of
 from freshviews.kernel.codes.texts import function_of, is_text
 from freshviews.kernel.memory.mem import jit, load, store
 from freshviews.types.sqltype import NULL
@@ -33,7 +33,7 @@ TEXT_WORDS = 4
 def of_codes(function: int, block: int, codes: int, stride: int, n: int, out: int) -> int:
     """Results for the strings of ``n`` codes, in ``out``, NULL for NULL; how many of them are UNKNOWN codes.
 
-    ``block``: that of ``string_slots``, with all these strings in the heap. ``stride`` counts words.
+    ``block``: that of ``string_slots``. ``stride`` counts words.
     """
     unknown = 0
     for i in range(n):
@@ -41,9 +41,8 @@ def of_codes(function: int, block: int, codes: int, stride: int, n: int, out: in
         if code == NULL:
             store(out, i, NULL)
             continue
-        begin = load(load(block, OFFSETS), code)
-        size = load(load(block, OFFSETS), code + 1) - begin
-        found = function_of(function, load(block, DATA) + begin, size, block)
+        text, size = text_of(block, code)
+        found = function_of(function, text, size, block)
         unknown += found < 0
         store(out, i, found)
     return unknown

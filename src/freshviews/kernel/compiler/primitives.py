@@ -185,6 +185,22 @@ primitive(
     types.int64,
 )
 
+primitive(
+    mem.copy_bytes,
+    types.none,
+    lambda b, t, s, n: _extern(b, "memmove", _WORD, t, s, n) and None,
+    types.int64,
+    types.int64,
+    types.int64,
+)
+primitive(
+    mem.put_word,
+    types.none,
+    lambda b, a, w: b.store(w, b.inttoptr(a, _WORD.as_pointer()), align=1) and None,
+    types.int64,
+    types.int64,
+)
+
 
 def _lower_call_pair(builder: Any, function: Any, a: Any, b: Any) -> Any:
     kind = ir.FunctionType(_WORD, [_WORD, _WORD])

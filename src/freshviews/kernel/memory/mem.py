@@ -81,6 +81,16 @@ def load8(address: int, index: int) -> int:
     return ctypes.c_uint8.from_address(address + index).value
 
 
+def put_word(address: int, word: int) -> None:
+    """Write eight bytes at any address, aligned or not."""
+    ctypes.c_int64.from_address(address).value = word
+
+
+def copy_bytes(target: int, source: int, size: int) -> None:
+    """Copy bytes between places that may overlap."""
+    ctypes.memmove(target, source, size)
+
+
 def prefetch(address: int) -> None:
     """Ask the processor to fetch the memory at an address. Any address is allowed."""
 

@@ -1,8 +1,8 @@
 """The tree of an ordered index: a treap whose nodes are the rows of a table, in the order of their keys.
 
 The words of a key without a kind, the *prefix*, come first and compare as integers; each of the last words compares by
-a kind of its own. NULL comes first, or last if the kind says so. The string kind reads bytes from a heap named by
-``set_strings``: ``offsets`` has n + 1 words, and the UTF-8 bytes of string i are ``offsets[i]`` to ``offsets[i + 1]``.
+a kind of its own. NULL comes first, or last if the kind says so. The string kind reads the strings of a dictionary,
+which ``set_strings`` names (``codes.string_slots``).
 
 A row stores its two children, each as row number + 1 or 0, in the halves of one word (see ``hash.table``); its priority
 is a hash of its number. Nothing recurses, and a search reads O(log n) rows, expected, whatever the order of insertion.
@@ -11,6 +11,7 @@ is a hash of its number. Nothing recurses, and a search reads O(log n) rows, exp
 from __future__ import annotations
 
 from freshviews.kernel.btree.folds import FOLD_WORDS
+from freshviews.kernel.codes.string_slots import text_of
 from freshviews.kernel.hash.table import (
     INDEXES,
     KEY,
@@ -36,9 +37,8 @@ from freshviews.types.sqltype import NULL
 # Words of the header, which is one block: ``free_table`` frees it.
 ROOT = 0  # row number + 1 of the root, or 0
 ROW_WORD = 1  # which word of a row has its children
-STRING_OFFSETS = 2  # address of the offsets of the string heap
-STRING_BYTES = 3  # address of its bytes
-TOP = 4  # words of ``kernel.ordered.top``, or of ``kernel.ordered.threshold``
+STRINGS = 2  # address of the block of ``codes.string_slots`` that has the strings
+TOP = 3  # words of ``kernel.ordered.top``, or of ``kernel.ordered.threshold``
 TOP_WORDS = 10
 WORDS = TOP + TOP_WORDS  # how many of the last key words have kinds
 FOLDS = WORDS + 1  # number of folds of the last key word
@@ -79,23 +79,18 @@ def new_ordered(t: int, words: int, folds: int, extra: int) -> int:
 
 
 @jit
-def set_strings(o: int, offsets: int, data: int) -> None:
-    """Name the string heap; to be called again after it moved, before the next insertion or removal."""
-    store(o, STRING_OFFSETS, offsets)
-    store(o, STRING_BYTES, data)
+def set_strings(o: int, block: int) -> None:
+    """Name the strings by the block of their dictionary."""
+    store(o, STRINGS, block)
 
 
 @jit
 def compare_strings(o: int, a: int, b: int) -> int:
-    """-1, 0 or 1: string ``a`` of the heap is less than, equal to or greater than string ``b`` by bytes."""
-    offsets = load(o, STRING_OFFSETS)
-    data = load(o, STRING_BYTES)
-    start_a = load(offsets, a)
-    start_b = load(offsets, b)
-    length_a = load(offsets, a + 1) - start_a
-    length_b = load(offsets, b + 1) - start_b
+    """-1, 0 or 1: string ``a`` of the dictionary is less than, equal to or greater than string ``b`` by bytes."""
+    text_a, length_a = text_of(load(o, STRINGS), a)
+    text_b, length_b = text_of(load(o, STRINGS), b)
     for i in range(min(length_a, length_b)):
-        difference = load8(data, start_a + i) - load8(data, start_b + i)
+        difference = load8(text_a, i) - load8(text_b, i)
         if difference != 0:
             return -1 if difference < 0 else 1
     if length_a == length_b:

@@ -1,0 +1,222 @@
+"""Strings in native memory: they behave as a dict does, and their memory follows them."""
+
+from __future__ import annotations
+
+import random
+import threading
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from freshviews.engine.codes.string_codes import StringCodes, codes_of
+from freshviews.kernel.codes import ingest, string_heap, string_slots
+from freshviews.kernel.memory.mem import PURE_PYTHON, load
+from freshviews.store.strings import read_strings, write_strings
+from freshviews.types import NULL, Dictionary
+
+pytestmark = pytest.mark.plain_python
+
+
+def native(entries: list[str] | None = None) -> tuple[Dictionary, StringCodes]:
+    dictionary = Dictionary(entries or [])
+    return dictionary, codes_of(dictionary)
+
+
+def word(store: StringCodes, number: int) -> int:
+    return load(store.address, number)
+
+
+def settle(dictionary: Dictionary, step: int = 50) -> None:
+    while dictionary.give_back(step):
+        pass
+
+
+def some_text(rng: random.Random) -> str:
+    size = rng.choice([0, 1, 2, 3, 5, 8, 9, 34, 34, 34, 63, 64, 65, 130, 300, 9000 if rng.random() < 0.02 else 7])
+    if rng.random() < 0.2:
+        return "".join(rng.choices("abä\U0001f600", k=size))
+    return f"{rng.randrange(10**9):0{size}}"[:size]
+
+
+def agrees(dictionary: Dictionary, model: dict[str, int]) -> None:
+    assert dictionary.strings() == len(model)
+    by_code = {code: text for text, code in model.items()}
+    assert dictionary.entries_since(0) == [by_code.get(code) for code in range(len(dictionary))]
+    for text, code in model.items():
+        assert dictionary.find(text) == code
+        assert dictionary.decode(code) == text
+    for free in dictionary.free_between(0, len(dictionary)):
+        with pytest.raises(IndexError):
+            dictionary.decode(free)
+
+
+@pytest.mark.parametrize("seed", range(4 if PURE_PYTHON else 12))
+def test_random_operations_agree_with_a_dict(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("freshviews.types.dictionary.RECENT", 20)
+    rng = random.Random(seed)
+    dictionary, store = native(["", "first"])
+    model = {"": 0, "first": 1}
+    before: list[str] = []
+    for step in range(150 if PURE_PYTHON else 1500):
+        kind = rng.random()
+        if kind < 0.45:
+            texts = [some_text(rng) for _ in range(rng.randrange(1, 40))]
+            texts += rng.choices(list(model), k=5) if model else []
+            for text in texts:
+                model[text] = dictionary.encode(text)
+        elif kind < 0.55:
+            texts = [some_text(rng) for _ in range(rng.randrange(1, 90))]
+            column = pa.array([*texts, None, *texts[:3]], rng.choice([pa.string(), pa.large_string()]))
+            codes = np.array([*map(dictionary.find, texts), NULL, *map(dictionary.find, texts[:3])], object)
+            known = np.array([string_slots.UNKNOWN if code is None else code for code in codes], np.int64)
+            structure = np.zeros(ingest.ARRAY_WORDS, np.int64)
+            column._export_to_c(structure.ctypes.data)
+            layout = ingest.STRING if column.type == pa.string() else ingest.LARGE_STRING
+            store.enter_column(structure.ctypes.data, layout, known)
+            assert known[len(texts)] == NULL
+            model.update(zip(texts, known[: len(texts)].tolist(), strict=True))
+        elif kind < 0.75 and model:
+            gone = rng.sample(sorted(model), min(len(model), rng.choice([1, 5, len(model) // 2, len(model)])))
+            before += gone
+            freed = [model.pop(text) for text in gone]
+            assert dictionary.free(sorted([*freed, *dictionary.free_between(0, len(dictionary))[:3]])) == len(gone)
+        elif kind < 0.9:
+            dictionary.give_back(rng.choice([1, 40, 400]))
+        elif kind < 0.93:
+            settle(dictionary)
+        elif kind < 0.97:
+            assert all(dictionary.find(text) == model.get(text) for text in before[-50:])
+            codes = np.array(rng.choices([*model.values(), NULL], k=40), np.int64)
+            by_code = {code: text for text, code in model.items()}
+            assert dictionary.decode_array(codes).to_pylist() == [by_code.get(code) for code in codes.tolist()]
+            wide = np.repeat(codes, 3)[::3]
+            assert dictionary.decode_array(wide).to_pylist() == dictionary.decode_array(codes).to_pylist()
+        else:
+            path = tmp_path / f"strings{step}"
+            assert write_strings(path, dictionary, 0, sync=False) == len(dictionary)
+            for copy in (Dictionary(), native()[0]):
+                read_strings(path, copy)
+                agrees(copy, model)
+                free = dictionary.free_between(0, len(dictionary))
+                copy.encode("no hole is used yet")
+                assert copy.find("no hole is used yet") in (len(dictionary), model.get("no hole is used yet"))
+                assert copy.free(free) == 0
+                if free:
+                    assert copy.encode("but now") in free
+            path.unlink()
+        if step % 10 == 0:
+            agrees(dictionary, model)
+        if rng.random() < 0.01:
+            dictionary, store = native([])
+            model, before = {}, []
+    agrees(dictionary, model)
+
+
+def test_free_codes_are_used_again_the_lowest_first_and_codes_at_the_end_are_given_up() -> None:
+    dictionary, _ = native([f"{i}" for i in range(100)])
+    assert dictionary.free([*range(10, 20), *range(90, 100)]) == 20
+    assert [dictionary.encode(f"new {i}") for i in range(3)] == [10, 11, 12]
+    settle(dictionary)
+    assert len(dictionary) == 90
+    assert dictionary.encode("of another size") == 13
+
+
+def test_a_failed_file_of_strings_adds_nothing() -> None:
+    dictionary, store = native(["x", "y"])
+    offsets = np.array([0, 1, 3, 4], np.int64)
+    with pytest.raises(ValueError, match="already"):
+        dictionary.extend_flat(offsets, np.frombuffer(b"abby", np.uint8), [1])
+    agrees(dictionary, {"x": 0, "y": 1})
+    assert dictionary.encode("a") == 2
+    assert word(store, string_slots.LIVE) == 3
+
+
+COUNT = 2_000 if PURE_PYTHON else 200_000
+
+
+def test_a_unique_string_takes_its_bytes_and_a_few_more() -> None:
+    dictionary, store = native()
+    empty = store.bytes()
+    for i in range(COUNT):
+        dictionary.encode(f"{i:034}")
+    # A head of one byte, a place of five, slots of five that are at most twice as many, and two while they grow.
+    most = 34 * 1.26 + 1 + 5 * 1.26 + 5 * (2.0 + 1.4)
+    assert 34 + 1 + 5 <= (store.bytes() - empty) / COUNT <= most
+    settle(dictionary)
+    assert 34 + 1 + 5 <= store.bytes() / COUNT <= most - 5 * 1.4
+
+
+@pytest.mark.parametrize("left", [0.0, 0.02, 0.5])
+def test_memory_of_freed_strings_is_given_back_in_bounded_steps(left: float) -> None:
+    dictionary, store = native()
+    for i in range(COUNT):
+        dictionary.encode(f"{i:034}")
+    settle(dictionary)
+    full = store.bytes()
+    rng = random.Random(0)
+    gone = [i for i in range(COUNT) if rng.random() >= left]
+    kept = {f"{i:034}": i for i in set(range(COUNT)) - set(gone)}
+    for start in range(0, len(gone), 512):
+        dictionary.free(gone[start : start + 512])
+    steps = 0
+    while dictionary.give_back(64) and steps < COUNT:
+        steps += 1
+    assert steps < COUNT // 10
+    places = 5 * len(dictionary)
+    assert store.bytes() - 1.4 * places <= 1.5 * left * full + 20_000
+    if left == 0:
+        assert len(dictionary) == 0
+    for text, code in rng.sample(sorted(kept.items()), min(len(kept), 500)):
+        assert dictionary.find(text) == code
+        assert dictionary.decode(code) == text
+
+
+def test_slots_that_shrink_grow_again_before_they_are_complete() -> None:
+    dictionary, store = native()
+    count = COUNT // 10
+    for i in range(count):
+        dictionary.encode(f"{i}")
+    settle(dictionary)
+    dictionary.free(list(range(10, count)))
+    model = {f"{i}": i for i in range(10)}
+    while load(store.address, string_heap.NEXT) == 0:
+        assert dictionary.give_back(1)
+    for i in range(count):
+        text = f"again {i}"
+        model[text] = dictionary.encode(text)
+    agrees(dictionary, model)
+
+
+def test_others_decode_while_strings_are_added_and_freed() -> None:
+    dictionary, _ = native([f"kept {i}" for i in range(100)])
+    codes = np.arange(100)
+    expected = [f"kept {i}" for i in range(100)]
+    wrong: list[object] = []
+    end = threading.Event()
+
+    def decode() -> None:
+        while not end.is_set():
+            if dictionary.decode_array(codes).to_pylist() != expected or dictionary.store.text(7) != "kept 7":
+                wrong.append(1)
+
+    threads = [threading.Thread(target=decode) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for turn in range(3 if PURE_PYTHON else 30):
+        new = [dictionary.encode(f"{turn} {i:0100}") for i in range(100 if PURE_PYTHON else 3000)]
+        dictionary.free(sorted(new))
+        settle(dictionary)
+    end.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_dictionary_that_had_free_codes_keeps_them_in_native_memory() -> None:
+    dictionary = Dictionary(["a", "b", "c"])
+    dictionary.free([1])
+    codes_of(dictionary)
+    agrees(dictionary, {"a": 0, "c": 2})
+    assert dictionary.encode("longer than before") == 1
