@@ -13,7 +13,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo demo-kafka test test-change test-all warm fuzz states soak without-spark oldest newest-spark kills lint clean bench bench-full bench-check bench-ready
+.PHONY: help setup demo demo-kafka test test-change test-all warm fuzz states soak soak-spark without-spark oldest newest-spark kills lint clean bench bench-full bench-check bench-ready
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
@@ -25,6 +25,7 @@ help:
 	@echo "make fuzz    random tests from a new seed; failures become files in tests/cases, which make test replays"
 	@echo "make states  100,000 states of random views beside DuckDB, counted by construct; half an hour on one core"
 	@echo "make soak    30 million rows with unique ids through a window of 100,000: memory stays flat; half an hour"
+	@echo "make soak-spark  the same on Spark, with what its workers and its checkpoint hold"
 	@echo "make without-spark   the package in an environment that has no pyspark"
 	@echo "make oldest  SQL, formats and types with the oldest versions of dependencies that pyproject.toml admits"
 	@echo "make newest-spark   the tests of pipelines with the newest Spark, which is not the default"
@@ -89,6 +90,9 @@ states: $(READY)
 
 soak: $(READY)
 	@$(RUN) -m tests.soak
+
+soak-spark: $(READY)
+	@$(RUN) -m tests.spark.soak
 
 # In a venv of its own, as the package comes from pip without extras; then once more beside the compiled form of sqlglot,
 # which other tools bring.

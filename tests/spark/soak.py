@@ -1,0 +1,158 @@
+"""``make soak-spark``: a window of 100,000 live rows with unique string ids moves over 30 million rows on Spark.
+
+``python -m tests.spark.soak --rows N --live N --file N --cells N`` prints twenty times on the way what the Python
+workers, the driver and Java hold, and what the checkpoint has on disk. It ends with 1 if workers, driver or checkpoint
+grew in the second half. Java's heap is bounded by its own settings, and is printed alone. The checkpoint keeps what a
+hundred micro-batches need, so it is flat after that many files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from freshviews.spark import Pipeline
+from freshviews.spark.reading.contents import contents, latest
+from freshviews.spark.session import start_session
+from freshviews.spark.state.checkpoint import CheckpointError
+from freshviews.spark.state.stores.addresses import store_of
+from tests.spark.faults import command_of, descendants
+
+_MEGABYTE = 1 << 20
+AHEAD = 3
+"""Files that wait for the stream, so that it never waits for one."""
+PATIENCE = 600.0
+"""Seconds for one version."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Bytes that are held after ``rows`` rows have passed. Of processes, those that are in memory and not shared with
+    others, and an equal part of those that are."""
+
+    rows: int
+    workers: int
+    driver: int
+    java: int
+    checkpoint: int
+
+    def __str__(self) -> str:
+        parts = {"workers": self.workers, "driver": self.driver, "java": self.java, "checkpoint": self.checkpoint}
+        listed = "  ".join(f"{name} {value / _MEGABYTE:8.1f} MB" for name, value in parts.items())
+        return f"{self.rows:>12,} rows  {listed}"
+
+
+def moved(spark: Any, folder: Path, rows: int, live: int, file: int, cells: int) -> Iterator[Held]:
+    """Let the window move over files of ``file`` rows; what is held, twenty times."""
+    script = folder / "soak.sql"
+    script.write_text(f"""
+      CREATE STREAMING TABLE events (id STRING, kind STRING, n BIGINT) USING parquet
+        OPTIONS (path 'events', maxFilesPerTrigger '1') TBLPROPERTIES ('freshviews.window' = '{live} rows');
+      CREATE MATERIALIZED VIEW by_id AS SELECT id, COUNT(*) AS n, SUM(n) AS total FROM events GROUP BY id;
+      CREATE MATERIALIZED VIEW by_kind AS SELECT kind, COUNT(*) AS n, MIN(id) AS least FROM events GROUP BY kind;
+    """)
+    (folder / "events").mkdir()
+    checkpoint = folder / "soak.checkpoint"
+    files = -(-rows // file)
+    query = Pipeline.from_script(spark, script, cells=cells).start()
+    try:
+        written = taken = reported = 0
+        while taken < files:
+            while written < min(files, taken + AHEAD):
+                _write(folder / "events", written, range(written * file, min(rows, (written + 1) * file)))
+                written += 1
+            taken = _after(query, checkpoint, taken)
+            if 20 * taken // files > reported:
+                reported = 20 * taken // files
+                yield _held(min(rows, taken * file), checkpoint)
+    finally:
+        query.stop()
+    store = store_of(checkpoint)
+    counted = sum(contents(store, latest(store), "by_kind").column("n").to_pylist())
+    assert counted == min(rows, live), f"{counted} rows are in the window"
+
+
+def _write(folder: Path, number: int, numbers: range) -> None:
+    ids = [f"event number {i:012d}" for i in numbers]
+    rows = pa.table({"id": ids, "kind": [f"kind {i % 7}" for i in numbers], "n": pa.array(numbers)})
+    aside = folder / f".{number}"
+    pq.write_table(rows, aside)
+    # Spark takes files in the order of their times.
+    os.utime(aside, (time.time(), time.time() + 0.01 * number))
+    aside.rename(folder / f"{number:06d}.parquet")
+
+
+def _after(query: Any, checkpoint: Path, taken: int) -> int:
+    """How many files are taken, once these are more than before."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            now = latest(store_of(checkpoint)).batch + 1
+        except CheckpointError:
+            now = 0
+        if now > taken:
+            return now
+        if not query.isActive:
+            query.awaitTermination()
+        time.sleep(0.05)
+    raise AssertionError(f"no version after {PATIENCE:.0f} s")
+
+
+def _held(rows: int, checkpoint: Path) -> Held:
+    below = [(process, command_of(process)) for process in descendants(os.getpid())]
+    java = [process for process, command in below if "java" in command.partition(" ")[0]]
+    workers = [process for process, _ in below if process not in java]
+    on_disk = sum(path.stat().st_size for path in checkpoint.rglob("*") if path.is_file())
+    return Held(rows, sum(map(_resident, workers)), _resident(os.getpid()), sum(map(_resident, java)), on_disk)
+
+
+def _resident(process: int) -> int:
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    except OSError:  # It has ended.
+        return 0
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+
+
+def grown(seen: list[Held]) -> dict[str, float]:
+    """By how much of what was held half way each part grew: the most in the last quarter beside the most in the one
+    before the half."""
+    quarter = max(1, len(seen) // 4)
+    before, after = seen[quarter : 2 * quarter + 1], seen[-quarter:]
+    return {
+        name: max(getattr(one, name) for one in after) / max(1, max(getattr(one, name) for one in before)) - 1
+        for name in ("workers", "driver", "checkpoint")
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.spark.soak")
+    parser.add_argument("--rows", type=int, default=30_000_000)
+    parser.add_argument("--live", type=int, default=100_000)
+    parser.add_argument("--file", type=int, default=100_000)
+    parser.add_argument("--cells", type=int, default=1)
+    given = parser.parse_args()
+    spark = start_session("local[2]", None, quiet=True)
+    seen = []
+    with tempfile.TemporaryDirectory() as folder:
+        for held in moved(spark, Path(folder), given.rows, given.live, given.file, given.cells):
+            print(held, flush=True)
+            seen.append(held)
+    spark.stop()
+    found = grown(seen)
+    print("in the second half: " + ", ".join(f"{name} {share:+.1%}" for name, share in found.items()))
+    return int(max(found.values()) > 0.1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
