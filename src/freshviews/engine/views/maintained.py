@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -175,33 +176,24 @@ class MaintainedView:
         """
         if len(batch) == 0:
             return None
-
-        def take(batch: CodeBatch) -> None:
-            self._upkeep.apply(batch, more, self._wants_change)
-
-        return self._widened(take, batch) if widens else self._failure(take, batch)
-
-    def _failure(self, take: Callable[[CodeBatch], None], batch: CodeBatch) -> Failure | None:
-        """Take a batch in; why it cannot stand."""
         try:
-            take(batch)
+            self._upkeep.apply(batch, more, self._wants_change)
             failure = self.blocks.failure()
         except Failed as failed:
             failure = failed.failure
         if failure is not None:
             self.spoiled |= self.may_be_spoiled and self.blocks.ring_failed
             self.blocks.reset()
+            if failure.kind == "narrow" and widens:
+                return self._with_reals(partial(self.apply, more=more, widens=False), batch)
         return failure
 
-    def _widened(self, take: Callable[[CodeBatch], None], batch: CodeBatch) -> Failure | None:
-        """As ``_failure``. If narrow sums cannot take the batch, it is taken back, and taken in again with reals."""
-        failure = self._failure(take, batch)
-        if failure is None or failure.kind != "narrow":
-            return failure
-        failure = self._failure(take, batch.negated())
+    def _with_reals(self, take: Callable[[CodeBatch], Failure | None], batch: CodeBatch) -> Failure | None:
+        """Take a batch back that narrow sums could not take, and take it in again with reals; why it cannot stand."""
+        failure = take(batch.negated())
         if failure is not None and failure.kind == "memory":
             return failure
-        return self._failure(take, batch) if self.widen() else Failure("memory", "memory ran out")
+        return take(batch) if self.widen() else Failure("memory", "memory ran out")
 
     def widen(self) -> bool:
         """Have reals in the place of narrow sums of doubles, for good; False without memory: the view must be cleared
@@ -248,9 +240,18 @@ class MaintainedView:
         states = [block.fed or block.state for block in self.blocks]
         return relations_to_feed([] if isinstance(self._upkeep, Recomputed) else states, self.inputs, sizes)
 
-    def load(self, batch: CodeBatch, more: bool = False) -> Failure | None:
+    def load(self, batch: CodeBatch, more: bool = False, widens: bool = True) -> Failure | None:
         """As ``apply``, for a batch of a backfill, after the last of which comes ``joined``."""
-        return self._widened(lambda batch: self._upkeep.load(batch, more), batch)
+        try:
+            self._upkeep.load(batch, more)
+            failure = self.blocks.failure()
+        except Failed as failed:
+            failure = failed.failure
+        if failure is not None:
+            self.blocks.reset()
+            if failure.kind == "narrow" and widens:
+                return self._with_reals(partial(self.load, more=more, widens=False), batch)
+        return failure
 
     def joined(self) -> bool:
         """Join the rows that were only stored, and bring traces up to date. False where that failed: the view is empty
