@@ -14,6 +14,7 @@ from freshviews.catalog.catalog import Catalog
 from freshviews.engine.change import Change
 from freshviews.engine.codes.string_codes import codes_of
 from freshviews.engine.commit.collection import Collection
+from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.sql.statements.script import parse_script
 
 pytestmark = pytest.mark.plain_python
@@ -237,3 +238,45 @@ def test_every_strategy_keeps_the_strings_of_its_rows(strategy: str, trusted: bo
                     assert sorted(row[:2] for row in db.view("v")) == sorted(set(joined))
         assert db._collection.ended > 3
         assert db.stats()["strings"] < 150
+
+
+@pytest.mark.parametrize("batch", [100, 1000, 4000])
+def test_memory_of_strings_is_given_back_after_most_rows_were_deleted(batch: int) -> None:
+    rows = 400 if PURE_PYTHON else 40_000
+    with collecting(script="CREATE TABLE t (a STRING NOT NULL PRIMARY KEY)", least=64) as db:
+        store = codes_of(db._dictionary)
+        ids = [f"{i:034}" for i in range(rows)]
+        for start in range(0, rows, 4000):
+            db.insert("t", pa.table({"a": ids[start : start + 4000]}))
+        full = store.bytes()
+        kept = ids[: rows // 50]
+        for start in range(len(kept), rows, batch):
+            db.delete("t", pa.table({"a": ids[start : start + batch]}))
+        for i in range(200):
+            db.insert("t", [(f"x {i}",)])
+            db.delete("t", [(f"x {i}",)])
+        # Places of codes below the largest one stay.
+        assert store.bytes() - 5.1 * len(db._dictionary) <= 0.05 * full + 4096
+        assert db.stats()["strings"] <= 1.5 * len(kept) + 64 + 200
+        assert sorted(db.table("t")) == [(text,) for text in kept]
+
+
+def test_a_step_after_a_few_rows_is_bounded_however_many_strings_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = 300 if PURE_PYTHON else 30_000
+    monkeypatch.setattr("freshviews.engine.commit.collection.LONGEST", 100)
+    monkeypatch.setattr("freshviews.engine.commit.collection.URGENT", 50)
+    with collecting(script="CREATE TABLE t (a STRING NOT NULL)", least=16) as db:
+        ids = [f"{i:034}" for i in range(rows)]
+        db.insert("t", pa.table({"a": ids}))
+        db.delete("t", pa.table({"a": ids[100:]}))
+        before, steps = db.stats()["strings"], 0
+        while db.stats()["strings"] > 200:
+            db.insert("t", [("x",)])
+            db.delete("t", [("x",)])
+            steps += 2
+            now = db.stats()["strings"]
+            # Freeing a string is worth 16 units of work; a slice of 16 may go beyond the limit, in each of two commits.
+            assert before - now <= 2 * (100 // 16 + 16 + 1)
+            before = now
+            assert steps < 100 * rows
+        assert sorted(db.table("t")) == [(text,) for text in ids[:100]]
