@@ -378,7 +378,8 @@ db.execute("CREATE TABLE t (a STRING, b STRING);"
            "CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM t GROUP BY a")
 def rows(first):
     numbers = range(first, first + 10_000)
-    return pa.record_batch({"a": [f"the name of {i}" for i in numbers], "b": [f"another, {i}" for i in numbers]})
+    a, b = [f"the name of {i:0150}" for i in numbers], [f"another, {i:0150}" for i in numbers]
+    return pa.record_batch({"a": a, "b": b})
 there = 0
 try:
     while True:

@@ -133,6 +133,27 @@ def test_a_failed_file_of_strings_adds_nothing() -> None:
     assert word(store, string_slots.LIVE) == 3
 
 
+def test_free_codes_of_a_file_may_have_bytes_which_mean_nothing() -> None:
+    for dictionary in (Dictionary(["x"]), native(["x"])[0]):
+        dictionary.extend_flat(np.array([0, 1, 3, 4], np.int64), np.frombuffer(b"abbc", np.uint8), [1])
+        agrees(dictionary, {"x": 0, "a": 1, "c": 3})
+        assert dictionary.encode("bb") == 4
+        assert dictionary.free([2]) == 0
+        assert dictionary.encode("d") == 2
+
+
+def test_many_strings_are_encoded_together_as_one_by_one() -> None:
+    rng = random.Random(5)
+    one, other = native()[0], native()[0]
+    for _ in range(5 if PURE_PYTHON else 60):
+        texts = rng.choices([some_text(rng) for _ in range(40)], k=60)
+        assert one.encode_all(texts).tolist() == [other.encode(text) for text in texts]
+    with pytest.raises(UnicodeEncodeError):
+        one.encode_all(["new", "\udcff"])
+    assert one.find("new") is None
+    assert one.entries_since(0) == other.entries_since(0)
+
+
 COUNT = 2_000 if PURE_PYTHON else 200_000
 
 
