@@ -8,10 +8,10 @@ at a time may add strings; others may decode meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from sys import getsizeof
 from typing import Any, TypeVar
-from weakref import WeakSet
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,29 @@ class _Codes(dict[str, int]):
         return code
 
 
+class Living:
+    """Objects that are held elsewhere; iterating yields those that still are, each as often as it was added.
+
+    A WeakSet calls a function of Python for each object that ends, which takes a tenth of a commit of one row. Here
+    references to such objects are dropped when they may be half of all. For one thread at a time.
+    """
+
+    __slots__ = ("_most", "_refs")
+
+    def __init__(self) -> None:
+        self._refs: list[ref[Any]] = []
+        self._most = 1024
+
+    def add(self, one: Any) -> None:
+        self._refs.append(ref(one))
+        if len(self._refs) > self._most:
+            self._refs = [found for found in self._refs if found() is not None]
+            self._most = 2 * len(self._refs) + 1024
+
+    def __iter__(self) -> Iterator[Any]:
+        return (one for one in [found() for found in self._refs] if one is not None)
+
+
 class Dictionary:
     """Strings to codes and back."""
 
@@ -79,7 +102,7 @@ class Dictionary:
         """How often codes were freed: what was remembered by code before is not to be used."""
         self.pinned: set[int] = set()
         """Codes of constants, which are never freed."""
-        self.held: WeakSet[Any] = WeakSet()
+        self.held = Living()
         """Batches of codes outside tables and views; see ``engine.codes.marks``."""
         self.mark: Callable[[Codes], None] | None = None
         """While a collection runs: marks codes as in use."""
