@@ -4,8 +4,8 @@
 
 - ``quick`` is ``make test``: every room, with few random examples and a diagonal of the tables of cases.
 - ``change`` is ``make test-change``, which .ci/run has: every test, with a tenth of the random examples; not every case
-  compiled, and each case of a table of cases in one way of several, in turn. make fuzz and make states, which .ci/run
-  has as well, draw new ones.
+  compiled, and each case of a table of cases in one way of several and under half of the strategies, in turn. make fuzz
+  and make states, which .ci/run has as well, draw new ones.
 - ``full`` is ``make test-all`` and pytest without the variable: every test at full size.
 - ``fuzz`` is ``make fuzz``: the random tests alone, from a seed that no run had before.
 

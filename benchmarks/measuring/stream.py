@@ -19,17 +19,20 @@ MULTIPLICITY = "_multiplicity"
 
 @dataclass(frozen=True)
 class Relation:
-    """A table: its columns as SQL text, and the columns of its key."""
+    """A table: its columns as SQL text, and the columns of its key. ``declared``: a trusted table declares the key."""
 
     name: str
     columns: str
     identity: tuple[str, ...]
+    declared: bool = False
 
     def ddl(self, *, checked: bool) -> str:
         """CREATE TABLE for freshviews: with its primary key checked, or trusted."""
+        columns = f"{self.columns}, PRIMARY KEY ({', '.join(self.identity)})"
         if checked:
-            return f"CREATE TABLE {self.name} ({self.columns}, PRIMARY KEY ({', '.join(self.identity)}));"
-        return f"CREATE TABLE {self.name} ({self.columns}) TBLPROPERTIES ('freshviews.trusted' = 'true');"
+            return f"CREATE TABLE {self.name} ({columns});"
+        columns = columns if self.declared else self.columns
+        return f"CREATE TABLE {self.name} ({columns}) TBLPROPERTIES ('freshviews.trusted' = 'true');"
 
     def plain_ddl(self) -> str:
         """CREATE TABLE without a key."""

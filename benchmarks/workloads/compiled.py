@@ -35,10 +35,12 @@ POINTS = 10
 
 SALES, PRODUCTS, STORES, CUSTOMERS = 300_000, 2_000, 500, 20_000
 STAR = {
-    "sale": Relation("sale", "id BIGINT, product BIGINT, store BIGINT, customer BIGINT, quantity BIGINT", ("id",)),
-    "product": Relation("product", "product BIGINT, category BIGINT, price BIGINT", ("product",)),
-    "store": Relation("store", "store BIGINT, region BIGINT", ("store",)),
-    "customer": Relation("customer", "customer BIGINT, segment BIGINT", ("customer",)),
+    "sale": Relation(
+        "sale", "id BIGINT, product BIGINT, store BIGINT, customer BIGINT, quantity BIGINT", ("id",), declared=True
+    ),
+    "product": Relation("product", "product BIGINT, category BIGINT, price BIGINT", ("product",), declared=True),
+    "store": Relation("store", "store BIGINT, region BIGINT", ("store",), declared=True),
+    "customer": Relation("customer", "customer BIGINT, segment BIGINT", ("customer",), declared=True),
 }
 STAR_VIEW = """
     SELECT category, region, segment, SUM(quantity * price) AS worth, COUNT(*) AS n

@@ -34,10 +34,14 @@ COMPILED = {
     "CREATE MATERIALIZED VIEW v AS SELECT x, a FROM r ORDER BY a DESC LIMIT 3 OFFSET 1;",
 }
 """Few, for every view is compiled."""
+SAMPLE = ("a triangle of one table", "texts of rows")
+"""Those that are compiled below ``make test-all``; all others, and more, run as plain Python (test_plain_python.py)."""
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.large(0)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in SAMPLE else [pytest.mark.full]) for name in COMPILED]
+)
 def test_compiled_cells_agree_with_one_engine(name: str) -> None:
     catalog = catalog_of(COMPILED[name])
     check(plan_cells(catalog, 8, {}), catalog, random_versions(catalog, 1, 6))

@@ -8,12 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from freshviews import Database
 from freshviews.engine import database
 from freshviews.engine.change import Change
+from freshviews.engine.codes.code_batch import CodeBatch, ViewRows
 from freshviews.errors import BatchError, CatalogError, EvaluationError, FreshviewsError, OutOfMemory, SubscriberError
 from freshviews.kernel import direct as kernel
 from freshviews.kernel.memory.mem import PURE_PYTHON
@@ -238,3 +240,16 @@ def test_ctrl_c_loses_no_change_and_halves_no_batch() -> None:
             signal.signal(signal.SIGALRM, before)
         assert interrupted > 0
         assert sum(n for _, n, _ in db.view("groups")) == db.version == len(db.table("r"))
+
+
+def test_a_batch_of_output_rows_is_that_of_its_columns() -> None:
+    rows = np.array([[1, 2, 1], [3, 4, -1]])
+    late, now = ViewRows("v", ("a", "b"), rows), CodeBatch("v", {"a": rows[:, 0], "b": rows[:, 1]}, rows[:, 2])
+    assert len(late) == 2
+    for one, other in ((late, now), (late.between(1, 2), now.between(1, 2)), (late.negated(), now.negated())):
+        assert one.relation == other.relation and one.computed == other.computed == {}
+        assert one.multiplicities.tolist() == other.multiplicities.tolist()
+        assert {n: c.tolist() for n, c in one.columns.items()} == {n: c.tolist() for n, c in other.columns.items()}
+    assert late.columns is late.columns
+    with pytest.raises(AttributeError, match="no attribute other"):
+        _ = late.other  # type: ignore[attr-defined]

@@ -66,8 +66,8 @@ TRUSTED = "TBLPROPERTIES ('freshviews.trusted' = 'true')"
         (f"SELECT region, kind, SUM(qty) AS qty FROM {JOINED} GROUP BY region, kind", "", "first_order"),
         # A view tree serves every update in O(1).
         ("SELECT cust, SUM(qty) AS qty FROM sales JOIN customers USING (cust) GROUP BY cust", "", "view_tree"),
-        # Keys of trusted tables are not checked, so nothing is built on them.
-        (f"SELECT region, kind, SUM(qty) AS qty FROM {JOINED} GROUP BY region, kind", TRUSTED, "view_tree"),
+        (f"SELECT region, kind, SUM(qty) AS qty FROM {JOINED} GROUP BY region, kind", TRUSTED, "first_order"),
+        ("SELECT cust, SUM(qty) AS qty FROM sales JOIN customers USING (cust) GROUP BY cust", TRUSTED, "view_tree"),
     ],
 )
 def test_a_fact_that_determines_its_dimensions_is_joined_by_lookups(select, properties, strategy):
@@ -75,7 +75,8 @@ def test_a_fact_that_determines_its_dimensions_is_joined_by_lookups(select, prop
     assert found == strategy
     if strategy == "first_order":
         assert reason == "from a row of sales all other relations are looked up by their keys"
-        assert dict(program.bounds)["update"] == "O(N)"
+        # Keys of trusted tables are not checked: the choice expects them, but nothing is built on them.
+        assert dict(program.bounds)["update"] == ("O(N^2)" if properties == TRUSTED else "O(N)")
         assert [view.name for view in program.views] == ["sales", "customers", "parts", "Q"]
 
 

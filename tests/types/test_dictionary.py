@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from freshviews.types import NULL, Dictionary
+from freshviews.types.dictionary import Living
 
 
 def test_codes_count_from_zero_in_order_of_first_use() -> None:
@@ -76,3 +77,20 @@ def test_the_bytes_of_a_dictionary_follow_its_strings() -> None:
     before = known.bytes
     known.free(list(range(500)))
     assert known.bytes < before
+
+
+class _Held:
+    pass
+
+
+def test_what_is_held_elsewhere_is_known_and_what_has_ended_takes_no_room() -> None:
+    held = Living()
+    kept = [_Held() for _ in range(3)]
+    for one in kept:
+        held.add(one)
+    for _ in range(10_000):
+        held.add(_Held())
+    assert list(held) == kept
+    assert len(held._refs) < 2048
+    del kept[1], one
+    assert list(held) == kept

@@ -131,6 +131,8 @@ class Database:
         self._relations = Relations()
         self._scripts: list[str] = []
         self._versions = np.zeros(1, np.int64)
+        # Its word is an int of Python at once.
+        self._version = memoryview(self._versions.data)
         self._direct: dict[str, Direct | None] = {}
         self._notices = Notices()
         self._collection = Collection(self._dictionary)
@@ -558,13 +560,13 @@ class Database:
     def _announce(self, reported: ViewChanges, deleted: int) -> int:
         """After a version: note the changes for subscribers, free strings, write a snapshot if it is time; returns the
         version. ``deleted``: the number of rows that it deleted."""
-        version = self.version
+        version = self._version[0]
         for view, batch in reported:
             if view.decoder.strings:
                 held(batch, self._dictionary)
             change = Change(view.name, version, batch, view.decoder)
             for subscription in view.subscriptions:
-                self._notices.add(subscription, change)
+                self._notices.waiting.append((subscription, change))
         self._collection.step(self._relations, deleted)
         if self._directory is not None:
             reach("version visible")
@@ -588,7 +590,7 @@ class Database:
     @property
     def version(self) -> int:
         """The number of batches committed so far."""
-        return int(self._versions[0])
+        return self._version[0]
 
     # Durability
 

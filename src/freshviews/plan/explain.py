@@ -123,7 +123,7 @@ def _balance(balance: BalanceSize) -> Iterator[str]:
 def _costs(plan: Plan, degrees_of: DegreesOf) -> Iterator[str]:
     """The cost of an update, a line per relation."""
     degrees = degrees_of(plan.program)
-    costs = costs_of(plan.program, degrees or Assumed(plan.program, plan.keys))
+    costs = costs_of(plan.program, degrees or Assumed(plan.program, plan.expected))
     basis = "assumed" if degrees is None else "measured"
     for name, cost in (costs or {}).items():
         yield (

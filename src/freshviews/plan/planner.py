@@ -14,7 +14,7 @@ from freshviews.expr.nodes import Column
 from freshviews.plan.delta.keyed import with_key
 from freshviews.plan.delta.range_sums.ranges import with_ranges
 from freshviews.plan.registry import NECESSITIES, PREFERENCES, STRATEGIES
-from freshviews.plan.strategy import Plan, Request, Strategy, TooLarge, checked_keys
+from freshviews.plan.strategy import Plan, Request, Strategy, TooLarge, checked_keys, declared_keys
 from freshviews.plan.trie.key_order import ROWS
 from freshviews.query.block import Block
 from freshviews.query.dependencies import from_keys
@@ -39,7 +39,8 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     # The strategies that a note names join ordinary atoms alone.
     note = choice.note(request.query) if choice.note is not None and not request.kinds else ()
     program = replace(program, bounds=(*program.bounds, *note, *choice.passed))
-    return Plan(program, request.kind, choice.strategy, choice.reason, checked_keys(inputs))
+    keys, expected = checked_keys(inputs), declared_keys(inputs)
+    return Plan(program, request.kind, choice.strategy, choice.reason, keys, expected)
 
 
 def _key_of(view: ViewDef, block: Block) -> tuple[str, ...] | None:
@@ -81,6 +82,7 @@ def request_of(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
         block,
         inputs,
         dependencies,
+        from_keys(block.query, declared_keys(inputs)),
         classify(block.query, dependencies),
         {name: _rows(relation) for name, relation in inputs.items()},
         tuple(sorted(name for name, relation in inputs.items() if may_be_negative(relation))),

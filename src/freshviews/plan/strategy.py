@@ -37,15 +37,17 @@ class Request:
     """A block of a view, to be planned.
 
     ``inputs`` are the relations that the view reads, by name, and ``sizes`` their rows. ``dependencies`` are the
-    declared keys, as functional dependencies of the block's query. ``negative`` names, in order, the inputs of which
-    rows may have a negative multiplicity. ``options`` are the TBLPROPERTIES of the view. ``strategies`` are all that a
-    user may name.
+    checked keys, as functional dependencies of the block's query. ``expected`` are all declared keys: those of trusted
+    tables are not checked, so a choice may depend on them, but no program. ``negative`` names, in order, the inputs of
+    which rows may have a negative multiplicity. ``options`` are the TBLPROPERTIES of the view. ``strategies`` are all
+    that a user may name.
     """
 
     view: ViewDef
     block: Block
     inputs: Mapping[str, TableDef | ViewDef]
     dependencies: tuple[FD, ...]
+    expected: tuple[FD, ...]
     kind: QueryClass
     sizes: Mapping[str, float]
     negative: tuple[str, ...]
@@ -60,7 +62,7 @@ class Request:
         return self.block.query
 
     def keys_of(self, query: Query) -> tuple[FD, ...]:
-        """The declared keys of its relations, as dependencies of a query of the block."""
+        """The checked keys of its relations, as dependencies of a query of the block."""
         return self.dependencies if query is self.query else from_keys(query, checked_keys(self.inputs))
 
     @property
@@ -89,6 +91,14 @@ class Request:
 def checked_keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[tuple[str, ...], ...]]:
     """The keys that hold after every batch: those that are checked, and the groups of views."""
     return {name: relation.checked_keys for name, relation in inputs.items()}
+
+
+def declared_keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """The keys that are expected to hold: those that are checked, and those of trusted tables."""
+    return {
+        name: relation.keys if isinstance(relation, TableDef) else relation.checked_keys
+        for name, relation in inputs.items()
+    }
 
 
 Condition = Callable[[Request], str | None]
@@ -176,13 +186,14 @@ class Necessity:
 @dataclass(frozen=True)
 class Plan:
     """A block's program, the strategy that made it, and why this one. ``keys``: the checked keys of the inputs, by
-    name."""
+    name; ``expected``: all that are declared, by which costs are computed."""
 
     program: Program
     kind: QueryClass
     by: Strategy
     reason: str
     keys: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    expected: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
 
     @property
     def strategy(self) -> str:

@@ -103,7 +103,7 @@ class BlockState:
         self.raw = buffers.new_buffer(width) if self._grouped else self.changes
         # As memoryviews, whose words are Python ints at once.
         self._headers = [words_in(buffer, 1, buffers.HEADER)[0].data for buffer in (self.changes, self.raw)]
-        self._drained = 0, 0, words_in(0, 0, width)
+        self._drained_at, self._drained_room, self._drained = 0, 0, words_in(0, 0, width)
         self._state[1] = self.changes
         self._digested = digested(heir or program)
         self.tables = [new_table(view, self._digested.get(view.name, frozenset())) for view in program.views]
@@ -380,9 +380,9 @@ class BlockState:
         """The raw rows in the buffer, which is empty then."""
         header = self._headers[1]
         place, room = header[buffers.ROWS], header[buffers.CAPACITY]
-        if self._drained[:2] != (place, room):
-            self._drained = place, room, words_in(place, room, self.width)
-        raw = self._drained[2][: header[buffers.COUNT]].copy()
+        if place != self._drained_at or room != self._drained_room:
+            self._drained_at, self._drained_room, self._drained = place, room, words_in(place, room, self.width)
+        raw = self._drained[: header[buffers.COUNT]].copy()
         failed = header[buffers.FAILED]
         header[buffers.COUNT] = header[buffers.FAILED] = 0
         if failed:

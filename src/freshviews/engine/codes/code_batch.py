@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ctypes import addressof, c_char
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +39,36 @@ class CodeBatch:
         """The rows from one position to before another."""
         columns = {name: column[first:end] for name, column in self.columns.items()}
         return CodeBatch(self.relation, columns, self.multiplicities[first:end])
+
+
+class ViewRows(CodeBatch):
+    """Output rows of a view, shape (n, columns + 1) with the multiplicity last, as a batch.
+
+    The arrays of its columns are made when they are first asked for: a subscriber may look at the number of rows alone.
+    """
+
+    __slots__ = ("_names", "_rows")
+
+    def __init__(self, relation: str, names: Sequence[str], rows: Codes) -> None:
+        self.relation = relation
+        self._names = names
+        self._rows = rows
+
+    def __getattr__(self, name: str) -> Any:
+        """Called for a slot that is empty still."""
+        rows = self._rows
+        if name == "columns":
+            self.columns = {column: rows[:, i] for i, column in enumerate(self._names)}
+        elif name == "multiplicities":
+            self.multiplicities = rows[:, -1]
+        elif name == "computed":
+            self.computed = {}
+        else:
+            raise AttributeError(f"ViewRows has no attribute {name}")
+        return object.__getattribute__(self, name)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 def address_of(array: Codes) -> tuple[int, int]:

@@ -70,7 +70,8 @@ class Direct:
             return
         made = map(direct, _KERNELS)
         self._commit_rows, self._apply_rows, self._apply_and_read, self._settle_rows, self._take_back = made
-        self._wanted: list[ViewState] = []
+        self._wanting = [False] * len(self.views)
+        """Of each view, whether it wanted its change when the readers were made."""
         self._readers: list[tuple[ViewState, ChangeReader]] = []
         self._reads: Codes = np.zeros(0, np.int64)
         self._looks = [state.look for state in self._states if state.chooses]
@@ -223,15 +224,23 @@ class Direct:
 
     def _change_readers(self) -> list[tuple[ViewState, ChangeReader]] | None:
         """What compiled code reads the changes of all views by that want theirs; None where one has no such reader."""
+        for view, wanted in zip(self.views, self._wanting, strict=True):
+            if view.wants_change is not wanted:
+                break
+        else:
+            return self._readers
+        return self._readers if self._made_readers() else None
+
+    def _made_readers(self) -> bool:
+        """Make the readers of the changes that are wanted now, if each such view has one."""
         wanted = [view for view in self.views if view.wants_change]
-        if wanted != self._wanted:
-            readers = [(view, reader) for view in wanted if (reader := view.maintained.change_reader()) is not None]
-            if len(readers) < len(wanted):
-                return None
-            self._wanted, self._readers = wanted, readers
-            self._reads = np.array([reader.entry for _, reader in readers], np.int64)
-            self._header[kernel.READS], self._header[kernel.READ_COUNT] = address(self._reads), len(readers)
-        return self._readers
+        readers = [(view, reader) for view in wanted if (reader := view.maintained.change_reader()) is not None]
+        if len(readers) < len(wanted):
+            return False
+        self._wanting, self._readers = [view.wants_change for view in self.views], readers
+        self._reads = np.array([reader.entry for _, reader in readers], np.int64)
+        self._header[kernel.READS], self._header[kernel.READ_COUNT] = address(self._reads), len(readers)
+        return True
 
     @property
     def deleted(self) -> int:

@@ -9,14 +9,14 @@ from freshviews.errors import SubscriberError
 
 
 class Notices:
-    """Changes that wait for their subscribers. A change that a subscriber commits itself waits behind earlier ones."""
+    """Changes that wait for their subscribers: a commit appends to ``waiting``.
+
+    A change that a subscriber commits itself waits behind earlier ones.
+    """
 
     def __init__(self) -> None:
         self.waiting: deque[tuple[Subscription, Change]] = deque()
         self._delivering = False
-
-    def add(self, subscription: Subscription, change: Change) -> None:
-        self.waiting.append((subscription, change))
 
     def deliver(self) -> None:
         """Call the subscribers; a call from within a subscriber leaves them to the outer call.

@@ -13,7 +13,7 @@ import numpy as np
 from freshviews.catalog.definitions import ReadOrder, TableDef, ViewDef
 from freshviews.engine.blocks.at_once import hand_over, state_at_once, walked
 from freshviews.engine.blocks.passes import relations_to_feed
-from freshviews.engine.codes.code_batch import CodeBatch, Codes
+from freshviews.engine.codes.code_batch import CodeBatch, Codes, ViewRows
 from freshviews.engine.views.change_reader import ChangeReader, reader_of
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.image import read_image, write_image, written_by
@@ -223,8 +223,7 @@ class MaintainedView:
 
     def batch_of(self, rows: Codes) -> CodeBatch:
         """Output rows, shape (n, columns + 1), as a batch of the view."""
-        columns = {name: rows[:, i] for i, name in enumerate(self._names)}
-        return CodeBatch(self.view.name, columns, rows[:, -1])
+        return ViewRows(self.view.name, self._names, rows)
 
     # Backfill
 

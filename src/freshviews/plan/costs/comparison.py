@@ -44,7 +44,7 @@ def compare(
         except PlanError:
             continue
         degrees = degrees_of(plan.program)
-        costs = costs_of(plan.program, degrees or Assumed(plan.program, plan.keys))
+        costs = costs_of(plan.program, degrees or Assumed(plan.program, plan.expected))
         if costs is not None and plan.strategy == name:
             found[name] = mean_steps(costs, rates)
             measured = measured and degrees is not None
