@@ -48,6 +48,11 @@ class Readable:
     def name(self) -> str:
         return self._state.name
 
+    def check(self) -> None:
+        """Raise what reading would, where the database is closed or the relation was dropped."""
+        with self._guard(self._state):
+            pass
+
     @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""

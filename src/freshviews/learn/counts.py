@@ -66,9 +66,9 @@ class CountsView(KeptView):
 
     def read(self) -> Counts:
         """The counts of the last version; the same object until there is another version."""
-        if self._database.version != self._version:
+        if self.version != self._version:
             # Taken before the view is read: a version that another thread commits meanwhile is read next time.
-            self._version = self._database.version
+            self._version = self.version
             self._counts = self._of(self._view.to_arrow())
         return self._counts
 

@@ -84,7 +84,7 @@ class EncodedMomentsView(KeptView):
 
     def read(self) -> EncodedMoments:
         """The moments of the last version; the same object until there is another version."""
-        if self._moments is None or self._database.version != self._version:
+        if self._moments is None or self.version != self._version:
             with self._database.at_one_version() as version:
                 table, pairs = self._view.to_arrow(), None if self._pairs is None else self._pairs.read()
             self._version, self._moments = version, self._of(table, pairs)

@@ -30,7 +30,9 @@ class KeptView:
 
     @property
     def version(self) -> int:
-        """The last version of the database, which the view has."""
+        """The last version of the database, which the view has. Raises what reading the view would where it was
+        dropped."""
+        self._view.check()
         return self._database.version
 
     def subscribe(self, callback: Callable[[], object]) -> Subscription:

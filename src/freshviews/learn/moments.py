@@ -48,9 +48,9 @@ class MomentsView(KeptView):
 
     def read(self) -> Moments:
         """The moments of the last version. They are computed again only where the view has changed."""
-        if self._moments is None or self._database.version != self._version:
+        if self._moments is None or self.version != self._version:
             # Taken before the view is read: a version that another thread commits meanwhile is read next time.
-            version = self._database.version
+            version = self.version
             (row,) = self._view
             if self._moments is None or row != self._row:
                 self._row, self._moments = row, moments_of(row, len(self.variables))
@@ -80,9 +80,9 @@ class GroupedMomentsView(KeptView):
     def read(self) -> Mapping[Any, Moments]:
         """The moments of the last version by class, classes in order; the same object until there is another version.
         Classes of which each row has a NULL are left out."""
-        if self._database.version != self._version:
+        if self.version != self._version:
             # Taken before the view is read: a version that another thread commits meanwhile is read next time.
-            self._version = self._database.version
+            self._version = self.version
             rows = sorted(self._view, key=lambda row: row[0])
             found = {row[0]: moments_of(row[1:], len(self.variables)) for row in rows}
             self._moments = {value: moments for value, moments in found.items() if moments.count}

@@ -67,11 +67,13 @@ def _only_intersects(program: Program) -> bool:
 
 
 def hand_over(made: BlockState, state: BlockState) -> bool:
-    """Join the rows of ``made``, move its tables to the empty ``state``, and close it; False where that failed."""
+    """Join the rows of ``made``, move its tables to the empty ``state``, and close it. False where that failed, or
+    where ``state`` has become wide meanwhile."""
     made.evaluate()
     try:
         made.enter_pending()
-        whole = not made.failed() and int(made.status[0]) == 0
+        same = made.program.views == state.program.views
+        whole = same and not made.failed() and int(made.status[0]) == 0
     except MemoryError:
         whole = False
     if whole:

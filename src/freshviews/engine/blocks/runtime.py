@@ -115,7 +115,7 @@ class BlockState:
         self._updates = self._rows_read = 0
         self._reset_balance()
         self._choice: Sequence[int] | None = None
-        self._take_up()
+        self._take_up(program, compiled)
         self._tracing = Tracing(program.upkeep.joins, dictionary)
         self._asleep = True
         self._mappings: list[Mapping] = []
@@ -124,24 +124,25 @@ class BlockState:
         self._free = weakref.finalize(self, _free, self.tables, {self.changes, self.raw}, self._mappings)
         self.reset_status()
 
-    def _take_up(self) -> None:
-        """Run the functions of ``compiled``: give them room for sums, default rows, and what they read besides."""
-        program, compiled = self.program, self.compiled
-        scratch = scratch_words(program)
-        self._scratch = {word: np.zeros(program.long_sums[place], np.int64) for place, word in scratch.items()}
-        for word, block in self._scratch.items():
+    def _take_up(self, program: Program, compiled: CompiledBlock) -> None:
+        """Run the functions of a program from now on: give them room for sums, default rows, and what they read
+        besides. Nothing is assigned before all of the memory is there."""
+        scratch = {word: np.zeros(program.long_sums[at], np.int64) for at, word in scratch_words(program).items()}
+        defaults = [np.array(default_row(program.view(name)), np.int64) for name in default_views(program)]
+        calls = [call_of(trigger) for trigger in compiled.triggers]
+        divided = {
+            call.place: Divided(program, compiled.source, self._keys, number, call) for number, call in enumerate(calls)
+        }
+        outdated = np.zeros(1, np.int64)
+        self.program, self.compiled = program, compiled
+        self._scratch, self._defaults, self._calls, self._divided = scratch, defaults, calls, divided
+        self.outdated: Codes = outdated
+        """One word, which is not 0 once other functions have taken the place of these."""
+        for word, block in scratch.items():
             self._state[word] = address(block)
-        self._defaults = [np.array(default_row(program.view(name)), np.int64) for name in default_views(program)]
-        for name, row in zip(default_views(program), self._defaults, strict=True):
+        for name, row in zip(default_views(program), defaults, strict=True):
             self._state[default_word(program, name)] = address(row)
         compiled.source.when_written(partial(_hold_for, weakref.ref(self), compiled))
-        self._calls = [call_of(trigger) for trigger in compiled.triggers]
-        self._divided = {
-            call.place: Divided(program, compiled.source, self._keys, number, call)
-            for number, call in enumerate(self._calls)
-        }
-        self.outdated: Codes = np.zeros(1, np.int64)
-        """One word, which is not 0 once other functions have taken the place of these."""
         self.choose(self._choice)
 
     def widen(self, program: Program, compiled: CompiledBlock) -> bool:
@@ -152,9 +153,12 @@ class BlockState:
                 runs = np.array(narrow_runs(before.components), np.int64)
                 if widen_table(handle, row_layout(after).payload, address(runs), len(runs) // 2) == 0:
                     return False
-        self.program, self.compiled = program, compiled
-        self.outdated[0] = 1
-        self._take_up()
+        outdated = self.outdated
+        try:
+            self._take_up(program, compiled)
+        except MemoryError:
+            return False
+        outdated[0] = 1
         return True
 
     def _hold(self, written: Written) -> None:

@@ -190,6 +190,9 @@ class MaintainedView:
 
     def _with_reals(self, take: Callable[[CodeBatch], Failure | None], batch: CodeBatch) -> Failure | None:
         """Take a batch back that narrow sums could not take, and take it in again with reals; why it cannot stand."""
+        # First what may raise: the batch is in then, as with any error, and the version takes it back.
+        for block in self.blocks:
+            block.compile_wide()
         failure = take(batch.negated())
         if failure is not None and failure.kind == "memory":
             return failure

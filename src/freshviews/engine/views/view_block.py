@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -39,10 +39,11 @@ _MESSAGES = {**ERRORS, **PAYLOAD_ERRORS}
 
 @dataclass(frozen=True)
 class Wide:
-    """A program, and what compiles it."""
+    """A program, what compiles it, and that once it is compiled."""
 
     program: Program
     compiled: Callable[[], CompiledBlock]
+    made: CompiledBlock | None = None
 
 
 @dataclass
@@ -71,14 +72,20 @@ class ViewBlock:
     wide: Wide | None = None
     """The program with reals, where that of ``state`` has narrow sums of doubles in their place."""
 
+    def compile_wide(self) -> None:
+        """Compile the program with reals. What this raises leaves the block as it was."""
+        if self.wide is not None:
+            self.wide = replace(self.wide, made=self.wide.made or self.wide.compiled())
+
     def widen(self) -> bool:
         """Have reals in the place of narrow sums; False without memory: the block must be cleared then."""
+        self.compile_wide()
         if self.wide is None:
             return True
-        compiled = self.wide.compiled()
-        if not self.state.widen(self.wide.program, compiled):
+        assert self.wide.made is not None
+        if not self.state.widen(self.wide.program, self.wide.made):
             return False
-        self.compiled, self.wide = compiled, None
+        self.compiled, self.wide = self.wide.made, None
         return True
 
     def columns(self, batch: CodeBatch) -> Mapping[str, Codes]:
