@@ -2,8 +2,8 @@
 
 ``python -m tests.spark.soak --rows N --live N --file N --cells N`` prints twenty times on the way what the Python
 workers, the driver and Java hold, and what the checkpoint has on disk. It ends with 1 if workers, driver or checkpoint
-grew in the second half. Java's heap is bounded by its own settings, and is printed alone. The checkpoint keeps what a
-hundred micro-batches need, so it is flat after that many files.
+grew in the second half. Java's heap is bounded by its own settings, and is printed alone. The checkpoint keeps
+the changes of 200 versions, so it is flat after that many files.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.spark.soak")
     parser.add_argument("--rows", type=int, default=30_000_000)
     parser.add_argument("--live", type=int, default=100_000)
-    parser.add_argument("--file", type=int, default=100_000)
+    parser.add_argument("--file", type=int, default=50_000)
     parser.add_argument("--cells", type=int, default=1)
     given = parser.parse_args()
     spark = start_session("local[2]", None, quiet=True)

@@ -63,8 +63,6 @@ URGENT = 1 << 15
 """Least work of a step of an urgent collection, in rows marked: a fraction of a millisecond."""
 LONGEST = 1 << 18
 """Most work of a step after a commit of few rows: some milliseconds. What is left is due in the next steps."""
-SHARE = 16
-"""Most work of a step for each row, after a commit of many rows."""
 LOOKS = 16
 """How often it is looked whether a collection is urgent, while as many strings come or rows go as there are strings."""
 
@@ -145,7 +143,8 @@ class Collection:
         assert self._work is not None
         self._unseen += self._deleted
         self._due += max(activity * self._rate, URGENT if self._urgent else 0)
-        left: float = max(LONGEST, SHARE * activity)
+        # After a commit of many rows at least half of its own part: less would let strings come faster than they go.
+        left = max(LONGEST, activity * self._rate / 2)
         while self._due >= 0 and left >= 0:
             done = next(self._work, 0)
             if done == 0:
