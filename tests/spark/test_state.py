@@ -455,6 +455,21 @@ def test_versions_that_a_sink_lacks_are_not_collected(tmp_path: Path) -> None:
     assert kept.versions() == list(range(15, 21))
 
 
+def test_changes_of_versions_that_are_dropped_do_not_wait_for_an_hour(tmp_path: Path) -> None:
+    """They were taken for those of a version in progress; a fast stream had an hour of them on disk."""
+    store = store_of(tmp_path)
+    kept = Manifests(store)
+    now = time.time()
+    for version in range(1, 21):
+        store.write(f"changes/{version}.arrow", b"change")
+        made = manifest(version, changes={"v": [f"changes/{version}.arrow"]})
+        # Somebody may just have found the changes of 3 to 10.
+        kept.commit(replace(made, time=now if 3 <= version <= 10 else 0.0))
+    collect(store, kept, versions=6, states=2)
+    found = {path.name for path in (tmp_path / "changes").iterdir()}
+    assert found == {f"{version}.arrow" for version in (*range(3, 11), *range(15, 21))}
+
+
 def test_state_that_somebody_may_be_reading_is_not_collected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:

@@ -162,15 +162,21 @@ def collect(
     it.
 
     An object that no manifest names may belong to a version in progress, so only old ones are deleted. An object whose
-    versions have no state any more is deleted at once.
+    versions have no state any more, or whose manifests are deleted now, is deleted at once, unless a reader may just
+    have found it.
     """
     there = manifests.versions()
     oldest = min([*there[-versions:][:1], *(one for one in (needed_from, held) if one is not None)], default=0)
     kept = [version for version in there if version >= oldest]
-    manifests.delete(version for version in there if version < oldest)
+    dropped = [version for version in there if version < oldest]
     needed: set[str] = set()
     named: set[str] = set()
     now = time.time()
+    for version in dropped:
+        manifest = manifests.read(version)
+        if manifest.time <= now - READ_SECONDS:
+            named |= manifest.files()
+    manifests.delete(dropped)
     for place, version in enumerate(kept):
         manifest = manifests.read(version)
         named |= manifest.files()
