@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 from freshviews import Database
 from freshviews.catalog.catalog import Catalog
 from freshviews.engine.change import Change
+from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.string_codes import codes_of
 from freshviews.engine.commit.collection import Collection
 from freshviews.kernel.memory.mem import PURE_PYTHON
@@ -133,6 +135,52 @@ def test_an_image_has_the_free_codes(tmp_path: Path) -> None:
         window(db, 300, 600, 20)
         check(db, 580, 600)
         assert len(db._dictionary) < 500
+
+
+def test_an_image_with_free_codes_is_opened_with_another_view(tmp_path: Path) -> None:
+    """The constant of the view takes no free code: views of the image would be refused for another dictionary."""
+    with collecting() as db:
+        window(db, 0, 300, 20)
+        known = db._dictionary
+        assert known.free_between(len(known) - 16, len(known))
+        for i in range(len(known)):
+            # Until free codes are left only among the last ones, by which an image knows its dictionary.
+            if len(known.free_between(0, len(known))) == len(known.free_between(len(known) - 16, len(known))):
+                break
+            known.pin(f"pinned {i}")
+        assert known.free_between(0, len(known))
+        db.write_image(tmp_path / "image")
+    script = f"CREATE MATERIALIZED VIEW new AS SELECT id FROM events WHERE kind <> 'new constant';{EVENTS}"
+    create, rest = script.split(";", 1)
+    table, views = rest.split(";", 1)
+    with Database.from_image(tmp_path / "image", parse_script(f"{table};{create};{views}", Catalog())) as db:
+        check(db, 280, 300)
+        assert sorted(db.view("new")) == sorted((f"id {i}",) for i in range(280, 300))
+
+
+def test_a_row_that_is_looked_up_is_decoded_before_another_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    with collecting(least=1) as db:
+        window(db, 0, 20, 20)
+
+        def others() -> None:
+            if db._lock.acquire(blocking=False):
+                window(db, 20, 60, 20)
+                db._dictionary._recent.forget()
+                db._lock.release()
+
+        decode = Decoder.row
+
+        def late(decoder: Decoder, codes: Any) -> tuple[Any, ...]:
+            monkeypatch.undo()
+            thread = Thread(target=others)
+            thread.start()
+            thread.join()
+            return decode(decoder, codes)
+
+        monkeypatch.setattr(Decoder, "row", late)
+        assert db.view("ends")["kind 0"] == ("kind 0", "id 0", "id 9", 7)
+        others()
+        check(db, 40, 60)
 
 
 def test_what_a_user_holds_keeps_its_strings() -> None:

@@ -423,3 +423,33 @@ def test_half_a_gigabyte_is_opened_in_a_tenth_of_a_second(tmp_path: Path) -> Non
         view.apply(CodeBatch("t", {"c": np.array([7]), "name": np.array([name])}, np.ones(1, np.int64)))
         view.apply(CodeBatch("s", {"b": np.array([0]), "c": np.array([7]), "d": np.array([0])}, one))
         assert [row[0] for row in rows_of(view.contents(10))] == [-1, 0, 1, 2, 3]
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="there is no machine code")
+def test_a_child_that_writes_an_image_loads_no_code_and_needs_no_arrow(tmp_path: Path) -> None:
+    """Another thread may hold the lock of Arrow or LLVM where a process forks."""
+    code = f"""
+import sys
+from pathlib import Path
+import pyarrow as pa
+import freshviews as fv
+from freshviews.kernel.image import compile_writer
+from freshviews.kernel.machine import beside
+beside.wait_always()
+db = fv.Database()
+db.execute("CREATE TABLE t (a VARCHAR, b BIGINT); CREATE MATERIALIZED VIEW v AS SELECT a, SUM(b) s FROM t GROUP BY a")
+db.insert("t", pa.record_batch({{"a": [f"s{{i}}" for i in range(2000)], "b": list(range(2000))}}))
+compile_writer()
+def none_here(function, kinds):
+    raise AssertionError(f"{{function}} is not loaded")
+beside._made_here = none_here
+for name, module in list(sys.modules.items()):
+    if name.startswith("freshviews.") and getattr(module, "pa", None) is pa:
+        module.pa = None
+db.write_image(Path({str(tmp_path / "image")!r}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    dictionary = Dictionary()
+    read_strings(tmp_path / "image" / "strings", dictionary)
+    assert dictionary.entries_since(0) == [f"s{i}" for i in range(2000)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pytest
 from freshviews.engine.codes.string_codes import StringCodes, codes_of
 from freshviews.kernel.codes import ingest, string_heap, string_slots
 from freshviews.kernel.memory.mem import PURE_PYTHON, load
+from freshviews.store import strings as files_of_strings
 from freshviews.store.strings import read_strings, write_strings
 from freshviews.types import NULL, Dictionary
 
@@ -240,4 +242,122 @@ def test_a_dictionary_that_had_free_codes_keeps_them_in_native_memory() -> None:
     dictionary.free([1])
     codes_of(dictionary)
     agrees(dictionary, {"a": 0, "c": 2})
+    assert dictionary.encode("an image may name 1") == 3
+    assert dictionary.free_unmarked(np.array([True, False, True, True]), 0, 4) == 0
     assert dictionary.encode("longer than before") == 1
+
+
+@pytest.mark.parametrize("first", ["native", "objects"])
+def test_free_codes_of_a_file_wait_for_a_collection_whenever_native_memory_is_made(first: str) -> None:
+    """The strings of a snapshot are read before tables are there, which put them into native memory."""
+    dictionary = native()[0] if first == "native" else Dictionary()
+    dictionary.extend_flat(np.array([0, 1, 1, 2], np.int64), np.frombuffer(b"ab", np.uint8), [1])
+    codes_of(dictionary)
+    assert dictionary.encode("new") == 3
+    assert dictionary.free_between(0, 4) == [1]
+
+
+def test_what_is_freed_is_not_remembered_where_memory_runs_out_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for function in ("list_unmarked", "free_codes"):
+        dictionary, _ = native(["kept", "lost"])
+        freed = dictionary.freed
+        body = getattr(string_heap, function)
+
+        def and_fail(*words: int, body: Any = body) -> None:
+            body(*words)
+            raise MemoryError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(string_heap, function, and_fail)
+            with pytest.raises(MemoryError):
+                dictionary.free_unmarked(np.array([True, False]), 0, 2)
+        other, again = dictionary.encode("other"), dictionary.encode("lost")
+        assert [dictionary.decode(code) for code in (0, other, again)] == ["kept", "other", "lost"]
+        assert dictionary.freed > freed or dictionary.find("lost") == 1
+
+
+def test_a_signal_handler_reads_strings_while_others_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = "long " * 100
+    dictionary, store = native(["a", long])
+    codes = np.array([1, 0])
+    by_handler: list[object] = []
+    by_reader: list[object] = []
+    inside = False
+    for function in ("sizes_of", "copy_texts", "copy_text", "sizes_between", "copy_between", "find_text"):
+        body = getattr(string_heap, function)
+
+        def interrupted(*words: int, body: Any = body) -> Any:
+            nonlocal inside
+            if not inside:
+                inside = True
+                by_handler.append([store.text(0), store.array(codes).to_pylist(), dictionary.entries_since(0)])
+                inside = False
+            return body(*words)
+
+        monkeypatch.setattr(string_heap, function, interrupted)
+
+    def read() -> None:
+        by_reader.append([store.text(1), store.array(codes).to_pylist(), store.find("a", b"a")])
+        by_reader.append(dictionary.entries_since(0))
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive(), "it waits for itself"
+    assert by_reader == [[long, [long, "a"], 0], ["a", long]]
+    assert len(by_handler) >= 6 and all(one == ["a", [long, "a"], ["a", long]] for one in by_handler)
+
+
+def test_a_signal_handler_may_change_strings_between_two_steps_of_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {"text": "a" * 300, "array": "b" * 30, "entries": "c" * 30}
+    dictionary, store = native([*texts.values(), *(f"{i}" for i in range(20))])
+    readers = {
+        "text": ("copy_text", lambda: store.text(0)),
+        "array": ("sizes_of", lambda: store.array(np.array([3, 1, 4]))),
+        "entries": ("sizes_between", lambda: dictionary.data_between(1, np.array([0, 30, 60]))),
+    }
+    for code, (function, read) in enumerate(readers.values()):
+        longer = f"{code}" * 5000
+        body = getattr(string_heap, function)
+
+        def changed(*words: int, body: Any = body, code: int = code, longer: str = longer) -> Any:
+            result = body(*words)
+            monkeypatch.undo()
+            assert dictionary.free([code]) == 1
+            assert dictionary.encode(longer) == code
+            return result
+
+        monkeypatch.setattr(string_heap, function, changed)
+        read()
+        monkeypatch.undo()
+    assert store.text(0) == "0" * 5000
+    # The kernels leave out what does not fit: nothing is written behind the buffer.
+    out = np.full(8, 7, np.uint8)
+    string_heap.copy_between(store.address, 0, 2, np.array([0, 3, 6]).ctypes.data, out.ctypes.data)
+    ends = np.array([0, 3, 6], np.int32)
+    named = np.array([0, 1])
+    string_heap.copy_texts(store.address, named.ctypes.data, 1, 2, ends.ctypes.data + 4, out.ctypes.data)
+    assert out.tolist() == [7] * 8
+
+
+def test_a_file_of_strings_is_written_in_pieces_of_few_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["", "a", "b" * 30, "cc", "ddd", "é" * 20, *(f"{i}" for i in range(20)), "z" * 9]
+    for dictionary in (Dictionary(texts), native(texts)[0]):
+        dictionary.free([1, 4, 8])
+        sizes: list[int] = []
+        between = dictionary.data_between
+
+        def data_between(first: int, starts: Any, between: Any = between, sizes: list[int] = sizes) -> Any:
+            data = between(first, starts)
+            sizes.append(len(data))
+            return data
+
+        with monkeypatch.context() as patched:
+            patched.setattr(files_of_strings, "_PIECE", 8)
+            patched.setattr(dictionary, "data_between", data_between, raising=False)
+            assert write_strings(tmp_path / "strings", dictionary, 0, sync=False) == len(texts)
+        assert [size for size in sizes if size > 8] == [30, 40, 9]
+        assert sum(sizes) == sum(len(text.encode()) for text in dictionary.entries_since(0) if text is not None)
+        copy = Dictionary()
+        read_strings(tmp_path / "strings", copy)
+        assert copy.entries_since(0) == dictionary.entries_since(0)

@@ -83,7 +83,7 @@ def test_a_view_that_other_programs_keep_is_filled_again_where_its_inputs_are_st
     expected = make(tmp_path)
     true_hash = image.hash_of
     with fv.Database(tmp_path) as db:
-        source = {n: image.identity_of(v.maintained.blocks[0].state) for n, v in db._relations.views.items()}
+        source = {n: image.identity_of(v.maintained.blocks[0].state.program) for n, v in db._relations.views.items()}
 
     def changed(name: str) -> None:
         monkeypatch.setattr(image, "hash_of", lambda text: true_hash(text) + ("x" if text == source[name] else ""))

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from freshviews.types import NULL, Dictionary
 from freshviews.types.dictionary import Living
+
+TraceFunction = Callable[[FrameType, str, Any], Any]
 
 
 def test_codes_count_from_zero_in_order_of_first_use() -> None:
@@ -94,3 +101,35 @@ def test_what_is_held_elsewhere_is_known_and_what_has_ended_takes_no_room() -> N
     assert len(held._refs) < 2048
     del kept[1], one
     assert list(held) == kept
+
+
+def test_whatever_ctrl_c_interrupts_a_freed_string_is_remembered_by_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("freshviews.types.dictionary.RECENT", 2)
+    interrupted = 0
+    for stop in range(40):
+        dictionary = Dictionary(["a", "b"])
+        lines = 0
+
+        def line(frame: FrameType, event: str, argument: object, stop: int = stop) -> TraceFunction:
+            nonlocal lines
+            lines += event == "line"
+            if lines == stop:
+                raise KeyboardInterrupt
+            return line
+
+        def call(frame: FrameType, event: str, argument: object, line: TraceFunction = line) -> TraceFunction | None:
+            return line if frame.f_code.co_name in ("remember", "forget", "leave") else None
+
+        before = sys.gettrace()
+        sys.settrace(call)
+        try:
+            dictionary.encode("lost")
+            dictionary.free([2])
+        except KeyboardInterrupt:
+            interrupted += 1
+        finally:
+            sys.settrace(before)
+        dictionary.free([2])
+        texts = ["other", "lost", "a", "b"]
+        assert [dictionary.decode(dictionary.encode(text)) for text in texts] == texts
+    assert 8 < interrupted < 40

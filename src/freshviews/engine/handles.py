@@ -185,9 +185,10 @@ class View(Readable):
                 found = [] if codes is None else state.maintained.get(codes)
             except Failed as failed:
                 raise not_readable(self.name, failed.failure) from None
-        if not found:
-            raise KeyError(key)
-        return state.decoder.row(found[0][0])
+            if not found:
+                raise KeyError(key)
+            # Before the lock is free: later the codes may be those of other strings.
+            return state.decoder.row(found[0][0])
 
     def _key_codes(self, names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[int, ...] | None:
         """The codes of a key; None where a string never seen is part of it."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from freshviews.kernel.btree.folds import KIND
+from freshviews.kernel.codes.string_heap import copy_between, free_strings, new_strings, sizes_between
 from freshviews.kernel.hash import index, table
 from freshviews.kernel.hash.index import (
     BLOCK,
@@ -168,7 +169,7 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
 
 @cache
 def compile_writer() -> None:
-    """Compile all that writing an image needs, for a process that must not compile later."""
+    """Compile and load all that writing an image needs, for a process that must do neither later."""
     t = table.new_table(1, 1, 1, 0, 0)
     positions = (ctypes.c_int64 * 1)(0)
     table.add_index(t, ctypes.addressof(positions), 1)
@@ -181,6 +182,10 @@ def compile_writer() -> None:
     copy_groups(x, 0, 0, 0, 0, progress)
     release(progress)
     table.free_table(t)
+    strings = new_strings()
+    sizes_between(strings, 0, 0, 0)
+    copy_between(strings, 0, 0, 0, 0)
+    free_strings(strings)
 
 
 def plain_array(address: int, words: int, room: int) -> Array:

@@ -12,36 +12,33 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
+import numpy.typing as npt
 
 from freshviews.errors import StoreError
 from freshviews.kernel.image import Array
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.store.array_file import ArrayFile, write_arrays
-from freshviews.types.dictionary import Dictionary
+from freshviews.types.dictionary import Dictionary, starts_of
 
 KIND = "strings"
-_PIECE = 1 << 14
-"""Strings that are written together."""
+_PIECE = 1 << 20
+"""Most bytes that are written together, but for a longer string."""
 
 
 def write_strings(path: Path, dictionary: Dictionary, first: int, *, sync: bool = True) -> int:
     """Write the strings of the codes from ``first`` on, completely or not at all; returns the code after the last one.
 
-    With ``sync``, they are on disk when this returns. Raises StoreError.
+    With ``sync``, they are on disk when this returns. Raises StoreError. A child process may call this
+    (``spark.state.child_process``): it needs no Arrow, and the kernels that ``kernel.image.compile_writer`` loads.
     """
     end = len(dictionary)
-    starts = np.zeros(end - first + 1, np.int64)
-    at = 0
-    for array in _pieces(dictionary, first, end):
-        ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset + 1 : array.offset + 1 + len(array)]
-        np.add(ends, starts[at], out=starts[at + 1 : at + 1 + len(array)])
-        at += len(array)
+    sizes = dictionary.sizes_between(first, end)
+    free = np.flatnonzero(sizes < 0)
+    starts = starts_of(sizes)
     size = int(starts[-1])
-    free = np.array(dictionary.free_between(first, end), np.int64) - first
     arrays = [
         Array(len(starts), len(starts), lambda: iter([starts.data.cast("B")])),
-        Array(-(-size // 8), -(-size // 8), lambda: _texts(dictionary, first, end, size)),
+        Array(-(-size // 8), -(-size // 8), lambda: _texts(dictionary, first, starts)),
     ]
     about = {"kind": KIND, "first": first, "end": end, "bytes": size}
     if len(free):
@@ -51,19 +48,16 @@ def write_strings(path: Path, dictionary: Dictionary, first: int, *, sync: bool 
     return end
 
 
-def _pieces(dictionary: Dictionary, first: int, end: int) -> Iterator[pa.Array]:
-    """The strings from one code to before another, of which free ones have no bytes, as arrays."""
-    for at in range(first, end, _PIECE):
-        yield dictionary.decode_array(np.arange(at, min(at + _PIECE, end)))
-
-
-def _texts(dictionary: Dictionary, first: int, end: int, size: int) -> Iterator[memoryview | bytes]:
+def _texts(dictionary: Dictionary, first: int, starts: npt.NDArray[np.int64]) -> Iterator[memoryview | bytes]:
     """The bytes of strings, and zeros up to a whole word."""
-    for array in _pieces(dictionary, first, end):
-        data = array.buffers()[2]
-        if data is not None:
-            yield memoryview(data)
-    yield bytes(-size % 8)
+    at = 0
+    while at < len(starts) - 1:
+        # The last of several strings that begin at the same byte, as empty ones do.
+        last = int(np.searchsorted(starts, starts[at] + _PIECE, "right")) - 1
+        end = max(last, at + 1)
+        yield dictionary.data_between(first + at, starts[at : end + 1]).data
+        at = end
+    yield bytes(-int(starts[-1]) % 8)
 
 
 def read_strings(path: Path, dictionary: Dictionary) -> None:

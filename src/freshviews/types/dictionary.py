@@ -62,12 +62,13 @@ class Store(Protocol):
         """The string of a code; ``IndexError`` if there is none."""
         ...
 
-    def texts(self, first: int, end: int) -> list[str | None]:
-        """The strings from one code to before another; None for a free code."""
+    def sizes(self, first: int, end: int) -> Codes:
+        """The bytes of each string from one code to before another; -1 for a free code."""
         ...
 
-    def free_between(self, first: int, end: int) -> list[int]:
-        """The free codes from one code to before another."""
+    def data(self, first: int, starts: Codes) -> npt.NDArray[np.uint8]:
+        """The UTF-8 of strings from a code on, one after the other. ``starts`` says where each begins, and where the
+        last one ends, as ``sizes`` has it; the first need not begin at 0."""
         ...
 
     def array(self, codes: Codes) -> pa.Array:
@@ -80,12 +81,12 @@ class Store(Protocol):
         """Add strings, of valid UTF-8, after the last code; ``ValueError`` if one is not new, nothing is added then."""
         ...
 
-    def free(self, codes: list[int]) -> int:
-        """Free codes; returns how many were in use."""
+    def unmarked(self, marks: npt.NDArray[np.bool_], first: int, end: int) -> Codes:
+        """The codes from one to before another that have no mark, but those that are free and may be used."""
         ...
 
-    def free_unmarked(self, marks: npt.NDArray[np.bool_], first: int, end: int) -> list[int]:
-        """Free the codes from one to before another that have no mark; those that were in use."""
+    def free(self, codes: Codes) -> int:
+        """Free codes; returns how many were in use. Nothing is freed where it raises an error."""
         ...
 
     def give_back(self, strings: int) -> int:
@@ -133,11 +134,13 @@ class _Objects:
             raise IndexError(f"no string has the code {code}")
         return text
 
-    def texts(self, first: int, end: int) -> list[str | None]:
-        return self._texts[first:end]
+    def sizes(self, first: int, end: int) -> Codes:
+        texts = self._texts[first:end]
+        return np.array([-1 if text is None else len(text.encode()) for text in texts], np.int64)
 
-    def free_between(self, first: int, end: int) -> list[int]:
-        return [code for code in range(first, end) if self._texts[code] is None]
+    def data(self, first: int, starts: Codes) -> npt.NDArray[np.uint8]:
+        texts = self._texts[first : first + len(starts) - 1]
+        return np.frombuffer("".join(text for text in texts if text is not None).encode(), np.uint8)
 
     def array(self, codes: Codes) -> pa.Array:
         texts = self._texts
@@ -159,9 +162,14 @@ class _Objects:
         self._texts += texts
         self._holes.update(first + hole for hole in free)
 
-    def free(self, codes: list[int]) -> int:
+    def unmarked(self, marks: npt.NDArray[np.bool_], first: int, end: int) -> Codes:
+        codes = np.flatnonzero(~marks[first:end]) + first
+        named = [self._texts[code] is not None or code in self._holes for code in codes.tolist()]
+        return codes[np.array(named, np.bool_)]
+
+    def free(self, codes: Codes) -> int:
         freed = 0
-        for code in reversed(codes):
+        for code in reversed(codes.tolist()):
             text = self._texts[code]
             if text is not None:
                 del self._codes[text]
@@ -172,12 +180,6 @@ class _Objects:
             self._holes.discard(code)
             self._free.append(code)
         return freed
-
-    def free_unmarked(self, marks: npt.NDArray[np.bool_], first: int, end: int) -> list[int]:
-        codes: list[int] = (np.flatnonzero(~marks[first:end]) + first).tolist()
-        used = [code for code in codes if self._texts[code] is not None]
-        self.free(codes)
-        return used
 
     def give_back(self, strings: int) -> int:
         return 0
@@ -191,7 +193,8 @@ class _Objects:
 class _Recent(dict[str, int]):
     """Codes of recent strings; looking up another string finds or adds it in the store. A key that is no string raises.
 
-    ``texts`` has the same strings by code.
+    ``texts`` has the same strings by code. At any moment, as an error or Ctrl-C may come between two steps, it has at
+    least those that are keys: by it they are forgotten.
     """
 
     __slots__ = ("store", "texts")
@@ -217,21 +220,22 @@ class _Recent(dict[str, int]):
         if len(text) <= LONG:
             if len(self) >= RECENT:
                 self.forget()
-            self[text] = code
             self.texts[code] = text
+            self[text] = code
 
     def forget(self) -> None:
         """Remember no string."""
-        self.texts.clear()
         self.clear()
+        self.texts.clear()
 
     def leave(self, codes: list[int]) -> None:
-        """Forget the strings of codes that are freed."""
+        """Forget the strings of codes, before these are freed."""
         if self.texts:
             for code in codes:
-                text = self.texts.pop(code, None)
+                text = self.texts.get(code)
                 if text is not None:
-                    del self[text]
+                    self.pop(text, None)
+                    self.texts.pop(code, None)
 
 
 class Living:
@@ -287,14 +291,13 @@ class Dictionary:
         return self._recent.store
 
     def put(self, store: Store) -> None:
-        """Have an empty store take over all strings, with their codes."""
-        texts = self._recent.store.texts(0, len(self))
-        free = self._recent.store.free_between(0, len(self))
-        encoded = [b"" if text is None else text.encode() for text in texts]
-        offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-        if texts:
-            store.extend_flat(offsets, np.frombuffer(b"".join(encoded) or b"\0", np.uint8), free)
-            store.free(free)
+        """Have an empty store take over all strings, with their codes. A free code is used again once a collection
+        finds that nothing names it: an image that is about to be opened may."""
+        sizes = self.sizes_between(0, len(self))
+        starts = starts_of(sizes)
+        if len(sizes):
+            data = self.data_between(0, starts)
+            store.extend_flat(starts, data, np.flatnonzero(sizes < 0).tolist())
         self._recent.store = store
         self.strings = store.strings
 
@@ -341,15 +344,30 @@ class Dictionary:
 
     def entries_since(self, size: int) -> list[str | None]:
         """The strings from code ``size`` on, in the order of codes; None for a free code."""
-        return self._recent.store.texts(size, len(self))
+        return self.entries_between(size, len(self))
 
     def entries_between(self, first: int, end: int) -> list[str | None]:
         """The strings from one code to before another, in the order of codes; None for a free code."""
-        return self._recent.store.texts(first, min(end, len(self)))
+        sizes = self.sizes_between(first, end)
+        starts = starts_of(sizes)
+        data = self.data_between(first, starts).tobytes()
+        return [
+            None if size < 0 else data[start : start + size].decode()
+            for start, size in zip(starts.tolist(), sizes.tolist(), strict=False)
+        ]
 
     def free_between(self, first: int, end: int) -> list[int]:
         """The free codes from one code to before another."""
-        return self._recent.store.free_between(first, end)
+        found: list[int] = (np.flatnonzero(self.sizes_between(first, end) < 0) + first).tolist()
+        return found
+
+    def sizes_between(self, first: int, end: int) -> Codes:
+        """The bytes of each string from one code to before another; -1 for a free code."""
+        return self._recent.store.sizes(first, min(end, len(self)))
+
+    def data_between(self, first: int, starts: Codes) -> npt.NDArray[np.uint8]:
+        """The UTF-8 of strings from a code on, one after the other: ``starts`` are those of their sizes, or a part."""
+        return self._recent.store.data(first, starts)
 
     def extend(self, entries: Iterable[str]) -> None:
         """Add strings that must be new, as a log or a snapshot lists them (see ``entries_since``)."""
@@ -379,19 +397,17 @@ class Dictionary:
         objects = len(recent) * (sum(some) // max(len(some), 1) + 8 + 32)
         return recent.store.bytes() + objects + getsizeof(recent) + getsizeof(recent.texts)
 
-    def free(self, codes: list[int]) -> int:
+    def free(self, codes: Sequence[int] | Codes) -> int:
         """Free codes; returns how many were in use."""
-        self._recent.leave(codes)
-        freed = self._recent.store.free(codes)
-        self.freed += freed > 0
-        return freed
+        freed = np.array(codes, np.int64)
+        # First of all nobody remembers them, so that no error in between leaves one remembered.
+        self._recent.leave(freed.tolist())
+        self.freed += len(freed) > 0
+        return self._recent.store.free(freed)
 
     def free_unmarked(self, marks: npt.NDArray[np.bool_], first: int, end: int) -> int:
         """Free the codes from one to before another that have no mark; returns how many were in use."""
-        freed = self._recent.store.free_unmarked(marks, first, end)
-        self._recent.leave(freed)
-        self.freed += len(freed) > 0
-        return len(freed)
+        return self.free(self._recent.store.unmarked(marks, first, end))
 
     def give_back(self, strings: int) -> int:
         """Give memory of freed strings back, in a step of about so many strings; 0 if there is nothing left to do."""
@@ -420,6 +436,13 @@ class Dictionary:
     def decode_array(self, codes: npt.NDArray[np.int64]) -> pa.Array:
         """The strings of an array of codes as ``pa.string()``, null for NULL."""
         return self._recent.store.array(codes)
+
+
+def starts_of(sizes: Codes) -> Codes:
+    """Where strings of these sizes begin, one after the other, and where the last one ends; -1 counts as 0."""
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(np.maximum(sizes, 0), out=starts[1:])
+    return starts
 
 
 def texts_array(texts: Sequence[str | None]) -> pa.Array:

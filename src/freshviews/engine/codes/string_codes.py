@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
 from collections.abc import Callable, Sequence
+from ctypes import addressof, c_char
 from functools import partial
+from typing import Any
 from weakref import WeakSet, finalize
 
 import numpy as np
@@ -23,6 +24,8 @@ from freshviews.types.dictionary import Dictionary, validity_of
 
 _PIECE = 1 << 14
 """Codes that are decoded while no string can be added."""
+_Room = c_char * 256
+"""Where the bytes of a string are copied to, unless it has more."""
 _BYTES_AT = bytes.__basicsize__ - 1
 """Where the bytes of a bytes object begin, from its address: they are its last member, with a zero behind them."""
 
@@ -33,6 +36,9 @@ class StringCodes:
 
     Only the thread that adds strings finds them by compiled code, without the lock: what moves strings waits for the
     lock, as does what decodes them.
+
+    A signal handler may read strings, and commit: wherever the lock is held, this is one call of compiled code, and
+    what one call has found is checked by the next.
     """
 
     def __init__(self) -> None:
@@ -43,7 +49,7 @@ class StringCodes:
         words = words_in(self.address, 1, kernel.BLOCK_WORDS)[0].data
         self.size: Callable[[], int] = partial(words.__getitem__, CODES)
         self.strings: Callable[[], int] = partial(words.__getitem__, LIVE)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._removes = False
         _all.add(self)
 
@@ -52,7 +58,7 @@ class StringCodes:
         if not self._removes:
             self._removes = True
             compile_ahead(kernel.enter_text, kernel.enter_texts, kernel.enter_column)
-            compile_ahead(kernel.free_unmarked, kernel.give_back)
+            compile_ahead(kernel.list_unmarked, kernel.free_codes, kernel.give_back)
 
     def enter(self, text: str, data: bytes) -> int:
         with self._lock:
@@ -96,26 +102,36 @@ class StringCodes:
         return None if code == UNKNOWN else code
 
     def text(self, code: int) -> str:
-        with self._lock:
-            address, size = kernel.string_at(self.address, code)
-            if size < 0:
-                raise IndexError(f"no string has the code {code}")
-            return ctypes.string_at(address, size).decode()
+        room: Any = _Room()
+        size = self._copy(code, addressof(room), len(room))
+        while size > len(room):
+            room = bytearray(size)
+            size = self._copy(code, addressof(c_char.from_buffer(room)), len(room))
+        if size < 0:
+            raise IndexError(f"no string has the code {code}")
+        text: str = room[:size].decode()
+        return text
 
-    def texts(self, first: int, end: int) -> list[str | None]:
-        texts: list[str | None] = self.array(np.arange(first, end)).to_pylist()
-        for code in self.free_between(first, end):
-            texts[code - first] = None
-        return texts
-
-    def free_between(self, first: int, end: int) -> list[int]:
-        """The free codes from one code to before another."""
-        free = np.zeros(max(end - first, 1), np.int64)
+    def _copy(self, code: int, address: int, room: int) -> int:
         with self._lock:
-            if kernel.mark_free(self.address, first, end - first, address_of(free)[0]) == 0:
-                return []
-        found: list[int] = (np.flatnonzero(free) + first).tolist()
-        return found
+            size: int = direct(kernel.copy_text)(self.address, code, address, room)
+        return size
+
+    def sizes(self, first: int, end: int) -> Codes:
+        sizes = np.empty(max(end - first, 0), np.int64)
+        place = sizes.ctypes.data
+        for start in range(0, len(sizes), _PIECE):
+            with self._lock:
+                kernel.sizes_between(
+                    self.address, first + start, min(_PIECE, len(sizes) - start), place + 8 * start
+                )
+        return sizes
+
+    def data(self, first: int, starts: Codes) -> NDArray[np.uint8]:
+        data = np.zeros(starts[-1] - starts[0], np.uint8)
+        with self._lock:
+            kernel.copy_between(self.address, first, len(starts) - 1, starts.ctypes.data, data.ctypes.data)
+        return data
 
     def array(self, codes: Codes) -> pa.Array:
         offsets, data = self.flat(codes)
@@ -158,17 +174,15 @@ class StringCodes:
         if result != 0:
             raise MemoryError
 
-    def free(self, codes: list[int]) -> int:
-        listed = np.array(codes or [0], np.int64)
+    def unmarked(self, marks: NDArray[np.bool_], first: int, end: int) -> Codes:
+        codes = np.empty(max(end - first, 1), np.int64)
         with self._lock:
-            return int(kernel.free_codes(self.address, address_of(listed)[0], len(codes)))
+            found = kernel.list_unmarked(self.address, marks.ctypes.data, first, end, codes.ctypes.data)
+        return codes[:found]
 
-    def free_unmarked(self, marks: NDArray[np.bool_], first: int, end: int) -> list[int]:
-        freed = np.empty(end - first + 1, np.int64)
+    def free(self, codes: Codes) -> int:
         with self._lock:
-            found = kernel.free_unmarked(self.address, marks.ctypes.data, first, end, address_of(freed)[0])
-        codes: list[int] = freed[:found].tolist()
-        return codes
+            return int(kernel.free_codes(self.address, codes.ctypes.data, len(codes)))
 
     def give_back(self, strings: int) -> int:
         with self._lock:
@@ -179,7 +193,7 @@ class StringCodes:
 
     def renew_lock(self) -> None:
         """Have a lock that no thread holds."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
 
 _all: WeakSet[StringCodes] = WeakSet()

@@ -3,8 +3,8 @@
 Compiled triggers run without Python's lock. They write only the memory of their own view: tables, buffers, the status
 block; the allocator is that of C. So a thread applies the batch to a view that triggers alone maintain, and reads its
 change. The thread of the commit does all that views share: the dictionary of strings (host functions, marks), readers,
-subscribers, the log. Before a thread takes a batch, its host columns are in ``CodeBatch.computed``, and the heap of
-strings, which ordered indexes read, is up to date.
+subscribers, the log. Before a thread takes a batch, its host columns are in ``CodeBatch.computed``, so no
+string is added, freed or moved while ordered indexes read strings.
 
 A version runs so if it has more than a few rows, and if the views took so long for the last such version that threads
 save more than they cost. They are started for each group of views and end with it: no thread outlives a commit, so

@@ -504,20 +504,14 @@ def free_codes(block: int, codes: int, n: int) -> int:
 
 
 @jit
-def free_unmarked(block: int, marks: int, first: int, end: int, freed: int) -> int:
-    """Free the codes from ``first`` to before ``end`` whose byte at ``marks`` is 0; how many of them had strings. These
-    are written to ``freed``."""
+def list_unmarked(block: int, marks: int, first: int, end: int, out: int) -> int:
+    """Write the codes from ``first`` to before ``end`` whose byte at ``marks`` is 0, and which are not free for use, to
+    ``out``: how many."""
     found = 0
-    while first < end:
-        last = min(first + TOGETHER, end)
-        for code in range(first, last):
-            if load8(marks, code) == 0 and place_of(block, code) < HOLE:
-                prefetch(load(block, SLOTS) + PLACE * home_of(hash_of(block, code), load(block, SLOT_COUNT)))
-        for code in range(first, last):
-            if load8(marks, code) == 0 and remove_code(block, code) != 0:
-                store(freed, found, code)
-                found += 1
-        first = last
+    for code in range(first, end):
+        if load8(marks, code) == 0 and place_of(block, code) != FREE:
+            store(out, found, code)
+            found += 1
     return found
 
 
@@ -644,11 +638,14 @@ def give_back(block: int, n: int) -> int:
 
 
 @jit
-def string_at(block: int, code: int) -> tuple[int, int]:
-    """Address and number of bytes of the string of any code; the number is -1 if it has none."""
+def copy_text(block: int, code: int, out: int, room: int) -> int:
+    """Write the bytes of the string of any code to ``out`` if they have ``room``: how many there are, or -1."""
     if code < 0 or code >= load(block, CODES) or place_of(block, code) >= HOLE:
-        return 0, -1
-    return text_of(block, code)
+        return -1
+    text, size = text_of(block, code)
+    if size <= room:
+        copy_bytes(out, text, size)
+    return size
 
 
 @jit
@@ -675,20 +672,35 @@ def sizes_of(block: int, codes: int, stride: int, n: int, offsets: int, start: i
 
 @jit
 def copy_texts(block: int, codes: int, stride: int, n: int, ends: int, data: int) -> None:
-    """Write the bytes of the strings of ``n`` codes, each up to its end as ``sizes_of`` wrote it."""
+    """Write the bytes of the strings of ``n`` codes, each up to its end as ``sizes_of`` wrote it. Where the first one
+    begins is the half word before ``ends``. A string that has another size by now is left out."""
     for i in range(n):
         code = load(codes, i * stride)
         if code != NULL and place_of(block, code) < HOLE:
             text, size = text_of(block, code)
-            copy_bytes(data + load32(ends, i) - size, text, size)
+            at = load32(ends, i - 1)
+            if load32(ends, i) - at == size:
+                copy_bytes(data + at, text, size)
 
 
 @jit
-def mark_free(block: int, first: int, n: int, free: int) -> int:
-    """Set the word ``i`` at ``free`` to 1 if code ``first + i`` is free, else to 0; how many are."""
-    found = 0
+def sizes_between(block: int, first: int, n: int, sizes: int) -> None:
+    """Write the number of bytes of the strings of ``n`` codes from ``first`` on; -1 for one that has none."""
     for i in range(n):
-        there = 1 if place_of(block, first + i) >= HOLE else 0
-        store(free, i, there)
-        found += there
-    return found
+        size = -1
+        if place_of(block, first + i) < HOLE:
+            _, size = text_of(block, first + i)
+        store(sizes, i, size)
+
+
+@jit
+def copy_between(block: int, first: int, n: int, starts: int, data: int) -> None:
+    """Write the strings of ``n`` codes from ``first`` on one after the other to ``data``, where the first one begins;
+    the words at ``starts`` say where each begins, and where the last one ends. A string that has another size by now is
+    left out."""
+    for i in range(n):
+        if place_of(block, first + i) < HOLE:
+            text, size = text_of(block, first + i)
+            at = load(starts, i)
+            if load(starts, i + 1) - at == size:
+                copy_bytes(data + at - load(starts, 0), text, size)
