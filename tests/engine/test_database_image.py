@@ -253,7 +253,7 @@ def test_a_view_that_is_new_or_another_or_kept_by_other_programs_is_filled(
     true_hash = image.hash_of
     for name in ("by_town", "total", "pairs"):
         with filled() as db:
-            source = image.identity_of(db._relations.views[name].maintained.blocks[0].state)
+            source = image.identity_of(db._relations.views[name].maintained.blocks[0].state.program)
         monkeypatch.setattr(image, "hash_of", lambda text, s=source: true_hash(text) + ("x" if text == s else ""))
         read.clear()
         with Database.from_image(folder, statements()) as db:

@@ -65,7 +65,8 @@ def test_sums_of_all_products_of_27_columns_are_a_few_lines(loaded: list[str], d
     left = rows[1:]
     assert list(row[:27]) == [value_of(left, lambda one, i=i: one[i]) for i in range(27)]
     assert list(row[27:]) == [value_of(left, lambda one, i=i, j=j: product(one, i, j)) for i, j in pairs]
-    assert statements(loaded) < 400
+    # A large sum has the program written once more, with wide sums.
+    assert len(loaded) <= 1 + doubles and all(statements([source]) < 400 for source in loaded)
     db.delete("t", left)
     assert set(next(iter(db.view("v")))) == {None}
 
