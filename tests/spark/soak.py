@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
@@ -125,12 +126,11 @@ def _resident(process: int) -> int:
 
 
 def grown(seen: list[Held]) -> dict[str, float]:
-    """By how much of what was held half way each part grew: the most in the last quarter beside the most in the one
-    before the half."""
+    """By how much of it each part grew in the second half: the median of the last quarter beside the one before."""
     quarter = max(1, len(seen) // 4)
-    before, after = seen[quarter : 2 * quarter + 1], seen[-quarter:]
+    before, after = seen[-2 * quarter : -quarter], seen[-quarter:]
     return {
-        name: max(getattr(one, name) for one in after) / max(1, max(getattr(one, name) for one in before)) - 1
+        name: median(getattr(one, name) for one in after) / max(1, median(getattr(one, name) for one in before)) - 1
         for name in ("workers", "driver", "checkpoint")
     }
 
