@@ -113,8 +113,16 @@ def _held(rows: int, checkpoint: Path) -> Held:
     below = [(process, command_of(process)) for process in descendants(os.getpid())]
     java = [process for process, command in below if "java" in command.partition(" ")[0]]
     workers = [process for process, _ in below if process not in java]
-    on_disk = sum(path.stat().st_size for path in checkpoint.rglob("*") if path.is_file())
+    files = (Path(folder) / name for folder, _, names in os.walk(checkpoint) for name in names)
+    on_disk = sum(map(_size, files))
     return Held(rows, sum(map(_resident, workers)), _resident(os.getpid()), sum(map(_resident, java)), on_disk)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # It was collected meanwhile.
+        return 0
 
 
 def _resident(process: int) -> int:
