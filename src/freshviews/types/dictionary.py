@@ -90,7 +90,7 @@ class Store(Protocol):
         ...
 
     def give_back(self, strings: int) -> int:
-        """Take a step of about so many strings to give memory back; 0 if there is nothing to do."""
+        """Give memory back, in a step over about this number of strings; 0 if there is nothing to do."""
         ...
 
     def bytes(self) -> int:
@@ -410,7 +410,7 @@ class Dictionary:
         return self.free(self._recent.store.unmarked(marks, first, end))
 
     def give_back(self, strings: int) -> int:
-        """Give memory of freed strings back, in a step of about so many strings; 0 if there is nothing left to do."""
+        """Give memory of freed strings back, in a step over about this number of strings; 0 if nothing is left."""
         return self._recent.store.give_back(strings)
 
     def encode_arrow(self, array: pa.Array) -> npt.NDArray[np.int64]:

@@ -283,7 +283,7 @@ def make_slot(block: int) -> int:
 
 @jit
 def make_heap(block: int, more: int) -> int:
-    """Have room for so many more bytes in the heap; 0 without memory."""
+    """Have room for ``more`` further bytes in the heap; 0 without memory."""
     words = (load(block, END) + more + 7) >> 3
     if words > load(block, HEAP_ROOM):
         room = wider(words, load(block, HEAP_ROOM))
@@ -297,7 +297,7 @@ def make_heap(block: int, more: int) -> int:
 
 @jit
 def make_places(block: int, codes: int) -> int:
-    """Have room for the places of so many codes; 0 without memory."""
+    """Have room for the places of ``codes`` codes; 0 without memory."""
     words = slot_words(codes)
     if words > load(block, PLACES_ROOM):
         room = wider(words, load(block, PLACES_ROOM))

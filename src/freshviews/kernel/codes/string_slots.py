@@ -6,8 +6,8 @@ bit of a record is 1 if the string is dead. A *place* is five bytes per code: wh
 
 A *slot* is five bytes: the code + 1 in the low four, the low byte of the hash in the high one; all are 0 if it is
 empty. GONE stands for a code that was removed. A search starts at the home of a hash, which rises with the hash, so
-there may be any number of slots, and ends at an empty slot. Nearly every slot of another string is told by the byte of
-the hash; only then is a string read.
+there may be any number of slots, and ends at an empty slot. The byte of the hash skips nearly every slot of another
+string; only then is a string read.
 
 A block of words has the addresses of all three; ``string_heap`` changes them.
 """
