@@ -17,6 +17,8 @@ from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.string_codes import codes_of
 from freshviews.engine.commit.collection import Collection
 from freshviews.kernel.memory.mem import PURE_PYTHON
+from freshviews.program.program import Program
+from freshviews.program.string_keys import string_keys
 from freshviews.sql.statements.script import parse_script
 
 pytestmark = pytest.mark.plain_python
@@ -328,3 +330,31 @@ def test_a_step_after_a_few_rows_is_bounded_however_many_strings_are_left(monkey
             before = now
             assert steps < 100 * rows
         assert sorted(db.table("t")) == [(text,) for text in ids[:100]]
+
+
+def test_deletes_look_at_no_program_where_there_are_few_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    script = "CREATE TABLE t (a INT, b STRING); CREATE MATERIALIZED VIEW v AS SELECT a FROM t"
+    with collecting(script=script, least=64) as db:
+        monkeypatch.setattr(db._collection, "_begin", lambda relations: looked.append(len(relations.views)))
+        for _ in range(3):
+            db.insert("t", [(i, "x") for i in range(100)])
+            db.delete("t", [(i, "x") for i in range(100)])
+        assert not looked
+        db.insert("t", [(i, f"x {i}") for i in range(100)])
+        assert looked == [1]
+
+
+def test_where_programs_have_strings_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Program] = []
+
+    def counted(program: Program) -> dict[str, tuple[int, ...]]:
+        found.append(program)
+        return string_keys(program)
+
+    monkeypatch.setattr("freshviews.engine.commit.collection.string_keys", counted)
+    with collecting() as db:
+        window(db, 0, 200, 20)
+        assert db._collection.ended > 3
+        assert found and len(found) == len({id(program) for program in found})
+        check(db, 180, 200)

@@ -9,6 +9,7 @@ import pytest
 from sklearn import decomposition, linear_model
 
 from freshviews import Database
+from freshviews.errors import SqlError
 from freshviews.learn import PCA, LearnError, LinearRegression, Ridge
 
 pytestmark = pytest.mark.plain_python(only=True)
@@ -178,6 +179,10 @@ def test_models_say_what_they_lack() -> None:
         Ridge(db, JOIN, ["rooms"], "price", name="other", alpha=-1.0)
     with pytest.raises(LearnError, match="components"):
         PCA(db, JOIN, ["rooms"], name="other", components=2)
+    with pytest.raises(SqlError, match="unknown column roms; did you mean rooms") as raised:
+        LinearRegression(db, JOIN, ["roms"], "price", name="other")
+    statement = "CREATE MATERIALIZED VIEW other AS SELECT COFACTOR(roms, price) AS f"
+    assert raised.value.__notes__[0].startswith(f"The model other creates its view by: {statement}")
     model.drop()
     LinearRegression(db, JOIN, ["rooms"], "price", name="prices")
 

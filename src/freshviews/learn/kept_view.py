@@ -17,7 +17,7 @@ class KeptView:
     """A materialized view of a database, made for a model over some variables.
 
     ``name``: that of the view to create; ``select``: its query. Raises LearnError where a variable is named twice, and
-    what ``Database.execute`` raises.
+    what ``Database.execute`` raises, with a note that has the statement.
     """
 
     def __init__(self, database: Database, name: str, variables: Sequence[str], select: str) -> None:
@@ -25,7 +25,13 @@ class KeptView:
             raise LearnError(f"model {name}: {', '.join(variables)} has a variable twice; name each once")
         self.name = name
         self._database = database
-        database.execute(f"CREATE MATERIALIZED VIEW {name} AS {select}")
+        statement = f"CREATE MATERIALIZED VIEW {name} AS {select}"
+        try:
+            database.execute(statement)
+        except FreshviewsError as error:
+            # Its place, a line and a column, is one of this text, which the user has not written.
+            error.add_note(f"The model {name} creates its view by: {statement}")
+            raise
         self._view = database.view(name)
 
     @property

@@ -31,7 +31,7 @@ may have some, not returned yet, takes its rows into memory before a collection 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -42,6 +42,7 @@ from freshviews.engine.relations import Relations
 from freshviews.engine.tables.constraints import Changes
 from freshviews.kernel.hash.table import LIVE, PENDING, USED
 from freshviews.kernel.memory.mem import load
+from freshviews.program.program import Program
 from freshviews.program.string_keys import string_keys
 from freshviews.types.dictionary import Dictionary
 
@@ -66,6 +67,8 @@ LONGEST = 1 << 18
 LOOKS = 16
 """How often it is looked whether a collection is urgent, while as many strings come or rows go as there are strings."""
 
+StringKeys = Mapping[str, tuple[int, ...]]
+"""By view, the positions of its key that may hold strings."""
 Scan = tuple[Callable[[], int], Sequence[int]]
 """A table to mark: its handle, which may change, and the positions of its strings."""
 
@@ -84,6 +87,8 @@ class Collection:
         self._due = self._rate = 0.0
         self._urgent = False
         self._work: Iterator[int] | None = None
+        self._keys: dict[int, tuple[Program, StringKeys]] = {}
+        """Where the views of a program have strings, by the identity of the program, which is kept with it."""
         self.ended = 0
         """The number of collections that have ended."""
 
@@ -92,13 +97,18 @@ class Collection:
         self._work = self._dictionary.mark = None
         self._known = self._deleted = self._unseen = 0
         self._awaited = self._least
+        self._keys = {}
 
     def step(self, relations: Relations, deleted: int) -> None:
         """Go on after a commit. ``deleted``: the number of rows that it deleted."""
         self._deleted += deleted
-        dictionary = self._dictionary
-        activity = dictionary.strings() - self._known + self._deleted
+        strings = self._dictionary.strings()
+        activity = strings - self._known + self._deleted
         if activity < self._awaited:
+            return
+        if self._work is None and 2 * strings < self._least:
+            # Too few, even if all are new and a delete counts for each.
+            self._deleted = min(self._deleted, strings)
             return
         try:
             if self._work is None:
@@ -112,7 +122,7 @@ class Collection:
         """Begin a collection if enough strings are new for all that there is to mark."""
         dictionary = self._dictionary
         strings = dictionary.strings()
-        tables = list(_tables(relations))
+        tables = list(self._tables(relations))
         rows = sum(load(handle(), USED) for handle, _ in tables)
         awaited = max(self._least, strings // 2, rows // ROWS_PER_STRING)
         if strings > self._least:
@@ -191,21 +201,25 @@ class Collection:
         while (moved := dictionary.give_back(self._swept)) > 0:
             yield 1 + PACKED * moved
 
+    def _tables(self, relations: Relations) -> Iterator[Scan]:
+        """The tables of words whose rows have strings."""
+        for table in relations.tables.values():
+            if table.stored is not None:
+                strings = {column.name for column in table.definition.columns if column.type.name == "STRING"}
+                places = [i for i, name in enumerate(table.stored.columns) if name in strings]
+                if places:
+                    yield partial(table.stored.handles.__getitem__, 0), places
+        for view in relations.views.values():
+            for block in view.maintained.blocks:
+                keys = self._keys_of(block.state.program)
+                for number, one in enumerate(block.state.program.views):
+                    if keys[one.name]:
+                        yield partial(block.state.tables.__getitem__, number), keys[one.name]
 
-def _tables(relations: Relations) -> Iterator[Scan]:
-    """The tables of words whose rows have strings."""
-    for table in relations.tables.values():
-        if table.stored is not None:
-            strings = {column.name for column in table.definition.columns if column.type.name == "STRING"}
-            places = [i for i, name in enumerate(table.stored.columns) if name in strings]
-            if places:
-                yield partial(table.stored.handles.__getitem__, 0), places
-    for view in relations.views.values():
-        for block in view.maintained.blocks:
-            keys = string_keys(block.state.program)
-            for number, one in enumerate(block.state.program.views):
-                if keys[one.name]:
-                    yield partial(block.state.tables.__getitem__, number), keys[one.name]
+    def _keys_of(self, program: Program) -> StringKeys:
+        if id(program) not in self._keys:
+            self._keys[id(program)] = program, string_keys(program)
+        return self._keys[id(program)][1]
 
 
 def _held_columns(relations: Relations) -> Iterator[Codes]:
