@@ -267,6 +267,17 @@ def test_what_gains_little_runs_as_a_whole(few: str, monkeypatch: pytest.MonkeyP
     db.insert("f", FACTS)
 
 
+def test_lanes_are_made_once_large_batches_took_some_time(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+    monkeypatch.setattr(lanes, "WORTH", 3.5)
+    db = star()
+    (made,) = db._relations.views["v"].maintained.blocks
+    for large in range(1, 6):
+        for divided in made.state._divided.values():
+            divided._pace = 1.0 / len(FACTS)
+        db.insert("f", FACTS)
+        assert bool(ran) == (large >= 4)
+
+
 def test_lanes_that_save_no_time_rest_and_are_tried_again(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
     db = star()
     db.insert("f", FACTS)

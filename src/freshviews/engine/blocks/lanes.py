@@ -5,8 +5,8 @@ writes besides is a lane's own: a copy of the state block, with a status, room f
 deferred rows flushes them first; so all are flushed before the lanes begin.
 
 Lanes run where they save time. That is measured: by what a trigger takes in one thread, and then by what its lanes take
-one by one beside what they take together. Their functions are compiled by another process when they first would save
-time; until they are there, and in all small batches, the trigger runs as a whole.
+one by one beside what they take together. Their functions are compiled by another process once large batches have taken
+some time; until they are there, and in all small batches, the trigger runs as a whole.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ from freshviews.program.program import Program
 LEAST = 0.0005
 """Seconds that lanes must save. Starting a thread and waiting for its end takes 0.1 to 0.2 ms."""
 
+WORTH = 0.05
+"""Seconds that a trigger takes over large batches before its lanes are made. Writing their source takes some
+milliseconds, and compiling it much longer, in another process: a trigger of few large batches never earns that back."""
+
 REST = 16
 """Batches after which lanes that did not save time are tried again: perhaps the cores were taken."""
 
@@ -55,6 +59,8 @@ class Divided:
         """Seconds that the whole takes per row."""
         self._saved = math.inf
         """Seconds that lanes save per row, by the last time."""
+        self._spent = 0.0
+        """Seconds that the whole took over large batches, until lanes are made."""
         self._rest = REST
 
     def run(self, state: Codes, scratch: Mapping[int, Codes], n: int, threads: int) -> bool:
@@ -85,9 +91,13 @@ class Divided:
 
     def _gains(self, scratch: Mapping[int, Codes], n: int) -> bool:
         """Whether lanes save time, as far as that is known, and are compiled."""
-        if self._pace * n < 2 * LEAST:
+        expected = self._pace * n
+        if expected < 2 * LEAST:
             return False
         if self._lanes is None:
+            self._spent += expected
+            if self._spent < WORTH:
+                return False
             self._lanes = self._made(scratch)
         if not self._lanes or not order(*(lane.function for lane in self._lanes)):
             return False
