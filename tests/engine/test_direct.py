@@ -190,7 +190,8 @@ def test_views_are_filled_again_where_memory_ran_out(noted: bool, monkeypatch: p
         monkeypatch.undo()
         assert db.insert("r", [(2, 2, 3)]) == 2
         db.insert("t", [(1, "x")])
-        monkeypatch.setattr(db._direct_way("t"), "_apply_and_read", lambda plan: kernel.LOST)
+        for step in ("apply_and_read", "commit_rows"):
+            monkeypatch.setattr(db._direct_way("t"), f"_{step}", lambda plan: kernel.LOST)
         with pytest.raises(FreshviewsError, match="trusted"):
             db.insert("t", [(1, "x")])
         with pytest.raises(FreshviewsError, match="open the database again"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from itertools import count
 from types import FrameType
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import freshviews as fv
 from freshviews.expr import host_evaluation
+from freshviews.kernel.memory.mem import PURE_PYTHON
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(3)]
 
@@ -98,3 +100,43 @@ def test_a_handler_of_the_user_is_called_at_the_end(monkeypatch: pytest.MonkeyPa
     finally:
         signal.signal(signal.SIGINT, previous)
     assert called == [version + 1] == [db.version]
+
+
+@pytest.mark.parametrize("kind", ["BIGINT", "STRING"])
+def test_a_signal_handler_that_inserts_changes_no_other_batch(kind: str) -> None:
+    def value(i: int) -> Any:
+        return i if kind == "BIGINT" else f"text {i}"
+
+    own: list[Any] = []
+    handled: list[Any] = []
+    # A handler may be interrupted by itself.
+    numbers = count(1_000_000)
+
+    def insert(*_: object) -> None:
+        row = (value(next(numbers)),)
+        try:
+            db.insert("t", [row])
+        except fv.FreshviewsError as error:
+            assert "in the middle of a change" in str(error)
+        else:
+            handled.append(row)
+
+    with fv.Database() as db:
+        db.execute(f"CREATE TABLE t (a {kind})")
+        db.execute("CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM t GROUP BY a")
+        db.insert("t", [(value(0),)])
+        before = signal.signal(signal.SIGALRM, insert)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, *((0.01, 0.01) if PURE_PYTHON else (0.0005, 0.0004)))
+            while len(handled) < (20 if PURE_PYTHON else 1000):
+                # Those of more than 16 rows take the general way.
+                rows = [(value(len(own) + i + 1),) for i in range(20 if len(own) % 50 == 0 else 1)]
+                db.insert("t", rows)
+                own += rows
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        expected = sorted([(value(0),), *own, *handled])
+        assert sorted(db.table("t")) == expected
+        assert sorted(db.view("v")) == [(a, 1) for (a,) in expected]
+        assert db.insert("t", [(value(2_000_000),)]) == db.version

@@ -127,6 +127,7 @@ class Database:
         seconds = _sync_seconds(sync, sync_seconds)
         self._threads = Threads(_thread_count(threads))
         self._lock = RLock()
+        self._whole = Uninterrupted()
         self._dictionary = Dictionary()
         self._relations = Relations()
         self._scripts: list[str] = []
@@ -171,7 +172,7 @@ class Database:
         _check_text("a script of SQL", sql)
         with self._lock:
             self._check_usable()
-            with Uninterrupted(), no_collection():
+            with self._whole, no_collection():
                 statements = parse_script(sql, self._relations.catalog)
 
             def keep(chosen: Sequence[str]) -> None:
@@ -263,7 +264,7 @@ class Database:
         draft = Draft(self._relations, self._dictionary, Uninterrupted, everything, measured, self._memory)
         try:
             draft.run(statements)
-            with Uninterrupted():
+            with self._whole:
                 keep(draft.chosen)
                 self._relations = draft.finish()
                 self._memory.forget()
@@ -378,7 +379,7 @@ class Database:
     def _pieces_of(self, table: str, changes: Any, view: str) -> tuple[ViewState, TableState, Encoded, CommitPiece]:
         state = self.view(view).state
         target, encoded = self._encode_whole(table, changes, 0)
-        with self._lock, Uninterrupted():
+        with self._lock, self._whole:
             # All of it or nothing, as pieces may first add what others take away.
             self._refuse_growth(len(encoded.batch), partial(_added, ((target, encoded),)))
 
@@ -407,7 +408,7 @@ class Database:
         if type(rows) is not list:
             rows = accepted(rows, name)
         with self._lock, take_in(self._taken, len(rows)):
-            with Uninterrupted():
+            with self._whole:
                 table = self._table(name)
                 grows = sign > 0 and not table.has_window
                 if grows:
@@ -422,33 +423,45 @@ class Database:
 
     def _directly(self, name: str, rows: list[Any] | pa.RecordBatch, sign: int) -> int | None:
         """Make a version of a few rows the direct way; None where the general way must take them, or refuse them."""
-        if len(rows) > (FEW if type(rows) is list else SMALL):
+        count = len(rows)
+        if count > (FEW if type(rows) is list else SMALL):
             return None
         with self._lock:
             if self._closed or self._unusable is not None:
                 return None
-            if sign > 0 and not self._memory.is_enough(len(rows)):
-                with Uninterrupted():
-                    if self._memory.lacking(len(rows), self._held) is not None:
+            if sign > 0 and not self._memory.is_enough(count):
+                with self._whole:
+                    if self._memory.lacking(count, self._held) is not None:
                         return None
             direct = self._direct.get(name) or self._direct_way(name)
             if direct is None:
                 return None
-            if self._directory is None and direct.one_call and not direct.noted:
+            if self._whole.entered:
+                self._whole.refuse()
+            collection = self._collection
+            if collection.paused:
+                return None  # A signal handler, while rows of another batch are in a plan.
+            if self._directory is None and direct.one_call and not direct.noted and self._dictionary.mark is None:
                 # A signal comes before the one call or after it.
-                if not direct.put(rows, sign):
-                    return None
+                collection.paused = True
                 try:
+                    if not direct.put(rows, sign):
+                        return None
                     version = direct.commit()
                 except MemoryRanOut as error:
                     self._fill_after(direct, error)
+                finally:
+                    collection.paused = False
+                if version is not None and direct.strings and collection.is_due(direct.deleted):
+                    with self._whole:
+                        collection.step(self._relations, 0)
             else:
-                with Uninterrupted():
+                with self._whole:
                     version = self._commit_noted(direct) if direct.put(rows, sign) else None
             if version is None and direct.outdated:
                 direct.share_seconds()
                 del self._direct[name]
-            self._taken.rows += len(rows)
+            self._taken.rows += count
             if self._notices.waiting:
                 self._notices.deliver()
             return version
@@ -458,7 +471,7 @@ class Database:
         if name not in self._direct:
             work_for(self._taken)
             # A signal that comes while a dict of Numba's is read is a KeyError there.
-            with Uninterrupted():
+            with self._whole:
                 direct = direct_of(self._table(name), self._relations, self._versions)
             if direct is not None and not direct.compiled:
                 return None  # It is asked for again.
@@ -500,7 +513,7 @@ class Database:
         """Encode rows with all their columns, as views may be created before they are committed."""
         if type(rows) is not list:
             rows = accepted(rows, name)
-        with self._lock, take_in(self._taken, len(rows)), Uninterrupted():
+        with self._lock, take_in(self._taken, len(rows)), self._whole:
             table = self._table(name)
             if sign >= 0 and not replayed and not self._memory.is_enough(len(rows)):
                 reason = self._memory.lacking_in_batch(len(rows), self._held)
@@ -513,7 +526,7 @@ class Database:
     def _commit_parts(self, parts: Parts, make: MakeVersion | None = None, replayed: bool = False) -> int:
         rows = sum(len(encoded.batch) for _, pieces in parts for encoded in pieces)
         with self._lock, take_in(self._taken, rows):
-            with Uninterrupted():
+            with self._whole:
                 self._check_usable()
                 for table, _ in parts:
                     if table.closed:
@@ -606,7 +619,7 @@ class Database:
             self._check_usable()
             if self._directory is None:
                 raise StoreError("the database lives in memory; Database(path) makes one that is kept")
-            with Uninterrupted():
+            with self._whole:
                 self._write_snapshot(self._directory)
 
     def sync(self) -> None:
@@ -621,7 +634,7 @@ class Database:
                 raise StoreError("the database lives in memory; Database(path) makes one that is kept")
             self._directory.check_there()
         try:
-            with Uninterrupted():
+            with self._whole:
                 self._directory.sync()
         except LogUncertain as error:
             self._unusable = str(error)
@@ -635,7 +648,7 @@ class Database:
         """
         with self._lock:
             self._check_usable()
-            with Uninterrupted():
+            with self._whole:
                 write_database(Path(folder), self._relations, self._dictionary, sync)
 
     @classmethod
@@ -750,7 +763,7 @@ class Database:
 
         Raises StoreError where the last versions could not be brought to the disk, if no call has said so.
         """
-        with self._lock, Uninterrupted():
+        with self._lock, self._whole:
             if self._closed:
                 return
             self._closed = True

@@ -89,6 +89,8 @@ class Collection:
         self._work: Iterator[int] | None = None
         self._keys: dict[int, tuple[Program, StringKeys]] = {}
         """Where the views of a program have strings, by the identity of the program, which is kept with it."""
+        self.paused = False
+        """While rows of a batch are encoded and in no store: a signal handler may commit another batch meanwhile."""
         self.ended = 0
         """The number of collections that have ended."""
 
@@ -99,13 +101,17 @@ class Collection:
         self._awaited = self._least
         self._keys = {}
 
+    def is_due(self, deleted: int) -> bool:
+        """Count a commit; whether ``step`` has work. ``deleted``: the number of rows that the commit deleted."""
+        self._deleted += deleted
+        return self._dictionary.strings() - self._known + self._deleted >= self._awaited
+
     def step(self, relations: Relations, deleted: int) -> None:
         """Go on after a commit. ``deleted``: the number of rows that it deleted."""
-        self._deleted += deleted
+        if not self.is_due(deleted) or self.paused:
+            return
         strings = self._dictionary.strings()
         activity = strings - self._known + self._deleted
-        if activity < self._awaited:
-            return
         if self._work is None and 2 * strings < self._least:
             # Too few, even if all are new and a delete counts for each.
             self._deleted = min(self._deleted, strings)

@@ -59,8 +59,10 @@ class Direct:
         self._put = self._formats[0]
         self._codes: Codes | None = None
         types = [table.definition.columns[place].type.name for place in self._kept]
-        self.one_call = not PURE_PYTHON and "STRING" not in types
-        """Whether one call of compiled code is all that changes anything: strings enter the dictionary before it."""
+        self.strings = "STRING" in types
+        self.one_call = not PURE_PYTHON
+        """Whether one call of compiled code is all that changes tables and views. Strings enter the dictionary before;
+        if the batch is not committed, a collection finds them."""
         blocks = [block for view in views for block in view.maintained.blocks if table.name in block.needed]
         self._states = [block.state for block in blocks]
         self._outdated = [state.outdated for state in self._states]
