@@ -35,7 +35,7 @@ from freshviews.engine.commit.threads import MANY, Threads
 from freshviews.engine.draft import Draft
 from freshviews.engine.durable.children import call_in_children
 from freshviews.engine.durable.database_image import read_database, write_database
-from freshviews.engine.durable.durability import batch_payload, snapshot_records, write_state
+from freshviews.engine.durable.durability import are_words, batch_payload, snapshot_records, words_payload, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
 from freshviews.engine.handles import ROWS, Table, View
 from freshviews.engine.measured.replanning import (
@@ -60,7 +60,7 @@ from freshviews.sql.statements.script import parse_script
 from freshviews.store.crash_points import reach
 from freshviews.store.directory import Directory, not_opened
 from freshviews.store.log import LogUncertain
-from freshviews.store.record import SCRIPT
+from freshviews.store.record import SCRIPT, WORDS
 from freshviews.types.dictionary import Dictionary
 
 _LOGGER = logging.getLogger("freshviews")
@@ -261,7 +261,7 @@ class Database:
         that say what was chosen by what was ``measured``."""
         work_for(self._taken)
         everything = self._directory is not None
-        draft = Draft(self._relations, self._dictionary, Uninterrupted, everything, measured, self._memory)
+        draft = Draft(self._relations, self._dictionary, lambda: self._whole, everything, measured, self._memory)
         try:
             draft.run(statements)
             with self._whole:
@@ -480,7 +480,7 @@ class Database:
 
     def _commit_noted(self, direct: Direct) -> int | None:
         """As ``_commit``, the direct way; None where the batch is refused."""
-        log = None if self._directory is None else partial(self._log_batch, ((direct.table, Encoded(direct.batch())),))
+        log = None if self._directory is None else partial(self._log_rows, direct)
         if self._dictionary.mark is not None:
             mark_columns(direct.batch(), direct.table.decoder.strings, self._dictionary)
         try:
@@ -592,6 +592,15 @@ class Database:
         kind, payload = batch_payload(changes)
         self._log(kind, self.version + 1, payload)
 
+    def _log_rows(self, direct: Direct) -> None:
+        """As ``_log_batch``, of what was put in the direct way."""
+        multiplicities = direct.multiplicities
+        if not are_words(len(multiplicities)):
+            self._log_batch(((direct.table, Encoded(direct.batch())),))
+            return
+        reach("batch applied")
+        self._log(WORDS, self.version + 1, words_payload(direct.table, direct.columns(), multiplicities))
+
     @contextmanager
     def at_one_version(self) -> Iterator[int]:
         """Within this block no other thread makes a version: several views are read at one, which comes back. Other
@@ -634,7 +643,8 @@ class Database:
                 raise StoreError("the database lives in memory; Database(path) makes one that is kept")
             self._directory.check_there()
         try:
-            with self._whole:
+            # Without the lock: other threads commit meanwhile.
+            with Uninterrupted():
                 self._directory.sync()
         except LogUncertain as error:
             self._unusable = str(error)

@@ -55,6 +55,7 @@ class Directory:
         except (OSError, ValueError) as error:
             raise StoreError(f"{self.path}: not a directory, and none can be made: {error}") from error
         self._lock: BinaryIO | None = None
+        self._lock_path = str(self.path / _LOCK)
         try:
             self._check_ours()
             self._lock = lock(self.path / _LOCK)
@@ -126,7 +127,7 @@ class Directory:
     def append(self, kind: int, version: int, payload: bytes) -> None:
         """Add a record to the log; errors as ``Log.append``."""
         self._check_there()
-        if self.log.last_segment is None:
+        if not self.log.begun:
             self._begin_segment(self.log.sequence + 1)
         self.log.append(Record(kind, self.log.sequence + 1, version, payload, self.log.late))
         self._since_snapshot += len(payload)
@@ -142,7 +143,7 @@ class Directory:
 
     def _check_there(self) -> None:
         """Raise StoreError if the files are no longer where the directory was opened."""
-        if self._lock is None or not is_at(self._lock, self.path / _LOCK):
+        if self._lock is None or not is_at(self._lock, self._lock_path):
             raise StoreError(
                 f"{self.path} was removed, moved or replaced while it was open, so nothing is written; what is in "
                 "memory can still be read"

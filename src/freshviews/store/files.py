@@ -68,7 +68,7 @@ def unlock(file: BinaryIO) -> None:
     fcntl.flock(file, fcntl.LOCK_UN)
 
 
-def is_at(file: BinaryIO, path: Path) -> bool:
+def is_at(file: BinaryIO, path: str | Path) -> bool:
     """Whether a path still leads to an open file: False if it was removed, or another one has its place."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file.fileno()))

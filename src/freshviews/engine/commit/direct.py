@@ -249,6 +249,20 @@ class Direct:
         """How many rows the batch that was put in deletes."""
         return self._header[kernel.N] if self._header[kernel.SIGN] < 0 else 0
 
+    def columns(self) -> list[list[int]]:
+        """The codes of each column that is wanted, of the batch that was put in."""
+        if self._codes is not None:
+            columns: list[list[int]] = self._codes.tolist()
+            return columns
+        width = len(self._kept)
+        words = self._header[kernel.HEADER : kernel.HEADER + self._header[kernel.N] * width].tolist()
+        return [words[i::width] for i in range(width)]
+
+    @property
+    def multiplicities(self) -> list[int]:
+        """Those of the batch that was put in: 1 or -1 for each row."""
+        return [self._header[kernel.SIGN]] * self._header[kernel.N]
+
     def batch(self) -> CodeBatch:
         """A copy of the batch that was put in, with the columns that are wanted."""
         rows, width = int(self._plan[kernel.N]), len(self._kept)

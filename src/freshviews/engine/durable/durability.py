@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -35,10 +35,17 @@ FEW = 128
 _WORDS = struct.Struct("<QII")
 
 
+def are_words(rows: int) -> bool:
+    """Whether a batch of one table with ``rows`` rows is logged as words."""
+    return 0 < rows <= FEW
+
+
 def batch_payload(changes: Changes) -> tuple[int, bytes]:
     """The kind and the payload of the record of a batch. Every column must have been encoded."""
-    if len(changes) == 1 and 0 < len(changes[0][1].batch) <= FEW:
-        return WORDS, _words_payload(*changes[0])
+    if len(changes) == 1 and are_words(len(changes[0][1].batch)):
+        table, batch = changes[0][0], changes[0][1].batch
+        columns = [batch.columns[column.name].tolist() for column in table.definition.columns]
+        return WORDS, words_payload(table, columns, batch.multiplicities.tolist())
     parts = [
         PayloadPart(table.number, table.name, table.decoder.change(encoded.batch))
         for table, encoded in changes
@@ -47,19 +54,28 @@ def batch_payload(changes: Changes) -> tuple[int, bytes]:
     return BATCH, parts_to_bytes(parts)
 
 
-def _words_payload(table: TableState, encoded: Encoded) -> bytes:
-    """The table's number, the rows and the columns; then the codes of each column and the multiplicities, in
+def words_payload(table: TableState, columns: Sequence[list[int]], multiplicities: list[int]) -> bytes:
+    """The payload of a record of WORDS, from the codes of each column of the table.
+
+    It has the table's number, the rows and the columns; then the codes of each column and the multiplicities, in
     little-endian byte order, lengths in bytes in place of the codes of strings; then these strings as UTF-8."""
-    batch, columns = encoded.batch, table.definition.columns
-    words = np.array([*[batch.columns[column.name] for column in columns], batch.multiplicities], "<i8")
     decode = table.decoder.dictionary.decode
     texts: list[bytes] = []
-    for i, column in enumerate(columns):
+    words: list[int] = []
+    for column, codes in zip(table.definition.columns, columns, strict=True):
         if column.type.name == "STRING":
-            found = [None if code == NULL else decode(code).encode() for code in words[i].tolist()]
-            words[i] = [NULL if text is None else len(text) for text in found]
-            texts += [text for text in found if text is not None]
-    return b"".join((_WORDS.pack(table.number, len(batch), len(columns)), words.tobytes(), *texts))
+            for code in codes:
+                if code == NULL:
+                    words.append(NULL)
+                else:
+                    text = decode(code).encode()
+                    words.append(len(text))
+                    texts.append(text)
+        else:
+            words += codes
+    words += multiplicities
+    head = _WORDS.pack(table.number, len(multiplicities), len(columns))
+    return b"".join((head, struct.pack(f"<{len(words)}q", *words), *texts))
 
 
 def _words_of(payload: bytes, tables: Mapping[int, TableState]) -> list[tuple[TableState, Encoded]]:
