@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import struct
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -40,6 +41,9 @@ PLAIN = (0.1, -0.1, 0.7, 1e16, -1e22, 3.5e-19, 2.0**-114, 1e-16, 0.0, -0.0, math
 EDGES = (2.0**-115, 3.5e-19 / 4, 5e-324, 2.0**78, 2.0**1023, -(2.0**1023), math.inf, -math.inf, math.nan)
 """Doubles that they do not take."""
 STRATEGIES = ("first_order", "higher_order", "view_tree", "change_propagation")
+
+STEPS_OF_A_ROW = 2 * REAL.words
+"""Most words that widening a row of one sum reads and writes, and calls of kernels for it."""
 
 Row = tuple[Any, ...]
 
@@ -239,6 +243,56 @@ def test_one_value_widens_the_views_that_sum_it_and_no_other(edge: float) -> Non
     assert shown(db.view("groups")) == ["(1, 0.1, 0.1, 1)", "(2, -0.1, -0.1, 1)"]
     assert dict(db.view("positive")) == {2: -0.1}
     db.close()
+
+
+def test_explain_and_stats_say_how_sums_of_doubles_are_stored() -> None:
+    db = fv.Database()
+    db.execute(TABLES.format(trusted="") + f"CREATE MATERIALIZED VIEW v AS {VIEWS['groups']};")
+    db.execute("CREATE MATERIALIZED VIEW counted AS SELECT k, COUNT(*) AS n FROM t GROUP BY k")
+    db.execute(
+        "CREATE MATERIALIZED VIEW two AS SELECT SUM(d) AS s FROM t UNION ALL SELECT VARIANCE(d) AS s FROM t GROUP BY k"
+    )
+
+    def said(view: str) -> tuple[str | None, list[str]]:
+        lines = db.view(view).explain().splitlines()
+        return db.stats()["views"][view]["double_sums"], [line for line in lines if line.startswith("sums")]
+
+    narrow, real = "narrow, of 4 words each", "real, of 37 words each"
+    assert said("v") == ("narrow", [f"sums of doubles: {narrow}"])
+    assert said("two") == ("narrow, real", [f"sums of doubles: {narrow}; {real}"])
+    db.insert("t", [(1, 1, 1e300)])
+    db.delete("t", [(1, 1, 1e300)])
+    assert said("v") == ("real", [f"sums of doubles: {real}"])
+    assert said("two") == ("real", [f"sums of doubles: {real}"])
+    assert said("counted") == (None, [])
+    db.close()
+
+
+def steps_of_widening(groups: int) -> int:
+    """Calls of kernels, each word read or written among them, by a row that a view of so many groups is widened for."""
+    db = fv.Database()
+    db.execute(TABLES.format(trusted="") + f"CREATE MATERIALIZED VIEW v AS {VIEWS['groups']}")
+    db.insert("t", [(k, 0, 0.1) for k in range(groups)])
+    counted = 0
+
+    def count(frame: Any, event: str, _: object) -> None:
+        nonlocal counted
+        counted += event == "call" and "/freshviews/kernel/" in frame.f_code.co_filename
+
+    sys.setprofile(count)
+    try:
+        db.insert("t", [(0, 0, 1e300)])
+    finally:
+        sys.setprofile(None)
+    assert all(block.wide is None for block in blocks_of(db, "v"))
+    db.close()
+    return counted
+
+
+@pytest.mark.skipif(not PURE_PYTHON, reason="calls are counted in plain Python")
+def test_widening_is_a_pass_over_the_rows_of_the_view() -> None:
+    few, some, many = map(steps_of_widening, (100, 200, 400))
+    assert many - some == 2 * (some - few) <= 2 * 100 * STEPS_OF_A_ROW
 
 
 def test_sums_that_leave_the_range_widen_the_view() -> None:
