@@ -13,7 +13,8 @@ from tests.agreement.sql_expressions import Expressions, Term, made
 
 @dataclass(frozen=True)
 class Readable:
-    """A relation that FROM can name: its columns are terms whose text is the bare name."""
+    """A relation that FROM can name: its columns are terms whose text is the bare name. Those of kind ``matrix`` are
+    there and not read."""
 
     text: Text
     columns: tuple[Term, ...]
@@ -71,7 +72,8 @@ def from_clause(choose: Choices, relations: Sequence[Readable]) -> tuple[Text, l
 def _alone(alias: str, relation: Readable) -> _Side:
     columns = tuple(replace(c, text=Text.same(f"{alias}.{c.text.spark}")) for c in relation.columns)
     names = {bare.text.spark: (own,) for bare, own in zip(relation.columns, columns, strict=True)}
-    return _Side(Text(f"{relation.text.spark} AS {alias}", f"{relation.text.duck} AS {alias}"), columns, names)
+    read = tuple(column for column in columns if column.kind != "matrix")
+    return _Side(Text(f"{relation.text.spark} AS {alias}", f"{relation.text.duck} AS {alias}"), read, names)
 
 
 def _listed(choose: Choices, left: _Side, right: _Side, chain: bool, conjuncts: list[Term]) -> _Side:
@@ -187,7 +189,7 @@ def _shared(left: _Side, right: _Side) -> list[str]:
     return [
         name
         for name, (own, *more) in right.names.items()
-        if not more and len(found := left.names.get(name, ())) == 1 and found[0].kind == own.kind
+        if not more and len(found := left.names.get(name, ())) == 1 and found[0].kind == own.kind != "matrix"
     ]
 
 

@@ -123,7 +123,10 @@ def _select(
         head = "SELECT DISTINCT" if choose.chance(6) else "SELECT"
         after = _after(choose, expressions, groups, tuple(items[: len(groups)]) == tuple(groups), several)
     columns = tuple(replace(item, text=Text.same(f"c{i}"), column=True) for i, item in enumerate(items, 1))
-    # Nothing reads the columns of a matrix by name; they come last.
+    # Nothing reads the columns of a matrix, which come last, but joins find their names. Those of the first columns
+    # stand for the others, which two relations have in common only if they have these in common.
+    names = [*(f"c{len(items) + i}" for i in range(1, len(matrices) + 1)), "m0", "product0"] if matrices else []
+    columns += tuple(Term(Text.same(name), "matrix") for name in names)
     items += matrices
     texts = [
         f"{head} {', '.join(f'{one} AS c{i}' for i, one in enumerate(which, 1))} FROM {_from}{where_}{after_}"

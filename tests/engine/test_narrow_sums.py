@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import random
 import struct
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import freshviews as fv
+from freshviews.codegen import module
 from freshviews.engine.blocks import at_once, runtime
 from freshviews.engine.commit import direct
 from freshviews.engine.views.view_block import ViewBlock
@@ -38,6 +41,9 @@ PLAIN = (0.1, -0.1, 0.7, 1e16, -1e22, 3.5e-19, 2.0**-114, 1e-16, 0.0, -0.0, math
 EDGES = (2.0**-115, 3.5e-19 / 4, 5e-324, 2.0**78, 2.0**1023, -(2.0**1023), math.inf, -math.inf, math.nan)
 """Doubles that they do not take."""
 STRATEGIES = ("first_order", "higher_order", "view_tree", "change_propagation")
+
+STEPS_OF_A_ROW = 2 * REAL.words
+"""Most words that widening a row of one sum reads and writes, and calls of kernels for it."""
 
 Row = tuple[Any, ...]
 
@@ -239,6 +245,56 @@ def test_one_value_widens_the_views_that_sum_it_and_no_other(edge: float) -> Non
     db.close()
 
 
+def test_explain_and_stats_say_how_sums_of_doubles_are_stored() -> None:
+    db = fv.Database()
+    db.execute(TABLES.format(trusted="") + f"CREATE MATERIALIZED VIEW v AS {VIEWS['groups']};")
+    db.execute("CREATE MATERIALIZED VIEW counted AS SELECT k, COUNT(*) AS n FROM t GROUP BY k")
+    db.execute(
+        "CREATE MATERIALIZED VIEW two AS SELECT SUM(d) AS s FROM t UNION ALL SELECT VARIANCE(d) AS s FROM t GROUP BY k"
+    )
+
+    def said(view: str) -> tuple[str | None, list[str]]:
+        lines = db.view(view).explain().splitlines()
+        return db.stats()["views"][view]["double_sums"], [line for line in lines if line.startswith("sums")]
+
+    narrow, real = "narrow, of 4 words each", "real, of 37 words each"
+    assert said("v") == ("narrow", [f"sums of doubles: {narrow}"])
+    assert said("two") == ("narrow, real", [f"sums of doubles: {narrow}; {real}"])
+    db.insert("t", [(1, 1, 1e300)])
+    db.delete("t", [(1, 1, 1e300)])
+    assert said("v") == ("real", [f"sums of doubles: {real}"])
+    assert said("two") == ("real", [f"sums of doubles: {real}"])
+    assert said("counted") == (None, [])
+    db.close()
+
+
+def steps_of_widening(groups: int) -> int:
+    """Calls of kernels, each word read or written among them, by a row that a view of so many groups is widened for."""
+    db = fv.Database()
+    db.execute(TABLES.format(trusted="") + f"CREATE MATERIALIZED VIEW v AS {VIEWS['groups']}")
+    db.insert("t", [(k, 0, 0.1) for k in range(groups)])
+    counted = 0
+
+    def count(frame: Any, event: str, _: object) -> None:
+        nonlocal counted
+        counted += event == "call" and "/freshviews/kernel/" in frame.f_code.co_filename
+
+    sys.setprofile(count)
+    try:
+        db.insert("t", [(0, 0, 1e300)])
+    finally:
+        sys.setprofile(None)
+    assert all(block.wide is None for block in blocks_of(db, "v"))
+    db.close()
+    return counted
+
+
+@pytest.mark.skipif(not PURE_PYTHON, reason="calls are counted in plain Python")
+def test_widening_is_a_pass_over_the_rows_of_the_view() -> None:
+    few, some, many = map(steps_of_widening, (100, 200, 400))
+    assert many - some == 2 * (some - few) <= 2 * 100 * STEPS_OF_A_ROW
+
+
 def test_sums_that_leave_the_range_widen_the_view() -> None:
     """Each count fits 64 bits, and each value is small enough."""
     db = fv.Database()
@@ -386,6 +442,139 @@ def test_where_memory_runs_out_the_views_are_filled_again(monkeypatch: pytest.Mo
             world.db.insert("t", [(1, 1, math.inf)])
     world.agree()
     world.insert((1, 1, math.inf))
+    world.agree()
+    world.db.close()
+
+
+TWO_BLOCKS = """
+CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order') AS
+  SELECT x.a AS k, SUM(z.d) AS s FROM e x JOIN e y ON x.b = y.a JOIN e z ON y.b = z.a AND z.b = x.a GROUP BY x.a
+  UNION ALL SELECT k, SUM(d) AS s FROM t GROUP BY k
+"""
+
+
+@pytest.mark.parametrize("edges", [(), ("e",), ("t",), ("e", "t")])
+def test_a_block_is_widened_while_another_one_waits_to_be_joined_at_once(
+    edges: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(at_once, "WORTH", 0.0)
+    db = fv.Database()
+    db.execute(TABLES.format(trusted="") + "CREATE TABLE e (a BIGINT NOT NULL, b BIGINT NOT NULL, d DOUBLE NOT NULL)")
+    e = [(a, b, 0.1 * a + b) for a in range(5) for b in range(5) if a != b]
+    t = [(k, k, 0.1 * k) for k in range(3)]
+    db.insert("e", e)
+    db.insert("t", t)
+    more: dict[str, Row] = {"e": (1, 0, 1e300), "t": (2, 2, 1e300)}
+    for name in edges:
+        db.insert(name, [more[name]])
+    db.execute(TWO_BLOCKS)
+    assert [block.wide is None for block in blocks_of(db, "v")] == [bool(edges)] * 2
+
+    def agree() -> None:
+        e, t = list(db.table("e")), list(db.table("t"))
+        found = Counter({(k, summed([(d, 1) for one, _, d in t if one == k])): 1 for k in {row[0] for row in t}})
+        for a in range(5):
+            met = [(z[2], 1) for x in e if x[0] == a for y in e if x[1] == y[0] for z in e if z[:2] == (y[1], a)]
+            found[a, summed(met)] += 1
+        assert Counter(db.view("v")) == found
+
+    agree()
+    for name in ("e", "t"):
+        for change in (db.delete, db.insert) if name in edges else (db.insert, db.delete):
+            change(name, [more[name]])
+            agree()
+    db.delete("e", list(db.table("e")))
+    db.delete("t", list(db.table("t")))
+    assert list(db.view("v")) == []
+    db.close()
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"), [(OSError("no space left"), OSError), (MemoryError(), fv.OutOfMemory)], ids=["disk", "memory"]
+)
+@pytest.mark.parametrize("many", [1, 40])
+def test_a_batch_is_refused_whole_where_the_program_with_reals_cannot_be_compiled(
+    many: int, error: BaseException, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by the views that took it before."""
+    world = World(fv.Database())
+    world.apply([((1, 1, 0.1), 1), ((2, 1, 0.2), 1)], [((1, 1), 1)])
+    for view in VIEWS:
+        (block,) = blocks_of(world.db, view)
+        assert block.wide is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(block, "wide", replace(block.wide, compiled=raising(error)))
+            with pytest.raises(raised):
+                world.db.insert("t", [(1, 1, 1e300), (3, 1, 0.3)] * many)
+            assert not world.wide(view)
+            world.agree()
+            world.insert((1, 1, 0.7))
+            world.agree()
+    world.insert((1, 1, 1e300), (3, 1, 0.3))
+    world.agree()
+    assert all(map(world.wide, VIEWS))
+    world.delete((1, 1, 1e300))
+    world.agree()
+    world.db.close()
+
+
+@pytest.mark.parametrize("written", [0, 1])
+def test_a_view_is_not_made_where_one_of_its_two_programs_cannot_be_written(
+    written: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first program has narrow sums, the second one reals."""
+    db = fv.Database()
+    db.execute(TABLES.format(trusted=""))
+    db.insert("t", [(1, 1, 0.1), (1, 2, 1e300)])
+    load = module._load
+    loaded: list[str] = []
+
+    def failing(source: str, digest: str) -> Any:
+        if len(loaded) == written:
+            raise OSError("no space left")
+        loaded.append(digest)
+        return load(source, digest)
+
+    create = "CREATE MATERIALIZED VIEW v AS SELECT k, SUM(d) AS s FROM t GROUP BY k"
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_load", failing)
+        with pytest.raises(OSError, match="no space left"):
+            db.execute(create)
+    assert list(db.views) == []
+    db.execute(create)
+    assert list(db.view("v")) == [(1, 1e300)]
+    db.delete("t", [(1, 2, 1e300)])
+    assert list(db.view("v")) == [(1, 0.1)]
+    db.close()
+
+
+@pytest.mark.parametrize("part", ["scratch_words", "call_of", "Divided"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_where_memory_runs_out_before_a_program_with_reals_is_taken_up_its_view_stays_narrow(
+    view: str, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(fv.Database(), above=False)
+    world.apply([((1, 1, 0.1), 1), ((2, 1, 0.2), 1)], [((1, 1), 1)])
+    for other in VIEWS.keys() - {view}:
+        world.db.execute(f"DROP VIEW {other}")
+    with monkeypatch.context() as patch:
+        patch.setattr(runtime, part, raising(MemoryError()))
+        with pytest.raises(fv.OutOfMemory, match="the state is as before"):
+            world.db.insert("t", [(1, 1, 1e300), (3, 1, 0.3)])
+    assert not world.wide(view)
+    world.agree()
+    world.insert((1, 1, 0.7))
+    world.agree()
+    world.insert((1, 1, 1e300), (3, 1, 0.3))
+    world.agree()
+    world.delete((1, 1, 1e300))
     world.agree()
     world.db.close()
 

@@ -714,9 +714,10 @@ class Database:
 
         ``bytes`` is the memory of all tables, views and strings, ``string_bytes`` that of the ``strings`` strings.
         Per table and view: ``rows`` (None where they are not stored; equal rows of a table count once, or as often as
-        they came), ``bytes``, ``updates`` (rows that came in), ``seconds`` (spent on them); of views also ``strategy``
-        and ``replan``: the ``'freshviews.updates'`` by which ``replan`` would at least halve the cost of updates, None
-        where it would not or fewer than 10,000 updates have come.
+        they came), ``bytes``, ``updates`` (rows that came in), ``seconds`` (spent on them); of views also ``strategy``;
+        ``double_sums``: how sums of doubles are stored, ``narrow``, ``real``, or both, None where there are none
+        (docs/rings.md); and ``replan``: the ``'freshviews.updates'`` by which ``replan`` would at least halve the cost
+        of updates, None where it would not or fewer than 10,000 updates have come.
         """
         with self._lock:
             self._check_usable()

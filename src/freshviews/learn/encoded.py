@@ -82,6 +82,12 @@ class EncodedMomentsView(KeptView):
         self._version = -1
         self._moments: EncodedMoments | None = None
 
+    def check(self) -> None:
+        """Raise what reading one of the views would."""
+        super().check()
+        if self._pairs is not None:
+            self._pairs.check()
+
     def read(self) -> EncodedMoments:
         """The moments of the last version; the same object until there is another version."""
         if self._moments is None or self.version != self._version:

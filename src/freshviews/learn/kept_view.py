@@ -36,10 +36,13 @@ class KeptView:
 
     @property
     def version(self) -> int:
-        """The last version of the database, which the view has. Raises what reading the view would where it was
-        dropped."""
-        self._view.check()
+        """The last version of the database, which the view has. Raises as ``check``."""
+        self.check()
         return self._database.version
+
+    def check(self) -> None:
+        """Raise what reading the view would, where it was dropped or the database is closed."""
+        self._view.check()
 
     def subscribe(self, callback: Callable[[], object]) -> Subscription:
         """Have ``callback`` called after every version that changes the view."""

@@ -17,7 +17,10 @@ from freshviews.program.results import Held
 from freshviews.program.views import Order
 from freshviews.query.block import SET, Block, Gathering, Selection
 from freshviews.query.query import Atom
+from freshviews.ring import NARROW, REAL
 from freshviews.types import BIGINT
+
+_SUMS = {"narrow": NARROW, "real": REAL}
 
 
 @dataclass(frozen=True)
@@ -57,10 +60,11 @@ def explain(
     traces: Iterable[str] = (),
     degrees_of: DegreesOf = nothing_measured,
     comparisons: Iterable[Comparison] = (),
+    sums: Iterable[str] = (),
 ) -> str:
     """The text of EXPLAIN. ``sizes`` are rows and bytes by stored view, empty before anything is stored. ``traces`` are
     texts about the traces. ``degrees_of`` gives the measured degrees of a program. ``comparisons``, one per block, show
-    the strategies that a user may name."""
+    the strategies that a user may name. ``sums``: how sums of doubles are stored."""
     lines = [f"view {view.name}({', '.join(f'{c.name} {c.type}' for c in view.columns)})"]
     lines.append(f"reads {', '.join(view.inputs)}" if view.blocks else f"rows  constants: {len(view.constants):,}")
     if view.order is not None and view.order.places is not None:
@@ -76,6 +80,8 @@ def explain(
         lines += ["", "stored:"]
         width = max(len(name) for name in sizes)
         lines += [f"    {name:<{width}}  {rows:>12,} rows  {size:>14,} bytes" for name, (rows, size) in sizes.items()]
+    if kinds := [f"{kind}, of {_SUMS[kind].words} words each" for kind in sums]:
+        lines += ["", f"sums of doubles: {'; '.join(kinds)}"]
     for balance in balances:
         lines += ["", *_balance(balance)]
     for trace in traces:

@@ -84,6 +84,11 @@ class MaintainedView:
         return tuple(dict.fromkeys(plan.strategy for plan in self.plans))
 
     @property
+    def sums(self) -> tuple[str, ...]:
+        """How the blocks store sums of doubles, each way once: "narrow", "real"."""
+        return tuple(dict.fromkeys(filter(None, (block.sums for block in self.blocks))))
+
+    @property
     def hints(self) -> frozenset[str]:
         """The options that the strategies read as hints."""
         return frozenset[str]().union(*(plan.by.hints for plan in self.plans))
@@ -416,4 +421,4 @@ class MaintainedView:
         """Class, reason, strategy, cost, bounds, program, and what is stored. Arguments as in ``plan.explain``."""
         balances = [size for block in self.blocks if (size := block.state.balance_size()) is not None]
         traces = [line for block in self.blocks for line in block.state.traces()]
-        return explain(self.view, list(self.plans), self.sizes(), balances, traces, degrees_of, comparisons)
+        return explain(self.view, list(self.plans), self.sizes(), balances, traces, degrees_of, comparisons, self.sums)

@@ -31,6 +31,7 @@ from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.upkeep import ByTriggers, Evaluated, Recomputed
 from freshviews.query.block import Block
+from freshviews.ring import NARROW, REAL
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import constant_code
 
@@ -71,6 +72,12 @@ class ViewBlock:
     """The texts of groups that the view has in the place of the rows."""
     wide: Wide | None = None
     """The program with reals, where that of ``state`` has narrow sums of doubles in their place."""
+
+    @property
+    def sums(self) -> str | None:
+        """How sums of doubles are stored: "narrow" or "real" (docs/rings.md); None where there are none."""
+        rings = {component.ring for view in self.state.program.views for component in view.components}
+        return "real" if REAL.name in rings else "narrow" if NARROW.name in rings else None
 
     def compile_wide(self) -> None:
         """Compile the program with reals. What this raises leaves the block as it was."""

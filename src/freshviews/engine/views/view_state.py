@@ -84,6 +84,7 @@ class ViewState:
             "rows": rows,
             "bytes": self.maintained.bytes(),
             "strategy": ", ".join(self.maintained.strategies),
+            "double_sums": ", ".join(self.maintained.sums) or None,
             "updates": self.updates,
             "seconds": self.seconds,
         }
