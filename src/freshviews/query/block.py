@@ -196,15 +196,18 @@ class GatheredColumn:
 
 @dataclass(frozen=True)
 class Gathering:
-    """A text of all rows of a group: STRING_AGG, or the provenance of the group.
+    """Texts of all rows of a group: STRING_AGG, the provenance of the group, or relations of a cofactor.
 
     The block is a bag, whose outputs are ``groups`` columns of the group, and then ``columns``, by which its rows are
-    ordered, the first one first. The rows of the view are the columns of the group and the text.
+    ordered, the first one first. The rows of the view are the columns of the group and the texts, in most cases one.
 
     With a ``separator`` the text joins the values of the last column, a STRING, as often as they are there, or once
     where ``distinct``. It is NULL where no value is not NULL. Without a separator the text is a JSON array with an
     object for each row. ``relations`` are the members of the object, in order: a name, and how many of the columns are
-    the values of its array. ``whole``: there is one group, and a text also where it has no rows.
+    the values of its array. ``whole``: there is one group, and texts also where it has no rows.
+
+    With ``keys`` the rows are those of a relation with numbers, each once: its own columns, and then the numbers. There
+    is a text for each number, a JSON array with an array for each row, of its own values and the number.
     """
 
     columns: tuple[GatheredColumn, ...]
@@ -213,6 +216,13 @@ class Gathering:
     relations: tuple[tuple[str, int], ...] = ()
     groups: int = 0
     whole: bool = False
+    # The representation stays that of images of older versions.
+    keys: int = field(default=0, repr=False)
+
+    @property
+    def texts(self) -> int:
+        """How many texts a group has."""
+        return len(self.columns) - self.keys if self.keys else 1
 
 
 @dataclass(frozen=True)
