@@ -289,8 +289,11 @@ def texts_of(gathering: Gathering, rows: Counter[Key], dictionary: Dictionary) -
     for group in groups | ({()} if gathering.whole else set()):
         own = {r[len(group) :]: times for r, times in rows.items() if times > 0 and r[: len(group)] == group}
         lined_up = sorted(own, key=place)
-        if gathering.keys:
-            texts = [_relation(gathering, lined_up, number, dictionary) for number in range(gathering.texts)]
+        if gathering.listed:
+            texts = [
+                _relation(gathering, [row for row in lined_up if row[0] == number], places, dictionary)
+                for number, places in gathering.listed
+            ]
             found[(*group, *(dictionary.encode(text) if own else NULL for text in texts))] += 1
             continue
         if gathering.separator is None:
@@ -313,9 +316,8 @@ def _object(gathering: Gathering, row: Key, times: int, dictionary: Dictionary) 
     return f"{{{', '.join(members)}}}"
 
 
-def _relation(gathering: Gathering, rows: Sequence[Key], number: int, dictionary: Dictionary) -> str:
-    """The JSON of the rows of a relation with one of its numbers."""
-    places = (*range(gathering.keys), gathering.keys + number)
+def _relation(gathering: Gathering, rows: Sequence[Key], places: Sequence[int], dictionary: Dictionary) -> str:
+    """The JSON of some columns of the rows of a relation."""
     return _array(_array(_json(gathering.columns[i], row[i], dictionary) for i in places) for row in rows)
 
 

@@ -164,12 +164,13 @@ def _texts(block: Block, gathering: Gathering) -> list[str]:
     """The lines about the texts that are made of the rows of a block."""
     names = [output.name for output in block.outputs]
     group, columns = names[: gathering.groups], names[gathering.groups :]
-    ordering = zip(columns, gathering.columns[: gathering.keys or None], strict=False)
-    order = ", ".join(f"{name}{' DESC' if one.descending else ''}" for name, one in ordering)
+    order = ", ".join(
+        f"{name}{' DESC' if one.descending else ''}" for name, one in zip(columns, gathering.columns, strict=True)
+    )
     what = f"JSON of {', '.join(name for name, _ in gathering.relations)}"
-    if gathering.keys:
-        keys, numbers = columns[: gathering.keys], columns[gathering.keys :]
-        what = f"JSON of ({', '.join(keys)}) with {', with '.join(numbers)}"
+    if gathering.listed:
+        each = (f"({', '.join(columns[i] for i in one)}) where {columns[0]} = {n}" for n, one in gathering.listed)
+        what = f"JSON of {', '.join(each)}"
     elif gathering.separator is not None:
         what = f"{'distinct ' if gathering.distinct else ''}{columns[-1]}, joined by {gathering.separator!r}"
     return [

@@ -206,8 +206,9 @@ class Gathering:
     object for each row. ``relations`` are the members of the object, in order: a name, and how many of the columns are
     the values of its array. ``whole``: there is one group, and texts also where it has no rows.
 
-    With ``keys`` the rows are those of a relation with numbers, each once: its own columns, and then the numbers. There
-    is a text for each number, a JSON array with an array for each row, of its own values and the number.
+    With ``listed`` the rows are those of several relations, each once; the first column is the number of the relation.
+    There are several texts, each a JSON array of the rows of one relation: ``listed`` has its number, and the places of
+    the columns that the array of a row has.
     """
 
     columns: tuple[GatheredColumn, ...]
@@ -217,12 +218,12 @@ class Gathering:
     groups: int = 0
     whole: bool = False
     # The representation stays that of images of older versions.
-    keys: int = field(default=0, repr=False)
+    listed: tuple[tuple[int, tuple[int, ...]], ...] = field(default=(), repr=False)
 
     @property
     def texts(self) -> int:
         """How many texts a group has."""
-        return len(self.columns) - self.keys if self.keys else 1
+        return len(self.listed) or 1
 
 
 @dataclass(frozen=True)

@@ -183,12 +183,10 @@ class Texts:
         gathering = self._gathering
         bounds = _bounds(rows, gathering.groups)
         sizes = np.diff(bounds)
-        # The numbers of a relation do not order its rows.
-        order = gathering.columns[: gathering.keys or None]
-        columns = zip(order, rows[:, gathering.groups :].T, strict=False)
+        columns = zip(gathering.columns, rows[:, gathering.groups :].T, strict=False)
         ranks = [_ranks(column, codes, self._dictionary) for column, codes in columns]
         rows = rows[np.lexsort([*ranks[::-1], np.repeat(np.arange(len(sizes)), sizes)])]
-        if gathering.keys:
+        if gathering.listed:
             return self._relations(rows, bounds)
         found = self._json(rows, bounds) if gathering.separator is None else self._joined(rows, bounds)
         return [(text,) for text in found]
@@ -222,14 +220,13 @@ class Texts:
         return list(_arrays([f"{{{', '.join(parts)}}}" for parts in zip(*members, strict=True)], bounds))
 
     def _relations(self, rows: Codes, bounds: Codes) -> list[_Made]:
-        """JSON arrays for each group, one for each number, with an array for each row."""
-        values = self._values(rows)
-        own, numbers = values[: self._gathering.keys], values[self._gathering.keys :]
-        heads = [", ".join(one) for one in zip(*own, strict=True)]
-        texts = [
-            _arrays([f"[{head}, {number}]" for head, number in zip(heads, column, strict=True)], bounds)
-            for column in numbers
-        ]
+        """JSON arrays for each group, with an array for each row of a relation."""
+        values, relations = self._values(rows), rows[:, self._gathering.groups]
+        texts = []
+        for number, places in self._gathering.listed:
+            chosen = np.flatnonzero(relations == number)
+            parts = zip(*([values[place][i] for i in chosen.tolist()] for place in places), strict=True)
+            texts.append(_arrays([f"[{', '.join(part)}]" for part in parts], np.searchsorted(chosen, bounds)))
         return list(zip(*texts, strict=True))
 
     def _values(self, rows: Codes) -> list[list[str]]:

@@ -214,7 +214,7 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
         joining = set(view.inputs)
         for one in internal:
             gatherings = [block.gathering for block in one.blocks if block.gathering is not None]
-            if one.name in joining and any(gathering.keys for gathering in gatherings):
+            if one.name in joining and any(gathering.listed for gathering in gatherings):
                 joining = joining - {one.name} | set(one.inputs)
         internal = [how(one) if one.name in joining else one for one in internal]
     return ViewDefs(with_parts(narrowed((*internal, view))))

@@ -12,14 +12,16 @@ one. The SELECT joins these views with a view of its other aggregates::
 Of several grouping sets there is a view of texts by the groups of each set. Their rows together, with the number of the
 set and NULL for the groups that it lacks, are one more internal view, which is joined by these columns.
 
-The rows of a relation (a gathering with ``keys``) are groups themselves, of one more internal view::
+The rows of relations (a gathering with ``listed``) are groups themselves, of one more internal view::
 
-    SELECT k, COFACTOR(x, CATEGORY(c)) FROM t GROUP BY k
+    SELECT k, COFACTOR(x, CATEGORY(c), CATEGORY(d)) FROM t GROUP BY k
 
-    v#2(g1, a1, c1, c2)   SELECT k, c, COUNT(*), SUM(x) FROM t WHERE x IS NOT NULL AND c IS NOT NULL GROUP BY k, c
-    v#3(g1, text, text1)  the texts of SELECT g1, a1, c1, c2 FROM v#2, by g1
+    v#2(k, set, c, d, n, s)     SELECT k, the number of the set, c, d, COUNT(*), SUM(x) FROM t
+                                WHERE x IS NOT NULL AND c IS NOT NULL AND d IS NOT NULL
+                                GROUP BY GROUPING SETS ((k, c), (k, d), (k, c, d))
+    v#3(k, text, text1, ...)    the texts of v#2, by k
 
-A group without such a row has no text, so the view of texts is the right side of an outer join.
+A group without such a row has no texts, so the view of texts is the right side of an outer join.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ def over_texts(select: Select, views: Views, block_of: Callable[[Select], Block]
             of_set = _of_sets if select.sets else _texts
             made[rows] = of_set(select, one, views, block_of, f"texts{i}")
             sources.append(made[rows])
-            if grouped and one.gathering.keys and ref.nullable:
+            if grouped and one.gathering.listed and ref.nullable:
                 lacking.add(made[rows].alias)
         (number,) = one.entry or (0,)
         text = made[rows].column(made[rows].columns[len(refs) + number])
@@ -94,25 +96,29 @@ def over_texts(select: Select, views: Views, block_of: Callable[[Select], Block]
 def _rows(select: Select, aggregate: AggregateCall, views: Views) -> Select:
     """The rows that the texts of an aggregate are made of: the columns of the group, and the arguments."""
     assert aggregate.gathering is not None
-    if aggregate.gathering.keys:
-        return _relation(select, aggregate, aggregate.gathering, views)
+    if aggregate.gathering.listed:
+        return _relations(select, aggregate, aggregate.gathering, views)
     groups = (Item(f"g{i}", group.expr) for i, group in enumerate(select.groups, 1))
     arguments = (Item(f"a{i}", arg) for i, arg in enumerate(aggregate.args, 1))
     return replace(select, kind="bag", items=(*groups, *arguments), groups=(), aggregates=(), having=None)
 
 
-def _relation(select: Select, aggregate: AggregateCall, gathering: Gathering, views: Views) -> Select:
-    """The rows of a relation, of which an internal view has the groups."""
+def _relations(select: Select, aggregate: AggregateCall, gathering: Gathering, views: Views) -> Select:
+    """The rows of relations, of which an internal view has the groups."""
     known = list(map(_known, aggregate.args))
     tests = [test for _, found in known for test in found]
     never_null = frozenset[str]().union(*map(rejects_null, tests))
     values = [sharpened(value, never_null) for value, _ in known]
-    keys, summed = values[: gathering.keys], values[gathering.keys : len(gathering.columns) - 1]
+    # Before the count are the number of the relation and the keys of all relations.
+    count, own = gathering.listed[0][1][-1], {number: places[:-1] for number, places in gathering.listed}
+    keys, summed = values[: count - 1], values[count - 1 :]
     groups = (*(group.expr for group in select.groups), *keys)
-    types = [column.type for column in gathering.columns[gathering.keys :]]
+    outer = len(select.groups)
+    types = [column.type for column in gathering.columns[count:]]
     calls = [AggregateCall("count", (), False, BIGINT)]
     calls += [AggregateCall("sum", (value,), False, of) for value, of in zip(summed, types[1:], strict=True)]
-    refs = [group_ref(i, expr) for i, expr in enumerate(groups)]
+    refs = [replace(group_ref(i, expr), nullable=expr.nullable or i >= outer) for i, expr in enumerate(groups)]
+    refs[outer:outer] = [Column(SET, BIGINT, False)]
     refs += [aggregate_ref(i, one, True) for i, one in enumerate(calls)]
     inner = replace(
         select,
@@ -122,6 +128,7 @@ def _relation(select: Select, aggregate: AggregateCall, gathering: Gathering, vi
         groups=tuple(Item(f"g{i}", expr) for i, expr in enumerate(groups, 1)),
         aggregates=tuple(calls),
         having=None,
+        sets=tuple((*range(outer), *(outer + place - 1 for place in places)) for places in own.values()),
     )
     source = views.shared_source(inner)
     return Select("bag", (source,), (), tuple(Item(one.name, source.column(one)) for one in source.columns))

@@ -5,13 +5,14 @@ have one column per pair. All are read of one payload, the cofactor of the argum
 Rows where an argument is NULL do not count. Integers and decimals stay exact; with a double among them all are doubles.
 
 An argument of COFACTOR may be a category, ``CATEGORY(city)``. The entries of categories are relations, as texts: for
-each value, or each two values of two categories, the count of rows or the sum of a number (``query.block.Gathering``).
-Each number is a call of its own; ``building.gathering`` makes one relation of calls with equal arguments.
+each value, or each two values of two categories, the count of rows or the sum of a number. Each is a call of its own,
+and all are texts of one ``query.block.Gathering``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import combinations
 
 from sqlglot import exp
 
@@ -65,12 +66,13 @@ def columns_of_matrix(
         numbers = [cast(arg, DOUBLE) for arg in numbers]
     values = {i: null(INT) if given[i].type == VOID else given[i] for i in categories}
     args = (*numbers, *map(_is_there, values.values()))
+    relations = _relations(dict(zip(places, numbers, strict=True)), values) if values else {}
     found = []
     names = [name_of(arg.name) if isinstance(arg, Column) else None for arg in given]
     entries = entries_of(name, len(given), categories)
     for column, (stem, entry) in zip(columns_of(name, names, categories), entries, strict=True):
-        if not values.keys().isdisjoint(entry):
-            made = _relation(entry, dict(zip(places, numbers, strict=True)), values)
+        if entry in relations:
+            made = relations[entry]
         elif numbers:
             own = tuple(map(places.index, entry))
             made = AggregateCall(_READ[stem], args, False, _type_of(stem, numbers, own), own)
@@ -88,18 +90,28 @@ def _is_there(category: Expr) -> Expr:
     return logic.choose([(call("is_not_null", (category,), BOOLEAN), there)], null(BOOLEAN))
 
 
-def _relation(entry: Entry, numbers: dict[int, Expr], categories: dict[int, Expr]) -> AggregateCall:
-    """The call of an entry of categories. ``numbers`` and ``categories``: the arguments by their positions."""
-    keys = [i for i in entry if i in categories]
-    # All sums by one category are of one relation; no sum is by two.
-    summed = list(numbers) if len(keys) == 1 else []
-    number = next((summed.index(i) + 1 for i in entry if i in numbers), 0)
-    values = numbers | categories
-    others = [i for i in values if i not in (*keys, *summed)]
-    types = [*(categories[i].type for i in keys), BIGINT, *(_total(numbers[i].type) for i in summed)]
-    gathering = Gathering(tuple(map(GatheredColumn, types)), keys=len(keys))
-    args = tuple(values[i] for i in (*keys, *summed, *others))
-    return AggregateCall(RELATION, args, False, STRING, (number,), gathering=gathering)
+def _relations(numbers: Mapping[int, Expr], categories: Mapping[int, Expr]) -> dict[Entry, AggregateCall]:
+    """The calls of the entries of categories. ``numbers`` and ``categories``: the arguments by their positions.
+
+    There is a relation for each category and each pair. Rows have its number, the categories, a count and sums.
+    """
+    own = {i: place for place, i in enumerate(categories, 1)}
+    count = len(own) + 1
+    sums = {i: place for place, i in enumerate(numbers, count + 1)}
+    listed: dict[Entry, tuple[int, tuple[int, ...]]] = {}
+    for number, keys in enumerate((*((i,) for i in own), *combinations(own, 2))):
+        places = tuple(own[i] for i in keys)
+        listed[keys] = (number, (*places, count))
+        if len(keys) == 1:
+            listed |= {tuple(sorted((*keys, i))): (number, (*places, place)) for i, place in sums.items()}
+    totals = (_total(arg.type) for arg in numbers.values())
+    types = (BIGINT, *(arg.type for arg in categories.values()), BIGINT, *totals)
+    gathering = Gathering(tuple(map(GatheredColumn, types)), listed=tuple(listed.values()))
+    args = (*categories.values(), *numbers.values())
+    return {
+        entry: AggregateCall(RELATION, args, False, STRING, (i,), gathering=gathering)
+        for i, entry in enumerate(listed)
+    }
 
 
 def _type_of(stem: str, args: Sequence[Expr], entry: Entry) -> SqlType:
