@@ -6,6 +6,7 @@ cut down and becomes a row of ``FOUND``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 
@@ -69,8 +70,9 @@ _MODEST = "CASE WHEN {0} BETWEEN -1E9 AND 1E9 THEN {0} END"
 """A double that is neither NaN nor infinite."""
 
 
-def _matrix(kind: str, *args: str) -> Text:
-    return matrix(kind, [Text.same(arg) for arg in args], f"{kind}_{len(args)}_")
+def _matrix(kind: str, *args: str, categories: Sequence[int] = (), rows: str | None = None) -> Text:
+    where = None if rows is None else Text.same(rows)
+    return matrix(kind, [Text.same(arg) for arg in args], f"{kind}_{len(args)}_", categories, where)
 
 
 _FOUR = ("p.x", "q.x", "p.y", "COALESCE(q.x, 1)")
@@ -115,6 +117,14 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
         "COUNT(*)",
         "AVG(p.x)",
         "SUM(p.z)",
+    ),
+    "categories": (
+        _matrix("cofactor", "p.x", "p.w", categories=(1,)),
+        # Categories of both tables and across them, before and after numbers, of which one has another scale.
+        _matrix("cofactor", "q.w", "p.x", "q.x + p.x", "q.y", categories=(0, 2)),
+        # No number, one category twice, and rows that a column of another table chooses.
+        _matrix("cofactor", "p.w", "q.x", "p.w", categories=(0, 1, 2), rows="q.x > 0"),
+        "SUM(p.x)",
     ),
     "cofactors of doubles": (
         _matrix("cofactor", _MODEST.format("q.z"), "p.x", _MODEST.format("p.z")),
@@ -672,12 +682,13 @@ SETS: dict[str, Scenario] = {
 
 
 def _grid() -> dict[str, Scenario]:
-    apart = ("semigroups", "moments", "many sums of doubles", "texts", "remainders")
+    apart = ("semigroups", "moments", "many sums of doubles", "texts", "categories", "remainders")
     linear = [payload for payload in PAYLOADS if payload not in apart]
     found = {f"{shape}, {payload}": shaped(shape, payload) for shape in SHAPES for payload in linear}
     found |= {f"{s}, semigroups": shaped(s, "semigroups") for s in ("a join", "a self join", "a join over Z")}
     found |= {f"{shape}, moments": shaped(shape, "moments") for shape in ("a join", "a triangle", "a join over Z")}
-    found |= {f"{s}, texts": shaped(s, "texts") for s in ("a join", "a triangle", "a self join", "a join over Z")}
+    several = ("a join", "a triangle", "a self join", "a join over Z")
+    found |= {f"{shape}, {payload}": shaped(shape, payload) for shape in several for payload in ("texts", "categories")}
     found["a join, many sums of doubles"] = shaped("a join", "many sums of doubles")
     # A view of remainders is filled again after an overflow, for which a trusted table has no rows.
     stored = [shape for shape in SHAPES if shape != "a join over Z"]
@@ -703,6 +714,7 @@ COMPILED: dict[str, Scenario] = {
         ("a join on a key, rows", 0),
         ("a path, cofactors", 0),
         ("a join, texts", 0),
+        ("a join, categories", 0),
         ("a star, sums that are shared", 1),
         ("a join, cofactors of doubles", 1),
         ("a path, users' rings", 0),

@@ -41,6 +41,8 @@ _PATTERNS = {
     "MIN_BY, MAX_BY": r"M(IN|AX)_BY\(",
     "AVG": r"AVG\(",
     "texts of a group": r"STRING_AGG\(|LISTAGG\(|GROUP_CONCAT\(",
+    "COFACTOR": r"COFACTOR\(",
+    "CATEGORY": r"CATEGORY\(",
     "FILTER": r"FILTER \(",
     "UNION ALL": r"UNION ALL",
     "UNION": r"UNION (?!ALL)",

@@ -32,6 +32,8 @@ MERGED = "8 cells, merged in the second stage"
         ("SELECT o_id, SUM(total) AS t FROM orders GROUP BY o_id", "8 cells", ""),
         ("SELECT o_id, STRING_AGG(part, ',') AS t FROM items GROUP BY o_id", "second stage",
          "it reads no table, only views, whose rows are of all cells"),
+        ("SELECT o_id, COFACTOR(qty, CATEGORY(part)) AS f FROM items GROUP BY o_id", "second stage",
+         "it reads no table, only views, whose rows are of all cells"),
         ("SELECT COUNT(*) AS n FROM sensors", "1 cell", f"it has no GROUP BY, and {NOT_ADDED}"),
         ("SELECT s + 1 AS s, COUNT(*) AS n FROM sensors GROUP BY s + 1", "1 cell",
          f"its GROUP BY has no column that splits its rows, and {NOT_ADDED}"),

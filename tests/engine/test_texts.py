@@ -1,4 +1,5 @@
-"""STRING_AGG and PROVENANCE: texts of all rows of a group, through undo, images, snapshots and collections."""
+"""STRING_AGG, PROVENANCE and categories: texts of all rows of a group, through undo, images, snapshots and collections.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import json
 import random
 import re
 from collections import Counter
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,9 @@ CREATE MATERIALIZED VIEW parts AS
 SELECT cust, STRING_AGG(part, ', ' ORDER BY qty DESC) AS parts, SUM(qty) AS qty, PROVENANCE() AS made_by
 FROM orders o JOIN items i ON i.o_id = o.o_id GROUP BY cust;
 CREATE MATERIALIZED VIEW texts AS SELECT parts, COUNT(*) AS n FROM parts GROUP BY parts;
+CREATE MATERIALIZED VIEW sums AS
+SELECT cust, COFACTOR(qty, CATEGORY(part), CATEGORY(i.o_id)) AS f
+FROM orders o JOIN items i ON i.o_id = o.o_id GROUP BY cust;
 """
 
 
@@ -46,6 +51,26 @@ def expected(orders: dict[int, str], items: Counter[tuple[int, str, int]]) -> li
             {"o": [o], "i": [o, part, qty], "times": n} for (o, part, qty), n in sorted(Counter(own).items())
         ]
         found.append((cust, ", ".join(part for _, part, _ in lined_up), sum(q for *_, q in own), json.dumps(monomials)))
+    return sorted(found)
+
+
+def expected_sums(orders: dict[int, str], items: Counter[tuple[int, str, int]]) -> list[tuple[Any, ...]]:
+    """The rows of ``sums``."""
+    found = []
+    for cust in {orders[o] for o, _, _ in items.elements() if o in orders}:
+        own = [row for row in items.elements() if orders.get(row[0]) == cust]
+
+        def sums(number: Callable[[int], int], *keys: int, own: list[tuple[Any, ...]] = own) -> str:
+            total = Counter[tuple[Any, ...]]()
+            for row in own:
+                total[tuple(row[i] for i in keys)] += number(row[2])
+            return json.dumps([[*key, n] for key, n in sorted(total.items())], ensure_ascii=False)
+
+        def one(qty: int) -> int:
+            return 1
+
+        numbers = [len(own), sum(qty for *_, qty in own), sums(one, 1), sums(one, 0), sum(q * q for *_, q in own)]
+        found.append((cust, *numbers, sums(int, 1), sums(int, 0), sums(one, 1, 0)))
     return sorted(found)
 
 
@@ -82,6 +107,7 @@ class Shop:
         assert sorted(rows) == expected(self.orders, self.items)
         counts = Counter(parts for _, parts, _, _ in rows)
         assert sorted(self.db.view("texts")) == sorted(counts.items())
+        assert sorted(self.db.view("sums")) == expected_sums(self.orders, self.items)
 
 
 def test_the_example_of_the_page_holds() -> None:
@@ -150,7 +176,7 @@ def test_strings_of_old_texts_leave_the_dictionary_and_those_in_use_stay() -> No
             shop.check()
         assert db._collection.ended > 3
         texts = [text for text in db._dictionary.entries_since(0) if text is not None]
-        assert len(texts) < 60
+        assert len(texts) < 80
 
 
 def test_groups_that_do_not_change_are_not_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,6 +355,7 @@ LOOKED_UP = {
         " FROM r x JOIN r y ON x.a = y.a GROUP BY x.a",
         ("a",),
     ),
+    "sums": ("SELECT COFACTOR(a, CATEGORY(b), CATEGORY(c)) AS f, b, c FROM r GROUP BY b, c", ("b", "c")),
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import math
 import operator
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
@@ -281,7 +281,7 @@ def in_order(
 
 
 def texts_of(gathering: Gathering, rows: Counter[Key], dictionary: Dictionary) -> Counter[Key]:
-    """A row for each group with its text. ``rows``: the columns of the group, and those that the text is made of."""
+    """A row for each group with its texts. ``rows``: the columns of the group, and those that texts are made of."""
 
     found = Counter[Key]()
     place = in_order(gathering.columns, range(len(gathering.columns)), dictionary)
@@ -289,6 +289,13 @@ def texts_of(gathering: Gathering, rows: Counter[Key], dictionary: Dictionary) -
     for group in groups | ({()} if gathering.whole else set()):
         own = {r[len(group) :]: times for r, times in rows.items() if times > 0 and r[: len(group)] == group}
         lined_up = sorted(own, key=place)
+        if gathering.listed:
+            texts = [
+                _relation(gathering, [row for row in lined_up if row[0] == number], places, dictionary)
+                for number, places in gathering.listed
+            ]
+            found[(*group, *(dictionary.encode(text) if own else NULL for text in texts))] += 1
+            continue
         if gathering.separator is None:
             objects = [_object(gathering, row, own[row], dictionary) for row in lined_up]
             text = f"[{', '.join(objects)}]" if objects else None
@@ -303,24 +310,27 @@ def texts_of(gathering: Gathering, rows: Counter[Key], dictionary: Dictionary) -
 
 def _object(gathering: Gathering, row: Key, times: int, dictionary: Dictionary) -> str:
     """The JSON object of a product of rows."""
-    codes = iter(zip(gathering.columns, row, strict=True))
-    made: dict[str, Any] = {}
-    for name, width in gathering.relations:
-        values = (decode_value(column.type, code, dictionary) for column, code in islice(codes, width))
-        made[name] = [_Number(value) if isinstance(value, Decimal) else value for value in values]
-    return json.dumps({**made, "times": times}, default=lambda value: value.isoformat(), ensure_ascii=False)
+    values = iter([_json(column, code, dictionary) for column, code in zip(gathering.columns, row, strict=True)])
+    members = [f"{json.dumps(name)}: {_array(islice(values, width))}" for name, width in gathering.relations]
+    members.append(f'"times": {times}')
+    return f"{{{', '.join(members)}}}"
 
 
-class _Number(int):
-    """A decimal, which JSON writes as a number with all its digits."""
+def _relation(gathering: Gathering, rows: Sequence[Key], places: Sequence[int], dictionary: Dictionary) -> str:
+    """The JSON of some columns of the rows of a relation."""
+    return _array(_array(_json(gathering.columns[i], row[i], dictionary) for i in places) for row in rows)
 
-    def __new__(cls, value: Decimal) -> _Number:
-        made = super().__new__(cls, 0)
-        made.digits = f"{value:f}"
-        return made
 
-    def __repr__(self) -> str:
-        return self.digits
+def _array(elements: Iterable[str]) -> str:
+    return f"[{', '.join(elements)}]"
+
+
+def _json(column: GatheredColumn, code: int, dictionary: Dictionary) -> str:
+    """The JSON of a value; a decimal is a number with all its digits."""
+    value = decode_value(column.type, code, dictionary)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return json.dumps(value.isoformat() if hasattr(value, "isoformat") else value, ensure_ascii=False)
 
 
 def first_rows(

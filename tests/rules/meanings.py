@@ -8,6 +8,7 @@ from freshviews.catalog.catalog import Catalog
 from freshviews.rules import script_of
 from freshviews.sql.statements.script import parse_script
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
+from tests.agreement.sql_cofactors import matrix
 
 R = BaseTable("r", (TableColumn("a", "BIGINT"), TableColumn("b", "BIGINT")))
 S = BaseTable("s", (TableColumn("b", "BIGINT"), TableColumn("c", "BIGINT")))
@@ -16,6 +17,7 @@ W = BaseTable("w", (TableColumn("a", "BIGINT"), TableColumn("x", "INT"), TableCo
 TABLES = (R, S, T, W)
 
 _R = "(SELECT DISTINCT a, b FROM r)"
+_WITH_CATEGORIES = matrix("cofactor", [*map(Text.same, ("r.b", "r.a", "r.a + t.a"))], "m", (0, 2))
 MEANINGS = {
     "join": ("v(a, b, c) <- r(a, b), s(b, c), t(c, a).",
              "SELECT DISTINCT r.a, r.b, s.c FROM r, s, t WHERE r.b = s.b AND s.c = t.c AND t.a = r.a"),
@@ -72,6 +74,8 @@ MEANINGS = {
     "a cofactor": ("v(a, f) <- agg<<f = cofactor(b, c)>> r(a, b), t(b, c).",
                    "SELECT r.a, COUNT(*), SUM(r.b), SUM(t.a), SUM(r.b * r.b), SUM(r.b * t.a), SUM(t.a * t.a) "
                    f"FROM {_R} r JOIN t ON t.c = r.b GROUP BY r.a"),
+    "a cofactor with categories": ("v(a, f) <- agg<<f = cofactor(category(b), a, category(a + c))>> r(a, b), t(b, c).",
+                                   f"SELECT r.a, {_WITH_CATEGORIES.duck} FROM {_R} r JOIN t ON t.c = r.b GROUP BY r.a"),
     "a cofactor of what is not there": ("v(f) <- agg<<f = cofactor(d)>> r(a, b), !s(b, _), d = a + b.",
                                         f"SELECT COUNT(a + b), SUM(a + b), SUM((a + b) * (a + b)) FROM {_R} r "
                                         "WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b) HAVING COUNT(*) > 0"),

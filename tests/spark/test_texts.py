@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 VIEW = """SELECT part, STRING_AGG(qty, '-' ORDER BY qty DESC) AS all_qty, PROVENANCE() AS made_by
     FROM orders o JOIN items i ON i.o_id = o.o_id GROUP BY part"""
+SUMS = "SELECT COFACTOR(qty, CATEGORY(part), CATEGORY(cust)) AS f FROM orders o JOIN items i ON i.o_id = o.o_id"
 VERSIONS = [
     (
         [("insert", 1, 7), ("insert", 2, 7)],
@@ -35,6 +36,7 @@ def test_texts_are_whole_in_cells_and_go_on_after_a_restart(spark: Any, tmp_path
         pipeline.table_of("CREATE TABLE orders (o_id BIGINT PRIMARY KEY, cust BIGINT)", changes="op")
         pipeline.table_of("CREATE TABLE items (o_id BIGINT, part STRING, qty INT)", changes="op")
         pipeline.view("parts", VIEW, sink=None)
+        pipeline.view("sums", SUMS, sink=None)
         given = {
             "orders": spark.createDataFrame(of_orders, "op STRING, o_id BIGINT, cust BIGINT"),
             "items": spark.createDataFrame(of_items, "op STRING, o_id BIGINT, part STRING, qty INT"),
@@ -53,3 +55,22 @@ def test_texts_are_whole_in_cells_and_go_on_after_a_restart(spark: Any, tmp_path
             made_by = [{"o": [o_id], "i": [o_id, part, qty], "times": n} for o_id, qty, n in rows]
             expected[part] = ("-".join(map(str, quantities)), made_by)
         assert found == expected
+        cust = dict(list(+orders))
+        rows = [(part, cust[o_id], qty) for o_id, part, qty in (+items).elements() if o_id in cust]
+        ((count, total, of_part, of_cust, squares, qty_part, qty_cust, pairs),) = pipeline.view("sums").collect()
+        assert (count, total, squares) == (len(rows), sum(q for *_, q in rows), sum(q * q for *_, q in rows))
+        assert json.loads(of_part) == sums([((part,), 1) for part, _, _ in rows])
+        assert json.loads(of_cust) == sums([((number,), 1) for _, number, _ in rows])
+        assert json.loads(qty_part) == sums([((part,), qty) for part, _, qty in rows])
+        assert json.loads(qty_cust) == sums([((number,), qty) for _, number, qty in rows])
+        (parsed,) = pipeline.view("sums").selectExpr("from_json(f_sum_qty_part, 'array<array<string>>')").first()
+        assert parsed == [list(map(str, one)) for one in json.loads(qty_part)]
+        assert json.loads(pairs) == sums([((part, number), 1) for part, number, _ in rows])
+
+
+def sums(rows: list[tuple[tuple[Any, ...], int]]) -> list[list[Any]]:
+    """The sum of each key, in order."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    for key, number in rows:
+        found[key] += number
+    return [[*key, number] for key, number in sorted(found.items())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations, combinations_with_replacement
 
 MATRICES = ("cofactor", "covar_matrix", "corr_matrix")
@@ -12,9 +12,13 @@ Entry = tuple[int, ...]
 """The arguments of a number by their positions: none of the count, one of a sum, two of a sum of products."""
 
 
-def entries_of(function: str, count: int) -> list[tuple[str, Entry]]:
-    """The columns of a function of ``count`` arguments, in order: what their names begin with, and the entry."""
-    pairs = combinations_with_replacement(range(count), 2)
+def entries_of(function: str, count: int, categories: Collection[int] = ()) -> list[tuple[str, Entry]]:
+    """The columns of a function of ``count`` arguments, in order: what their names begin with, and the entry.
+
+    ``categories``: the arguments that are categories, of a cofactor. The entry of a category with itself is that of the
+    category, so it is no column.
+    """
+    pairs = [(i, j) for i, j in combinations_with_replacement(range(count), 2) if i != j or i not in categories]
     if function == "cofactor":
         return [("count", ()), *(("sum", (i,)) for i in range(count)), *(("sum", pair) for pair in pairs)]
     if function == "covar_matrix":
@@ -22,7 +26,7 @@ def entries_of(function: str, count: int) -> list[tuple[str, Entry]]:
     return [("corr", pair) for pair in combinations(range(count), 2)]
 
 
-def columns_of(function: str, arguments: Sequence[str | None]) -> list[str]:
+def columns_of(function: str, arguments: Sequence[str | None], categories: Collection[int] = ()) -> list[str]:
     """The names of the columns. ``arguments``: the names of those that are columns or variables.
 
     Others are ``arg`` with their number; a name that came before gets a number behind it.
@@ -31,4 +35,5 @@ def columns_of(function: str, arguments: Sequence[str | None]) -> list[str]:
     for i, given in enumerate(arguments, 1):
         name = f"arg{i}" if given is None else given
         names.append(f"{name}_{i}" if name in names else name)
-    return ["_".join((stem, *(names[i] for i in entry))) for stem, entry in entries_of(function, len(names))]
+    entries = entries_of(function, len(names), categories)
+    return ["_".join((stem, *(names[i] for i in entry))) for stem, entry in entries]

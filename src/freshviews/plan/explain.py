@@ -174,7 +174,10 @@ def _texts(block: Block, gathering: Gathering) -> list[str]:
         f"{name}{' DESC' if one.descending else ''}" for name, one in zip(columns, gathering.columns, strict=True)
     )
     what = f"JSON of {', '.join(name for name, _ in gathering.relations)}"
-    if gathering.separator is not None:
+    if gathering.listed:
+        each = (f"({', '.join(columns[i] for i in one)}) where {columns[0]} = {n}" for n, one in gathering.listed)
+        what = f"JSON of {', '.join(each)}"
+    elif gathering.separator is not None:
         what = f"{'distinct ' if gathering.distinct else ''}{columns[-1]}, joined by {gathering.separator!r}"
     return [
         f"text      {what}, of the rows of each ({', '.join(group)}), in the order of ({order})",

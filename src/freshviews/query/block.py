@@ -196,15 +196,19 @@ class GatheredColumn:
 
 @dataclass(frozen=True)
 class Gathering:
-    """A text of all rows of a group: STRING_AGG, or the provenance of the group.
+    """Texts of all rows of a group: STRING_AGG, the provenance of the group, or relations of a cofactor.
 
     The block is a bag, whose outputs are ``groups`` columns of the group, and then ``columns``, by which its rows are
-    ordered, the first one first. The rows of the view are the columns of the group and the text.
+    ordered, the first one first. The rows of the view are the columns of the group and the texts, in most cases one.
 
     With a ``separator`` the text joins the values of the last column, a STRING, as often as they are there, or once
     where ``distinct``. It is NULL where no value is not NULL. Without a separator the text is a JSON array with an
     object for each row. ``relations`` are the members of the object, in order: a name, and how many of the columns are
-    the values of its array. ``whole``: there is one group, and a text also where it has no rows.
+    the values of its array. ``whole``: there is one group, and texts also where it has no rows.
+
+    With ``listed`` the rows are those of several relations, each once; the first column is the number of the relation.
+    There are several texts, each a JSON array of the rows of one relation: ``listed`` has its number, and the places of
+    the columns that the array of a row has.
     """
 
     columns: tuple[GatheredColumn, ...]
@@ -213,6 +217,13 @@ class Gathering:
     relations: tuple[tuple[str, int], ...] = ()
     groups: int = 0
     whole: bool = False
+    # The representation stays that of images of older versions.
+    listed: tuple[tuple[int, tuple[int, ...]], ...] = field(default=(), repr=False)
+
+    @property
+    def texts(self) -> int:
+        """How many texts a group has."""
+        return len(self.listed) or 1
 
 
 @dataclass(frozen=True)

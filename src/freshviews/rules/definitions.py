@@ -118,7 +118,7 @@ def _values(column: str, aggregate: Aggregate | None) -> list[str]:
     function = aggregate.function.lower()
     if function in MATRICES:
         names = [one.name if isinstance(one, Variable) else None for one in aggregate.arguments]
-        return [f"{column}_{name}" for name in columns_of(function, names)]
+        return [f"{column}_{name}" for name in columns_of(function, names, aggregate.categories)]
     ring = aggregate_over(function)
     if ring is None or ring.is_single:
         return [column]
@@ -239,6 +239,8 @@ def _check_call(rule: Rule, one: Aggregate) -> None:
             raise fault(one.place, f"{one.function} {needs}, as {one.function}({shown})")
     if one.order and function != TEXT:
         raise fault(one.order[0].place, f"ORDER BY is for {TEXT}; {one.function} is the same in any order")
+    if one.categories and function != "cofactor":
+        raise fault(one.place, f"category(...) is an argument of cofactor; {one.function} takes terms alone")
     if function == PROVENANCE:
         _check_provenance(rule, one)
 

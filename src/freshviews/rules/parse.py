@@ -14,6 +14,7 @@ from freshviews.rules.syntax import (
     Aggregate,
     Anything,
     Atom,
+    Category,
     Comparison,
     Conjunction,
     Constant,
@@ -32,7 +33,9 @@ start: rule+
 rule: head ARROW [aggregates] body "."
 head: NAME "(" [NAME ("," NAME)*] ")" | NAME "[" [NAME ("," NAME)*] "]" EQUALS NAME -> functional_head
 aggregates: "agg" "<<" aggregate ("," aggregate)* ">>"
-aggregate: NAME "=" NAME "(" [term ("," term)* [order]] ")"
+aggregate: NAME "=" NAME "(" [_value ("," _value)* [order]] ")"
+_value: term | category
+category: NAME "(" term ")"
 order: "order"i "by"i key ("," key)*
 key: term [DIRECTION]
 body: conjunction (";" conjunction)*
@@ -137,8 +140,17 @@ class _Trees(Transformer[Token, Any]):
         # The equals sign is a child of the tree where the grammar names it.
         name, function, *rest = (part for part in parts if not (isinstance(part, Token) and part.type == "EQUALS"))
         order = next((part for part in rest if isinstance(part, tuple)), ())
-        arguments = tuple(part for part in rest if part is not None and not isinstance(part, tuple))
-        return Aggregate(str(name), str(function), arguments, _at(function), order)
+        given = [part for part in rest if part is not None and not isinstance(part, tuple)]
+        arguments = tuple(one.term if isinstance(one, Category) else one for one in given)
+        categories = tuple(i for i, one in enumerate(given) if isinstance(one, Category))
+        return Aggregate(str(name), str(function), arguments, _at(function), order, categories)
+
+    def category(self, meta: Any, parts: list[Any]) -> Category:
+        name, term = parts
+        if str(name).lower() != "category":
+            message = f"{name}() is no term; functions stand before arguments in SQL, and category(x) in cofactor"
+            raise RuleError(message, meta.line, meta.column)
+        return Category(term, _place(meta))
 
     def order(self, meta: Any, parts: list[Key]) -> tuple[Key, ...]:
         return tuple(parts)

@@ -253,7 +253,10 @@ def _aggregated(definition: Definition, rule: Rule, reads: Reads) -> Sql:
             function = aggregate.function.upper()
             item = [(f"{function}({'*' if function == 'COUNT' else ''})", aggregate.place)]
         else:
-            arguments = _joined([term(argument) for argument in aggregate.arguments], ", ")
+            terms = [term(argument) for argument in aggregate.arguments]
+            for i in aggregate.categories:
+                terms[i] = [("CATEGORY(", aggregate.place), *terms[i], (")", aggregate.place)]
+            arguments = _joined(terms, ", ")
             keys: list[Sql] = [[*term(key.term), (f" {key.direction}", key.place)] for key in aggregate.order]
             order: Sql = [(" ORDER BY ", keys[0][0][1]), *_joined(keys, ", ")] if keys else []
             item = [(f"{aggregate.function.upper()}(", aggregate.place), *arguments, *order, (")", place)]

@@ -92,14 +92,23 @@ class Key:
 
 
 @dataclass(frozen=True)
+class Category:
+    """``category(term)``, an argument of a cofactor."""
+
+    term: Term
+    place: Place
+
+
+@dataclass(frozen=True)
 class Aggregate:
-    """``name = function(arguments order by keys)``."""
+    """``name = function(arguments order by keys)``. ``categories``: the positions of arguments in ``category(...)``."""
 
     name: str
     function: str
     arguments: tuple[Term, ...]
     place: Place
     order: tuple[Key, ...] = ()
+    categories: tuple[int, ...] = ()
 
     @property
     def terms(self) -> tuple[Term, ...]:

@@ -12,7 +12,7 @@ string. It has the code that it had, as a view that has stored the code keeps th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from json.encoder import encode_basestring
 
@@ -29,11 +29,15 @@ from freshviews.types.json_text import in_json
 _GROUP_BYTES = 200
 """Bytes of a group, beside its rows, in a dict of arrays."""
 
+_Made = tuple[str | None, ...]
+"""The texts of a group."""
+
 
 class Texts:
     """The texts of the groups of a block, and the rows that they are made of.
 
-    Rows of the block have the shape (n, groups + columns + 1), rows of texts (n, groups + 2), multiplicities last.
+    Rows of the block have the shape (n, groups + columns + 1), rows of texts (n, groups + texts + 1), multiplicities
+    last.
     """
 
     def __init__(self, gathering: Gathering, dictionary: Dictionary) -> None:
@@ -42,7 +46,7 @@ class Texts:
         self._rows: dict[bytes, Codes] | None = None
         """The rows of each group, by the words of its key; None if they were not needed yet."""
         self._count = 0
-        self._texts: dict[bytes, str | None] = {}
+        self._texts: dict[bytes, _Made] = {}
         """The texts of groups that have changed, by the words of the key."""
 
     @property
@@ -54,7 +58,7 @@ class Texts:
     def about_bytes(self) -> int:
         """About the bytes of the copy, and of remembering texts, whose strings are those of the dictionary."""
         g = self._gathering
-        kept = len(self._rows or ()) + len(self._texts)
+        kept = len(self._rows or ()) + g.texts * len(self._texts)
         return 8 * (g.groups + len(g.columns) + 1) * self._count + _GROUP_BYTES * kept
 
     def of(self, rows: Codes) -> Codes:
@@ -67,7 +71,7 @@ class Texts:
         try:
             change = consolidate(take())
             if not len(change):
-                return np.empty((0, self._gathering.groups + 2), np.int64)
+                return np.empty((0, self._gathering.groups + self._gathering.texts + 1), np.int64)
             before = self._begin(every(), change) if self._rows is None else self._follow(change)
             gone = self._rendered(before, self._texts)
             self._forget_texts(change)
@@ -148,7 +152,7 @@ class Texts:
 
     # Rendering
 
-    def _rendered(self, rows: Codes, known: dict[bytes, str | None] | None = None) -> Codes:
+    def _rendered(self, rows: Codes, known: dict[bytes, _Made] | None = None) -> Codes:
         """The texts of groups by all of their rows, which stand together. Rows below zero are none.
 
         ``known``: texts of groups that need not be rendered. Without it the texts are remembered.
@@ -157,31 +161,35 @@ class Texts:
         groups = gathering.groups
         rows = rows[rows[:, -1] > 0]
         bounds = _bounds(rows, groups)
-        made = np.ones((len(bounds) - 1, groups + 2), np.int64)
+        made = np.ones((len(bounds) - 1, groups + gathering.texts + 1), np.int64)
         made[:, :groups] = rows[bounds[:-1], :groups]
         keys = [key.tobytes() for key in made[:, :groups]]
         missing = np.array([known is None or key not in known for key in keys], np.bool_)
         found = iter(self._texts_of(rows[np.repeat(missing, np.diff(bounds))]))
         texts = [next(found) if lacks else known[key] for key, lacks in zip(keys, missing, strict=True)]  # type: ignore[index]
-        codes = [NULL if text is None else self._dictionary.encode(text) for text in texts]
-        made[:, groups] = codes
+        encode, decode = self._dictionary.encode, self._dictionary.decode
+        codes = [[NULL if text is None else encode(text) for text in one] for one in texts]
+        made[:, groups:-1] = np.array(codes, np.int64).reshape(-1, gathering.texts)
         if known is None:
             # The strings are those of the dictionary, so they take no further memory while it has them.
-            decode = self._dictionary.decode
-            self._texts |= {k: None if code == NULL else decode(code) for k, code in zip(keys, codes, strict=True)}
+            kept = (tuple(None if code == NULL else decode(code) for code in one) for one in codes)
+            self._texts |= dict(zip(keys, kept, strict=True))
         if gathering.whole and not len(made):
-            return np.array([[NULL, 1]], np.int64)
+            return np.array([[NULL] * gathering.texts + [1]], np.int64)
         return made
 
-    def _texts_of(self, rows: Codes) -> list[str | None]:
-        """The text of each group of these rows."""
+    def _texts_of(self, rows: Codes) -> list[_Made]:
+        """The texts of each group of these rows."""
         gathering = self._gathering
         bounds = _bounds(rows, gathering.groups)
         sizes = np.diff(bounds)
         columns = zip(gathering.columns, rows[:, gathering.groups :].T, strict=False)
         ranks = [_ranks(column, codes, self._dictionary) for column, codes in columns]
         rows = rows[np.lexsort([*ranks[::-1], np.repeat(np.arange(len(sizes)), sizes)])]
-        return self._json(rows, bounds) if gathering.separator is None else self._joined(rows, bounds)
+        if gathering.listed:
+            return self._relations(rows, bounds)
+        found = self._json(rows, bounds) if gathering.separator is None else self._joined(rows, bounds)
+        return [(text,) for text in found]
 
     def _joined(self, rows: Codes, bounds: Codes) -> list[str | None]:
         """The values of each group, joined."""
@@ -202,16 +210,34 @@ class Texts:
     def _json(self, rows: Codes, bounds: Codes) -> list[str | None]:
         """A JSON array for each group, with an object for each of its rows."""
         gathering = self._gathering
-        columns = zip(gathering.columns, rows[:, gathering.groups :].T, strict=False)
-        values = [in_json(column.type, codes, self._dictionary) for column, codes in columns]
+        values = self._values(rows)
         members: list[list[str]] = []
         for name, width in gathering.relations:
             own, values = values[:width], values[width:]
             head = f"{encode_basestring(name)}: ["
             members.append([f"{head}{', '.join(one)}]" for one in zip(*own, strict=True)] or [f"{head}]"] * len(rows))
         members.append([f'"times": {times}' for times in rows[:, -1].tolist()])
-        objects = [f"{{{', '.join(parts)}}}" for parts in zip(*members, strict=True)]
-        return [f"[{', '.join(objects[begin:end])}]" for begin, end in pairwise(bounds.tolist())]
+        return list(_arrays([f"{{{', '.join(parts)}}}" for parts in zip(*members, strict=True)], bounds))
+
+    def _relations(self, rows: Codes, bounds: Codes) -> list[_Made]:
+        """JSON arrays for each group, with an array for each row of a relation."""
+        values, relations = self._values(rows), rows[:, self._gathering.groups]
+        texts = []
+        for number, places in self._gathering.listed:
+            chosen = np.flatnonzero(relations == number)
+            parts = zip(*([values[place][i] for i in chosen.tolist()] for place in places), strict=True)
+            texts.append(_arrays([f"[{', '.join(part)}]" for part in parts], np.searchsorted(chosen, bounds)))
+        return list(zip(*texts, strict=True))
+
+    def _values(self, rows: Codes) -> list[list[str]]:
+        """The values of the rows as JSON, column by column."""
+        columns = zip(self._gathering.columns, rows[:, self._gathering.groups :].T, strict=False)
+        return [in_json(column.type, codes, self._dictionary) for column, codes in columns]
+
+
+def _arrays(elements: list[str], bounds: Codes) -> Iterator[str]:
+    """A JSON array for each group. ``elements``: the JSON of each row."""
+    return (f"[{', '.join(elements[begin:end])}]" for begin, end in pairwise(bounds.tolist()))
 
 
 def _by_group(rows: Codes, groups: int) -> Codes:

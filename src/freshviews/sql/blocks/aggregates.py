@@ -19,7 +19,7 @@ from freshviews.catalog.rings import aggregate_over
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.query.block import BY, FOLDED, SCANNED
 from freshviews.sql.blocks.bound import AggregateCall, aggregate_ref
-from freshviews.sql.blocks.calls.cofactors import columns_of_matrix
+from freshviews.sql.blocks.calls.cofactors import RELATION, category_in, columns_of_matrix, is_category
 from freshviews.sql.blocks.calls.moments import MOMENTS, moment
 from freshviews.sql.blocks.calls.own_rings import call_of_ring, columns_of_ring
 from freshviews.sql.blocks.text_aggregates import JOINING, PROVENANCE, joined_texts, or_empty, provenance_call
@@ -85,13 +85,17 @@ class Collector:
             name, arguments, distinct, keep = self._parts(node)
             if distinct:
                 raise Refusal(f"{name} of DISTINCT values", "take it over SELECT DISTINCT in FROM")
-            args = [self._scalar.bind(argument) for argument in arguments]
+            ring = aggregate_over(name)
+            chosen = {i: category_in(name, one) for i, one in enumerate(arguments) if ring is None and is_category(one)}
+            args = [self._scalar.bind(chosen.get(i, argument)) for i, argument in enumerate(arguments)]
 
             def reference(call: AggregateCall) -> Expr:
-                return self._reference(kept_by(call, keep))
+                found = self._reference(kept_by(call, keep))
+                return or_empty(found) if call.function == RELATION else found
 
-            ring = aggregate_over(name)
-            return columns_of_matrix(name, args, reference) if ring is None else columns_of_ring(ring, args, reference)
+            if ring is not None:
+                return columns_of_ring(ring, args, reference)
+            return columns_of_matrix(name, args, reference, chosen)
         except Fault as fault:
             raise self._scalar.text.error(node, str(fault)) from None
 
@@ -172,15 +176,11 @@ class Collector:
             bound: list[Expr] = [Literal(1, INT)]
         else:
             bound = [self._typed(self._scalar.bind(argument)) for argument in arguments]
-        args = tuple(keep(arg) for arg in bound)
-        if not distinct:
-            # An argument that is never NULL needs no test; COUNT(1) and COUNT(*) are one aggregate.
-            args = tuple(arg for arg in args if arg.nullable)
-        return AggregateCall("count", args, distinct, BIGINT)
+        return kept_by(AggregateCall("count", tuple(bound), distinct, BIGINT), keep)
 
     def _counting(self, test: Expr, keep: Callable[[Expr], Expr]) -> AggregateCall:
-        arg = keep(logic.choose([(test, Literal(1, INT))], null(VOID)))
-        return AggregateCall("count", (arg,) if arg.nullable else (), False, BIGINT)
+        taken = logic.choose([(test, Literal(1, INT))], null(VOID))
+        return kept_by(AggregateCall("count", (taken,), False, BIGINT), keep)
 
     def _typed(self, argument: Expr) -> Expr:
         return null(INT) if argument.type == VOID else argument
@@ -233,7 +233,11 @@ def is_matrix(node: Node) -> bool:
 
 def kept_by(call: AggregateCall, keep: Callable[[Expr], Expr]) -> AggregateCall:
     """The call over the rows that FILTER keeps."""
-    return replace(call, args=tuple(map(keep, call.args)))
+    args = tuple(map(keep, call.args))
+    if call.function == "count" and not call.distinct:
+        # An argument that is never NULL needs no test; COUNT(1) and COUNT(*) are one aggregate.
+        args = tuple(arg for arg in args if arg.nullable)
+    return replace(call, args=args)
 
 
 def _called(node: Node) -> str:

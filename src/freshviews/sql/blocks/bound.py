@@ -32,7 +32,9 @@ class AggregateCall:
     ``function``: ``count`` (without arguments all rows, else the rows where no argument is NULL), ``sum``, ``avg``, or
     one of ``SCANNED``, or one of ``COFACTORS``, whose ``entry`` names a number of the cofactor of the arguments by
     their positions, or one of ``RINGS``, whose ``entry`` is the number of a value, of the family of rings ``ring``; or
-    an aggregate with a ``gathering``, whose columns are the arguments.
+    an aggregate with a ``gathering``, whose columns are the arguments. Of one with several texts ``entry`` has the
+    position of the text; the arguments are the columns of its relations, which are groups of the rows where no argument
+    is NULL, and then what is summed by them.
     """
 
     function: str

@@ -211,7 +211,12 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
     if own and _has_texts(view, internal):
         # They also apply to the internal views that join the rows of the texts, and to that of other aggregates.
         how = partial(replace, strategy=view.strategy, properties=view.properties)
-        internal = [how(one) if one.name in view.inputs else one for one in internal]
+        joining = set(view.inputs)
+        for one in internal:
+            gatherings = [block.gathering for block in one.blocks if block.gathering is not None]
+            if one.name in joining and any(gathering.listed for gathering in gatherings):
+                joining = joining - {one.name} | set(one.inputs)
+        internal = [how(one) if one.name in joining else one for one in internal]
     return ViewDefs(with_parts(narrowed((*internal, view))))
 
 

@@ -98,6 +98,11 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
         "GROUP BY window(ts, '10 minutes') is accepted, with window.start and window.end; so is FROM TUMBLE(...)",
     ),
     **_each(
+        "category",
+        "CATEGORY here",
+        "it is an argument of COFACTOR, as in COFACTOR(x, CATEGORY(city)); GROUP BY the column counts its values",
+    ),
+    **_each(
         "explode explode_outer posexplode inline stack",
         "the generator {}",
         "a row of a table gives one row of a join",

@@ -1,7 +1,7 @@
 """Texts of all rows of a group, as internal views.
 
-For each aggregate with a ``Gathering`` there is an internal view of its texts by group. The SELECT joins these views
-with a view of its other aggregates::
+For each aggregate with a ``Gathering`` there is an internal view of its texts by group; those with the same rows share
+one. The SELECT joins these views with a view of its other aggregates::
 
     SELECT k, SUM(x), STRING_AGG(y, ', ') FROM t GROUP BY k
 
@@ -11,6 +11,17 @@ with a view of its other aggregates::
 
 Of several grouping sets there is a view of texts by the groups of each set. Their rows together, with the number of the
 set and NULL for the groups that it lacks, are one more internal view, which is joined by these columns.
+
+The rows of relations (a gathering with ``listed``) are groups themselves, of one more internal view::
+
+    SELECT k, COFACTOR(x, CATEGORY(c), CATEGORY(d)) FROM t GROUP BY k
+
+    v#2(k, set, c, d, n, s)     SELECT k, the number of the set, c, d, COUNT(*), SUM(x) FROM t
+                                WHERE x IS NOT NULL AND c IS NOT NULL AND d IS NOT NULL
+                                GROUP BY GROUPING SETS ((k, c), (k, d), (k, c, d))
+    v#3(k, text, text1, ...)    the texts of v#2, by k
+
+A group without such a row has no texts, so the view of texts is the right side of an outer join.
 """
 
 from __future__ import annotations
@@ -19,15 +30,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from freshviews.catalog.definitions import ColumnDef
-from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.query.block import SET, Block
-from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, aggregate_ref, group_ref
+from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.expr.ops import may_fail
+from freshviews.query.block import SET, Block, Gathering
+from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, OptionalSource, Select, aggregate_ref, group_ref
 from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import null, replaced
+from freshviews.sql.expressions.build import call, key, null, rejects_null, replaced, sharpened
 from freshviews.sql.names.scope import Source
-from freshviews.types import BIGINT
+from freshviews.types import BIGINT, BOOLEAN
 
 
 def over_texts(select: Select, views: Views, block_of: Callable[[Select], Block]) -> Select:
@@ -35,6 +47,8 @@ def over_texts(select: Select, views: Views, block_of: Callable[[Select], Block]
     grouped = select.kind == "groups"
     refs = _keys(select)
     sources: list[Source] = []
+    made: dict[object, Source] = {}
+    lacking: set[str] = set()
     to: dict[str, Expr] = {}
     others = [(i, one) for i, one in enumerate(select.aggregates) if one.gathering is None]
     if others or select.sets:
@@ -47,10 +61,19 @@ def over_texts(select: Select, views: Views, block_of: Callable[[Select], Block]
         for (i, one), column in zip(others, sources[-1].columns[len(refs) :], strict=True):
             to[aggregate_ref(i, one, grouped).name] = sources[-1].column(column)
     for i, one in enumerate(select.aggregates):
-        if one.gathering is not None:
+        if one.gathering is None:
+            continue
+        rows = (one.gathering, *map(key, one.args))
+        ref = aggregate_ref(i, one, grouped)
+        if rows not in made:
             of_set = _of_sets if select.sets else _texts
-            sources.append(of_set(select, one, views, block_of, f"texts{i}"))
-            to[aggregate_ref(i, one, grouped).name] = sources[-1].column(sources[-1].columns[-1])
+            made[rows] = of_set(select, one, views, block_of, f"texts{i}")
+            sources.append(made[rows])
+            if grouped and one.gathering.listed and ref.nullable:
+                lacking.add(made[rows].alias)
+        (number,) = one.entry or (0,)
+        text = made[rows].column(made[rows].columns[len(refs) + number])
+        to[ref.name] = replace(text, nullable=text.nullable or made[rows].alias in lacking)
     keys = [[one.column(column) for column in one.columns[: len(refs)]] for one in sources]
     to |= {ref.name: column for ref, column in zip(refs, keys[0], strict=True)}
 
@@ -58,18 +81,71 @@ def over_texts(select: Select, views: Views, block_of: Callable[[Select], Block]
         return replaced(expr, lambda part: to.get(part.name) if isinstance(part, Column) else None)
 
     conjuncts: list[Expr] = []
-    for columns in keys[1:]:
-        conjuncts += map(equality, columns, keys[0])
+    optional: list[OptionalSource] = []
+    for source, columns in zip(sources[1:], keys[1:], strict=True):
+        equal = tuple(map(equality, columns, keys[0]))
+        if source.alias in lacking:
+            optional.append(OptionalSource(source.alias, equal))
+        else:
+            conjuncts += equal
     conjuncts += () if select.having is None else logic.conjuncts_of(over(select.having))
     listed = tuple(replace(item, expr=over(item.expr)) for item in select.items)
-    return Select("bag", tuple(sources), tuple(conjuncts), listed)
+    return Select("bag", tuple(sources), tuple(conjuncts), listed, optional=tuple(optional))
 
 
-def _rows(select: Select, aggregate: AggregateCall) -> Select:
+def _rows(select: Select, aggregate: AggregateCall, views: Views) -> Select:
     """The rows that the texts of an aggregate are made of: the columns of the group, and the arguments."""
+    assert aggregate.gathering is not None
+    if aggregate.gathering.listed:
+        return _relations(select, aggregate, aggregate.gathering, views)
     groups = (Item(f"g{i}", group.expr) for i, group in enumerate(select.groups, 1))
     arguments = (Item(f"a{i}", arg) for i, arg in enumerate(aggregate.args, 1))
     return replace(select, kind="bag", items=(*groups, *arguments), groups=(), aggregates=(), having=None)
+
+
+def _relations(select: Select, aggregate: AggregateCall, gathering: Gathering, views: Views) -> Select:
+    """The rows of relations, of which an internal view has the groups."""
+    known = list(map(_known, aggregate.args))
+    tests = [test for _, found in known for test in found]
+    never_null = frozenset[str]().union(*map(rejects_null, tests))
+    values = [sharpened(value, never_null) for value, _ in known]
+    # Before the count are the number of the relation and the keys of all relations.
+    count, own = gathering.listed[0][1][-1], {number: places[:-1] for number, places in gathering.listed}
+    keys, summed = values[: count - 1], values[count - 1 :]
+    groups = (*(group.expr for group in select.groups), *keys)
+    outer = len(select.groups)
+    types = [column.type for column in gathering.columns[count:]]
+    calls = [AggregateCall("count", (), False, BIGINT)]
+    calls += [AggregateCall("sum", (value,), False, of) for value, of in zip(summed, types[1:], strict=True)]
+    refs = [replace(group_ref(i, expr), nullable=expr.nullable or i >= outer) for i, expr in enumerate(groups)]
+    refs[outer:outer] = [Column(SET, BIGINT, False)]
+    refs += [aggregate_ref(i, one, True) for i, one in enumerate(calls)]
+    inner = replace(
+        select,
+        kind="groups",
+        conjuncts=(*select.conjuncts, *tests),
+        items=tuple(Item(f"c{i}", ref) for i, ref in enumerate(refs, 1)),
+        groups=tuple(Item(f"g{i}", expr) for i, expr in enumerate(groups, 1)),
+        aggregates=tuple(calls),
+        having=None,
+        sets=tuple((*range(outer), *(outer + place - 1 for place in places)) for places in own.values()),
+    )
+    source = views.shared_source(inner)
+    return Select("bag", (source,), (), tuple(Item(one.name, source.column(one)) for one in source.columns))
+
+
+def _known(arg: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+    """An argument in the rows where it is not NULL, and the predicates of these rows.
+
+    What a CASE has only where a test is TRUE, as with FILTER, is taken out of it if it cannot fail elsewhere. So tests
+    and values of different sources stay apart.
+    """
+    if isinstance(arg, Call) and arg.op == "case" and len(arg.args) == 3:
+        test, then, otherwise = arg.args
+        if isinstance(otherwise, Literal) and otherwise.value is None and not may_fail(then):
+            value, tests = _known(then)
+            return value, (*logic.conjuncts_of(test), *tests)
+    return arg, (call("is_not_null", (arg,), BOOLEAN),) if arg.nullable else ()
 
 
 def _keys(select: Select) -> list[Column]:
@@ -84,6 +160,7 @@ def _of_sets(
     select: Select, aggregate: AggregateCall, views: Views, block_of: Callable[[Select], Block], alias: str
 ) -> Source:
     """An internal view of the texts of all grouping sets."""
+    assert aggregate.gathering is not None
     selects = []
     for number, groups in enumerate(select.sets):
         own = tuple(select.groups[i] for i in groups)
@@ -94,7 +171,8 @@ def _of_sets(
             Item(f"g{i}", texts.column(columns[i - 1]) if i - 1 in columns else null(group.expr.type))
             for i, group in enumerate(select.groups, 1)
         ]
-        items += [Item("grouping", Literal(number, BIGINT)), Item("text", texts.column(texts.columns[-1]))]
+        items.append(Item("grouping", Literal(number, BIGINT)))
+        items += (Item(one.name, texts.column(one)) for one in texts.columns[-aggregate.gathering.texts :])
         selects.append(Select("bag", (texts,), (), tuple(items)))
     return replace(views.source_of(views.internal_view(Bound(tuple(selects)))), alias=alias)
 
@@ -104,10 +182,11 @@ def _texts(
 ) -> Source:
     """An internal view of the texts by group."""
     assert aggregate.gathering is not None
-    rows = block_of(_rows(select, aggregate))
+    rows = block_of(_rows(select, aggregate, views))
     whole = select.kind == "global"
     made = replace(aggregate.gathering, groups=len(select.groups), whole=whole)
     nullable = aggregate_ref(0, aggregate, not whole).nullable
     groups = (ColumnDef(f"g{i}", one.expr.type, one.expr.nullable) for i, one in enumerate(select.groups, 1))
-    columns = (*groups, ColumnDef("text", aggregate.type, nullable))
+    texts = (ColumnDef(f"text{i or ''}", aggregate.type, nullable) for i in range(made.texts))
+    columns = (*groups, *texts)
     return replace(views.source_of(views.view_of(columns, (replace(rows, gathering=made),))), alias=alias)

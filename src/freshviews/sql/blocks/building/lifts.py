@@ -54,12 +54,12 @@ def of_real_sum(argument: Expr, variables: Variables) -> Lifts:
 
 def of_arguments(args: Sequence[Expr], variables: Variables) -> Lifts:
     """The lifts of a cofactor or a user's ring: a value per argument, and factors of 0 or 1 for the rows where none is
-    NULL."""
+    NULL. A BOOLEAN has no value: it is TRUE or NULL, and comes after the numbers."""
     terms = of_count(args, variables)
     flags = terms[0] if len(terms) == 1 else _placed([_flag("is_not_null", arg) for arg in args], variables)
     flagged = {lift.atom for lift in flags.lifts}
     values = []
-    for place, arg in enumerate(args):
+    for place, arg in enumerate(arg for arg in args if arg.type != BOOLEAN):
         value = _zero_for_null(localised(arg, variables.join.shared))
         alias = next(iter(aliases_in(value)), variables.join.sources[0].alias)
         # A default row has 0 for all lifts of its atom; where it counts, its value is computed over variables.

@@ -3,20 +3,29 @@
 ``COFACTOR(x, y)`` has the columns ``count``, ``sum_x``, ``sum_y``, ``sum_x_x``, ``sum_x_y``, ``sum_y_y``; the matrices
 have one column per pair. All are read of one payload, the cofactor of the arguments (``freshviews.ring.cofactor``).
 Rows where an argument is NULL do not count. Integers and decimals stay exact; with a double among them all are doubles.
+
+An argument of COFACTOR may be a category, ``CATEGORY(city)``. The entries of categories are relations, as texts: for
+each value, or each two values of two categories, the count of rows or the sum of a number. Each is a call of its own,
+and all are texts of one ``query.block.Gathering``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import combinations
+
+from sqlglot import exp
 
 from freshviews.catalog.matrices import Entry, columns_of, entries_of
-from freshviews.expr.nodes import Column, Expr
+from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.query.block import GatheredColumn, Gathering
 from freshviews.sql.blocks.bound import AggregateCall
-from freshviews.sql.expressions import arithmetic, coerce
-from freshviews.sql.expressions.build import Fault
+from freshviews.sql.expressions import arithmetic, coerce, logic
+from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, null
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.names.scope import name_of
-from freshviews.types import BIGINT, DOUBLE, SqlType, decimal
+from freshviews.sql.text.parse import Node
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, SqlType, decimal
 
 _READ = {"count": "entry", "sum": "entry", "covar": "covariance", "corr": "correlation"}
 """How the columns whose names begin so are read of a cofactor."""
@@ -24,22 +33,85 @@ _READ = {"count": "entry", "sum": "entry", "covar": "covariance", "corr": "corre
 _GREATEST_SCALE = 18
 """A decimal is an integer of 64 bits, of 18 digits."""
 
+RELATION = "relation"
+"""The function of a call that is a relation, as a text."""
+
+
+def is_category(argument: Node) -> bool:
+    """True for ``CATEGORY(...)``."""
+    return isinstance(argument, exp.Anonymous) and argument.name.lower() == "category"
+
+
+def category_in(name: str, argument: Node) -> Node:
+    """What a category is the value of. Raises Fault and Refusal."""
+    if name != "cofactor":
+        instead = "COFACTOR(x, CATEGORY(city)) has the sums, and freshviews.learn models with categories"
+        raise Refusal(f"CATEGORY in {name.upper()}", instead)
+    if len(argument.expressions) != 1:
+        raise Fault(f"category takes 1 argument, not {len(argument.expressions)}")
+    value: Node = argument.expressions[0]
+    return value
+
 
 def columns_of_matrix(
-    name: str, given: Sequence[Expr], reference: Callable[[AggregateCall], Expr]
+    name: str, given: Sequence[Expr], reference: Callable[[AggregateCall], Expr], categories: Collection[int] = ()
 ) -> list[tuple[str, Expr]]:
-    """The columns of a call, by name. Raises Fault for wrong arguments."""
+    """The columns of a call, by name. ``categories``: which arguments are categories. Raises Fault for wrong arguments.
+    """
     if len(given) < (2 if name == "corr_matrix" else 1):
         raise Fault(f"{name} takes {'2 or more arguments' if name == 'corr_matrix' else 'at least 1 argument'}")
-    args = [arithmetic.numeric(name, arg) for arg in given]
-    if not all(arg.type.is_integer or arg.type.is_decimal for arg in args) or _too_fine(args):
-        args = [cast(arg, DOUBLE) for arg in args]
+    places = [i for i in range(len(given)) if i not in categories]
+    numbers = [arithmetic.numeric(name, given[i]) for i in places]
+    if not all(arg.type.is_integer or arg.type.is_decimal for arg in numbers) or _too_fine(numbers):
+        numbers = [cast(arg, DOUBLE) for arg in numbers]
+    values = {i: null(INT) if given[i].type == VOID else given[i] for i in categories}
+    args = (*numbers, *map(_is_there, values.values()))
+    relations = _relations(dict(zip(places, numbers, strict=True)), values) if values else {}
     found = []
-    names = columns_of(name, [name_of(arg.name) if isinstance(arg, Column) else None for arg in given])
-    for column, (stem, entry) in zip(names, entries_of(name, len(args)), strict=True):
-        call = AggregateCall(_READ[stem], tuple(args), False, _type_of(stem, args, entry), entry)
-        found.append((column, reference(call)))
+    names = [name_of(arg.name) if isinstance(arg, Column) else None for arg in given]
+    entries = entries_of(name, len(given), categories)
+    for column, (stem, entry) in zip(columns_of(name, names, categories), entries, strict=True):
+        if entry in relations:
+            made = relations[entry]
+        elif numbers:
+            own = tuple(map(places.index, entry))
+            made = AggregateCall(_READ[stem], args, False, _type_of(stem, numbers, own), own)
+        else:
+            made = AggregateCall("count", args, False, BIGINT)
+        found.append((column, reference(made)))
     return found
+
+
+def _is_there(category: Expr) -> Expr:
+    """TRUE where a row has a value of the category, else NULL."""
+    there = Literal(True, BOOLEAN)
+    if not category.nullable:
+        return there
+    return logic.choose([(call("is_not_null", (category,), BOOLEAN), there)], null(BOOLEAN))
+
+
+def _relations(numbers: Mapping[int, Expr], categories: Mapping[int, Expr]) -> dict[Entry, AggregateCall]:
+    """The calls of the entries of categories. ``numbers`` and ``categories``: the arguments by their positions.
+
+    There is a relation for each category and each pair. Rows have its number, the categories, a count and sums.
+    """
+    own = {i: place for place, i in enumerate(categories, 1)}
+    count = len(own) + 1
+    sums = {i: place for place, i in enumerate(numbers, count + 1)}
+    listed: dict[Entry, tuple[int, tuple[int, ...]]] = {}
+    for number, keys in enumerate((*((i,) for i in own), *combinations(own, 2))):
+        places = tuple(own[i] for i in keys)
+        listed[keys] = (number, (*places, count))
+        if len(keys) == 1:
+            listed |= {tuple(sorted((*keys, i))): (number, (*places, place)) for i, place in sums.items()}
+    totals = (_total(arg.type) for arg in numbers.values())
+    types = (BIGINT, *(arg.type for arg in categories.values()), BIGINT, *totals)
+    gathering = Gathering(tuple(map(GatheredColumn, types)), listed=tuple(listed.values()))
+    args = (*categories.values(), *numbers.values())
+    return {
+        entry: AggregateCall(RELATION, args, False, STRING, (i,), gathering=gathering)
+        for i, entry in enumerate(listed)
+    }
 
 
 def _type_of(stem: str, args: Sequence[Expr], entry: Entry) -> SqlType:
