@@ -14,6 +14,7 @@ import pytest
 from sklearn import linear_model, preprocessing
 
 from freshviews import CatalogError, Database
+from freshviews.errors import SqlError
 from freshviews.learn import Baseline, EncodedMomentsView, LearnError, LinearRegression, Ridge
 from tests.tiers import seeds
 
@@ -454,6 +455,8 @@ def test_a_penalty_of_nearly_nothing_is_that_of_least_squares(alpha: float) -> N
 def test_what_is_no_model_is_refused() -> None:
     db = Database()
     db.execute("CREATE TABLE t (x DOUBLE, c STRING, y DOUBLE)")
+    with pytest.raises(SqlError, match="takes numbers, not STRING; CATEGORY"):
+        LinearRegression(db, "t", ["x", "c"], "y", name="m")
     with pytest.raises(LearnError, match="alpha is inf; it must be 0 or more, and finite"):
         Ridge(db, "t", ["x"], "y", name="m", alpha=float("inf"))
     with pytest.raises(LearnError, match="has a variable twice"):

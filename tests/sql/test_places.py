@@ -53,6 +53,7 @@ WRONG = [
     ("SELECT §INTERVAL 3 DAYS AS x FROM r", "an INTERVAL stands only beside"),
     ("SELECT §d - d AS x FROM r", "use datediff"),
     ("SELECT §sum(d) AS x FROM r", "sum takes numbers, not DATE"),
+    ("SELECT §cofactor(a, s) AS x FROM r", "cofactor takes numbers, not STRING; CATEGORY(...)"),
     ("SELECT §year(a) AS x FROM r", "INT cannot be cast to DATE"),
     ("SELECT §substring(s) AS x FROM r", "substring takes 2 or more arguments, not 1"),
     ("SELECT §date_format(d, 'QQ') AS x FROM r", "date pattern"),

@@ -61,7 +61,7 @@ def columns_of_matrix(
     if len(given) < (2 if name == "corr_matrix" else 1):
         raise Fault(f"{name} takes {'2 or more arguments' if name == 'corr_matrix' else 'at least 1 argument'}")
     places = [i for i in range(len(given)) if i not in categories]
-    numbers = [arithmetic.numeric(name, given[i]) for i in places]
+    numbers = [_number(name, given[i]) for i in places]
     if not all(arg.type.is_integer or arg.type.is_decimal for arg in numbers) or _too_fine(numbers):
         numbers = [cast(arg, DOUBLE) for arg in numbers]
     values = {i: null(INT) if given[i].type == VOID else given[i] for i in categories}
@@ -80,6 +80,14 @@ def columns_of_matrix(
             made = AggregateCall("count", args, False, BIGINT)
         found.append((column, reference(made)))
     return found
+
+
+def _number(name: str, arg: Expr) -> Expr:
+    # A text would be cast, as by SUM. One that is no number would then refuse every batch.
+    if arg.type in (STRING, BOOLEAN):
+        instead = "CATEGORY(...) makes it a category of COFACTOR, and CAST(... AS DOUBLE) a number"
+        raise Fault(f"{name} takes numbers, not {arg.type}; {instead}")
+    return arithmetic.numeric(name, arg)
 
 
 def _is_there(category: Expr) -> Expr:
