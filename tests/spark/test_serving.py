@@ -38,11 +38,10 @@ from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import descendants, environment, gone, kill
 from tests.spark.servers import BUCKET
-from tests.tiers import CHANGE
 
 pytestmark = [pytest.mark.spark, pytest.mark.full]
 
-VERSIONS = int(os.environ.get("SERVED_VERSIONS", "8" if CHANGE else "12"))
+VERSIONS = int(os.environ.get("SERVED_VERSIONS", "12"))
 SCRIPT = """
 CREATE STREAMING TABLE moves (id BIGINT, part STRING, qty INT)
   USING csv OPTIONS (path 'in', header 'true', changes 'op');
