@@ -7,14 +7,19 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
+from freshviews.spark import pipeline
 from freshviews.spark.crash_points import WORKER
+from freshviews.spark.driver.version import PipelineError
+from freshviews.spark.state import probe
 from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of
+from freshviews.spark.state.stores.store import Store
 from tests.spark.clusters import EXECUTOR, SECONDS, running, standalone
 from tests.spark.faults import Fault, command_of, descendants, environment, kill
 from tests.spark.shop import EVERY_SINK, Shop, check
@@ -31,17 +36,17 @@ def test_executors_of_a_local_cluster_killed_at_every_step(tmp_path: Path) -> No
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     fault = Fault(tmp_path / "fault")
-    with running(tmp_path, "local-cluster[2,1,1024]", environment(fault)) as pipeline:
-        pipeline.next_version()
-        pipeline.next_version()
+    with running(tmp_path, "local-cluster[2,1,1024]", environment(fault)) as started:
+        started.next_version()
+        started.next_version()
         for number, step in enumerate(WORKER):
             faults = ("kill java", "kill")
             for what in faults if EVERY else faults[number % 2 :][:1]:
                 fault.plan(step, what, "worker")
                 shop.write(orders=0)
-                pipeline.next_version()
+                started.next_version()
                 assert fault.met, (step, what)
-        pipeline.stop()
+        started.stop()
     check(tmp_path, shop)
 
 
@@ -54,20 +59,20 @@ def test_64_cells_on_eight_small_executors_of_which_some_are_killed(tmp_path: Pa
     fault = Fault(tmp_path / "fault")
     small = ("--conf", "spark.executor.memory=512m", "--conf", "spark.network.timeout=600s")
     store = store_of(tmp_path / "shop.checkpoint")
-    with running(tmp_path, "local-cluster[8,1,512]", environment(fault), *small, cells=64) as pipeline:
-        pipeline.next_version()
-        pipeline.next_version()
+    with running(tmp_path, "local-cluster[8,1,512]", environment(fault), *small, cells=64) as started:
+        started.next_version()
+        started.next_version()
         for step, what in (("rows applied", "kill java"), ("log written", "kill")):
             fault.plan(step, what, "worker")
             shop.write(orders=0)
-            pipeline.next_version()
+            started.next_version()
             assert fault.met, (step, what)
         for _ in range(2):
             shop.write(orders=0)
-            executors = [one for one in descendants(pipeline.process.pid) if EXECUTOR in command_of(one)]
+            executors = [one for one in descendants(started.process.pid) if EXECUTOR in command_of(one)]
             kill(executors[0])
-            pipeline.next_version()
-        pipeline.stop()
+            started.next_version()
+        started.stop()
     check(tmp_path, shop)
     manifest = Manifests(store).latest()
     assert manifest is not None and {*map(str, range(64))} <= manifest.cells.keys()
@@ -78,23 +83,45 @@ def test_a_master_with_two_workers_of_which_one_loses_its_executor(tmp_path: Pat
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     given = {**environment(), "SPARK_LOCAL_IP": "127.0.0.1"}
-    with standalone(tmp_path) as (master, workers), running(tmp_path, master, given) as pipeline:
-        pipeline.next_version()
-        pipeline.next_version()
+    with standalone(tmp_path) as (master, workers), running(tmp_path, master, given) as started:
+        started.next_version()
+        started.next_version()
         # Of both under make kills.
         for worker in workers if EVERY else workers[:1]:
             shop.write(orders=0)
             executors = [one for one in descendants(worker.pid) if EXECUTOR in command_of(one)]
             assert executors, (tmp_path / "cluster").read_text()
             kill(executors[0])
-            pipeline.next_version()
+            started.next_version()
             shop.write(orders=0)
-            pipeline.next_version()
-        pipeline.stop()
+            started.next_version()
+        started.stop()
     check(tmp_path, shop)
 
 
+UNSEEN = "does not see the checkpoint of the driver at {}; .*name a folder that is mounted everywhere"
+
+
+def test_a_worker_that_sees_another_checkpoint_is_refused_before_anything_is_committed(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it reads is not what this driver wrote. The next test has a disk that is another one."""
+    Shop(tmp_path, script=EVERY_SINK).write()
+
+    def announce(store: Store) -> None:
+        probe.announce(store)
+        store.write("probe/driver", b"another driver")
+
+    monkeypatch.setattr(pipeline, "announce", announce)
+    made = pipeline.Pipeline.from_script(spark, tmp_path / "shop.sql", cells=2)
+    with pytest.raises(PipelineError, match=UNSEEN.format(tmp_path / "shop.checkpoint")):
+        made.start(once=True)
+    assert Manifests(store_of(tmp_path / "shop.checkpoint")).versions() == []
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.long("a master and two workers start")
+@pytest.mark.kills
 def test_a_worker_with_a_private_disk_is_refused_before_anything_is_committed(tmp_path: Path) -> None:
     """One of two workers has a disk of its own at the path of the checkpoint."""
     private = tmp_path / "shop.checkpoint"
@@ -115,7 +142,6 @@ def test_a_worker_with_a_private_disk_is_refused_before_anything_is_committed(tm
             text=True,
             timeout=SECONDS,
         )
-    said = f"does not see the checkpoint of the driver at {private}; .*name a folder that is mounted everywhere"
-    assert done.returncode == 1 and re.search(said, done.stderr), done.stderr
+    assert done.returncode == 1 and re.search(UNSEEN.format(private), done.stderr), done.stderr
     assert Manifests(store_of(private)).versions() == []
     assert not (tmp_path / "out").exists()

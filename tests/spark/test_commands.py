@@ -17,12 +17,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
 from freshviews.errors import SqlError
+from freshviews.spark import Pipeline
 from freshviews.spark.reading.contents import latest
 from freshviews.spark.reading.select import select as evaluated
 from freshviews.spark.state.stores.addresses import store_of
@@ -133,7 +135,9 @@ def test_on_a_terminal_ctrl_c_finishes_the_micro_batch_and_says_how_to_resume(tm
 
 @pytest.mark.large(2)
 @pytest.mark.parametrize("who, step", [("worker", "log written"), ("driver", "sink half written")])
-def test_ctrl_c_twice_stops_at_once_loses_nothing_and_leaves_no_process(tmp_path: Path, who: str, step: str) -> None:
+def test_ctrl_c_twice_stops_at_once_loses_nothing_and_leaves_no_process(
+    spark: Any, tmp_path: Path, who: str, step: str
+) -> None:
     shop = Shop(tmp_path)
     shop.write()
     fault = Fault(tmp_path / "fault")
@@ -154,7 +158,7 @@ def test_ctrl_c_twice_stops_at_once_loses_nothing_and_leaves_no_process(tmp_path
     assert f"stopped at once at version {committed}; resume with: freshviews run shop.sql" in shell.text
     assert shell.shown.rindex(b"\x1b[?25h") > shell.shown.rindex(b"\x1b[?25l")
     assert version(tmp_path) == committed
-    assert run(tmp_path, "run", "shop.sql", "--once", "--master", "local[2]").returncode == 0
+    Pipeline.from_script(spark, tmp_path / "shop.sql").start(once=True).awaitTermination()
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 

@@ -105,6 +105,7 @@ def test_a_version_costs_a_cell_two_objects_also_where_segments_are_merged(cell:
     assert cell.held(cell.store) == +cell.sums
 
 
+@pytest.mark.large(0)
 def test_objects_do_not_grow_with_the_versions(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRESHVIEWS_FORK", "0")
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 200)

@@ -11,12 +11,14 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
+from freshviews.spark import Pipeline
 from freshviews.spark.crash_points import DRIVER, WORKER
 from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.state.manifest import Manifests
@@ -64,14 +66,38 @@ def run(folder: Path, address: str, fault: Fault | None = None) -> tuple[int, st
     return done.returncode, done.stderr
 
 
+@pytest.fixture
+def whole(request: pytest.FixtureRequest, address: str) -> Callable[[Path], None]:
+    """Runs that nobody kills: in processes of their own under ``make kills``, else in the session of the tests, which
+    takes a third of the time. Its workers get the environment by which they find the server."""
+
+    def in_process(folder: Path) -> None:
+        code, error = run(folder, address)
+        assert code == 0, error
+
+    def in_session(folder: Path) -> None:
+        spark = request.getfixturevalue("spark")
+        environment = spark.sparkContext.environment
+        before = dict(environment)
+        environment.update({**os.environ, **IMAGES})
+        try:
+            pipeline = Pipeline.from_script(spark, folder / "shop.sql", cells=2, checkpoint=address)
+            pipeline.start(once=True).awaitTermination()
+        finally:
+            environment.clear()
+            environment.update(before)
+
+    return in_process if EVERY else in_session
+
+
 @pytest.mark.large(4)
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 def test_the_driver_killed_at_a_step_has_its_part_of_spark_from_the_server(
-    tmp_path: Path, kind: str, address: str
+    tmp_path: Path, kind: str, address: str, whole: Callable[[Path], None]
 ) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
-    assert run(tmp_path, address)[0] == 0
+    whole(tmp_path)
     fault = Fault(tmp_path / "fault")
     for number, step in enumerate(STEPS if EVERY else FEW[kind]):
         shop.write()
@@ -81,7 +107,7 @@ def test_the_driver_killed_at_a_step_has_its_part_of_spark_from_the_server(
     assert run(tmp_path, address)[0] == 0
     check(tmp_path, shop, checkpoint=address)
     before = latest(store_of(address)).version
-    assert run(tmp_path, address)[0] == 0
+    whole(tmp_path)
     assert latest(store_of(address)).version == before
     assert not list(tmp_path.glob("*checkpoint*")) and not list(tmp_path.glob(f"{kind}*"))
     found = status(store_of(address))
@@ -143,12 +169,12 @@ def test_executors_killed_at_random_with_their_scratch_lose_nothing(tmp_path: Pa
     check(tmp_path, shop, checkpoint=address)
 
 
-@pytest.mark.large(2)
+@pytest.mark.large(4)
 @pytest.mark.long("a pipeline runs once, and two commands start")
-def test_a_query_and_a_status_read_the_server(tmp_path: Path, address: str) -> None:
+def test_a_query_and_a_status_read_the_server(tmp_path: Path, address: str, whole: Callable[[Path], None]) -> None:
     shop = Shop(tmp_path)
     shop.write()
-    assert run(tmp_path, address)[0] == 0
+    whole(tmp_path)
     for command in (["query", "shop.sql", "SELECT * FROM by_part"], ["status", "shop.sql"]):
         done = subprocess.run(
             [sys.executable, "-m", "freshviews.cli", *command, "--checkpoint", address, "--json"],

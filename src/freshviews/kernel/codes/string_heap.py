@@ -281,32 +281,30 @@ def make_slot(block: int) -> int:
     return 1
 
 
+@inlined
+def _have_words(block: int, array: int, room: int, words: int) -> int:
+    """Have ``words`` words in an array; 0 without memory. ``array`` and ``room`` are the words of the block with its
+    address and its size."""
+    if words > load(block, room):
+        more = wider(words, load(block, room))
+        made = reallocate(load(block, array), more)
+        if made == 0:
+            return 0
+        store(block, array, made)
+        store(block, room, more)
+    return 1
+
+
 @jit
 def make_heap(block: int, more: int) -> int:
     """Have room for ``more`` further bytes in the heap; 0 without memory."""
-    words = (load(block, END) + more + 7) >> 3
-    if words > load(block, HEAP_ROOM):
-        room = wider(words, load(block, HEAP_ROOM))
-        heap = reallocate(load(block, HEAP), room)
-        if heap == 0:
-            return 0
-        store(block, HEAP, heap)
-        store(block, HEAP_ROOM, room)
-    return 1
+    return _have_words(block, HEAP, HEAP_ROOM, (load(block, END) + more + 7) >> 3)
 
 
 @jit
 def make_places(block: int, codes: int) -> int:
     """Have room for the places of ``codes`` codes; 0 without memory."""
-    words = slot_words(codes)
-    if words > load(block, PLACES_ROOM):
-        room = wider(words, load(block, PLACES_ROOM))
-        places = reallocate(load(block, PLACES), room)
-        if places == 0:
-            return 0
-        store(block, PLACES, places)
-        store(block, PLACES_ROOM, room)
-    return 1
+    return _have_words(block, PLACES, PLACES_ROOM, slot_words(codes))
 
 
 @jit

@@ -11,8 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-from freshviews.kernel.memory.mem import bits, f64, inlined
-from freshviews.kernel.rings.wide import mul_high
+from freshviews.kernel.memory.mem import bits, f64, inlined, mul_high
 from freshviews.kernel.scalar import checked
 from freshviews.types.sqltype import NULL
 

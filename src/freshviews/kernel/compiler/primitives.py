@@ -15,7 +15,7 @@ from freshviews.kernel.codes.string_slots import half_at, word_at
 from freshviews.kernel.machine.functions import Function
 from freshviews.kernel.memory import mem
 from freshviews.kernel.memory.triggers import call_condition, call_reader, call_trigger
-from freshviews.kernel.rings.wide import add_fours, add_pairs, add_products, mul_high
+from freshviews.kernel.rings.wide import add_fours, add_pairs, add_products
 
 _WORD = ir.IntType(64)
 _HALF = ir.IntType(32)
@@ -391,7 +391,7 @@ def _lower_mul_high(builder: Any, a: Any, b: Any) -> Any:
     return builder.trunc(builder.lshr(product, ir.Constant(_LONG, 64)), _WORD)
 
 
-primitive(mul_high, types.int64, _lower_mul_high, types.int64, types.int64)
+primitive(mem.mul_high, types.int64, _lower_mul_high, types.int64, types.int64)
 
 
 # Numbers of several words. LLVM keeps each in registers, and adds words with their carries.

@@ -165,6 +165,11 @@ def mul_overflows(a: int, b: int) -> int:
     return int(not -(2**63) <= a * b < 2**63)
 
 
+def mul_high(a: int, b: int) -> int:
+    """The high word of the product of two unsigned words."""
+    return signed((a & _MASK) * (b & _MASK) >> 64)
+
+
 OR_WORDS = 15
 """How many words ``add_words`` and ``or_magnitudes`` add their bits to. The caller reads them together."""
 

@@ -22,10 +22,10 @@ from freshviews.kernel.memory.mem import (
     store,
 )
 from freshviews.kernel.memory.outside import outside
-from freshviews.kernel.rings.wide import add_fours, carried, mul_high
+from freshviews.kernel.rings.wide import add_fours, carried
 from freshviews.kernel.scalar.failure import fail
 from freshviews.kernel.scalar.payload import TOO_NARROW
-from freshviews.kernel.scalar.real import REAL_WORDS, SUM_WORDS, nearest_double, real_rest
+from freshviews.kernel.scalar.real import REAL_WORDS, SUM_WORDS, nearest_double, real_rest, shifted_product
 
 FIRST = 15
 """The word of a real with which a narrow sum begins."""
@@ -86,19 +86,8 @@ def narrow_add_double(target: int, code: int, k: int, status: int) -> None:
     elif exponent > _LARGEST:
         fail(status, TOO_NARROW)
         return
-    # The magnitude of the least int64 wraps to itself, which is right as an unsigned word.
-    magnitude = mul_wrapping(k, -1) if k < 0 else k
     word = shift_right(shift, 6)
-    left = shift & 63
-    low = significand
-    high = 0
-    if magnitude != 1:
-        low = mul_wrapping(significand, magnitude)
-        high = mul_high(significand, magnitude)
-    first = mul_wrapping(low, 1 << left)
-    # Shifting by 64 is undefined in machine code: hence in two steps.
-    second = mul_wrapping(high, 1 << left) | shift_right(shift_right(low, 1), 63 - left)
-    third = shift_right(shift_right(high, 1), 63 - left)
+    first, second, third = shifted_product(significand, k, shift & 63)
     before = load(target, NARROW_WORDS - 1)
     if (code < 0) != (k < 0):
         _subtract(target, word, first)

@@ -12,6 +12,7 @@ from freshviews.kernel.memory.mem import (
     inlined,
     jit,
     load,
+    mul_high,
     mul_overflows,
     mul_wrapping,
     shift_right,
@@ -21,11 +22,6 @@ from freshviews.kernel.memory.mem import (
 
 _SIGN = -(2**63)
 _WORD = 2**64 - 1
-
-
-def mul_high(a: int, b: int) -> int:
-    """The high word of the product of two unsigned words."""
-    return signed((a & _WORD) * (b & _WORD) >> 64)
 
 
 @inlined

@@ -16,6 +16,7 @@ from freshviews.kernel.memory.mem import (
     inlined,
     jit,
     load,
+    mul_high,
     mul_wrapping,
     release,
     shift_right,
@@ -35,27 +36,12 @@ INFINITY_CODE = 0x7FF0000000000000
 _SIGN = -(2**63)
 _FRACTION = 2**52 - 1
 _IMPLICIT = 2**52
-_LOW = 0xFFFFFFFF
 
 
 @inlined
 def _carry(total: int, addend: int) -> int:
     """1 if a sum of two unsigned words wrapped: it is less than one of them."""
     return 1 if (total ^ _SIGN) < (addend ^ _SIGN) else 0
-
-
-@inlined
-def _high(a: int, b: int) -> int:
-    """The high word of the product of two unsigned words."""
-    a0 = a & _LOW
-    a1 = shift_right(a, 32)
-    b0 = b & _LOW
-    b1 = shift_right(b, 32)
-    cross = mul_wrapping(a0, b1)
-    other = mul_wrapping(a1, b0)
-    middle = shift_right(mul_wrapping(a0, b0), 32) + (cross & _LOW) + (other & _LOW)
-    rest = shift_right(cross, 32) + shift_right(other, 32) + shift_right(middle, 32)
-    return add_wrapping(mul_wrapping(a1, b1), rest)
 
 
 @jit
@@ -118,6 +104,21 @@ def _add_special(target: int, code: int, k: int) -> None:
     store(target, word, add_wrapping(load(target, word), k))
 
 
+@inlined
+def shifted_product(significand: int, k: int, left: int) -> tuple[int, int, int]:
+    """The magnitude of ``k`` times a significand, ``left`` bits further up: three unsigned words, the least first."""
+    # The magnitude of the least int64 wraps to itself, which is right as an unsigned word.
+    magnitude = mul_wrapping(k, -1) if k < 0 else k
+    low = significand
+    high = 0
+    if magnitude != 1:
+        low = mul_wrapping(significand, magnitude)
+        high = mul_high(significand, magnitude)
+    # Shifting by 64 is undefined in machine code: hence in two steps.
+    second = mul_wrapping(high, 1 << left) | shift_right(shift_right(low, 1), 63 - left)
+    return mul_wrapping(low, 1 << left), second, shift_right(shift_right(high, 1), 63 - left)
+
+
 @outside
 def real_add_double(target: int, code: int, k: int) -> None:
     """Add ``k`` times the double with a code to the sum at ``target``; ``k`` is any int64.
@@ -133,20 +134,9 @@ def real_add_double(target: int, code: int, k: int) -> None:
     if exponent != 0:
         significand |= _IMPLICIT
         shift = exponent - 1
-    # The magnitude of the least int64 wraps to itself, which is right as an unsigned word.
-    magnitude = mul_wrapping(k, -1) if k < 0 else k
     negative = (code < 0) != (k < 0)
     word = shift_right(shift, 6)
-    left = shift & 63
-    low = significand
-    high = 0
-    if magnitude != 1:
-        low = mul_wrapping(significand, magnitude)
-        high = _high(significand, magnitude)
-    first = mul_wrapping(low, 1 << left)
-    # Shifting by 64 is undefined in machine code: hence in two steps.
-    second = mul_wrapping(high, 1 << left) | shift_right(shift_right(low, 1), 63 - left)
-    third = shift_right(shift_right(high, 1), 63 - left)
+    first, second, third = shifted_product(significand, k, shift & 63)
     _add_unsigned(target, word, first, negative)
     _add_unsigned(target, word + 1, second, negative)
     _add_unsigned(target, word + 2, third, negative)
@@ -170,7 +160,7 @@ def real_add_scaled(target: int, source: int, k: int) -> None:
         digits = load(source, word)
         if digits != 0:
             _add_unsigned(target, word, mul_wrapping(digits, magnitude), negative)
-            _add_unsigned(target, word + 1, _high(digits, magnitude), negative)
+            _add_unsigned(target, word + 1, mul_high(digits, magnitude), negative)
     if sign != 0:
         _add_unsigned(target, top, magnitude, not negative)
 
