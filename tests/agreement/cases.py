@@ -224,7 +224,36 @@ _TWO_TRIANGLES = (
     "FROM trusted AS p JOIN s AS q ON p.b = q.b JOIN t AS o ON q.c = o.c AND o.a = p.a JOIN s AS u ON p.b = u.b"
     " JOIN t AS w ON u.c = w.c AND w.a = p.a"
 )
+_BY_CATEGORIES = _matrix("cofactor", "p.x", "p.w", "q.x", categories=(1, 2))
+
+
+def _by_categories(columns: str, source: str, having: str = "") -> Text:
+    """A cofactor with a category of each table. ``columns``: those of GROUP BY, or grouping sets of them."""
+    listed = columns.removeprefix("ROLLUP (").removesuffix(")")
+    spark, duck = (f"SELECT {listed}, {one} AS f" for one in (_BY_CATEGORIES.spark, _BY_CATEGORIES.duck))
+    return Text(*(f"{head} FROM {source} GROUP BY {columns}{having}" for head in (spark, duck)))
+
+
 FOUND: dict[str, Scenario] = {
+    "sums by categories of both tables, and what is made of their texts": Scenario(
+        (R, S),
+        (
+            NamedView("v1", _by_categories("p.a", "r AS p JOIN s AS q USING (b)")),
+            NamedView(
+                "v2",
+                _by_categories("ROLLUP (p.w, p.a)", "r AS p LEFT JOIN s AS q ON p.b = q.b", f" HAVING {NOT_EMPTY}"),
+            ),
+            NamedView(
+                "v3",
+                Text(
+                    "SELECT f_sum_w_x_3 AS t, COUNT(*) AS n, STRING_AGG(f_sum_w, ' ' ORDER BY f_sum_w) AS all FROM v1"
+                    " GROUP BY f_sum_w_x_3",
+                    "SELECT f AS t, COUNT(*) AS n, STRING_AGG(cofactor_3_2, ' ' ORDER BY cofactor_3_2) AS all FROM v1"
+                    " GROUP BY f",
+                ),
+            ),
+        ),
+    ),
     "the rows that made a row are listed by their keys, with how often they made it": Scenario(
         (_keyed("k", "a", "b"), _LOG),
         (
@@ -714,7 +743,7 @@ COMPILED: dict[str, Scenario] = {
         ("a join on a key, rows", 0),
         ("a path, cofactors", 0),
         ("a join, texts", 0),
-        ("a join, categories", 0),
+        ("sums by categories of both tables, and what is made of their texts", 0),
         ("a star, sums that are shared", 1),
         ("a join, cofactors of doubles", 1),
         ("a path, users' rings", 0),
