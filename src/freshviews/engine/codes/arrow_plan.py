@@ -83,14 +83,15 @@ class ArrowPlan:
 
     def read(self, batches: Sequence[pa.RecordBatch], codes: StringCodes) -> Codes | None:
         """Codes, shape (rows of targets, rows of all batches), or None where a value is refused."""
-        rows = sum(batch.num_rows for batch in batches)
+        # A generator takes a notable part of a batch of a few rows.
+        rows = batches[0].num_rows if len(batches) == 1 else sum(batch.num_rows for batch in batches)
         functions = len(self.texts)
         found = np.empty((len(self.targets) + functions + 1, rows), np.int64)
         target = address_of(found)[0] if rows else 0
         plan, array, texts = self.places
         start = 0
         for batch in batches:
-            if any(characters_over(batch.column(place), length) for place, length in self.lengths):
+            if self.lengths and any(characters_over(batch.column(place), length) for place, length in self.lengths):
                 return None
             batch._export_to_c(array)
             if functions:

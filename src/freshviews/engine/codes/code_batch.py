@@ -74,10 +74,11 @@ class ViewRows(CodeBatch):
 def address_of(array: Codes) -> tuple[int, int]:
     """Address of the first word and the stride in words."""
     stride = array.strides[0] >> 3
-    if stride == 1:
+    if stride == 1 or array.ndim == 2:
         # NumPy takes four times as long, a notable part of a batch of one row.
+        buffer: Any = array
         try:
-            return addressof(c_char.from_buffer(array.data)), 1
-        except (TypeError, ValueError):  # arrays that are empty or not to be written
+            return addressof(c_char.from_buffer(buffer)), stride
+        except (TypeError, ValueError):  # arrays that are empty, not to be written, or have gaps
             pass
     return array.ctypes.data, stride
