@@ -16,8 +16,8 @@ WORKLOADS = {
     **{
         name: f"timing.{name}"
         for name in (
-            "cofactor_ready", "cores", "enclosure", "first_use", "memory", "ridge", "single_edits", "single_rows",
-            "tree_load", "trie", "windowed_graph",
+            "choice", "cofactor_ready", "cores", "enclosure", "first_use", "memory", "ridge", "single_edits",
+            "single_rows", "tree_load", "trie", "windowed_graph",
         )
     },
     **{name: f"counting.{name}" for name in ("eps_steps", "moves", "steps")},

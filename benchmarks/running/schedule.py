@@ -31,10 +31,11 @@ GROUPS = {
     "trie": "Leapfrog triejoin",
     "subqueries": "Outer joins and subqueries",
     "learning": "Models over joins",
+    "choice": "The planner's choice",
     "pipeline": "The pipeline on Spark",
 }
 """Parts of the pages, in order."""
-APART = ("compiled", "eps", "windows", "trie", "subqueries", "learning", "pipeline")
+APART = ("compiled", "eps", "windows", "trie", "subqueries", "learning", "choice", "pipeline")
 """Parts that run only where they are named. The results of a part that runs alone are a file of their own."""
 
 PLAIN = "plain Python"
@@ -151,6 +152,7 @@ def apart() -> Iterator[Entry]:
     yield from _of_modules("trie", TRIE)
     yield from _subqueries()
     yield from _learning()
+    yield from _of_modules("choice", ("choice",))
     yield from _of_modules("pipeline", PIPELINES)
 
 

@@ -2,6 +2,7 @@
 
 __all__ = [
     "backfill",
+    "choice",
     "cofactor_ready",
     "cores",
     "enclosure",

@@ -1,0 +1,136 @@
+"""The planner's choice beside each strategy that takes the view: CPU time of the same batches, in turn in one process.
+
+Each strategy has two databases, made in opposite orders; of both the faster one counts, as two databases of one program
+differ by several percent. All take the next batches of the stream in turn, and another one begins each time. A strategy
+that falls far behind is left out from then on.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from contextlib import ExitStack
+from statistics import median
+from typing import Any
+
+from benchmarks.measuring.catalogue import module_of
+from benchmarks.measuring.strategies import PLANNED
+from benchmarks.measuring.stream import Step, Stream
+from benchmarks.workloads import flights, graph, orderbook, snb, tpch_queries
+from freshviews import Database, PlanError
+
+TITLE = "choice"
+UNIT = "times the best"
+STRATEGIES = (PLANNED,)
+SLOW = ("4-hop", "4-cycle", "dumbbell")
+CASES = (
+    *(f"graph: {pattern}, skew 2.5{' tenth' if pattern in SLOW else ' half'}" for pattern in graph.PATTERNS),
+    *(f"graph: {pattern}, skew {skew} half" for skew in ("3.0", "2.2") for pattern in ("3-hop", "triangle")),
+    *(f"graph: {listed}, skew 3.0 half, deltas" for listed in ("triangle listed", "2-hop listed")),
+    *(f"compiled: {view}, batches of 1000" for view in ("2-hop", "3-hop", "triangle", "star", "q3")),
+    *(f"star: {order}" for order in ("in key order", "shuffled", "shuffled, SUM")),
+    *(f"snb: {view}" for view in snb.VIEWS),
+    *(f"orderbook: {view}" for view in orderbook.VIEWS),
+    *(f"oumv: n = {n}" for n in (100, 300)),
+    *(f"flights: {view}" for view in flights.VIEWS),
+    *(f"tpch: {query}, small" for query in tpch_queries.QUERIES),
+)
+TARGETS = dict.fromkeys(CASES, 1.05)
+
+NAMED = ("view_tree", "first_order", "higher_order", "change_propagation", "crown", "ivm_eps", "ivm_eps_linear")
+SECONDS = 8.0
+"""CPU seconds after which a case ends."""
+ROUNDS = 7
+PIECES = 60
+BEHIND = 4.0
+"""A strategy that takes this many times as long as the best is left out."""
+
+
+def prepare() -> None:
+    """Generate the tables of TPC-H if they are missing."""
+    module_of("tpch").prepare()
+
+
+def measure(case: str, strategy: str) -> dict[str, Any]:
+    """How many times the CPU time of the best strategy the planner's choice takes: the median of some rounds."""
+    workload, _, inner = case.partition(": ")
+    stream = module_of(workload).stream(inner)
+    shares: dict[str, list[float]] = {}
+    begun, rounds, rows, taken = time.process_time(), 0, 0, ""
+    while rounds < ROUNDS and (rounds == 0 or time.process_time() - begun < SECONDS):
+        times, rows, taken = _round(stream)
+        rounds += 1
+        for name, seconds in times.items():
+            shares.setdefault(name, []).append(seconds / times[PLANNED])
+    # One that was left out in a round was far behind.
+    medians = {name: median(found) for name, found in shares.items() if len(found) == rounds}
+    order = sorted(medians, key=lambda name: medians[name])
+    note = ", ".join(f"{name} {medians[name]:.2f}" for name in order if name != PLANNED)
+    best = min(1.0, *(share for name, share in medians.items() if name != taken))
+    return {"value": 1 / best, "rows": rows, "rounds": rounds, "strategy_taken": taken, "note": note}
+
+
+def _round(stream: Stream) -> tuple[dict[str, float], int, str]:
+    """CPU seconds of the strategies that stay, the rows that they took, and the planner's strategy."""
+    with ExitStack() as stack:
+        rivals: dict[str, list[Database]] = {}
+        for names in ((PLANNED, *NAMED), (*reversed(NAMED), PLANNED)):
+            for name in names:
+                found = _database(stream, name)
+                if found is not None:
+                    rivals.setdefault(name, []).append(stack.enter_context(found))
+        taken = rivals[PLANNED][0].stats()["views"]["v"]["strategy"]
+        gc.collect()
+        seconds, rows = _run(stream, rivals)
+    return {name: min(both) for name, both in seconds.items()}, rows, taken
+
+
+def _database(stream: Stream, name: str) -> Database | None:
+    """A database with the view under a strategy; None where that does not take it."""
+    db = Database(threads=1)
+    db.execute("".join(relation.ddl(checked=stream.checked) for relation in stream.relations))
+    named = "" if name == PLANNED else f"TBLPROPERTIES ('freshviews.strategy' = '{name}')"
+    try:
+        db.execute(f"CREATE MATERIALIZED VIEW v {named} AS {stream.view}")
+    except PlanError:
+        db.close()
+        return None
+    if stream.deltas:
+        db.view("v").subscribe(lambda change: None)
+    return db
+
+
+def _run(stream: Stream, rivals: dict[str, list[Database]]) -> tuple[dict[str, list[float]], int]:
+    """CPU seconds of the databases of each strategy that stays, and the rows that they took."""
+    steps = stream.steps
+    size = max(1, len(steps) // PIECES)
+    seconds = {name: [0.0] * len(both) for name, both in rivals.items()}
+    rows, begun = 0, time.process_time()
+    for turn, first in enumerate(range(0, len(steps), size)):
+        piece = steps[first : first + size]
+        # The first piece loads code and makes tables; before the clock starts, tables are filled.
+        counts = first > 0 and first >= stream.before
+        order = [(name, i) for name in seconds for i in range(len(seconds[name]))]
+        turned = turn * (len(order) // 2 + 1) % len(order)
+        for name, i in (*order[turned:], *order[:turned]):
+            start = time.process_time()
+            for step in piece:
+                _take(rivals[name][i], step)
+            if counts:
+                seconds[name][i] += time.process_time() - start
+        rows += sum(len(step.rows) for step in piece) if counts else 0
+        least = min(map(min, seconds.values()))
+        if counts and turn > 3:
+            for name in [name for name, both in seconds.items() if min(both) > BEHIND * least + 0.02]:
+                if name != PLANNED:
+                    del seconds[name]
+                    for db in rivals.pop(name):
+                        db.close()
+        if counts and time.process_time() - begun > SECONDS:
+            break
+    return seconds, rows
+
+
+def _take(db: Database, step: Step) -> None:
+    change = db.apply if step.sign == 0 else db.insert if step.sign > 0 else db.delete
+    change(step.table, step.rows)
