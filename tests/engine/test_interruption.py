@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import random
 import signal
+import threading
+import time
 from itertools import count
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -140,3 +145,92 @@ def test_a_signal_handler_that_inserts_changes_no_other_batch(kind: str) -> None
         assert sorted(db.table("t")) == expected
         assert sorted(db.view("v")) == [(a, 1) for (a,) in expected]
         assert db.insert("t", [(value(2_000_000),)]) == db.version
+
+
+@pytest.mark.parametrize("rows", [1, 30])
+def test_a_signal_handler_that_raises_halves_no_batch(rows: int) -> None:
+    def late(*_: object) -> None:
+        raise TimeoutError
+
+    raised = 0
+    with fv.Database() as db:
+        db.execute("CREATE TABLE t (a BIGINT, s STRING)")
+        db.execute("CREATE MATERIALIZED VIEW v AS SELECT s, COUNT(*) AS n FROM t GROUP BY s")
+        given = [(i, f"s{i % 5}") for i in range(rows)]
+        start = time.perf_counter()
+        db.insert("t", given)
+        spent = 1.5 * (time.perf_counter() - start)
+        before = signal.signal(signal.SIGALRM, late)
+        draw = random.Random(rows)
+        try:
+            for _ in range(60 if PURE_PYTHON else 1000):
+                start = time.perf_counter()
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-6, spent))
+                    db.insert("t", given)
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except TimeoutError:
+                    raised += 1
+                else:
+                    spent = min(spent, 1.5 * (time.perf_counter() - start))
+                assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        assert raised > 0
+        assert db.version * rows == db.table("t").to_arrow().num_rows == sum(n for _, n in db.view("v"))
+
+
+def test_a_signal_handler_that_closes_waits_for_the_end_of_a_change(tmp_path: Path) -> None:
+    def end(*_: object) -> None:
+        db.close()
+        raise SystemExit
+
+    for k in range(3 if PURE_PYTHON else 20):
+        db = fv.Database(tmp_path / str(k) if k % 2 else None)
+        db.execute("CREATE TABLE t (a BIGINT, s STRING)")
+        db.execute("CREATE MATERIALIZED VIEW v AS SELECT s, COUNT(*) AS n FROM t GROUP BY s")
+        before = signal.signal(signal.SIGTERM, end)
+        made = 0
+        timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGTERM))
+        try:
+            with pytest.raises(SystemExit):
+                timer.start()
+                while True:
+                    made = db.insert("t", [(i, f"s{made}") for i in range(1 + 20 * (k % 3))])
+        finally:
+            timer.join()
+            signal.signal(signal.SIGTERM, before)
+        with pytest.raises(fv.FreshviewsError, match="closed"):
+            db.insert("t", [(1, "one")])
+        if k % 2:
+            with fv.Database(tmp_path / str(k)) as again:
+                assert made <= again.version <= made + 1
+
+
+def test_a_signal_handler_does_not_insert_while_a_view_is_filled() -> None:
+    taken: list[int] = []
+    refused: list[str] = []
+
+    def insert(*_: object) -> None:
+        try:
+            taken.append(db.insert("t", [(-1, "x")]))
+        except fv.FreshviewsError as error:
+            refused.append(str(error))
+
+    rows = 300 if PURE_PYTHON else 100_000
+    with fv.Database() as db:
+        db.execute("CREATE TABLE t (a BIGINT, s STRING)")
+        db.insert("t", [(i, f"s{i % 50}") for i in range(rows)])
+        before = signal.signal(signal.SIGALRM, insert)
+        try:
+            for k in range(2):
+                signal.setitimer(signal.ITIMER_REAL, 0.001, 0.002)
+                db.execute(f"CREATE MATERIALIZED VIEW v{k} AS SELECT s, COUNT(*) AS n, {k} AS k FROM t GROUP BY s")
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        assert refused and all("in the middle of a change" in one for one in refused)
+        for k in range(2):
+            assert sum(n for _, n, _ in db.view(f"v{k}")) == rows + len(taken)

@@ -29,7 +29,7 @@ from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, beyond, held_by, rows_by_table
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
-from freshviews.engine.commit.interrupts import Uninterrupted
+from freshviews.engine.commit.interrupts import Step, Uninterrupted
 from freshviews.engine.commit.notices import Notices
 from freshviews.engine.commit.threads import MANY, Threads
 from freshviews.engine.draft import Draft
@@ -127,7 +127,8 @@ class Database:
         seconds = _sync_seconds(sync, sync_seconds)
         self._threads = Threads(_thread_count(threads))
         self._lock = RLock()
-        self._whole = Uninterrupted()
+        self._step = Step()
+        self._defining = self._closing = False
         self._dictionary = Dictionary()
         self._relations = Relations()
         self._scripts: list[str] = []
@@ -172,7 +173,7 @@ class Database:
         _check_text("a script of SQL", sql)
         with self._lock:
             self._check_usable()
-            with self._whole, no_collection():
+            with self._whole(), no_collection():
                 statements = parse_script(sql, self._relations.catalog)
 
             def keep(chosen: Sequence[str]) -> None:
@@ -261,10 +262,14 @@ class Database:
         that say what was chosen by what was ``measured``."""
         work_for(self._taken)
         everything = self._directory is not None
-        draft = Draft(self._relations, self._dictionary, lambda: self._whole, everything, measured, self._memory)
+        if self._defining or self._step.entered or self._collection.paused:
+            self._step.refuse()
+        self._defining = True
+        whole = partial(Uninterrupted, self._step)
+        draft = Draft(self._relations, self._dictionary, whole, everything, measured, self._memory)
         try:
             draft.run(statements)
-            with self._whole:
+            with Uninterrupted(self._step):
                 keep(draft.chosen)
                 self._relations = draft.finish()
                 self._memory.forget()
@@ -274,6 +279,16 @@ class Database:
         except BaseException:
             draft.abandon()
             raise
+        finally:
+            self._defining = False
+            if self._closing:
+                self.close()
+
+    def _whole(self) -> Uninterrupted:
+        """A step that must be whole. Raises FreshviewsError where one begins in the middle of a change."""
+        if self._defining:
+            self._step.refuse()
+        return Uninterrupted(self._step)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -379,7 +394,7 @@ class Database:
     def _pieces_of(self, table: str, changes: Any, view: str) -> tuple[ViewState, TableState, Encoded, CommitPiece]:
         state = self.view(view).state
         target, encoded = self._encode_whole(table, changes, 0)
-        with self._lock, self._whole:
+        with self._lock, self._whole():
             # All of it or nothing, as pieces may first add what others take away.
             self._refuse_growth(len(encoded.batch), partial(_added, ((target, encoded),)))
 
@@ -408,7 +423,7 @@ class Database:
         if type(rows) is not list:
             rows = accepted(rows, name)
         with self._lock, take_in(self._taken, len(rows)):
-            with self._whole:
+            with self._whole():
                 table = self._table(name)
                 grows = sign > 0 and not table.has_window
                 if grows:
@@ -430,14 +445,14 @@ class Database:
             if self._closed or self._unusable is not None:
                 return None
             if sign > 0 and not self._memory.is_enough(count):
-                with self._whole:
+                with self._whole():
                     if self._memory.lacking(count, self._held) is not None:
                         return None
             direct = self._direct.get(name) or self._direct_way(name)
             if direct is None:
                 return None
-            if self._whole.entered:
-                self._whole.refuse()
+            if self._step.entered or self._defining:
+                self._step.refuse()
             collection = self._collection
             if collection.paused:
                 return None  # A signal handler, while rows of another batch are in a plan.
@@ -449,14 +464,19 @@ class Database:
                         return None
                     version = direct.commit()
                 except MemoryRanOut as error:
-                    self._fill_after(direct, error)
+                    with self._whole():
+                        self._fill_after(direct, error)
                 finally:
                     collection.paused = False
+                    if self._closing:
+                        self.close()
+                if self._closed:
+                    return version
                 if version is not None and direct.strings and collection.is_due(direct.deleted):
-                    with self._whole:
+                    with self._whole():
                         collection.step(self._relations, 0)
             else:
-                with self._whole:
+                with self._whole():
                     version = self._commit_noted(direct) if direct.put(rows, sign) else None
             if version is None and direct.outdated:
                 direct.share_seconds()
@@ -471,7 +491,7 @@ class Database:
         if name not in self._direct:
             work_for(self._taken)
             # A signal that comes while a dict of Numba's is read is a KeyError there.
-            with self._whole:
+            with self._whole():
                 direct = direct_of(self._table(name), self._relations, self._versions)
             if direct is not None and not direct.compiled:
                 return None  # It is asked for again.
@@ -513,7 +533,7 @@ class Database:
         """Encode rows with all their columns, as views may be created before they are committed."""
         if type(rows) is not list:
             rows = accepted(rows, name)
-        with self._lock, take_in(self._taken, len(rows)), self._whole:
+        with self._lock, take_in(self._taken, len(rows)), self._whole():
             table = self._table(name)
             if sign >= 0 and not replayed and not self._memory.is_enough(len(rows)):
                 reason = self._memory.lacking_in_batch(len(rows), self._held)
@@ -526,7 +546,7 @@ class Database:
     def _commit_parts(self, parts: Parts, make: MakeVersion | None = None, replayed: bool = False) -> int:
         rows = sum(len(encoded.batch) for _, pieces in parts for encoded in pieces)
         with self._lock, take_in(self._taken, rows):
-            with self._whole:
+            with self._whole():
                 self._check_usable()
                 for table, _ in parts:
                     if table.closed:
@@ -628,7 +648,7 @@ class Database:
             self._check_usable()
             if self._directory is None:
                 raise StoreError("the database lives in memory; Database(path) makes one that is kept")
-            with self._whole:
+            with self._whole():
                 self._write_snapshot(self._directory)
 
     def sync(self) -> None:
@@ -658,7 +678,7 @@ class Database:
         """
         with self._lock:
             self._check_usable()
-            with self._whole:
+            with self._whole():
                 write_database(Path(folder), self._relations, self._dictionary, sync)
 
     @classmethod
@@ -764,6 +784,8 @@ class Database:
         # A thread of the parent that does not run here may hold the lock.
         self._lock._at_fork_reinit()  # type: ignore[attr-defined]
         self._directory.leave()
+        # Nor does a step of such a thread end here.
+        self._step.entered = self._defining = self._collection.paused = False
         self._unusable = (
             f"{self._directory.path} is open in process {os.getppid()}, and this is a child forked from it; use the "
             "database in that process, or open it after the fork, in one process"
@@ -774,17 +796,25 @@ class Database:
 
         Raises StoreError where the last versions could not be brought to the disk, if no call has said so.
         """
-        with self._lock, self._whole:
-            if self._closed:
+        with self._lock:
+            if self._collection.paused or self._defining:
+                # A signal handler, in the middle of what needs the memory. It closes at its end.
+                self._closing = True
                 return
-            self._closed = True
-            self._relations.close()
-            if self._directory is not None:
-                try:
-                    self._directory.close()
-                except LogUncertain:
-                    if self._unusable is None:
-                        raise
+            with self._whole():
+                self._close()
+
+    def _close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._relations.close()
+        if self._directory is not None:
+            try:
+                self._directory.close()
+            except LogUncertain:
+                if self._unusable is None:
+                    raise
 
     def __enter__(self) -> Database:
         return self

@@ -66,11 +66,16 @@ class Divided:
     def run(self, state: Codes, scratch: Mapping[int, Codes], n: int, threads: int) -> bool:
         """Run over ``n`` rows of the call's block; whether in lanes. ``state``: the words of the state block, which
         lead to ``scratch``, by word."""
-        gains = self._gains(scratch, n)
+        expected = self._pace * n
+        gains = self._gains(scratch, n, expected)
         start = time.perf_counter()
         if not gains:
             self._call.run(address(state), self._call.place, n)
-            self._pace = (time.perf_counter() - start) / n
+            taken = time.perf_counter() - start
+            self._pace = taken / n
+            # By the pace before, as the first run may load code.
+            if min(expected, taken) >= 2 * LEAST:
+                self._spent += taken
             return False
         assert self._lanes
         status = int(state[STATUS])
@@ -89,15 +94,14 @@ class Divided:
         self._saved = (whole - (time.perf_counter() - start)) / n
         return True
 
-    def _gains(self, scratch: Mapping[int, Codes], n: int) -> bool:
-        """Whether lanes save time, as far as that is known, and are compiled."""
-        expected = self._pace * n
-        if expected < 2 * LEAST:
+    def _gains(self, scratch: Mapping[int, Codes], n: int, expected: float) -> bool:
+        """Whether lanes save time, as far as that is known, and are compiled.
+
+        ``expected``: seconds that the whole would take.
+        """
+        if expected < 2 * LEAST or self._spent < WORTH:
             return False
         if self._lanes is None:
-            self._spent += expected
-            if self._spent < WORTH:
-                return False
             self._lanes = self._made(scratch)
         if not self._lanes or not order(*(lane.function for lane in self._lanes)):
             return False

@@ -115,6 +115,7 @@ class Collection:
         if self._work is None and 2 * strings < self._least:
             # Too few, even if all are new and a delete counts for each.
             self._deleted = min(self._deleted, strings)
+            self._awaited = self._least
             return
         try:
             if self._work is None:

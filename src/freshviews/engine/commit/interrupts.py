@@ -1,4 +1,4 @@
-"""Ctrl-C waits until a step that must be whole has ended, or until the step can be taken back."""
+"""Handlers of signals wait until a step that must be whole has ended, or until the step can be taken back."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from freshviews.errors import FreshviewsError
 from freshviews.expr.host_evaluation import INTERRUPTION
 
 _SIGINT = int(signal.SIGINT)
+_NAMES = ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGVTALRM", "SIGPROF", "SIGQUIT", "SIGBREAK")
+_SIGNALS = tuple(int(getattr(signal, name)) for name in _NAMES if hasattr(signal, name))
+"""Signals that programs have handlers for."""
+_DEFAULT = int(signal.SIG_DFL)
+_USUAL = [signal.default_int_handler, *[_DEFAULT] * (len(_SIGNALS) - 1)]
+"""The handlers of a program that installs none."""
+_ONE = [(_SIGINT, signal.default_int_handler)]
 _INSIDE = (
-    "a signal handler, or a function that the database calls, changes the database in the middle of a change; let it "
+    "a function that the database calls, or a signal handler, changes the database in the middle of a change; let it "
     "note what to do, and do it afterwards"
 )
 
 
-class Uninterrupted:
-    """A context in which SIGINT, in the main thread, is put off until the end.
+class Step:
+    """Whether a database is within a step that must be whole. One thread at a time begins one."""
 
-    At the end the handler that was there before is called, which mostly raises KeyboardInterrupt. If it is
-    Python's own, a long evaluation inside may end earlier, where a commit allows it
-    (``expr.host_evaluation.Interruption``). Other threads never receive signals, so there SIGINT is left alone.
-
-    One for all such steps of a database, which one thread at a time enters. Handlers of other signals run between two
-    operations of Python, thus in the middle of a step, too. One that begins a step then gets an error.
-    """
-
-    __slots__ = ("_before", "_installed", "_pending", "entered")
+    __slots__ = ("entered",)
 
     def __init__(self) -> None:
         self.entered = False
@@ -39,35 +38,96 @@ class Uninterrupted:
         """Raise the error of one that begins a step inside of another."""
         raise FreshviewsError(_INSIDE)
 
+
+class Uninterrupted:
+    """A context in which signal handlers, in the main thread, are put off until the end.
+
+    Python runs them between any two of its operations, and what they raise would end a step halfway. At the end those
+    whose signals came are called, as is what stood there before: that of SIGINT mostly raises KeyboardInterrupt. If it
+    is Python's own, a long evaluation inside may end earlier, where a commit allows it
+    (``expr.host_evaluation.Interruption``). Other threads never run handlers, so there nothing is put off.
+
+    ``step``: a step that begins inside of it raises FreshviewsError.
+    """
+
+    __slots__ = ("_before", "_pending", "_step")
+
+    def __init__(self, step: Step | None = None) -> None:
+        self._step = step
+        self._before: list[tuple[int, Any]] = []
+        """The handlers that were there, by signal, that of SIGINT first; known before others can run."""
+        self._pending: dict[int, FrameType | None] = {}
+
     def __enter__(self) -> None:
-        if self.entered:
-            self.refuse()
-        self._pending: tuple[int, FrameType | None] | None = None
-        self._installed = threading.current_thread() is threading.main_thread()
-        if self._installed:
-            # As signal.signal, which spends more than a small batch does on looking for enumerations.
-            self._before: Any = handler_of(_SIGINT)  # known before the new handler can run
-            set_handler(_SIGINT, self._put_off)
+        if self._step is not None and self._step.entered:
+            self._step.refuse()
+        if threading.current_thread() is threading.main_thread():
+            # As signal.getsignal, which spends more than a small batch does on looking for enumerations.
+            found = [*map(handler_of, _SIGNALS)]
+            if found == _USUAL:
+                self._before = _ONE
+                set_handler(_SIGINT, self._put_off)
+            else:
+                self._put_all_off(found)
             INTERRUPTION.asked = 0
-        # Last: where Ctrl-C comes before the handler is there, the step is not begun, and nothing ends it.
-        self.entered = True
+        if self._step is not None:
+            self._step.entered = True
+
+    def _put_all_off(self, found: list[Any]) -> None:
+        try:
+            for number, before in zip(_SIGNALS, found, strict=True):
+                # None: one that was not installed from Python, which is left alone, but for Ctrl-C.
+                if callable(before) or number == _SIGINT:
+                    self._before.append((number, before))
+                    set_handler(number, self._put_off)
+        except BaseException:
+            # A handler ran before it was put off.
+            self._put_back()
+            raise
 
     def _put_off(self, number: int, frame: FrameType | None) -> None:
-        self._pending = (number, frame)
-        if self._before is signal.default_int_handler:
+        self._pending[number] = frame
+        if number == _SIGINT and self._before[0][1] is signal.default_int_handler:
             INTERRUPTION.asked = threading.get_ident()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.entered = False
-        if self._installed:
-            # None: the handler was not installed from Python, so it cannot be put back by name.
-            before = signal.SIG_DFL if self._before is None else self._before
-            set_handler(_SIGINT, before)
+        if self._step is not None:
+            self._step.entered = False
+        if self._before:
+            handlers = self._before
+            if handlers is _ONE:
+                set_handler(_SIGINT, signal.default_int_handler)
+            else:
+                handlers = handlers.copy()
+                self._put_back()
             INTERRUPTION.asked = 0
-            if self._pending is not None:
+            if self._pending:
+                self._call(dict(handlers))
+
+    def _put_back(self) -> None:
+        """Put all handlers back, also where one of them runs at once and raises an error."""
+        try:
+            while self._before:
+                number, before = self._before[-1]
+                # None: it cannot be put back by name.
+                set_handler(number, _DEFAULT if before is None else before)
+                self._before.pop()
+        finally:
+            if self._before:
+                self._put_back()
+
+    def _call(self, handlers: dict[int, Any]) -> None:
+        """Call the handlers whose signals came, also where one of them raises an error."""
+        try:
+            while self._pending:
+                number, frame = self._pending.popitem()
+                before = handlers[number]
                 if callable(before):
-                    before(*self._pending)
-                elif before == signal.SIG_DFL:
-                    signal.raise_signal(signal.SIGINT)
+                    before(number, frame)
+                elif before is None or before == _DEFAULT:
+                    signal.raise_signal(number)
+        finally:
+            if self._pending:
+                self._call(handlers)
