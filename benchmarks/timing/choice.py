@@ -38,7 +38,7 @@ CASES = (
 TARGETS = dict.fromkeys(CASES, 1.05)
 
 NAMED = ("view_tree", "first_order", "higher_order", "change_propagation", "crown", "ivm_eps", "ivm_eps_linear")
-SECONDS = 8.0
+ENOUGH = 8.0
 """CPU seconds after which a case ends."""
 ROUNDS = 7
 PIECES = 60
@@ -57,7 +57,7 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
     stream = module_of(workload).stream(inner)
     shares: dict[str, list[float]] = {}
     begun, rounds, rows, taken = time.process_time(), 0, 0, ""
-    while rounds < ROUNDS and (rounds == 0 or time.process_time() - begun < SECONDS):
+    while rounds < ROUNDS and (rounds == 0 or time.process_time() - begun < ENOUGH):
         times, rows, taken = _round(stream)
         rounds += 1
         for name, seconds in times.items():
@@ -126,7 +126,7 @@ def _run(stream: Stream, rivals: dict[str, list[Database]]) -> tuple[dict[str, l
                     del seconds[name]
                     for db in rivals.pop(name):
                         db.close()
-        if counts and time.process_time() - begun > SECONDS:
+        if counts and time.process_time() - begun > ENOUGH:
             break
     return seconds, rows
 

@@ -27,7 +27,7 @@ def joined() -> Stream:
 
 def test_the_choice_is_compared_with_every_strategy_that_takes_the_view(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "module_of", lambda name: SimpleNamespace(stream=lambda case: joined()))
-    monkeypatch.setattr(choice, "SECONDS", 0.0)
+    monkeypatch.setattr(choice, "ENOUGH", 0.0)
     monkeypatch.setattr(choice, "BEHIND", 1e9)
     found = choice.measure("any: case", PLANNED)
     assert found["strategy_taken"] == "view_tree" and found["rounds"] == 1 and found["value"] >= 1
