@@ -152,6 +152,19 @@ class World:
             assert shown(self.db.view(name)) == expected[name], name
             assert sorted((+self.told[name]).elements()) == expected[name], f"told of {name}"
 
+    def goes_on(self) -> None:
+        """Check that views are as before a refused batch, and take another one."""
+        self.agree()
+        self.insert((1, 1, 0.7))
+        self.agree()
+
+    def widens(self) -> None:
+        """Insert and delete a double that does not fit narrow sums."""
+        self.insert((1, 1, 1e300), (3, 1, 0.3))
+        self.agree()
+        self.delete((1, 1, 1e300))
+        self.agree()
+
     def wide(self, view: str) -> bool:
         """Whether the sums of a view are reals."""
         (block,) = blocks_of(self.db, view)
@@ -269,7 +282,7 @@ def test_explain_and_stats_say_how_sums_of_doubles_are_stored() -> None:
 
 
 def steps_of_widening(groups: int) -> int:
-    """Calls of kernels, each word read or written among them, by a row that a view of so many groups is widened for."""
+    """Calls of kernels, each word read or written among them, by a row that widens a view of ``groups`` groups."""
     db = fv.Database()
     db.execute(TABLES.format(trusted="") + f"CREATE MATERIALIZED VIEW v AS {VIEWS['groups']}")
     db.insert("t", [(k, 0, 0.1) for k in range(groups)])
@@ -514,14 +527,9 @@ def test_a_batch_is_refused_whole_where_the_program_with_reals_cannot_be_compile
             with pytest.raises(raised):
                 world.db.insert("t", [(1, 1, 1e300), (3, 1, 0.3)] * many)
             assert not world.wide(view)
-            world.agree()
-            world.insert((1, 1, 0.7))
-            world.agree()
-    world.insert((1, 1, 1e300), (3, 1, 0.3))
-    world.agree()
+            world.goes_on()
+    world.widens()
     assert all(map(world.wide, VIEWS))
-    world.delete((1, 1, 1e300))
-    world.agree()
     world.db.close()
 
 
@@ -569,13 +577,8 @@ def test_where_memory_runs_out_before_a_program_with_reals_is_taken_up_its_view_
         with pytest.raises(fv.OutOfMemory, match="the state is as before"):
             world.db.insert("t", [(1, 1, 1e300), (3, 1, 0.3)])
     assert not world.wide(view)
-    world.agree()
-    world.insert((1, 1, 0.7))
-    world.agree()
-    world.insert((1, 1, 1e300), (3, 1, 0.3))
-    world.agree()
-    world.delete((1, 1, 1e300))
-    world.agree()
+    world.goes_on()
+    world.widens()
     world.db.close()
 
 

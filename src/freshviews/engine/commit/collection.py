@@ -111,7 +111,6 @@ class Collection:
         if not self.is_due(deleted) or self.paused:
             return
         strings = self._dictionary.strings()
-        activity = strings - self._known + self._deleted
         if self._work is None and 2 * strings < self._least:
             # Too few, even if all are new and a delete counts for each.
             self._deleted = min(self._deleted, strings)
@@ -121,7 +120,7 @@ class Collection:
             if self._work is None:
                 self._begin(relations)
             else:
-                self._go_on(activity)
+                self._go_on(strings - self._known + self._deleted)
         except MemoryError:
             self._end()
 
