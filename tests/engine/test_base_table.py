@@ -13,19 +13,30 @@ from hypothesis import strategies as st
 
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.codes.dictionary_mark import mark_of
 from freshviews.engine.tables.base_table import BaseTable
-from freshviews.engine.tables.image import read_table_image, write_table_image
-from freshviews.kernel.hash.table import LOOK_AT, PENDING
+from freshviews.engine.tables.image import KIND, read_table_image, write_table_image
+from freshviews.engine.tables.packing import packing_of
+from freshviews.kernel.hash.table import LOOK_AT, PENDING, free_table, insert_row, new_table, row_at
+from freshviews.kernel.image import image_of
 from freshviews.kernel.memory.mem import PURE_PYTHON, load, store
-from freshviews.types import BIGINT, NULL, Dictionary
+from freshviews.store.array_file import write_arrays
+from freshviews.types import BIGINT, BOOLEAN, DATE, INT, NULL, STRING, TINYINT, Dictionary, SqlType, decimal
 
 Row = tuple[int, int]
 values = st.sampled_from([NULL, 0, 1, 2, 3])
 updates = st.lists(st.tuples(st.tuples(values, values), st.integers(-2, 2).filter(bool)), max_size=12)
 
 
-def table(*keys: tuple[str, ...], nullable: bool = True) -> BaseTable:
-    columns = (ColumnDef("a", BIGINT, nullable), ColumnDef("b", BIGINT, nullable))
+kinds = st.sampled_from([BIGINT, INT, TINYINT, STRING, DATE, decimal(5, 2)])
+pairs = st.tuples(kinds, kinds)
+"""Types of two columns: in words of their own, or packed into one."""
+
+
+def table(
+    *keys: tuple[str, ...], nullable: bool = True, types: tuple[SqlType, SqlType] = (BIGINT, BIGINT)
+) -> BaseTable:
+    columns = tuple(ColumnDef(name, kind, nullable) for name, kind in zip("ab", types, strict=True))
     return BaseTable(TableDef("t", columns, keys=keys))
 
 
@@ -48,9 +59,11 @@ def present(model: Counter[Row]) -> Counter[Row]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(updates, max_size=8))
-def test_batches_add_up_and_what_breaks_a_rule_is_undone_exactly(batches: list[list[tuple[Row, int]]]) -> None:
-    stored = table(("a",))
+@given(st.lists(updates, max_size=8), pairs)
+def test_batches_add_up_and_what_breaks_a_rule_is_undone_exactly(
+    batches: list[list[tuple[Row, int]]], types: tuple[SqlType, SqlType]
+) -> None:
+    stored = table(("a",), types=types)
     model: Counter[Row] = Counter()
     for changes in batches:
         after = model.copy()
@@ -138,12 +151,13 @@ def row_table(stored: BaseTable) -> int:
 @given(
     st.lists(st.tuples(st.sampled_from(["insert", "insert", "insert", "change"]), updates, st.booleans()), max_size=12),
     st.booleans(),
+    pairs,
 )
 def test_rows_that_are_appended_and_entered_at_the_first_delete_hold_what_a_counter_holds(
-    batches: list[tuple[str, list[tuple[Row, int]], bool]], looked_at_early: bool
+    batches: list[tuple[str, list[tuple[Row, int]], bool]], looked_at_early: bool, types: tuple[SqlType, SqlType]
 ) -> None:
     """Several calls may make one batch; a batch is settled, undone, or goes on in a table read from an image."""
-    stored = table()
+    stored = table(types=types)
     if looked_at_early:
         store(row_table(stored), LOOK_AT, 6)
     model: Counter[Row] = Counter()
@@ -174,20 +188,113 @@ def test_rows_that_are_appended_and_entered_at_the_first_delete_hold_what_a_coun
         else:
             stored.settle()
             settled = model.copy()
-            stored = reopened(stored)
+            stored = reopened(stored, types)
         assert contents(stored) == present(model)
         assert stored.rows >= len(present(model)) and (not eager or stored.rows == len(present(model)))
 
 
-def reopened(stored: BaseTable) -> BaseTable:
+def reopened(stored: BaseTable, types: tuple[SqlType, SqlType]) -> BaseTable:
     """The table after a detour through a file."""
     with tempfile.TemporaryDirectory() as folder:
         write_table_image(Path(folder) / "image", "t", stored, Dictionary(), sync=False)
-        other = table()
+        other = table(types=types)
         read_table_image(Path(folder) / "image", "t", other, Dictionary(), verify=True)
     assert other.bytes == stored.bytes and other.rows == stored.rows
     stored.close()
     return other
+
+
+def range_of(kind: SqlType) -> tuple[int, int]:
+    """The least and the greatest code of a type."""
+    bounds = {"BOOLEAN": (0, 1), "DATE": (-(2**31), 2**31 - 1), "STRING": (0, 2**32 - 2)}
+    return bounds.get(kind.name) or kind.bounds
+
+
+@st.composite
+def packed_tables(draw: st.DrawFn) -> tuple[list[ColumnDef], int, list[list[int]]]:
+    """Columns of a table, how many are its key, and rows with codes at and between the ends of their types."""
+    types = [BIGINT, INT, TINYINT, BOOLEAN, DATE, STRING, decimal(1, 0), decimal(9, 2), decimal(18, 0)]
+    columns = [
+        ColumnDef(f"c{i}", draw(st.sampled_from(types)), draw(st.booleans())) for i in range(draw(st.integers(1, 9)))
+    ]
+    cells = []
+    for column in columns:
+        least, greatest = range_of(column.type)
+        codes = st.sampled_from([least, greatest, 0, 1]) | st.integers(least, greatest)
+        cells.append(codes | st.just(NULL) if column.nullable else codes.filter(lambda code: code != NULL))
+    return columns, draw(st.integers(0, len(columns))), draw(st.lists(st.tuples(*cells).map(list), max_size=9))
+
+
+@settings(max_examples=200, deadline=None)
+@given(packed_tables())
+def test_packed_rows_are_those_that_were_given(made: tuple[list[ColumnDef], int, list[list[int]]]) -> None:
+    columns, key, given = made
+    packing = packing_of(columns, key)
+    assert packing.words <= len(columns) and packing.key_words <= key
+    own = [set(part[:, 0].tolist()) for part in (packing.places[:key], packing.places[key:])]
+    assert not own[0] & own[1] and own[0] | own[1] == set(range(packing.words))
+    names = tuple(column.name for column in columns)
+    stored = BaseTable(TableDef("t", tuple(columns), keys=(names[:key],) if key else ()))
+    rows = np.array(given, np.int64).reshape(-1, len(columns))
+    whole = {name: rows[:, i] for i, name in enumerate(names)}
+    assert stored.add(CodeBatch("t", whole, np.ones(len(rows), np.int64))) is None
+    stored.settle()
+    found: Counter[tuple[int, ...]] = Counter()
+    for part in stored.batches(4):
+        cells = zip(*(part.columns[name].tolist() for name in names), strict=True)
+        for row, m in zip(cells, part.multiplicities.tolist(), strict=True):
+            found[row] += m
+    assert found == Counter(map(tuple, given))
+    for i, name in enumerate(names):
+        (codes,) = stored.codes_between(0, len(given), [name])
+        assert set(codes.tolist()) == {row[i] for row in given}
+
+
+def test_narrow_columns_share_a_word() -> None:
+    narrow = [ColumnDef("a", BIGINT, False), *(ColumnDef(name, TINYINT) for name in "bcdefg"), ColumnDef("h", BOOLEAN)]
+    assert packing_of(narrow, 0).words == 2
+    assert packing_of([ColumnDef("a", INT, False), ColumnDef("b", INT, False)], 0).words == 1
+    assert packing_of([ColumnDef("a", INT), ColumnDef("b", INT)], 0).words == 2
+    assert packing_of([ColumnDef("a", TINYINT), ColumnDef("b", TINYINT)], 1).words == 2
+
+
+def test_a_code_that_does_not_fit_is_no_row_and_changes_nothing() -> None:
+    stored = table(types=(TINYINT, TINYINT))
+    stored.add(batch([((1, 2), 1)]))
+    stored.settle()
+    for code in (1000, -1000, 2**40):
+        with pytest.raises(AssertionError, match="none of the type"):
+            stored.add(batch([((3, 4), 1), ((5, code), 1)]))
+        stored.undo()
+    assert contents(stored) == Counter({(1, 2): 1})
+
+
+def test_an_image_of_rows_that_were_not_packed_is_read(tmp_path: Path) -> None:
+    """As releases before packing wrote them: a word for each column, and one more after the count."""
+    rows = {(1, NULL): 1, (-3, 2): 4, (2, 2): 1}
+    handle = new_table(2, 1, 0, 0, 1)
+    for h, (row, count) in enumerate(rows.items()):
+        at = row_at(handle, insert_row(handle, h))
+        for i, word in enumerate((*row, count, 7)):
+            store(at, i, word)
+    image = image_of(handle)
+    strings = Dictionary()
+    about = {
+        "kind": KIND,
+        "table": "t",
+        "strings": mark_of(strings),
+        "tables": [{"shape": image.shape, "kept": image.kept}],
+    }
+    write_arrays(tmp_path / "image", about, list(image.arrays), sync=False)
+    free_table(handle)
+    for types in ((TINYINT, TINYINT), (BIGINT, INT)):
+        stored = table(types=types)
+        read_table_image(tmp_path / "image", "t", stored, strings, verify=True)
+        assert contents(stored) == Counter(rows)
+        stored.add(batch([((-3, 2), -4)]))
+        assert stored.missing() is None
+        stored.settle()
+        assert contents(stored) == Counter({(1, NULL): 1, (2, 2): 1})
 
 
 def test_one_batch_of_inserts_and_then_deletes_is_undone_whole_and_its_net_effect_is_known() -> None:

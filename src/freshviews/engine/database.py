@@ -396,7 +396,8 @@ class Database:
         target, encoded = self._encode_whole(table, changes, 0)
         with self._lock, self._whole():
             # All of it or nothing, as pieces may first add what others take away.
-            self._refuse_growth(len(encoded.batch), partial(_added, ((target, encoded),)))
+            if not self._memory.is_enough(len(encoded.batch)):
+                self._refuse_growth(len(encoded.batch), partial(_added, ((target, encoded),)))
 
         def commit_piece(piece: Encoded, most: int) -> tuple[CodeBatch, Codes]:
             with self._guard(state):
@@ -426,7 +427,7 @@ class Database:
             with self._whole():
                 table = self._table(name)
                 grows = sign > 0 and not table.has_window
-                if grows:
+                if grows and not self._memory.is_enough(len(rows)):
                     # Before the strings of the rows are in the dictionary.
                     self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
                 encoder = table.encoder.whole() if table.has_window else table.encoder
@@ -564,8 +565,8 @@ class Database:
             if table.has_window:
                 changes, moves = all_windowed(changes)
                 break
-        if not looked:
-            self._refuse_growth(sum(len(encoded.batch) for _, encoded in changes), partial(_added, changes))
+        if not looked and not self._memory.is_enough(rows := sum(len(encoded.batch) for _, encoded in changes)):
+            self._refuse_growth(rows, partial(_added, changes))
         write_log = None if self._directory is None else partial(self._log_batch, changes)
         try:
             reported = make(changes, self._relations, write_log)
@@ -577,9 +578,8 @@ class Database:
         return self._announce(reported, deleted_rows(changes))
 
     def _refuse_growth(self, rows: int, added: Callable[[], Mapping[str, int]]) -> None:
-        """Raises OutOfMemory if ``rows`` more do not fit. ``added``: rows on balance, by table."""
-        if self._memory.is_enough(rows):
-            return
+        """Where memory may not be enough: raises OutOfMemory if ``rows`` more do not fit. ``added``: rows on balance,
+        by table."""
         reason = self._memory.lacking(rows, self._held)
         if reason is not None and self._memory.exceeds(added(), rows_by_table(self._relations.tables.values())):
             # Strings of what is refused are in the dictionary, and in nothing else.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
@@ -11,6 +11,15 @@ from freshviews.engine.codes.words import words_in
 from freshviews.kernel.hash.table import KEY, PAYLOAD, ROWS, WIDTH
 from freshviews.kernel.memory.mem import load
 from freshviews.types.dictionary import Dictionary
+
+
+def columns_of(table: int, first: int, end: int, positions: Iterable[int]) -> Iterator[Codes]:
+    """The words at ``positions``, one after the other, of the rows of a table from one number to before another."""
+    width, key = load(table, WIDTH), load(table, KEY)
+    rows = words_in(load(table, ROWS) + 8 * first * width, max(end - first, 0), width)
+    there = rows[:, key : key + load(table, PAYLOAD)].any(axis=1)
+    for position in positions:
+        yield rows[there, position]
 
 
 class Marks:
@@ -24,14 +33,6 @@ class Marks:
         """Mark codes; words that are no code are passed over."""
         # As unsigned numbers NULL and UNKNOWN are above all codes.
         self._marked[codes[codes.view(np.uint64) < self.size]] = True
-
-    def rows(self, table: int, first: int, end: int, positions: Iterable[int]) -> None:
-        """Mark the words at ``positions`` of the rows of a table from one number to before another."""
-        width, key = load(table, WIDTH), load(table, KEY)
-        rows = words_in(load(table, ROWS) + 8 * first * width, max(end - first, 0), width)
-        there = rows[:, key : key + load(table, PAYLOAD)].any(axis=1)
-        for position in positions:
-            self.words(rows[there, position])
 
     def free(self, dictionary: Dictionary, first: int, end: int) -> int:
         """Free the codes without a mark from one code to before another; returns how many were in use."""

@@ -32,12 +32,13 @@ may have some, not returned yet, takes its rows into memory before a collection 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from freshviews.engine.codes.code_batch import Codes
-from freshviews.engine.codes.marks import Marks
+from freshviews.engine.codes.marks import Marks, columns_of
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.constraints import Changes
 from freshviews.kernel.hash.table import LIVE, PENDING, USED
@@ -69,8 +70,17 @@ LOOKS = 16
 
 StringKeys = Mapping[str, tuple[int, ...]]
 """By view, the positions of its key that may hold strings."""
-Scan = tuple[Callable[[], int], Sequence[int]]
-"""A table to mark: its handle, which may change, and the positions of its strings."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A table to mark: its handle, which may change; how many columns may hold strings; the codes of each of these, in
+    the rows from one number to before another."""
+
+    handle: Callable[[], int]
+    columns: int
+    codes: Callable[[int, int], Iterator[Codes]]
+
 
 
 class Collection:
@@ -129,12 +139,12 @@ class Collection:
         dictionary = self._dictionary
         strings = dictionary.strings()
         tables = list(self._tables(relations))
-        rows = sum(load(handle(), USED) for handle, _ in tables)
+        rows = sum(load(table.handle(), USED) for table in tables)
         awaited = max(self._least, strings // 2, rows // ROWS_PER_STRING)
         if strings > self._least:
             named = len(dictionary.pinned) + sum(map(len, _held_columns(relations)))
-            for handle, positions in tables:
-                named += (load(handle(), LIVE) + load(handle(), PENDING)) * len(positions)
+            for table in tables:
+                named += (load(table.handle(), LIVE) + load(table.handle(), PENDING)) * table.columns
             self._urgent = strings > 2 * named + self._least
             if self._urgent:
                 awaited = max(self._least, strings // LOOKS)
@@ -194,11 +204,12 @@ class Collection:
         for column in _held_columns(relations):
             marks.words(column)
         yield 1
-        for handle, positions in tables:
-            end = load(handle(), USED)
+        for table in tables:
+            end = load(table.handle(), USED)
             while end > 0:
                 first = max(end - self._slice, 0)
-                marks.rows(handle(), first, min(end, load(handle(), USED)), positions)
+                for codes in table.codes(first, min(end, load(table.handle(), USED))):
+                    marks.words(codes)
                 yield end - first
                 end = first
         for first in range(0, marks.size, self._swept):
@@ -211,21 +222,27 @@ class Collection:
         """The tables of words whose rows have strings."""
         for table in relations.tables.values():
             if table.stored is not None:
-                strings = {column.name for column in table.definition.columns if column.type.name == "STRING"}
-                places = [i for i, name in enumerate(table.stored.columns) if name in strings]
-                if places:
-                    yield partial(table.stored.handles.__getitem__, 0), places
+                strings = [column.name for column in table.definition.columns if column.type.name == "STRING"]
+                if strings:
+                    handle = partial(table.stored.handles.__getitem__, 0)
+                    yield Scan(handle, len(strings), partial(table.stored.codes_between, columns=strings))
         for view in relations.views.values():
             for block in view.maintained.blocks:
                 keys = self._keys_of(block.state.program)
                 for number, one in enumerate(block.state.program.views):
                     if keys[one.name]:
-                        yield partial(block.state.tables.__getitem__, number), keys[one.name]
+                        handle = partial(block.state.tables.__getitem__, number)
+                        places = keys[one.name]
+                        yield Scan(handle, len(places), partial(_codes_between, handle, places))
 
     def _keys_of(self, program: Program) -> StringKeys:
         if id(program) not in self._keys:
             self._keys[id(program)] = program, string_keys(program)
         return self._keys[id(program)][1]
+
+
+def _codes_between(table: Callable[[], int], positions: Sequence[int], first: int, end: int) -> Iterator[Codes]:
+    return columns_of(table(), first, end, positions)
 
 
 def _held_columns(relations: Relations) -> Iterator[Codes]:

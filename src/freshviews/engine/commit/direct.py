@@ -99,7 +99,7 @@ class Direct:
             columns += [
                 (table.stored.addresses[1] + 16 * i, places[name]) for i, name in enumerate(table.stored.columns)
             ]
-            keys = [(key.handle, len(key.positions)) for key in table.stored.keys]
+            keys = [(key.handle, key.words) for key in table.stored.keys]
         for number, state in enumerate(self._states):
             for call in state.calls_of(table.name):
                 calls.append((entry_of(call.run), state.state, call.place, number))

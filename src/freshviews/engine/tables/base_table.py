@@ -9,15 +9,19 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.codegen.module import compile_ahead
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
+from freshviews.engine.codes.words import words_in
+from freshviews.engine.tables.packing import Packing, packing_of
 from freshviews.kernel.hash import base_reads
 from freshviews.kernel.hash import base_store as kernel
-from freshviews.kernel.hash.table import free_table, new_table
+from freshviews.kernel.hash.packing import code_at
+from freshviews.kernel.hash.table import ROWS, free_table, new_table
 from freshviews.kernel.image import Mapping, array_count, take_image
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.kernel.memory.mem import allocate, load, release
@@ -30,6 +34,15 @@ class Side:
     columns: tuple[str, ...]
     handle: int
     positions: Codes
+    words: int
+    """Words of a key in the table ``handle``."""
+    packing: int = 0
+    """Address of the packing of the keys there; 0 where each column has a word."""
+
+    def codes_at(self, row: int) -> tuple[int, ...]:
+        """The codes of the columns in a row of the table ``handle``, by its address."""
+        at = (lambda i: load(row, i)) if self.packing == 0 else partial(code_at, self.packing, row)
+        return tuple(map(at, range(len(self.columns))))
 
 
 @dataclass(frozen=True)
@@ -55,12 +68,15 @@ class BaseTable:
         self._order = [(name, self.columns.index(name)) for name in names]
         words = len(self.columns)
         self._words = words
+        by_name = {column.name: column for column in definition.columns}
+        self.packing = packing_of([by_name[name] for name in self.columns], len(primary))
+        self._packing = address_of(self.packing.places.ravel())[0]
         compile_ahead(kernel.add_rows, kernel.settle_base, kernel.undo_base, base_reads.missing)
         if definition.keys:
             compile_ahead(base_reads.duplicate)
         if definition.foreign_keys:
             compile_ahead(base_reads.orphan, base_reads.deserted)
-        self._rows = new_table(words, 1, 0, 0, 1)
+        self._rows = new_table(self.packing.words, 1, 0, 0, 0)
         kernel.start_journal(self._rows)
         whole_rows = not any(column.nullable for column in definition.columns)
         counted: list[Side] = []
@@ -68,23 +84,26 @@ class BaseTable:
         for key in definition.keys:
             # The row table finds rows by a primary key, and counts what a key of all columns without NULLs counts.
             if key is primary or (whole_rows and set(key) == set(self.columns)):
-                keys.append(Side(self.columns[: len(key)], self._rows, np.arange(len(key), dtype=np.int64)))
+                stored = self.packing.key_words if key is primary else self.packing.words
+                positions = np.arange(len(key), dtype=np.int64)
+                keys.append(Side(self.columns[: len(key)], self._rows, positions, stored, self._packing))
             else:
                 keys.append(self._side(key, counted))
         self.keys = tuple(keys)
         self.primary_key = keys[0] if primary else None
         if primary:
-            kernel.hash_first(self._rows, len(primary))
+            kernel.hash_first(self._rows, self.packing.key_words)
         self.foreign = tuple(self._side(key.columns, counted) for key in definition.foreign_keys)
         if keys or counted:
             kernel.enter_at_once(self._rows)
-        self._scratch = allocate(words + kernel.AHEAD * (words + 2 + 2 * len(counted)))
+        self._scratch = allocate(words + kernel.AHEAD * (words + self.packing.words + 2 + 2 * len(counted)))
         width = kernel.SIDE_POSITIONS + words
         spec = np.zeros(kernel.FIRST_SIDE + len(counted) * width, np.int64)
         spec[kernel.ROW_TABLE] = self._rows
         spec[kernel.COLUMNS] = words
         spec[kernel.SIDES] = len(counted)
         spec[kernel.SCRATCH] = self._scratch
+        spec[kernel.PACKING] = self._packing
         for i, side in enumerate(counted):
             at = kernel.FIRST_SIDE + i * width
             spec[at + kernel.SIDE_TABLE] = side.handle
@@ -102,10 +121,10 @@ class BaseTable:
         self._free = weakref.finalize(self, _free, self.handles, self._scratch, self._mappings)
 
     def _side(self, columns: tuple[str, ...], counted: list[Side]) -> Side:
-        handle = new_table(len(columns), 1, 0, 0, 1)
+        handle = new_table(len(columns), 1, 0, 0, 0)
         kernel.start_journal(handle)
         positions = np.array([self.columns.index(name) for name in columns], np.int64)
-        side = Side(columns, handle, positions)
+        side = Side(columns, handle, positions, len(columns))
         counted.append(side)
         return side
 
@@ -119,19 +138,21 @@ class BaseTable:
         result = kernel.add_rows(self._spec, self._places_address, address, stride, len(batch))
         if result == 0:
             return None
-        return Stopped(result >> 2, result & 3 == kernel.OUT_OF_MEMORY)
+        if result & kernel.STATUS == kernel.MISFIT:
+            raise AssertionError(f"table {self.name}: a batch has a code that is none of the type of its column")
+        return Stopped(result >> 2, result & kernel.STATUS == kernel.OUT_OF_MEMORY)
 
     def missing(self) -> tuple[int, ...] | None:
         """Codes of a row that was deleted more often than it was there, or None."""
         row = base_reads.missing(self._spec)
-        return _words_at(row, self._words) if row else None
+        return tuple(code_at(self._packing, row, i) for i in range(self._words)) if row else None
 
     def duplicate(self) -> tuple[int, tuple[int, ...]] | None:
         """Number of a key and its values that more than one row has now, or None."""
         for number, key in enumerate(self.keys):
-            row = base_reads.duplicate(self._spec, key.handle, len(key.positions))
+            row = base_reads.duplicate(self._spec, key.handle, key.words)
             if row:
-                return number, _words_at(row, len(key.positions))
+                return number, key.codes_at(row)
         return None
 
     def rows_with(self, side: Side, values: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -140,12 +161,12 @@ class BaseTable:
         number = -1
         while True:
             number = base_reads.matching_row(
-                self._rows, address_of(side.positions)[0], len(values), address_of(wanted)[0], number + 1
+                self._spec, address_of(side.positions)[0], len(values), address_of(wanted)[0], number + 1
             )
             if number < 0:
                 return
             row = np.empty(self._words + 1, np.int64)
-            base_reads.copy_rows(self._rows, number, number + 1, address_of(row)[0])
+            base_reads.copy_rows(self._spec, number, number + 1, address_of(row)[0])
             yield tuple(row[:-1].tolist())
 
     def with_keys(self, keys: Sequence[Codes]) -> CodeBatch:
@@ -159,11 +180,11 @@ class BaseTable:
         where = np.array([address_of(column) for column in keys], np.int64)
         places = np.empty(count, np.int64)
         found = base_reads.places_of_keys(
-            self._rows, address_of(where.ravel())[0], count, self._scratch, address_of(places)[0]
+            self._spec, len(keys), address_of(where.ravel())[0], count, self._scratch, address_of(places)[0]
         )
         places = np.unique(places[:found])
         rows = np.empty((len(places), self._words + 1), np.int64)
-        base_reads.copy_places(self._rows, address_of(places)[0], len(places), address_of(rows)[0])
+        base_reads.copy_places(self._spec, address_of(places)[0], len(places), address_of(rows)[0])
         return self._batch(rows)
 
     def net(self) -> CodeBatch | None:
@@ -171,7 +192,7 @@ class BaseTable:
         if not self._spec_words[kernel.MIXED]:
             return None
         rows = np.empty((base_reads.journal_length(self._rows), self._words + 1), np.int64)
-        return self._batch(rows[: base_reads.copy_net(self._rows, address_of(rows)[0])])
+        return self._batch(rows[: base_reads.copy_net(self._spec, address_of(rows)[0])])
 
     def undo(self) -> None:
         """Take back all batches since the last ``settle``."""
@@ -180,6 +201,19 @@ class BaseTable:
     def settle(self) -> None:
         """Make all batches so far permanent."""
         kernel.settle_base(self._spec)
+
+    def codes_between(self, first: int, end: int, columns: Sequence[str]) -> Iterator[Codes]:
+        """The codes of columns, one after the other, in the rows from one number to before another."""
+        width = self.packing.words + 1
+        rows = words_in(load(self._rows, ROWS) + 8 * first * width, max(end - first, 0), width)
+        rows = rows[rows[:, -1] != 0]
+        for name in columns:
+            yield self.packing.codes(rows, self.columns.index(name))
+
+    def add_rows(self, rows: Codes, packing: Packing) -> Stopped | None:
+        """As ``add``, of packed rows with their multiplicities, shape (n, ``packing.words`` + 1)."""
+        columns = {name: packing.codes(rows, place) for name, place in self._order}
+        return self.add(CodeBatch(self.name, columns, rows[:, packing.words]))
 
     def take_image(self, kept: Sequence[Sequence[int]], mapping: Mapping) -> None:
         """Take over the words and arrays of an image; the table is empty before. See ``kernel.image``.
@@ -199,7 +233,7 @@ class BaseTable:
         """
         for start in range(0, base_reads.used_rows(self._rows), rows):
             buffer = np.empty((rows, self._words + 1), np.int64)
-            count = base_reads.copy_rows(self._rows, start, start + rows, address_of(buffer)[0])
+            count = base_reads.copy_rows(self._spec, start, start + rows, address_of(buffer)[0])
             if count:
                 yield self._batch(buffer[:count])
 
@@ -230,7 +264,3 @@ def _free(tables: Sequence[int], scratch: int, mappings: list[Mapping]) -> None:
     release(scratch)
     for mapping in mappings:
         unmap(mapping.low, mapping.high - mapping.low)
-
-
-def _words_at(address: int, count: int) -> tuple[int, ...]:
-    return tuple(load(address, i) for i in range(count))

@@ -12,9 +12,8 @@ from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.tables.base_table import BaseTable, Side
 from freshviews.errors import CatalogError
 from freshviews.kernel.hash import base_reads
-from freshviews.kernel.memory.mem import load
 
-Check = Callable[[int, int, int, int, int], int]
+Check = Callable[[int, int, int, int, int, int, int], int]
 """``base_reads.orphan`` or ``base_reads.deserted``."""
 
 
@@ -44,10 +43,12 @@ class Link:
         return tuple(values[i] for i in range(len(found)))
 
     def _found(self, check: Check, touched: Side, other: Side) -> tuple[int, ...] | None:
-        words = len(self.positions)
-        scratch = np.empty(words, np.int64)
-        row = check(touched.handle, other.handle, words, address_of(self.positions)[0], address_of(scratch)[0])
-        return tuple(load(row, i) for i in range(words)) if row else None
+        columns = len(self.positions)
+        scratch = np.empty(4 * columns, np.int64)
+        parent = self.parent_side
+        places = address_of(self.positions)[0], address_of(scratch)[0]
+        row = check(touched.handle, other.handle, columns, *places, parent.packing, parent.words)
+        return touched.codes_at(row) if row else None
 
 
 def links_of(

@@ -5,16 +5,26 @@ An image holds codes alone, so the dictionary must have the same strings under t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from freshviews.engine.codes.dictionary_mark import check_mark, mark_of
+from freshviews.engine.codes.words import words_in
 from freshviews.engine.tables.base_table import BaseTable
+from freshviews.engine.tables.packing import Packing, unpacked
 from freshviews.errors import OtherProgram, StoreError
+from freshviews.kernel.image import Mapping as MappedFile
 from freshviews.kernel.image import image_of, shape_of
+from freshviews.kernel.memory.mapping import unmap
 from freshviews.store.array_file import ArrayFile, write_arrays
 from freshviews.types.dictionary import Dictionary
 
 KIND = "table"
+_PIECE = 1 << 16
+"""Rows of an image of another layout that are added together."""
 
 
 def write_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictionary, sync: bool) -> None:
@@ -24,6 +34,7 @@ def write_table_image(path: Path, name: str, table: BaseTable, dictionary: Dicti
         "kind": KIND,
         "table": name,
         "strings": mark_of(dictionary),
+        "packing": table.packing.places.tolist(),
         "tables": [{"shape": image.shape, "kept": image.kept} for image in images],
     }
     write_arrays(path, about, [array for image in images for array in image.arrays], sync)
@@ -32,8 +43,8 @@ def write_table_image(path: Path, name: str, table: BaseTable, dictionary: Dicti
 def read_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictionary, verify: bool) -> None:
     """Have a base table, empty so far, go on where the writer of an image was.
 
-    ``verify``: see ``ArrayFile.map``. Raises StoreError, OtherProgram where the table has another layout; it is as
-    before then.
+    An image whose rows are laid out in another way, as an older writer's are, is read row by row. ``verify``: see
+    ``ArrayFile.map``. Raises StoreError, OtherProgram where the table has other columns; it is as before then.
     """
     with ArrayFile(path) as file:
         about = file.about
@@ -41,10 +52,41 @@ def read_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictio
             raise StoreError(f"{path} is no image of a table")
         if about["table"] != name:
             raise StoreError(f"{path} is an image of table {about['table']}, not of {name}")
-        if [part["shape"] for part in about["tables"]] != [list(shape_of(handle)) for handle in table.handles]:
+        check_mark(path, f"table {name}", about, dictionary)
+        parts = about["tables"]
+        packing = _packing_of(about, len(table.columns))
+        if packing is None:
             raise OtherProgram(
                 f"{path}: the image of table {name} was written by a table of other columns or keys, or by another "
                 "freshviews that keeps them in another way; open it with what wrote it"
             )
-        check_mark(path, f"table {name}", about, dictionary)
-        table.take_image([part["kept"] for part in about["tables"]], file.map(0, len(file), verify))
+        mapping = file.map(0, len(file), verify)
+        shapes = [list(shape_of(handle)) for handle in table.handles]
+        if [part["shape"] for part in parts] == shapes and about.get("packing") == table.packing.places.tolist():
+            table.take_image([part["kept"] for part in parts], mapping)
+            return
+        try:
+            _add_rows(path, table, parts[0], packing, mapping)
+        finally:
+            unmap(mapping.low, mapping.high - mapping.low)
+
+
+def _packing_of(about: Mapping[str, Any], columns: int) -> Packing | None:
+    """How the rows of an image are packed; None where they have other columns. An older writer packed none."""
+    key = about["tables"][0]["shape"][1]
+    if "packing" not in about:
+        return unpacked(columns, 0) if key == columns else None
+    places = np.array(about["packing"], np.int64)
+    return Packing(places, 0, key) if len(places) == columns else None
+
+
+def _add_rows(path: Path, table: BaseTable, part: Mapping[str, Any], packing: Packing, mapping: MappedFile) -> None:
+    """Add the rows of an image whose layout is another one. They were settled, so they break no rule."""
+    width = part["shape"][0]
+    rows = words_in(mapping.places[0], part["kept"][1], width)[:, : packing.words + 1]
+    for start in range(0, len(rows), _PIECE):
+        piece = rows[start : start + _PIECE]
+        if table.add_rows(piece[piece[:, -1] != 0], packing) is not None:
+            table.undo()
+            raise StoreError(f"{path}: memory ran out while the rows of table {table.name} were read")
+        table.settle()

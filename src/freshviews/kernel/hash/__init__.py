@@ -12,7 +12,8 @@ An index leads from part of the key to a group, and a group to the numbers of it
 
 - ``table``, ``index``, ``entries``, ``slots``: the structures; ``pending``: deferred inserts.
 - ``shrink``: gives memory back in steps; ``renew``: resets and packs at once.
-- ``base_store``, ``base_reads``: stored base tables; ``balance``: heavy and light parts.
+- ``base_store``, ``base_reads``: stored base tables; ``packing``: their columns share words.
+- ``heavy_light``: heavy and light parts.
 - ``row_order``: sorts rows; ``ahead``: prefetches; ``memo``, ``sum_table``: sums that a join remembers.
 """
 
@@ -24,6 +25,7 @@ __all__ = [
     "heavy_light",
     "index",
     "memo",
+    "packing",
     "pending",
     "renew",
     "row_order",

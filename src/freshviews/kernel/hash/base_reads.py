@@ -7,8 +7,10 @@ except ``matching_row``, which scans.
 from __future__ import annotations
 
 from freshviews.kernel.hash.base_store import (
+    COLUMNS,
     FLAGS,
     NEGATIVE,
+    PACKING,
     ROW_TABLE,
     SHARES,
     journaled_count,
@@ -16,6 +18,7 @@ from freshviews.kernel.hash.base_store import (
     place_of,
     row_in,
 )
+from freshviews.kernel.hash.packing import code_at, pack, unpack
 from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.hash.table import (
     HASHED,
@@ -30,7 +33,7 @@ from freshviews.kernel.hash.table import (
     row_at,
     same_words,
 )
-from freshviews.kernel.memory.mem import copy_words, jit, load, shift_right, store
+from freshviews.kernel.memory.mem import inlined, jit, load, shift_right, store
 
 
 @jit
@@ -89,48 +92,68 @@ def duplicate(spec: int, t: int, words: int) -> int:
 
 
 @jit
-def orphan(child: int, parent: int, words: int, positions: int, scratch: int) -> int:
+def orphan(
+    child: int, parent: int, words: int, positions: int, scratch: int, packing: int, parent_words: int
+) -> int:
     """Address of the first touched foreign-key value that rows have and no parent has, or 0.
 
-    A value has ``words`` words; word ``i`` of the parent's key is word ``positions[i]`` of the child's. ``scratch`` has
-    room for a key.
+    A value has ``words`` columns; column ``i`` of the parent's key is word ``positions[i]`` of the child's. ``parent``
+    holds keys of ``parent_words`` words: packed ones where ``packing`` is not 0. ``scratch`` has room for four words
+    for each column.
     """
+    key = scratch + 24 * words if packing != 0 else scratch
     for entry in range(load(child, JOURNALED)):
         row = journaled_row(child, entry)
         if load(row, words) > 0:
             for i in range(words):
                 store(scratch, i, load(row, load(positions, i)))
-            if count_of(parent, scratch, words) <= 0:
+            if packing != 0:
+                pack_one(packing, words, scratch, scratch + 8 * words, key)
+            if count_of(parent, key, parent_words) <= 0:
                 return row
     return 0
 
 
 @jit
-def deserted(parent: int, child: int, words: int, positions: int, scratch: int) -> int:
+def deserted(
+    parent: int, child: int, words: int, positions: int, scratch: int, packing: int, parent_words: int
+) -> int:
     """Address of the first touched row whose key no parent has any more and child rows still have, or 0.
 
     Arguments as of ``orphan``.
     """
     for entry in range(load(parent, JOURNALED)):
         row = journaled_row(parent, entry)
-        if load(row, load(parent, KEY)) <= 0 and count_of(parent, row, words) <= 0:
+        if load(row, load(parent, KEY)) <= 0 and count_of(parent, row, parent_words) <= 0:
             for i in range(words):
-                store(scratch, load(positions, i), load(row, i))
+                code = load(row, i) if packing == 0 else code_at(packing, row, i)
+                store(scratch, load(positions, i), code)
             if count_of(child, scratch, words) > 0:
                 return row
     return 0
 
 
+@inlined
+def pack_one(packing: int, columns: int, codes: int, batch: int, key: int) -> bool:
+    """Pack the codes of the first columns of a row; False where one does not fit. ``batch`` has room for two words for
+    each column."""
+    for i in range(columns):
+        store(batch, 2 * i, codes + 8 * i)
+        store(batch, 2 * i + 1, 1)
+    return pack(packing, columns, batch, 0, 1, key, columns) != 0
+
+
 @jit
-def matching_row(t: int, positions: int, count: int, key: int, start: int) -> int:
-    """Number of the first row, from ``start`` on, that has the words ``key`` at the positions, or -1. Scans."""
-    words = load(t, KEY)
+def matching_row(spec: int, positions: int, count: int, key: int, start: int) -> int:
+    """Number of the first row, from ``start`` on, that has the codes ``key`` in the columns at the positions, or -1.
+    Scans."""
+    t = load(spec, ROW_TABLE)
     for number in range(start, load(t, USED)):
         row = row_at(t, number)
-        if load(row, words) > 0:
+        if load(row, load(t, KEY)) > 0:
             same = True
             for i in range(count):
-                if load(row, load(positions, i)) != load(key, i):
+                if code_at(load(spec, PACKING), row, load(positions, i)) != load(key, i):
                     same = False
                     break
             if same:
@@ -154,61 +177,74 @@ def journal_length(t: int) -> int:
 
 
 @jit
-def copy_net(t: int, out: int) -> int:
-    """Write key and change of count of every touched row to ``out``, row after row; returns the number of rows.
+def copy_net(spec: int, out: int) -> int:
+    """Write the codes and the change of count of every touched row to ``out``, row after row; returns the number of
+    rows.
 
     Rows with an unchanged count are left out.
     """
+    t = load(spec, ROW_TABLE)
     words = load(t, KEY)
+    columns = load(spec, COLUMNS)
     rows = 0
     for entry in range(load(t, JOURNALED)):
         row = journaled_row(t, entry)
         change = load(row, words) - journaled_count(t, entry)
         if change != 0:
-            copy_words(out + 8 * rows * (words + 1), row, words)
-            store(out + 8 * rows * (words + 1), words, change)
+            unpack(load(spec, PACKING), columns, row, out)
+            store(out, columns, change)
+            out += 8 * (columns + 1)
             rows += 1
     return rows
 
 
 @jit
-def copy_rows(t: int, start: int, end: int, out: int) -> int:
-    """Write key and count of the rows with numbers from ``start`` to ``end`` to ``out``; returns the number of rows.
+def copy_rows(spec: int, start: int, end: int, out: int) -> int:
+    """Write codes and count of the rows with numbers from ``start`` to ``end`` to ``out``; returns the number of rows.
 
     Equal rows whose inserts are deferred are written separately.
     """
+    t = load(spec, ROW_TABLE)
     words = load(t, KEY)
+    columns = load(spec, COLUMNS)
     rows = 0
     for number in range(start, min(end, load(t, USED))):
         row = row_at(t, number)
         if load(row, words) != 0:
-            copy_words(out + 8 * rows * (words + 1), row, words + 1)
+            unpack(load(spec, PACKING), columns, row, out)
+            store(out, columns, load(row, words))
+            out += 8 * (columns + 1)
             rows += 1
     return rows
 
 
 @jit
-def places_of_keys(t: int, keys: int, n: int, scratch: int, out: int) -> int:
-    """Write the places of the rows of ``t`` that have one of ``n`` keys to ``out``; returns the number of places.
+def places_of_keys(spec: int, columns: int, keys: int, n: int, scratch: int, out: int) -> int:
+    """Write the places of the rows that have one of ``n`` keys to ``out``; returns the number of places.
 
-    ``t`` is settled and hashed by its primary key. ``keys`` has the address and the stride of each word of a key.
-    ``scratch`` has room for a key.
+    The table is settled and hashed by its primary key, of ``columns`` columns. ``keys`` has the address and the stride
+    of each column of a key. ``scratch`` has room for a key.
     """
+    t = load(spec, ROW_TABLE)
     words = load(t, HASHED)
     found = 0
     for k in range(n):
-        for i in range(words):
-            store(scratch, i, load(load(keys, 2 * i), k * load(keys, 2 * i + 1)))
-        row = find_words(t, scratch, words, hash_words(scratch, words))
-        if row != 0:
-            store(out, found, place_of(t, row))
-            found += 1
+        # A key that does not fit is in no row.
+        if pack(load(spec, PACKING), columns, keys, k, 1, scratch, words) != 0:
+            row = find_words(t, scratch, words, hash_words(scratch, words))
+            if row != 0:
+                store(out, found, place_of(t, row))
+                found += 1
     return found
 
 
 @jit
-def copy_places(t: int, places: int, n: int, out: int) -> None:
-    """Write key and count of the rows at ``n`` places to ``out``, row after row."""
-    words = load(t, KEY) + 1
+def copy_places(spec: int, places: int, n: int, out: int) -> None:
+    """Write codes and count of the rows at ``n`` places to ``out``, row after row."""
+    t = load(spec, ROW_TABLE)
+    columns = load(spec, COLUMNS)
     for k in range(n):
-        copy_words(out + 8 * k * words, row_in(t, load(places, k)), words)
+        row = row_in(t, load(places, k))
+        unpack(load(spec, PACKING), columns, row, out)
+        store(out, columns, load(row, load(t, KEY)))
+        out += 8 * (columns + 1)

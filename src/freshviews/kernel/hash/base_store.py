@@ -1,12 +1,14 @@
 """Stored base tables: rows counted by value, with counts by key and by foreign key.
 
-A base table is a row table (key: all columns, payload: the multiplicity) and *sides*, one per UNIQUE key and per
-foreign key. A side is a table that counts rows by some of their columns; rows with a NULL in one of these do not count.
-A primary key has no side: its columns come first in the row table, and they alone are hashed. So rows with one key are
-found together, and a row is looked up once for both.
+A base table is a row table (key: all columns, packed into words; payload: the multiplicity) and *sides*, one per
+UNIQUE key and per foreign key. A side is a table that counts rows by some of their columns, a word for each; rows with
+a NULL in one of these do not count. A primary key has no side: its columns come first in the row table, in words of
+their own, and these alone are hashed. So rows with one key are found together, and a row is looked up once for both.
 
 Widths are known at run time only, so keys are addressed in memory. Every table keeps its journal from one
 ``settle_base`` to the next: checks read only what the journals name, and ``undo_base`` restores exactly what they hold.
+A row is journaled once. SEEN has a bit for each row number that says whether it was; an eighth of a byte a row, where a
+word in the row would take eight.
 
 In a table without sides, rows are looked up only by deletes. Until the first batch with a negative multiplicity, its
 inserts are deferred (see ``pending``), without a journal: such a batch can break no constraint, and ``undo_base``
@@ -14,13 +16,14 @@ removes its rows from the end. The first batch with a delete flushes all rows; f
 
 The block ``spec`` of a base table::
 
-    row table | columns | sides | address of a scratch block | mixed | fresh | flags
+    row table | columns | sides | address of a scratch block | mixed | fresh | flags | packing
         | per side: table, count, positions ...
 
 ``mixed`` is set if a batch changed one row twice and had both signs. ``fresh`` is the number of rows appended since the
-last ``settle_base``, ``flags`` those of the rows that were added since then: see ``add_count``. The scratch block has
-room for a key and for AHEAD rows; then come, for the row table and for each side, their hashes and their likely rows.
-The columns of a batch come as a block of two words per column: its address, its stride in words.
+last ``settle_base``, ``flags`` those of the rows that were added since then: see ``add_count``; ``packing`` see
+``hash.packing``. The scratch block has room for a key, for AHEAD rows with a word for each column, and for as many that
+are packed; then come, for the row table and for each side, their hashes and their likely rows. The columns of a batch
+come as a block of two words per column: its address, its stride in words.
 """
 
 from __future__ import annotations
@@ -34,12 +37,12 @@ from freshviews.kernel.hash.entries import (
     prefetch_entry,
     prefetch_next,
 )
+from freshviews.kernel.hash.packing import pack
 from freshviews.kernel.hash.pending import NEVER, enter_oldest, enter_pending, look
 from freshviews.kernel.hash.shrink import shrink_tables
 from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.hash.table import (
     EAGER_BELOW,
-    EPOCH,
     FAILED,
     HASHED,
     JOURNAL,
@@ -54,6 +57,8 @@ from freshviews.kernel.hash.table import (
     PENDING,
     ROOM,
     ROWS,
+    SEEN,
+    SEEN_WORDS,
     SLOTS,
     USED,
     WIDTH,
@@ -71,12 +76,14 @@ from freshviews.kernel.memory.mem import (
     inlined,
     jit,
     load,
+    load32,
     mix,
     prefetch,
     reallocate,
     release,
     shift_right,
     store,
+    store32,
 )
 from freshviews.types import NULL
 
@@ -88,7 +95,8 @@ SCRATCH = 3
 MIXED = 4
 FRESH = 5
 FLAGS = 6
-FIRST_SIDE = 7
+PACKING = 7
+FIRST_SIDE = 8
 # Words of a side; the positions follow, with room for one per column.
 SIDE_TABLE = 0
 SIDE_COUNT = 1
@@ -98,6 +106,7 @@ SIDE_POSITIONS = 2
 DONE = 0
 OUT_OF_MEMORY = 1
 OVERFLOW = 2
+MISFIT = 3  # a code is none of the type of its column
 STATUS = 3
 # Further flags of ``add_count``.
 AGAIN = 4  # the row was touched before in this batch
@@ -142,9 +151,37 @@ def first_with(t: int, h: int) -> int:
 
 
 @jit
+def watch(t: int, more: int) -> int:
+    """Have a bit of SEEN for each number that ``more`` new rows may get; 0 without memory."""
+    words = ((load(t, USED) + more) >> 6) + 1
+    had = load(t, SEEN_WORDS)
+    if words > had or (words < had >> 3 and load(t, JOURNALED) == 0):
+        words = 2 * words
+        seen = allocate(words)
+        if seen == 0:
+            return 0
+        if load(t, JOURNALED) != 0:
+            copy_words(seen, load(t, SEEN), had)
+        release(load(t, SEEN))
+        store(t, SEEN, seen)
+        store(t, SEEN_WORDS, words)
+    return 1
+
+
+@inlined
+def see(t: int, number: int) -> bool:
+    """Note that a row is journaled; whether it was already."""
+    halves = load(t, SEEN)
+    bit = 1 << (number & 31)
+    before = load32(halves, number >> 5)
+    store32(halves, number >> 5, before | bit)
+    return before & bit != 0
+
+
+@jit
 def prepare(t: int, more: int) -> int:
     """Make room in the slots and the journal for ``more`` rows; 0 without memory."""
-    if make_slots(t, more) == 0:
+    if make_slots(t, more) == 0 or watch(t, more) == 0:
         store(t, FAILED, 1)
         return 0
     needed = load(t, JOURNALED) + more
@@ -194,11 +231,9 @@ def add_count(t: int, key: int, words: int, h: int, likely: int, change: int) ->
                 store(row, k, load(key, k))
     row = row_at(t, number)
     count = load(row, words)
-    stamp = load(t, WIDTH) - 1
-    if load(row, stamp) == load(t, EPOCH):
+    if see(t, number):
         flags |= AGAIN
     else:
-        store(row, stamp, load(t, EPOCH))
         entry = load(t, JOURNAL) + 8 * JOURNAL_ENTRY * load(t, JOURNALED)
         store(entry, 0, h << 32 | number)
         store(entry, 1, count)
@@ -222,6 +257,12 @@ def add_count(t: int, key: int, words: int, h: int, likely: int, change: int) ->
 def side_at(spec: int, s: int) -> int:
     """Address of the words of a side."""
     return spec + 8 * (FIRST_SIDE + s * (SIDE_POSITIONS + load(spec, COLUMNS)))
+
+
+@inlined
+def packed_rows(spec: int) -> int:
+    """Address of the packed rows in the scratch block."""
+    return load(spec, SCRATCH) + 8 * (1 + AHEAD) * load(spec, COLUMNS)
 
 
 @inlined
@@ -262,27 +303,33 @@ def foresee_rows(t: int, hashes: int, multiplicities: int, stride: int, n: int, 
 
 @jit
 def gather(spec: int, columns: int, multiplicities: int, stride: int, start: int, n: int) -> int:
-    """Copy ``n`` rows of a batch to the scratch block, prefetch what they will find, and make room; 0 without memory.
+    """Copy ``n`` rows of a batch to the scratch block, prefetch what they will find, and make room: DONE, OUT_OF_MEMORY
+    or MISFIT.
 
     Each loop waits for memory once for all rows: for their slots, then for the rows that the slots name.
     """
     words = load(spec, COLUMNS)
     t = load(spec, ROW_TABLE)
     rows = load(spec, SCRATCH) + 8 * words
-    found = rows + 8 * AHEAD * words
+    packed = packed_rows(spec)
+    key = load(t, KEY)
+    found = packed + 8 * AHEAD * key
+    if pack(load(spec, PACKING), words, columns, start, n, packed, key) == 0:
+        return MISFIT
     hashed = load(t, HASHED)
     for r in range(n):
-        store(found, r, 0)
-    for i in range(words):
-        column = load(columns, 2 * i)
-        step = load(columns, 2 * i + 1)
-        for r in range(n):
-            word = load(column, (start + r) * step)
-            store(rows, r * words + i, word)
-            if i < hashed:
-                store(found, r, mix(load(found, r), word))
+        h = 0
+        for i in range(hashed):
+            h = mix(h, load(packed, r * key + i))
+        store(found, r, h)
+    if load(spec, SIDES) != 0:
+        for i in range(words):
+            column = load(columns, 2 * i)
+            step = load(columns, 2 * i + 1)
+            for r in range(n):
+                store(rows, r * words + i, load(column, (start + r) * step))
     if prepare(t, n) == 0:
-        return 0
+        return OUT_OF_MEMORY
     for r in range(n):
         store(found, r, load(found, r) & 0xFFFFFFFF)
     foresee_slots(t, found, n)
@@ -294,14 +341,14 @@ def gather(spec: int, columns: int, multiplicities: int, stride: int, start: int
             whole = side_key(side, rows + 8 * r * words, load(spec, SCRATCH))
             store(hashes, r, hash_words(load(spec, SCRATCH), load(side, SIDE_COUNT)) if whole else -1)
         if prepare(load(side, SIDE_TABLE), n) == 0:
-            return 0
+            return OUT_OF_MEMORY
         foresee_slots(load(side, SIDE_TABLE), hashes, n)
     multiplicities += 8 * start * stride
     foresee_rows(t, found, multiplicities, stride, n, found + 8 * AHEAD)
     for s in range(load(spec, SIDES)):
         found += 16 * AHEAD
         foresee_rows(load(side_at(spec, s), SIDE_TABLE), found, multiplicities, stride, n, found + 8 * AHEAD)
-    return 1
+    return DONE
 
 
 @jit
@@ -335,27 +382,23 @@ def room_after(t: int, multiplicities: int, stride: int, n: int) -> int:
 
 @jit
 def append_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int, room: int) -> int:
-    """Append a batch: DONE or OUT_OF_MEMORY. ``room`` is the ROOM after it."""
+    """Append a batch: DONE, OUT_OF_MEMORY or MISFIT. ``room`` is the ROOM after it."""
     t = load(spec, ROW_TABLE)
     oldest = min(load(t, PENDING) - load(spec, FRESH), load(t, PENDING) + n - load(t, MOST))
     if (oldest > 0 and enter_oldest(t, oldest, load(spec, SCRATCH)) < 0) or make_room(t, n) == 0:
         return OUT_OF_MEMORY
-    store(t, ROOM, room)
     words = load(t, KEY)
     width = load(t, WIDTH)
+    rows = row_at(t, load(t, USED))
     for start in range(0, n, BLOCK):
-        end = min(start + BLOCK, n)
-        rows = row_at(t, load(t, USED))
-        for i in range(words):
-            column = load(columns, 2 * i)
-            step = load(columns, 2 * i + 1)
-            for r in range(start, end):
-                store(rows, (r - start) * width + i, load(column, r * step))
-        for r in range(start, end):
-            store(rows, (r - start) * width + words, load(multiplicities, r * stride))
-            for i in range(words + 1, width):
-                store(rows, (r - start) * width + i, 0)
-        store(t, USED, load(t, USED) + end - start)
+        block = min(BLOCK, n - start)
+        if pack(load(spec, PACKING), load(spec, COLUMNS), columns, start, block, rows, width) == 0:
+            return MISFIT
+        for r in range(block):
+            store(rows, r * width + words, load(multiplicities, (start + r) * stride))
+        rows += 8 * block * width
+    store(t, ROOM, room)
+    store(t, USED, load(t, USED) + n)
     store(t, PENDING, load(t, PENDING) + n)
     store(spec, FRESH, load(spec, FRESH) + n)
     return DONE
@@ -402,15 +445,17 @@ def enter_base(spec: int) -> int:
 def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) -> int:
     """Add a batch; 0, or ``row << 2 | status`` of the row that failed: the caller must then call ``undo_base``."""
     t = load(spec, ROW_TABLE)
-    words = load(spec, COLUMNS)
+    words = load(t, KEY)
+    stored = load(spec, COLUMNS)
     sides = load(spec, SIDES)
     if load(t, LIVE) >= load(t, EAGER_BELOW):
         room = room_after(t, multiplicities, stride, n)
         if room >= 0:
             return append_rows(spec, columns, multiplicities, stride, n, room)
         store(t, EAGER_BELOW, NEVER)
-    rows = load(spec, SCRATCH) + 8 * words
-    found = rows + 8 * AHEAD * words
+    rows = load(spec, SCRATCH) + 8 * stored
+    packed = packed_rows(spec)
+    found = packed + 8 * AHEAD * words
     positive = 1 if load(spec, FRESH) != 0 else 0
     negative = 0
     flags = 0
@@ -420,15 +465,15 @@ def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) 
             return status
     for start in range(0, n, AHEAD):
         block = min(AHEAD, n - start)
-        if gather(spec, columns, multiplicities, stride, start, block) == 0:
-            return start << 2 | OUT_OF_MEMORY
+        status = gather(spec, columns, multiplicities, stride, start, block)
+        if status != DONE:
+            return start << 2 | status
         for r in range(block):
             change = load(multiplicities, (start + r) * stride)
-            key = rows + 8 * r * words
-            flags |= add_count(t, key, words, load(found, r), load(found, AHEAD + r), change)
+            flags |= add_count(t, packed + 8 * r * words, words, load(found, r), load(found, AHEAD + r), change)
             status = flags & STATUS
             if status == DONE and sides != 0:
-                status = add_sides(spec, key, found + 8 * (2 * AHEAD + r), change)
+                status = add_sides(spec, rows + 8 * r * stored, found + 8 * (2 * AHEAD + r), change)
             if status != DONE:
                 return (start + r) << 2 | status
             if change > 0:
@@ -497,8 +542,14 @@ def remove_zeros(t: int) -> None:
 @jit
 def empty_journal(t: int) -> None:
     """Forget what the journal names."""
+    seen = load(t, SEEN)
+    if load(t, JOURNALED) < load(t, SEEN_WORDS):
+        for entry in range(load(t, JOURNALED)):
+            store32(seen, journaled_number(t, entry) >> 5, 0)
+    else:
+        for i in range(load(t, SEEN_WORDS)):
+            store(seen, i, 0)
     store(t, JOURNALED, 0)
-    store(t, EPOCH, load(t, EPOCH) + 1)
 
 
 @jit

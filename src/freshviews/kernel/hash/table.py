@@ -10,7 +10,8 @@ The words of a row::
 The payload decides presence: a row whose payload words are all zero is not in the relation. Such a row is removed at
 once or, if a journal is kept, when the journal is cleared. The journal has an entry for every row touched since the
 last ``clear_journal``, its number and its payload before; the delta of a view is read from it. ``stamp`` is the epoch
-of the last touch, so a row is journaled once. A table that never keeps a journal has no stamp.
+of the last touch, so a row is journaled once. A table that never keeps a journal has no stamp, and a stored base table
+has bits in place of stamps.
 
 A table can have deferred inserts at the end of its array of rows. They are in no slot and no index, may move to another
 number, and several may have one key. Rows in the slots may be *unlinked*: not yet in the indexes that have every row.
@@ -90,7 +91,9 @@ ENTERED = entries.FIRST_OWN + 16  # deferred inserts ever flushed; counted as st
 LINKED = entries.FIRST_OWN + 17  # the first indexes, this many, have every row; the others are of subsets
 MOST = entries.FIRST_OWN + 18  # most deferred inserts; beyond it, the oldest are flushed
 UNLINKED = entries.FIRST_OWN + 19  # 1 + the least number of a row that may be unlinked, or 0; see pending.py
-HEADER = entries.FIRST_OWN + 20
+SEEN = entries.FIRST_OWN + 20  # a bit for each number: whether its row is in the journal; see base_store.py
+SEEN_WORDS = entries.FIRST_OWN + 21
+HEADER = entries.FIRST_OWN + 22
 
 LARGE = 2**62
 """The sum of two numbers of smaller magnitude fits int64."""
@@ -169,6 +172,7 @@ def free_table(t: int) -> None:
     release_block(load(t, SLOTS), load(t, LOW), load(t, HIGH))
     release_block(load(t, entries.NEXT), load(t, LOW), load(t, HIGH))
     release(load(t, JOURNAL))
+    release(load(t, SEEN))
     release(load(t, SCRATCH))
     release(t)
 
@@ -450,7 +454,7 @@ def entry_words(e: int) -> int:
 @jit
 def table_bytes(t: int) -> int:
     """Bytes that a table holds: header, rows, slots, indexes, journal. Of arrays, what was ever written counts."""
-    total = HEADER + entry_words(t) + load(t, JOURNAL_CAPACITY) * (load(t, PAYLOAD) + 1)
+    total = HEADER + entry_words(t) + load(t, JOURNAL_CAPACITY) * (load(t, PAYLOAD) + 1) + load(t, SEEN_WORDS)
     for i in range(load(t, INDEXES)):
         x = load(load(t, INDEX_LIST), i)
         total += POSITIONS + load(x, COUNT) + entry_words(x) + load(x, BLOCK_WORDS)

@@ -1,0 +1,103 @@
+"""Which columns of a stored row share a word (``kernel.hash.packing``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from freshviews.catalog.definitions import ColumnDef
+from freshviews.engine.codes.code_batch import Codes
+from freshviews.kernel.hash.packing import BASE, COLUMN_WORDS, MASK, NULLABLE, SHIFT, WORD
+from freshviews.types import NULL, SqlType
+
+_WORD_BITS = 64
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Where the columns of a stored row lie: ``places`` has shape (columns, COLUMN_WORDS), ``key_words`` counts the
+    words of the primary key, ``words`` all."""
+
+    places: Codes
+    key_words: int
+    words: int
+
+    def codes(self, rows: Codes, column: int) -> Codes:
+        """The codes of a column of packed rows, shape (n, at least ``words``)."""
+        place: list[int] = self.places[column].tolist()
+        if place[MASK] == -1:
+            return rows[:, place[WORD]]
+        parts = rows[:, place[WORD]].view(np.uint64) >> np.uint64(place[SHIFT]) & np.uint64(place[MASK])
+        codes: Codes = parts.view(np.int64) + place[BASE]
+        if place[NULLABLE]:
+            codes[parts == 0] = NULL
+        return codes
+
+
+def packing_of(columns: Sequence[ColumnDef], key: int) -> Packing:
+    """The packing of the columns of a stored row, of which the first ``key`` are the primary key, in words of their
+    own."""
+    places = np.zeros((len(columns), COLUMN_WORDS), np.int64)
+    words = 0
+    key_words = 0
+    for first, end in ((0, key), (key, len(columns))):
+        key_words = words
+        words += _pack(columns[first:end], places[first:end], words)
+    return Packing(places, key_words, words)
+
+
+def unpacked(columns: int, key: int) -> Packing:
+    """The packing in which each column has a word."""
+    places = np.zeros((columns, COLUMN_WORDS), np.int64)
+    places[:, WORD] = np.arange(columns)
+    places[:, MASK] = -1
+    return Packing(places, key, columns)
+
+
+def _pack(columns: Sequence[ColumnDef], places: Codes, word: int) -> int:
+    """Place columns in words from ``word`` on, the widest first, each in the first word that has room; the number of
+    words. In a word they lie in their own order, so that the first one can be written without a look at the others."""
+    ranges = [_range(column) for column in columns]
+    words: list[list[int]] = []
+    for i in sorted(range(len(columns)), key=lambda i: -ranges[i][1]):
+        room = (inside for inside in words if sum(ranges[k][1] for k in inside) + ranges[i][1] <= _WORD_BITS)
+        found = next(room, None)
+        if found is None:
+            words.append(found := [])
+        found.append(i)
+    for number, inside in enumerate(words, word):
+        shift = 0
+        for i in sorted(inside):
+            base, bits = ranges[i]
+            whole = bits == _WORD_BITS
+            places[i, WORD] = number
+            places[i, SHIFT] = shift
+            places[i, MASK] = -1 if whole else (1 << bits) - 1
+            places[i, BASE] = base
+            places[i, NULLABLE] = 0 if whole else columns[i].nullable
+            shift += bits
+    return len(words)
+
+
+def _range(column: ColumnDef) -> tuple[int, int]:
+    """The code that is stored as 0, and bits that are enough for all codes of a column; 64 for a whole word."""
+    found = _bounds(column.type)
+    if found is None:
+        return 0, _WORD_BITS
+    least, greatest = found
+    base = least - 1 if column.nullable else least
+    bits = max((greatest - base).bit_length(), 1)
+    return (base, bits) if bits < _WORD_BITS else (0, _WORD_BITS)
+
+
+def _bounds(kind: SqlType) -> tuple[int, int] | None:
+    """The least and the greatest code of a type that needs less than a word."""
+    if kind.name == "BOOLEAN":
+        return 0, 1
+    if kind.name == "DATE":
+        return -(2**31), 2**31 - 1
+    if kind.name == "STRING":
+        return 0, 2**32 - 1
+    return kind.bounds if kind.is_integer or kind.is_decimal else None
