@@ -234,7 +234,8 @@ def test_packed_rows_are_those_that_were_given(made: tuple[list[ColumnDef], int,
     own = [set(part[:, 0].tolist()) for part in (packing.places[:key], packing.places[key:])]
     assert not own[0] & own[1] and own[0] | own[1] == set(range(packing.words))
     names = tuple(column.name for column in columns)
-    stored = BaseTable(TableDef("t", tuple(columns), keys=(names[:key],) if key else ()))
+    keys = (names[:key],) if key else ()
+    stored = BaseTable(TableDef("t", tuple(columns), keys=keys, has_primary_key=bool(key)))
     rows = np.array(given, np.int64).reshape(-1, len(columns))
     whole = {name: rows[:, i] for i, name in enumerate(names)}
     assert stored.add(CodeBatch("t", whole, np.ones(len(rows), np.int64))) is None
