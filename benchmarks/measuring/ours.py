@@ -14,6 +14,8 @@ from benchmarks.measuring.course import Course
 from benchmarks.measuring.stream import Step, Stream
 
 WARM_STEPS, WARM_ROWS = 40, 20
+FEW = 10
+"""Rows of integers that are given as tuples."""
 _STORED = re.compile(r"^ {4}(\S.*?) +([\d,]+) rows +([\d,]+) bytes$", re.MULTILINE)
 _TRACE = re.compile(r"^trace of \S+: ([\d,]+) operations, ([\d,]+) intervals", re.MULTILINE)
 _SPACE = re.compile(r"^space +(.*)$", re.MULTILINE)
@@ -42,9 +44,9 @@ def keep_fresh(stream: Stream, named: str | None = None) -> dict[str, Any]:
         most: dict[str, Any] = {"state_bytes": 0, "state_rows": 0}
         traced = (0, 0)
         for i, step in course:
-            call = calls[step.sign]
+            call, rows = calls[step.sign], _given(step)
             course.go()
-            call(step.table, step.rows)
+            call(step.table, rows)
             course.stop()
             if i in course.compared:
                 _answer(course, i, view)
@@ -60,6 +62,13 @@ def keep_fresh(stream: Stream, named: str | None = None) -> dict[str, Any]:
     if traced[0]:
         most["note"] = f"at most {traced[1]:,} intervals for a trace of {traced[0]:,} operations"
     return course.result(strategy_taken=stats["strategy"], space="; ".join(spaces), **most)
+
+
+def _given(step: Step) -> pa.RecordBatch | list[tuple[int, ...]]:
+    """The rows of a batch as a program would have them: a few rows of integers as tuples, others as Arrow."""
+    if len(step.rows) > FEW or not all(map(pa.types.is_integer, step.rows.schema.types)):
+        return step.rows
+    return list(zip(*(column.to_pylist() for column in step.rows.columns), strict=True))
 
 
 def _answer(course: Course, i: int, view: fv.View) -> None:
@@ -92,7 +101,7 @@ def _warm(script: str, stream: Stream) -> float:
         done: list[Step] = []
         for step in stream.steps[:WARM_STEPS]:
             few = Step(step.sign, step.table, step.rows.slice(0, WARM_ROWS))
-            calls[few.sign](few.table, few.rows)
+            calls[few.sign](few.table, _given(few))
             ready = ready or time.perf_counter() - start
             done.append(few)
         db.view("v").to_arrow()

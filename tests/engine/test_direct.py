@@ -80,9 +80,18 @@ def _step(random: random.Random) -> tuple[str, int, Any]:
     elif rows and wrong < 0.2 and all(isinstance(row, tuple) for row in rows):
         names = {"r": ("k", "a", "b"), "s": ("a", "c"), "t": ("a", "word")}
         names["w"] = ("unread", "a", "other", "b")
-        given = pa.RecordBatch.from_pylist([dict(zip(names[table], row, strict=True)) for row in rows])
-        return table, random.choice((1, -1)), given
-    return table, random.choice((1, 1, -1)), rows
+        named: list[dict[str, Any]] = [dict(zip(names[table], row, strict=True)) for row in rows]
+        sign = random.choice((1, -1, 0))
+        if sign == 0:
+            named = [row | {"_multiplicity": random.choice((1, 1, -1, 2, 0))} for row in named]
+        return table, sign, pa.RecordBatch.from_pylist(named)
+    sign = random.choice((1, 1, -1, 0))
+    if sign == 0:
+        signs = (1, 1, 1, -1, -1, 2, -2, None if random.random() < 0.1 else 1, 0 if random.random() < 0.1 else 1)
+        rows = [(*row, random.choice(signs)) if isinstance(row, tuple) else row for row in rows]
+        # A row that is replaced: one of the key goes, another comes.
+        rows += [(*row[:-2], 4, -row[-1]) for row in rows if table == "r" and isinstance(row, tuple) and row[-1] == -1]
+    return table, sign, rows
 
 
 def _note(changes: list[Any], change: Change) -> None:
@@ -92,7 +101,7 @@ def _note(changes: list[Any], change: Change) -> None:
 def _act(db: Database, step: tuple[str, int, Any]) -> object:
     table, sign, rows = step
     try:
-        return db.insert(table, rows) if sign > 0 else db.delete(table, rows)
+        return (db.apply if sign == 0 else db.insert if sign > 0 else db.delete)(table, rows)
     except FreshviewsError as error:
         return type(error), str(error).partition(" would have")[0]
 
@@ -100,7 +109,7 @@ def _act(db: Database, step: tuple[str, int, Any]) -> object:
 @pytest.mark.parametrize("seed", range(3))
 def test_it_leaves_what_the_general_way_leaves(seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     chosen = random.Random(seed)
-    steps = [_step(chosen) for _ in range(120)]
+    steps = [_step(chosen) for _ in range(160)]
     found: list[list[Any]] = []
     for general in (False, True):
         if general:
@@ -143,8 +152,12 @@ def test_rows_of_python_and_record_batches_take_it(monkeypatch: pytest.MonkeyPat
         assert db.insert("w", [("not read", 1, 0.5, 2), (None, 1, 0.5, 3)]) == 6
         assert db.insert("w", pa.RecordBatch.from_pylist([{"unread": "nor this", "a": 1, "other": 0.5, "b": 4}])) == 7
         assert list(db.view("wide")) == [(1, 3, 9)]
+        assert db.apply("r", [(2, 2, 3, -1), (2, 2, 4, 1)]) == 8
+        assert db.apply("t", [(1, "new", -1), (1, "newer", 2)]) == 9
+        updated = [{"k": 2, "a": 2, "b": 4, "_multiplicity": -1}, {"k": 2, "a": 2, "b": 3, "_multiplicity": 1}]
+        assert db.apply("r", pa.RecordBatch.from_pylist(updated)) == 10
         added = [row for change in changes for row, m in change if m > 0]
-        assert added == [(2, 1, 3), (2, 9, 27), (2, 10, 30), (2, 9, 27)]
+        assert added == [(2, 1, 3), (2, 9, 27), (2, 10, 30), (2, 9, 27), (2, 9, 28), (2, 9, 27)]
         with pytest.raises(AssertionError, match="the general way"):
             db.insert("r", [(1, 2, 3)])
 

@@ -417,7 +417,7 @@ class Database:
         return Batch(partial(self._encode_whole, replayed=replayed), partial(self._commit_parts, replayed=replayed))
 
     def _apply(self, name: str, rows: Any, sign: int) -> int:
-        if sign and (type(rows) is list or type(rows) is pa.RecordBatch):
+        if type(rows) is list or type(rows) is pa.RecordBatch:
             version = self._directly(name, rows, sign)
             if version is not None:
                 return version
@@ -445,7 +445,7 @@ class Database:
         with self._lock:
             if self._closed or self._unusable is not None:
                 return None
-            if sign > 0 and not self._memory.is_enough(count):
+            if sign >= 0 and not self._memory.is_enough(count):
                 with self._whole():
                     if self._memory.lacking(count, self._held) is not None:
                         return None

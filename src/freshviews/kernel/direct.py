@@ -22,7 +22,7 @@ counters  address of a word that counts updates
 from __future__ import annotations
 
 from freshviews.kernel.hash.base_reads import duplicate, missing
-from freshviews.kernel.hash.base_store import add_rows, settle_base, undo_base
+from freshviews.kernel.hash.base_store import MIXED, add_rows, settle_base, undo_base
 from freshviews.kernel.hash.shrink import shrink_tables
 from freshviews.kernel.memory.mem import inlined, jit, load, store
 from freshviews.kernel.memory.triggers import call_reader, call_trigger
@@ -47,9 +47,11 @@ READ_COUNT = 13
 DATA = 14  # column c of row r of the batch is the word at DATA + 8 * (c * COLUMN_STEP + r * ROW_STEP)
 COLUMN_STEP = 15
 ROW_STEP = 16
-SIGN = 17  # the multiplicity of each row
+SIGN = 17  # the multiplicity of each row, where they are equal
 N = 18  # the number of rows
-HEADER = 19  # the codes of a few rows follow
+SIGNS = 19  # the multiplicity of row r is the word at SIGNS + 8 * r * SIGN_STEP
+SIGN_STEP = 20  # 0 where SIGNS leads to SIGN
+HEADER = 21  # the codes of a few rows follow, and their multiplicities
 
 COLUMN_WORDS = 2
 KEY_WORDS = 2
@@ -117,8 +119,8 @@ def _run(plan: int, first: int, end: int) -> int:
     while result == DONE and at < end:
         call = _calls(plan) + 8 * CALL_WORDS * at
         batch = load(call, 2)
-        store(batch, 0, plan + 8 * SIGN)
-        store(batch, 1, 0)
+        store(batch, 0, load(plan, SIGNS))
+        store(batch, 1, load(plan, SIGN_STEP))
         call_trigger(load(call, 0), load(call, 1), batch, load(plan, N))
         block = blocks + 8 * BLOCK_WORDS * load(call, 3)
         if _ran_out(plan, block):
@@ -136,7 +138,9 @@ def take_back(plan: int) -> int:
 
     All state is sums in rings, so the negated rows take it back, exactly.
     """
-    store(plan, SIGN, -load(plan, SIGN))
+    signs, step = load(plan, SIGNS), load(plan, SIGN_STEP)
+    for r in range(load(plan, N) if step != 0 else 1):
+        store(signs, r * step, -load(signs, r * step))
     end = load(plan, RAN)
     result = DONE
     at = 0
@@ -165,9 +169,12 @@ def apply_rows(plan: int) -> int:
         store(load(column, 0), 1, load(plan, ROW_STEP))
         column += 8 * COLUMN_WORDS
     base = load(plan, BASE)
-    if base != 0 and (add_rows(base, load(plan, PLACES), plan + 8 * SIGN, 0, load(plan, N)) != 0 or _broken(plan)):
-        undo_base(base)
-        return REFUSED
+    if base != 0:
+        stopped = add_rows(base, load(plan, PLACES), load(plan, SIGNS), load(plan, SIGN_STEP), load(plan, N))
+        # A row that comes and goes: triggers take the net effect, which the general way computes.
+        if stopped != 0 or load(base, MIXED) != 0 or _broken(plan):
+            undo_base(base)
+            return REFUSED
     result = _run(plan, 0, load(plan, CALLS))
     if result == REFUSED:
         result = take_back(plan)

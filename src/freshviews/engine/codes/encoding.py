@@ -111,7 +111,7 @@ class TableEncoder:
         """By column, its code in rows that come without it."""
         pairs = zip(definition.columns, self._absent, strict=True)
         self._defaults = [decode_value(column.type, code, dictionary) for column, code in pairs]
-        self._multiplicity = encoder_for(BIGINT, False, dictionary)
+        self.multiplicity = encoder_for(BIGINT, False, dictionary)
         self._string_codes = codes_of(dictionary)
         if any(column.type.name == "STRING" for column in definition.columns):
             self._string_codes.compile_for_strings()
@@ -196,7 +196,7 @@ class TableEncoder:
         if sign:
             multiplicities = _same(sign, len(rows))
         else:
-            multiplicities = self._column(-1, self._multiplicity, values[-1])
+            multiplicities = self._column(-1, self.multiplicity, values[-1])
         codes += [self._column(i, encode, values[i]) for i, _, encode in self._results]
         return self._encoded(codes, multiplicities)
 
@@ -299,13 +299,17 @@ class TableEncoder:
             return Encoded(CodeBatch(self._table, columns, _same(sign, count)))
         return self._present(columns, codes[planned.multiplicity])
 
-    def codes_of(self, rows: pa.RecordBatch) -> Codes | None:
-        """Codes of the wanted columns, in their order, shape (columns or more, rows); None where one compiled pass over
-        the record batch does not make them, or text functions are wanted."""
-        planned = self._planned(rows.schema, False)
+    def codes_of(self, rows: pa.RecordBatch, signed: bool) -> tuple[Codes, Codes | None] | None:
+        """Codes of the wanted columns, in their order, shape (columns or more, rows), and, where they are ``signed``,
+        the multiplicities; None where one compiled pass over the record batch does not make them, or text functions are
+        wanted."""
+        planned = self._planned(rows.schema, signed)
         if planned is None or not planned.in_order or self._texts:
             return None
-        return planned.plan.read((rows,), self._string_codes)
+        codes = planned.plan.read((rows,), self._string_codes)
+        if codes is None:
+            return None
+        return codes, codes[planned.multiplicity] if signed else None
 
     def _general(self, table: pa.Table, sign: int) -> Encoded:
         """Column by column: types that are converted, and the wording of every refusal."""

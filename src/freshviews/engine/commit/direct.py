@@ -1,4 +1,4 @@
-"""The direct way of a small batch: one table, rows that are all inserted or all deleted, one call of compiled code.
+"""The direct way of a small batch: one table, a few rows, one call of compiled code.
 
 ``Direct`` has all that a commit to one table needs, made once: encoders, a block of words for a few rows, the
 addresses of the stored table, of the triggers and of their states (``kernel.direct``). It takes a batch whole, or
@@ -10,7 +10,9 @@ windows, foreign keys, views of views, traces, evaluations, string functions.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import chain
 from struct import Struct
 from typing import Any
 
@@ -31,6 +33,7 @@ from freshviews.kernel import direct as kernel
 from freshviews.kernel.machine.functions import direct
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.kernel.memory.triggers import entry_of
+from freshviews.types import NULL, SqlType
 
 FEW = 16
 """Rows of Python values that have room in a plan."""
@@ -39,8 +42,24 @@ SMALL = 4096
 """Rows of a record batch that go the direct way: the changes of so few need no slices."""
 
 _AT = 8 * kernel.DATA
+_HEAD = 7
+"""Words from DATA on that come before the codes."""
 
 _KERNELS = (kernel.commit_rows, kernel.apply_rows, kernel.apply_and_read, kernel.settle_rows, kernel.take_back)
+
+
+@cache
+def _pack_of(words: int) -> Callable[..., None]:
+    """What writes that many words to a place of a buffer."""
+    return Struct(f"{words}q").pack_into
+
+
+def _ends_of(types: Sequence[SqlType]) -> tuple[int, int]:
+    """The least and the greatest integer that is a value of every type and its own code; 1 and 0 where none is."""
+    if not all(kind.is_integer for kind in types):
+        return 1, 0
+    bounds = [kind.bounds for kind in types]
+    return max(NULL + 1, *(least for least, _ in bounds)), min(greatest for _, greatest in bounds)
 
 
 class Direct:
@@ -54,10 +73,17 @@ class Direct:
         self._encoders = table.encoder.encoders
         self._kept = [place for place, _ in table.encoder.kept]
         self._names = [name for _, name in table.encoder.kept]
-        width = len(self._kept)
-        self._formats = [Struct(f"{5 + rows * width}q").pack_into for rows in range(FEW + 1)]
-        self._put = self._formats[0]
+        width = self._width = len(self._kept)
+        self._whole = width == len(self._encoders)
+        self._signed_encoders = [*self._encoders, table.encoder.multiplicity]
+        self._signed_kept = [*self._kept, len(self._encoders)]
+        self._ends = _ends_of([column.type for column in table.definition.columns]) if self._whole else (1, 0)
+        """Integers between these two are codes of every column."""
+        self._put_row = _pack_of(_HEAD + width)
+        self._put_many = _pack_of(_HEAD)
         self._codes: Codes | None = None
+        self._signs: Codes | None = None
+        """The codes and the multiplicities that Arrow's rows gave; the others lie in the plan."""
         types = [table.definition.columns[place].type.name for place in self._kept]
         self.strings = "STRING" in types
         self.one_call = not PURE_PYTHON
@@ -82,6 +108,7 @@ class Direct:
         self._header = memoryview(self._plan.data)
         self._address = address(self._plan)
         self._room = self._address + 8 * kernel.HEADER
+        self._sign = self._address + 8 * kernel.SIGN
         self._version = memoryview(version.data)
 
     def _words(self, width: int, version: Codes) -> Codes:
@@ -112,42 +139,73 @@ class Direct:
         header[kernel.FIRST_TABLE] = FIRST_TABLE
         grouped: list[tuple[int, ...]] = [*columns, *keys, *calls, *blocks]
         entries = [*watched, *(word for entry in grouped for word in entry), *counters]
-        plan = np.concatenate([header, np.zeros(FEW * width, np.int64), np.array(entries, np.int64)])
-        plan[kernel.ENTRIES] = address(plan) + 8 * (kernel.HEADER + FEW * width)
+        plan = np.concatenate([header, np.zeros(FEW * (width + 1), np.int64), np.array(entries, np.int64)])
+        plan[kernel.ENTRIES] = address(plan) + 8 * (kernel.HEADER + FEW * (width + 1))
         return plan
 
     def put(self, rows: list[Any] | pa.RecordBatch, sign: int) -> bool:
-        """Encode rows as the next batch. False where the general way must take them."""
+        """Encode rows as the next batch, ``sign`` as of ``TableEncoder.encode``. False where the general way must take
+        them."""
         if type(rows) is not list:
             return self._put_arrow(rows, sign)
-        encoders, kept = self._encoders, self._kept
-        whole = len(kept) == len(encoders)
-        words = [self._room, 1, len(kept), sign, len(rows)]
+        count = len(rows)
+        width = self._width + (sign == 0)
+        # Row after row; behind the codes of a row its multiplicity, where rows have their own.
+        words = [self._room, 1, width, sign, count]
+        words += (self._sign, 0) if sign else (self._room + 8 * self._width, width)
         try:
-            for row in rows:
-                if type(row) is not tuple:
+            if count == 1 and self._whole:
+                if type(row := rows[0]) is not tuple:
                     return False
-                if whole:
-                    for encode, value in zip(encoders, row, strict=True):
-                        words.append(encode(value))
-                else:
-                    codes = [encode(value) for encode, value in zip(encoders, row, strict=True)]
-                    words += [codes[place] for place in kept]
+                for encode, value in zip(self._encoders if sign else self._signed_encoders, row, strict=True):
+                    words.append(encode(value))
+            else:
+                words += self._integers(rows, width) or self._codes_of(rows, sign)
         except (TypeError, ValueError, OverflowError):
             return False
+        if sign == 0 and 0 in words[_HEAD + self._width :: width]:
+            return False
         self._codes = None
-        self._formats[len(rows)](self._memory, _AT, *words)
+        (self._put_row if sign and count == 1 else _pack_of(len(words)))(self._memory, _AT, *words)
         return True
+
+    def _integers(self, rows: list[Any], width: int) -> list[int] | None:
+        """The values of rows of a table of integers, which are their codes; None where some are none, or not wanted."""
+        least, greatest = self._ends
+        if least > greatest or set(map(type, rows)) != {tuple} or set(map(len, rows)) != {width}:
+            return None
+        found = [*chain.from_iterable(rows)]
+        if set(map(type, found)) != {int} or min(found) < least or max(found) > greatest:
+            return None
+        return found
+
+    def _codes_of(self, rows: list[Any], sign: int) -> list[int]:
+        """The codes of rows, one by one. Raises ValueError where they are not tuples."""
+        encoders, kept = (self._encoders, self._kept) if sign else (self._signed_encoders, self._signed_kept)
+        found: list[int] = []
+        for row in rows:
+            if type(row) is not tuple:
+                raise ValueError
+            codes = [encode(value) for encode, value in zip(encoders, row, strict=True)]
+            found += [codes[place] for place in kept]
+        return found
 
     def _put_arrow(self, rows: pa.RecordBatch, sign: int) -> bool:
         try:
-            codes = self.table.encoder.codes_of(rows)
+            found = self.table.encoder.codes_of(rows, sign == 0)
         except MemoryError:
-            codes = None
-        if codes is None:
+            found = None
+        if found is None:
             return False
-        self._codes = codes[: len(self._kept)]
-        self._put(self._memory, _AT, address_of(codes)[0], codes.shape[1], 1, sign, codes.shape[1])
+        codes, multiplicities = found
+        count = codes.shape[1]
+        signs, step = self._sign, 0
+        if multiplicities is not None:
+            if not multiplicities.all():
+                return False
+            signs, step = address_of(multiplicities)
+        self._codes, self._signs = codes[: len(self._kept)], multiplicities
+        self._put_many(self._memory, _AT, address_of(codes)[0], count, 1, sign, count, signs, step)
         return True
 
     @property
@@ -247,6 +305,8 @@ class Direct:
     @property
     def deleted(self) -> int:
         """How many rows the batch that was put in deletes."""
+        if self._header[kernel.SIGN_STEP]:
+            return sum(m < 0 for m in self.multiplicities)
         return self._header[kernel.N] if self._header[kernel.SIGN] < 0 else 0
 
     def columns(self) -> list[list[int]]:
@@ -254,23 +314,31 @@ class Direct:
         if self._codes is not None:
             columns: list[list[int]] = self._codes.tolist()
             return columns
-        width = len(self._kept)
-        words = self._header[kernel.HEADER : kernel.HEADER + self._header[kernel.N] * width].tolist()
-        return [words[i::width] for i in range(width)]
+        first = range(kernel.HEADER, kernel.HEADER + self._width)
+        return [self._strided(place) for place in first]
 
     @property
     def multiplicities(self) -> list[int]:
-        """Those of the batch that was put in: 1 or -1 for each row."""
-        return [self._header[kernel.SIGN]] * self._header[kernel.N]
+        """Those of the batch that was put in."""
+        if not self._header[kernel.SIGN_STEP]:
+            return [self._header[kernel.SIGN]] * self._header[kernel.N]
+        if self._codes is not None and self._signs is not None:
+            found: list[int] = self._signs.tolist()
+            return found
+        return self._strided(kernel.HEADER + self._width)
+
+    def _strided(self, first: int) -> list[int]:
+        """A word of each row in the plan, from that of the first row on."""
+        step = self._header[kernel.ROW_STEP]
+        return self._header[first : first + step * self._header[kernel.N] : step].tolist()
 
     def batch(self) -> CodeBatch:
         """A copy of the batch that was put in, with the columns that are wanted."""
-        rows, width = int(self._plan[kernel.N]), len(self._kept)
         codes = self._codes
         if codes is None:
-            codes = self._plan[kernel.HEADER : kernel.HEADER + rows * width].reshape(rows, width).T.copy()
+            codes = np.array(self.columns(), np.int64)
         columns = {name: codes[i] for i, name in enumerate(self._names)}
-        return CodeBatch(self.table.name, columns, np.full(rows, self._plan[kernel.SIGN]))
+        return CodeBatch(self.table.name, columns, np.array(self.multiplicities, np.int64))
 
     def _refused(self, result: int) -> None:
         if result == kernel.LOST:
