@@ -692,11 +692,12 @@ class Database:
     ) -> Database:
         """A database in memory that goes on from an image; ``statements`` are what would ``define`` it.
 
-        The files are mapped, and read as they are touched; they may be deleted, but must not change. What the image
-        lacks is new: tables are empty, views are backfilled, as are views with another definition or with other
-        programs than those of the freshviews that wrote it. ``verify``: read large arrays at once and check their
-        sums. The version is 0. Raises StoreError where a file is missing or
-        damaged, a table is not what it was, or a view to be backfilled reads a trusted table that has had rows.
+        The files are mapped, and read as they are touched; they may be deleted, but must not change. Stored rows whose
+        layout is another one than today's are read at once. What the image lacks is new: tables are empty, views are
+        backfilled, as are views with another definition or with other programs than those of the freshviews that wrote
+        it. ``verify``: read large arrays at once and check their sums. The version is 0. Raises StoreError where a file
+        is missing or damaged, a table is not what it was, or a view to be backfilled reads a trusted table that has had
+        rows.
         """
         made = cls(threads=threads)
         made._taken.rows = LITTLE + 1

@@ -114,7 +114,7 @@ def image_of(t: int) -> TableImage:
         kept += [load(o, word) for word in _ORDERED_KEPT]
     kept += [load(t, word) for word in _PENDING_KEPT]
     kept += [load(o, word) for o in _ordered(t) for word in _TOP_KEPT]
-    kept += [load(t, table.UNLINKED), load(t, table.SEEN_WORDS)]
+    kept.append(load(t, table.UNLINKED))
     return TableImage(shape_of(t), tuple(kept), tuple(arrays))
 
 
@@ -162,12 +162,9 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
     firsts = [(o, word) for o in _ordered(t) for word in _TOP_KEPT]
     for (o, word), value in zip(firsts, rest[len(_PENDING_KEPT) :], strict=False):
         store(o, word, value)
-    # An older writer had no unlinked rows, and no bits of rows in the journal. These count in the table's bytes.
-    for word, value in zip((table.UNLINKED, table.SEEN_WORDS), rest[len(_PENDING_KEPT) + len(firsts) :], strict=False):
-        store(t, word, value)
-    _put(t, table.SEEN, allocate(load(t, table.SEEN_WORDS)) if load(t, table.SEEN_WORDS) else 0)
-    if load(t, table.SEEN) == 0:
-        store(t, table.SEEN_WORDS, 0)
+    # An older writer had no unlinked rows.
+    for value in rest[len(_PENDING_KEPT) + len(firsts) :]:
+        store(t, table.UNLINKED, value)
 
 
 @cache

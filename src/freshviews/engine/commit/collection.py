@@ -82,7 +82,6 @@ class Scan:
     codes: Callable[[int, int], Iterator[Codes]]
 
 
-
 class Collection:
     """The collections of one dictionary. Call ``step`` after each commit, with the lock held.
 

@@ -9,7 +9,8 @@
     view-1 ...   views, internal ones too
 
 The folder is written under another name and renamed when it is complete. Opening it maps its files: nothing is done per
-row. The tables must be the same; a view with another definition or other programs is backfilled from its inputs.
+row, but of stored tables whose rows were laid out in another way. The tables must be the same; a view with another
+definition or other programs is backfilled from its inputs.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ def write_table_image(path: Path, name: str, table: BaseTable, dictionary: Dicti
         "kind": KIND,
         "table": name,
         "strings": mark_of(dictionary),
-        "packing": table.packing.places.tolist(),
+        "columns": table.columns,
+        "packing": _places(table),
         "tables": [{"shape": image.shape, "kept": image.kept} for image in images],
     }
     write_arrays(path, about, [array for image in images for array in image.arrays], sync)
@@ -44,7 +45,8 @@ def read_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictio
     """Have a base table, empty so far, go on where the writer of an image was.
 
     An image whose rows are laid out in another way, as an older writer's are, is read row by row. ``verify``: see
-    ``ArrayFile.map``. Raises StoreError, OtherProgram where the table has other columns; it is as before then.
+    ``ArrayFile.map``. Raises OtherProgram where the table has other columns or keys; StoreError, after which the table
+    must be closed.
     """
     with ArrayFile(path) as file:
         about = file.about
@@ -52,17 +54,16 @@ def read_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictio
             raise StoreError(f"{path} is no image of a table")
         if about["table"] != name:
             raise StoreError(f"{path} is an image of table {about['table']}, not of {name}")
-        check_mark(path, f"table {name}", about, dictionary)
-        parts = about["tables"]
-        packing = _packing_of(about, len(table.columns))
+        packing = _packing_of(about, table)
         if packing is None:
             raise OtherProgram(
                 f"{path}: the image of table {name} was written by a table of other columns or keys, or by another "
                 "freshviews that keeps them in another way; open it with what wrote it"
             )
+        check_mark(path, f"table {name}", about, dictionary)
         mapping = file.map(0, len(file), verify)
-        shapes = [list(shape_of(handle)) for handle in table.handles]
-        if [part["shape"] for part in parts] == shapes and about.get("packing") == table.packing.places.tolist():
+        parts = about["tables"]
+        if about.get("packing") == _places(table) and _shapes(about) == _own_shapes(table):
             table.take_image([part["kept"] for part in parts], mapping)
             return
         try:
@@ -71,13 +72,32 @@ def read_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictio
             unmap(mapping.low, mapping.high - mapping.low)
 
 
-def _packing_of(about: Mapping[str, Any], columns: int) -> Packing | None:
-    """How the rows of an image are packed; None where they have other columns. An older writer packed none."""
-    key = about["tables"][0]["shape"][1]
+def _packing_of(about: Mapping[str, Any], table: BaseTable) -> Packing | None:
+    """How the rows of an image are packed; None where it has other columns or keys."""
+    columns = len(table.columns)
+    words = [shape[1] for shape in _shapes(about)]
+    sides = [shape[1] for shape in _own_shapes(table)][1:]
+    if words[1:] != sides:
+        return None
     if "packing" not in about:
-        return unpacked(columns, 0) if key == columns else None
-    places = np.array(about["packing"], np.int64)
-    return Packing(places, 0, key) if len(places) == columns else None
+        # An older writer packed none, and had the columns in the same order.
+        return unpacked(columns, 0) if words[0] == columns else None
+    if about["columns"] != list(table.columns):
+        return None
+    return Packing(np.array(about["packing"], np.int64), 0, words[0])
+
+
+def _places(table: BaseTable) -> list[list[int]]:
+    places: list[list[int]] = table.packing.places.tolist()
+    return places
+
+
+def _shapes(about: Mapping[str, Any]) -> list[list[int]]:
+    return [part["shape"] for part in about["tables"]]
+
+
+def _own_shapes(table: BaseTable) -> list[list[int]]:
+    return [list(shape_of(handle)) for handle in table.handles]
 
 
 def _add_rows(path: Path, table: BaseTable, part: Mapping[str, Any], packing: Packing, mapping: MappedFile) -> None:
@@ -86,7 +106,10 @@ def _add_rows(path: Path, table: BaseTable, part: Mapping[str, Any], packing: Pa
     rows = words_in(mapping.places[0], part["kept"][1], width)[:, : packing.words + 1]
     for start in range(0, len(rows), _PIECE):
         piece = rows[start : start + _PIECE]
-        if table.add_rows(piece[piece[:, -1] != 0], packing) is not None:
-            table.undo()
+        try:
+            stopped = table.add_rows(piece[piece[:, -1] != 0], packing)
+        except AssertionError as error:
+            raise StoreError(f"{path} is damaged: {error}") from error
+        if stopped is not None:
             raise StoreError(f"{path}: memory ran out while the rows of table {table.name} were read")
         table.settle()

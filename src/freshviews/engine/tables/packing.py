@@ -9,6 +9,7 @@ import numpy as np
 
 from freshviews.catalog.definitions import ColumnDef
 from freshviews.engine.codes.code_batch import Codes
+from freshviews.kernel.codes.string_heap import LAST_CODE
 from freshviews.kernel.hash.packing import BASE, COLUMN_WORDS, MASK, NULLABLE, SHIFT, WORD
 from freshviews.types import NULL, SqlType
 
@@ -99,5 +100,5 @@ def _bounds(kind: SqlType) -> tuple[int, int] | None:
     if kind.name == "DATE":
         return -(2**31), 2**31 - 1
     if kind.name == "STRING":
-        return 0, 2**32 - 1
+        return 0, LAST_CODE
     return kind.bounds if kind.is_integer or kind.is_decimal else None

@@ -107,9 +107,8 @@ def orphan(
         if load(row, words) > 0:
             for i in range(words):
                 store(scratch, i, load(row, load(positions, i)))
-            if packing != 0:
-                pack_one(packing, words, scratch, scratch + 8 * words, key)
-            if count_of(parent, key, parent_words) <= 0:
+            fits = packing == 0 or pack_one(packing, words, scratch, scratch + 8 * words, key)
+            if not fits or count_of(parent, key, parent_words) <= 0:
                 return row
     return 0
 

@@ -7,8 +7,8 @@ their own, and these alone are hashed. So rows with one key are found together, 
 
 Widths are known at run time only, so keys are addressed in memory. Every table keeps its journal from one
 ``settle_base`` to the next: checks read only what the journals name, and ``undo_base`` restores exactly what they hold.
-A row is journaled once. SEEN has a bit for each row number that says whether it was; an eighth of a byte a row, where a
-word in the row would take eight.
+A row is journaled once. SEEN has a bit for each row number that says whether it was: a quarter of a byte a row at most,
+where a word in the row would take eight.
 
 In a table without sides, rows are looked up only by deletes. Until the first batch with a negative multiplicity, its
 inserts are deferred (see ``pending``), without a journal: such a batch can break no constraint, and ``undo_base``
@@ -159,7 +159,7 @@ def watch(t: int, more: int) -> int:
         words = 2 * words
         seen = allocate(words)
         if seen == 0:
-            return 0
+            return 1 if words < had else 0
         if load(t, JOURNALED) != 0:
             copy_words(seen, load(t, SEEN), had)
         release(load(t, SEEN))

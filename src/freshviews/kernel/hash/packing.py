@@ -67,8 +67,11 @@ def pack(packing: int, columns: int, batch: int, start: int, n: int, rows: int, 
             for r in range(n):
                 code = load(column, (start + r) * step)
                 part = code - base
-                if code == NULL and nullable != 0:
-                    part = 0
+                if nullable != 0:
+                    if code == NULL:
+                        part = 0
+                    elif part == 0:
+                        misfits = -1
                 misfits |= part & ~mask
                 store(out, r * width, part if shift == 0 else load(out, r * width) | part << shift)
     return 1 if misfits == 0 else 0

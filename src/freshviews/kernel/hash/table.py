@@ -116,7 +116,7 @@ def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) 
     """Handle of an empty table; ``add_index`` and ``ordered.index`` fill its lists of indexes.
 
     ``ordered`` counts words of a row: one per ordered index, those of its folds and of its sums. ``stamped`` is
-    1 if the table may keep a journal.
+    1 if the table may keep a journal by ``touch``.
     """
     t = allocate(HEADER)
     width = key + payload + indexes + ordered + stamped
