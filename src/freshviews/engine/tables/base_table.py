@@ -9,7 +9,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -17,10 +16,9 @@ from freshviews.catalog.definitions import TableDef
 from freshviews.codegen.module import compile_ahead
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.engine.codes.words import words_in
-from freshviews.engine.tables.packing import Packing, packing_of
+from freshviews.engine.tables.packing import Packing, packing_of, unpacked
 from freshviews.kernel.hash import base_reads
 from freshviews.kernel.hash import base_store as kernel
-from freshviews.kernel.hash.packing import code_at
 from freshviews.kernel.hash.table import ROWS, free_table, new_table
 from freshviews.kernel.image import Mapping, array_count, take_image
 from freshviews.kernel.memory.mapping import unmap
@@ -36,13 +34,12 @@ class Side:
     positions: Codes
     words: int
     """Words of a key in the table ``handle``."""
-    packing: int = 0
-    """Address of the packing of the keys there; 0 where each column has a word."""
+    packing: Packing
+    """How keys are packed there, as the first columns."""
 
     def codes_at(self, row: int) -> tuple[int, ...]:
         """The codes of the columns in a row of the table ``handle``, by its address."""
-        at = (lambda i: load(row, i)) if self.packing == 0 else partial(code_at, self.packing, row)
-        return tuple(map(at, range(len(self.columns))))
+        return self.packing.codes_at(row, len(self.columns))
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,6 @@ class BaseTable:
         self._words = words
         by_name = {column.name: column for column in definition.columns}
         self.packing = packing_of([by_name[name] for name in self.columns], len(primary))
-        self._packing = address_of(self.packing.places.ravel())[0]
         compile_ahead(kernel.add_rows, kernel.settle_base, kernel.undo_base, base_reads.missing)
         if definition.keys:
             compile_ahead(base_reads.duplicate)
@@ -86,7 +82,7 @@ class BaseTable:
             if key is primary or (whole_rows and set(key) == set(self.columns)):
                 stored = self.packing.key_words if key is primary else self.packing.words
                 positions = np.arange(len(key), dtype=np.int64)
-                keys.append(Side(self.columns[: len(key)], self._rows, positions, stored, self._packing))
+                keys.append(Side(self.columns[: len(key)], self._rows, positions, stored, self.packing))
             else:
                 keys.append(self._side(key, counted))
         self.keys = tuple(keys)
@@ -103,7 +99,7 @@ class BaseTable:
         spec[kernel.COLUMNS] = words
         spec[kernel.SIDES] = len(counted)
         spec[kernel.SCRATCH] = self._scratch
-        spec[kernel.PACKING] = self._packing
+        spec[kernel.PACKING] = self.packing.address
         for i, side in enumerate(counted):
             at = kernel.FIRST_SIDE + i * width
             spec[at + kernel.SIDE_TABLE] = side.handle
@@ -124,7 +120,7 @@ class BaseTable:
         handle = new_table(len(columns), 1, 0, 0, 0)
         kernel.start_journal(handle)
         positions = np.array([self.columns.index(name) for name in columns], np.int64)
-        side = Side(columns, handle, positions, len(columns))
+        side = Side(columns, handle, positions, len(columns), unpacked(len(columns), 0))
         counted.append(side)
         return side
 
@@ -145,7 +141,7 @@ class BaseTable:
     def missing(self) -> tuple[int, ...] | None:
         """Codes of a row that was deleted more often than it was there, or None."""
         row = base_reads.missing(self._spec)
-        return tuple(code_at(self._packing, row, i) for i in range(self._words)) if row else None
+        return self.packing.codes_at(row, self._words) if row else None
 
     def duplicate(self) -> tuple[int, tuple[int, ...]] | None:
         """Number of a key and its values that more than one row has now, or None."""

@@ -47,7 +47,7 @@ class Link:
         scratch = np.empty(4 * columns, np.int64)
         parent = self.parent_side
         places = address_of(self.positions)[0], address_of(scratch)[0]
-        row = check(touched.handle, other.handle, columns, *places, parent.packing, parent.words)
+        row = check(touched.handle, other.handle, columns, *places, parent.packing.address, parent.words)
         return touched.codes_at(row) if row else None
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from freshviews.catalog.definitions import ColumnDef
-from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.codes.code_batch import Codes, address_of
+from freshviews.engine.codes.words import words_in
 from freshviews.kernel.codes.string_heap import LAST_CODE
 from freshviews.kernel.hash.packing import BASE, COLUMN_WORDS, MASK, NULLABLE, SHIFT, WORD
 from freshviews.types import NULL, SqlType
@@ -24,6 +25,16 @@ class Packing:
     places: Codes
     key_words: int
     words: int
+
+    @property
+    def address(self) -> int:
+        """Where compiled code reads it."""
+        return address_of(self.places.reshape(-1))[0]
+
+    def codes_at(self, row: int, columns: int) -> tuple[int, ...]:
+        """The codes of the first columns of the packed row at an address."""
+        rows = words_in(row, 1, self.words)
+        return tuple(int(self.codes(rows, column)[0]) for column in range(columns))
 
     def codes(self, rows: Codes, column: int) -> Codes:
         """The codes of a column of packed rows, shape (n, at least ``words``)."""

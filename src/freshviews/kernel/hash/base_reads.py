@@ -98,16 +98,15 @@ def orphan(
     """Address of the first touched foreign-key value that rows have and no parent has, or 0.
 
     A value has ``words`` columns; column ``i`` of the parent's key is word ``positions[i]`` of the child's. ``parent``
-    holds keys of ``parent_words`` words: packed ones where ``packing`` is not 0. ``scratch`` has room for four words
-    for each column.
+    holds keys of ``parent_words`` words, packed by ``packing``. ``scratch`` has room for four words for each column.
     """
-    key = scratch + 24 * words if packing != 0 else scratch
+    key = scratch + 24 * words
     for entry in range(load(child, JOURNALED)):
         row = journaled_row(child, entry)
         if load(row, words) > 0:
             for i in range(words):
                 store(scratch, i, load(row, load(positions, i)))
-            fits = packing == 0 or pack_one(packing, words, scratch, scratch + 8 * words, key)
+            fits = pack_one(packing, words, scratch, scratch + 8 * words, key)
             if not fits or count_of(parent, key, parent_words) <= 0:
                 return row
     return 0
@@ -125,8 +124,7 @@ def deserted(
         row = journaled_row(parent, entry)
         if load(row, load(parent, KEY)) <= 0 and count_of(parent, row, parent_words) <= 0:
             for i in range(words):
-                code = load(row, i) if packing == 0 else code_at(packing, row, i)
-                store(scratch, load(positions, i), code)
+                store(scratch, load(positions, i), code_at(packing, row, i))
             if count_of(child, scratch, words) > 0:
                 return row
     return 0
