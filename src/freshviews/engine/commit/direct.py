@@ -79,11 +79,11 @@ class Direct:
         self._signed_kept = [*self._kept, len(self._encoders)]
         self._ends = _ends_of([column.type for column in table.definition.columns]) if self._whole else (1, 0)
         """Integers between these two are codes of every column."""
-        self._put_row = _pack_of(_HEAD + width)
-        self._put_many = _pack_of(_HEAD)
+        self._pack_row, self._pack_signed_row = _pack_of(_HEAD + width), _pack_of(_HEAD + width + 1)
+        self._pack_head = _pack_of(_HEAD)
         self._codes: Codes | None = None
         self._signs: Codes | None = None
-        """The codes and the multiplicities that Arrow's rows gave; the others lie in the plan."""
+        """The codes of a record batch and their multiplicities, where it has some; those of tuples lie in the plan."""
         types = [table.definition.columns[place].type.name for place in self._kept]
         self.strings = "STRING" in types
         self.one_call = not PURE_PYTHON
@@ -109,6 +109,7 @@ class Direct:
         self._address = address(self._plan)
         self._room = self._address + 8 * kernel.HEADER
         self._sign = self._address + 8 * kernel.SIGN
+        self._signs_at = self._room + 8 * width
         self._version = memoryview(version.data)
 
     def _words(self, width: int, version: Codes) -> Codes:
@@ -152,21 +153,25 @@ class Direct:
         width = self._width + (sign == 0)
         # Row after row; behind the codes of a row its multiplicity, where rows have their own.
         words = [self._room, 1, width, sign, count]
-        words += (self._sign, 0) if sign else (self._room + 8 * self._width, width)
+        words += (self._sign, 0) if sign else (self._signs_at, width)
+        pack = self._pack_row if sign else self._pack_signed_row
         try:
             if count == 1 and self._whole:
                 if type(row := rows[0]) is not tuple:
                     return False
                 for encode, value in zip(self._encoders if sign else self._signed_encoders, row, strict=True):
                     words.append(encode(value))
+                refused = words[-1] == 0 and sign == 0
             else:
                 words += self._integers(rows, width) or self._codes_of(rows, sign)
+                refused = sign == 0 and 0 in words[_HEAD + self._width :: width]
+                pack = _pack_of(len(words))
         except (TypeError, ValueError, OverflowError):
             return False
-        if sign == 0 and 0 in words[_HEAD + self._width :: width]:
-            return False
+        if refused:
+            return False  # A multiplicity of 0 is no change.
         self._codes = None
-        (self._put_row if sign and count == 1 else _pack_of(len(words)))(self._memory, _AT, *words)
+        pack(self._memory, _AT, *words)
         return True
 
     def _integers(self, rows: list[Any], width: int) -> list[int] | None:
@@ -205,7 +210,7 @@ class Direct:
                 return False
             signs, step = address_of(multiplicities)
         self._codes, self._signs = codes[: len(self._kept)], multiplicities
-        self._put_many(self._memory, _AT, address_of(codes)[0], count, 1, sign, count, signs, step)
+        self._pack_head(self._memory, _AT, address_of(codes)[0], count, 1, sign, count, signs, step)
         return True
 
     @property
