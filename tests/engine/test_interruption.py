@@ -12,10 +12,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import freshviews as fv
 from freshviews.expr import host_evaluation
+from freshviews.kernel.codes import ingest
 from freshviews.kernel.memory.mem import PURE_PYTHON
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(3)]
@@ -145,6 +147,40 @@ def test_a_signal_handler_that_inserts_changes_no_other_batch(kind: str) -> None
         assert sorted(db.table("t")) == expected
         assert sorted(db.view("v")) == [(a, 1) for (a,) in expected]
         assert db.insert("t", [(value(2_000_000),)]) == db.version
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="a signal comes after the whole batch then")
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_signal_handler_may_read_a_record_batch_while_another_is_read(
+    signed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The structure through which Arrow passed the rows was one for all batches of a schema, and released twice."""
+    read = ingest.read_and_release
+    waiting: list[int] = []
+
+    def interrupted(*arguments: Any) -> Any:
+        if waiting:
+            signal.raise_signal(waiting.pop())
+        return read(*arguments)
+
+    monkeypatch.setattr(ingest, "read_and_release", interrupted)
+    with fv.Database() as db:
+        db.execute("CREATE TABLE t (a BIGINT, b BIGINT)")
+        db.execute("CREATE MATERIALIZED VIEW sums AS SELECT a, COUNT(*) AS n, SUM(b) AS b FROM t GROUP BY a")
+
+        def put(a: int) -> None:
+            rows = {"a": [a] * 3, "b": [10 * a] * 3} | ({"_multiplicity": [1, 1, 1]} if signed else {})
+            (db.apply if signed else db.insert)("t", pa.RecordBatch.from_pydict(rows))
+
+        before = signal.signal(signal.SIGUSR1, lambda *_: put(7))
+        try:
+            for a in range(20):
+                waiting.append(signal.SIGUSR1)
+                put(a)
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+        assert db.version == 40 and len(waiting) == 0
+        assert db.view("sums")[7] == (7, 63, 4410) and db.view("sums")[19] == (19, 3, 570)
 
 
 @pytest.mark.parametrize("rows", [1, 30])

@@ -482,7 +482,8 @@ class Database:
             if version is None and direct.outdated:
                 direct.share_seconds()
                 del self._direct[name]
-            self._taken.rows += count
+            if version is not None:
+                self._taken.rows += count
             if self._notices.waiting:
                 self._notices.deliver()
             return version

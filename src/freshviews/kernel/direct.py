@@ -3,8 +3,9 @@
 Most of the time of such a commit goes into the calls of its steps, and a signal may arrive between two of them. Here
 one call takes them all: the stored table takes the rows and checks them, the triggers run, the version counts. Where a
 step refuses the batch, everything is taken back, and the caller goes the general way (``engine.commit.commit``), which
-words the error. ``apply_rows`` stops before the version counts, so that the caller can read changes and write a log;
-``apply_and_read`` has read the changes of views by then. The caller ends with ``settle_rows`` or ``take_back``.
+words the error, or takes the net effect where rows of the batch cancel. ``apply_rows`` stops before the version counts,
+so that the caller can read changes and write a log; ``apply_and_read`` has read the changes of views by then. The
+caller ends with ``settle_rows`` or ``take_back``.
 
 A *plan* of a table is one block of words: its header, the codes of a few rows, and from ENTRIES on, one after the
 other, as many entries of each kind as the header counts:
@@ -47,7 +48,7 @@ READ_COUNT = 13
 DATA = 14  # column c of row r of the batch is the word at DATA + 8 * (c * COLUMN_STEP + r * ROW_STEP)
 COLUMN_STEP = 15
 ROW_STEP = 16
-SIGN = 17  # the multiplicity of each row, where they are equal
+SIGN = 17  # the multiplicity of each row, 0 where each has its own
 N = 18  # the number of rows
 SIGNS = 19  # the multiplicity of row r is the word at SIGNS + 8 * r * SIGN_STEP
 SIGN_STEP = 20  # 0 where SIGNS leads to SIGN

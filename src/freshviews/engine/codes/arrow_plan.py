@@ -8,6 +8,7 @@ by column (``freshviews.types.columns``), then takes the batch, and words the er
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ctypes import addressof, c_int64
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +53,10 @@ class Wish:
     wanted: bool
 
 
+_Structure = c_int64 * ingest.ARRAY_WORDS
+"""The C structure of a record batch."""
+
+
 @dataclass(frozen=True)
 class TextWish:
     """A function of the strings of a column: which column of the schema, and the results."""
@@ -76,10 +81,8 @@ class ArrowPlan:
     """The functions; see ``kernel.codes.text_columns``."""
     lengths: tuple[tuple[int, int], ...]
     """(column of the schema, most characters) of the strings that have a limit."""
-    structure: Codes
-    """The C structure of the batch that is read; one thread reads at a time."""
-    places: tuple[int, int, int]
-    """Addresses of the words, of the structure and of the functions: to ask for one takes as long as to read a row."""
+    places: tuple[int, int]
+    """Addresses of the words and of the functions: to ask for one takes as long as to read a row."""
 
     def read(self, batches: Sequence[pa.RecordBatch], codes: StringCodes) -> Codes | None:
         """Codes, shape (rows of targets, rows of all batches), or None where a value is refused."""
@@ -88,7 +91,10 @@ class ArrowPlan:
         functions = len(self.texts)
         found = np.empty((len(self.targets) + functions + 1, rows), np.int64)
         target = address_of(found)[0] if rows else 0
-        plan, array, texts = self.places
+        plan, texts = self.places
+        # Its own in each call: a signal handler may read another batch before this one is read.
+        structure = _Structure()
+        array = addressof(structure)
         start = 0
         for batch in batches:
             if self.lengths and any(characters_over(batch.column(place), length) for place, length in self.lengths):
@@ -104,15 +110,14 @@ class ArrowPlan:
                 return None
             if unknown > 0:
                 try:
-                    self._name(batch, found[:, start : start + batch.num_rows], codes)
+                    self._name(batch, array, found[:, start : start + batch.num_rows], codes)
                 except UnicodeDecodeError:
                     return None
             start += batch.num_rows
         return found
 
-    def _name(self, batch: pa.RecordBatch, found: Codes, codes: StringCodes) -> None:
-        """Give the strings of a batch that have no code one."""
-        array = self.places[1]
+    def _name(self, batch: pa.RecordBatch, array: int, found: Codes, codes: StringCodes) -> None:
+        """Give the strings of a batch that have no code one. ``array`` has room for a C structure."""
         for place, kind, row in self.strings:
             if (found[row] == UNKNOWN).any():
                 batch.column(place)._export_to_c(array)
@@ -159,10 +164,9 @@ def plan_of(schema: pa.Schema, wishes: Sequence[Wish], functions: Sequence[TextW
             computed.append((text.place, row, text.results))
     # What is checked and not wanted is written to one row after the others.
     words[words[:, ingest.TARGET] == len(wishes), ingest.TARGET] = len(targets) + len(functions)
-    structure = np.empty(ingest.ARRAY_WORDS, np.int64)
-    places = address_of(words)[0], address_of(structure)[0], address_of(texts)[0]
+    places = address_of(words)[0], address_of(texts)[0]
     named = tuple(strings), tuple(computed)
-    return ArrowPlan(words, len(wishes), targets, *named, texts, tuple(lengths), structure, places)
+    return ArrowPlan(words, len(wishes), targets, *named, texts, tuple(lengths), places)
 
 
 def _way(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] | None:

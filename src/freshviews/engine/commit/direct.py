@@ -1,10 +1,10 @@
 """The direct way of a small batch: one table, a few rows, one call of compiled code.
 
-``Direct`` has all that a commit to one table needs, made once: encoders, a block of words for a few rows, the
-addresses of the stored table, of the triggers and of their states (``kernel.direct``). It takes a batch whole, or
-leaves everything as it was and says no: the general way (``engine.commit.commit``) then takes the batch or words the
-error. A batch takes the general way from the start where there is more to do than to check rows and to run triggers:
-windows, foreign keys, views of views, traces, evaluations, string functions.
+``Direct`` has all that a commit to one table needs, made once: encoders, a block of words for a few rows, the addresses
+of the stored table, of the triggers and of their states (``kernel.direct``). It takes a batch whole, or leaves
+everything as it was and says no: the general way (``engine.commit.commit``) then takes the batch or words the error. A
+batch takes the general way from the start where there is more to do than to check rows and to run triggers: windows,
+foreign keys, views of views, traces, evaluations, string functions, rows that are no tuples, multiplicities of 0.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class Direct:
             return False
         if refused:
             return False  # A multiplicity of 0 is no change.
-        self._codes = None
+        self._codes = self._signs = None
         pack(self._memory, _AT, *words)
         return True
 
@@ -327,7 +327,7 @@ class Direct:
         """Those of the batch that was put in."""
         if not self._header[kernel.SIGN_STEP]:
             return [self._header[kernel.SIGN]] * self._header[kernel.N]
-        if self._codes is not None and self._signs is not None:
+        if self._signs is not None:
             found: list[int] = self._signs.tolist()
             return found
         return self._strided(kernel.HEADER + self._width)
