@@ -310,6 +310,8 @@ class Direct:
     @property
     def deleted(self) -> int:
         """How many rows the batch that was put in deletes."""
+        if self._signs is not None:
+            return int(np.count_nonzero(self._signs < 0))
         if self._header[kernel.SIGN_STEP]:
             return sum(m < 0 for m in self.multiplicities)
         return self._header[kernel.N] if self._header[kernel.SIGN] < 0 else 0
@@ -343,7 +345,8 @@ class Direct:
         if codes is None:
             codes = np.array(self.columns(), np.int64)
         columns = {name: codes[i] for i, name in enumerate(self._names)}
-        return CodeBatch(self.table.name, columns, np.array(self.multiplicities, np.int64))
+        signs = self.multiplicities if self._signs is None else self._signs
+        return CodeBatch(self.table.name, columns, np.array(signs, np.int64))
 
     def _refused(self, result: int) -> None:
         if result == kernel.LOST:
