@@ -73,7 +73,7 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
     medians = {name: median(found) for name, found in shares.items() if len(found) == rounds}
     order = sorted(medians, key=lambda name: medians[name])
     note = ", ".join(f"{name} {medians[name]:.2f}" for name in order if name != PLANNED)
-    best = min(1.0, *(share for name, share in medians.items() if name != taken))
+    best = min([1.0, *(share for name, share in medians.items() if name != taken)])
     found = {"value": 1 / best, "rows": rows, "rounds": rounds, "strategy_taken": taken, "note": note}
     # One that is no strategy by name is the planner's choice; one that was left out has no time.
     share = 1.0 if replanned == taken else medians.get(replanned)

@@ -262,6 +262,15 @@ def test_narrow_columns_share_a_word() -> None:
     assert packing_of([ColumnDef("a", TINYINT), ColumnDef("b", TINYINT)], 1).words == 2
 
 
+def test_a_row_takes_the_bytes_of_its_words_and_its_count() -> None:
+    kinds = {"a": BIGINT, "b": BOOLEAN, "c": TINYINT, "d": TINYINT}
+    stored = BaseTable(TableDef("t", tuple(ColumnDef(name, kind, False) for name, kind in kinds.items())))
+    ones = np.ones(4000, np.int64)
+    stored.add(CodeBatch("t", {"a": np.arange(4000), "b": ones, "c": ones, "d": ones}, ones))
+    stored.settle()
+    assert 24 <= stored.bytes / 4000 < 24.5
+
+
 def test_a_code_that_does_not_fit_is_no_row_and_changes_nothing() -> None:
     stored = table(types=(TINYINT, TINYINT))
     stored.add(batch([((1, 2), 1)]))

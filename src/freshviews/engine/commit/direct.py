@@ -79,8 +79,7 @@ class Direct:
         self._signed_kept = [*self._kept, len(self._encoders)]
         self._ends = _ends_of([column.type for column in table.definition.columns]) if self._whole else (1, 0)
         """Integers between these two are codes of every column."""
-        self._pack_row, self._pack_signed_row = _pack_of(_HEAD + width), _pack_of(_HEAD + width + 1)
-        self._pack_head = _pack_of(_HEAD)
+        self._pack_row, self._pack_head = _pack_of(_HEAD + width), _pack_of(_HEAD)
         self._codes: Codes | None = None
         self._signs: Codes | None = None
         """The codes of a record batch and their multiplicities, where it has some; those of tuples lie in the plan."""
@@ -154,24 +153,20 @@ class Direct:
         # Row after row; behind the codes of a row its multiplicity, where rows have their own.
         words = [self._room, 1, width, sign, count]
         words += (self._sign, 0) if sign else (self._signs_at, width)
-        pack = self._pack_row if sign else self._pack_signed_row
         try:
             if count == 1 and self._whole:
                 if type(row := rows[0]) is not tuple:
                     return False
                 for encode, value in zip(self._encoders if sign else self._signed_encoders, row, strict=True):
                     words.append(encode(value))
-                refused = words[-1] == 0 and sign == 0
             else:
                 words += self._integers(rows, width) or self._codes_of(rows, sign)
-                refused = sign == 0 and 0 in words[_HEAD + self._width :: width]
-                pack = _pack_of(len(words))
         except (TypeError, ValueError, OverflowError):
             return False
-        if refused:
+        if sign == 0 and 0 in words[_HEAD + self._width :: width]:
             return False  # A multiplicity of 0 is no change.
         self._codes = self._signs = None
-        pack(self._memory, _AT, *words)
+        (self._pack_row if sign and count == 1 else _pack_of(len(words)))(self._memory, _AT, *words)
         return True
 
     def _integers(self, rows: list[Any], width: int) -> list[int] | None:

@@ -120,7 +120,7 @@ class BaseTable:
         handle = new_table(len(columns), 1, 0, 0, 0)
         kernel.start_journal(handle)
         positions = np.array([self.columns.index(name) for name in columns], np.int64)
-        side = Side(columns, handle, positions, len(columns), unpacked(len(columns), 0))
+        side = Side(columns, handle, positions, len(columns), unpacked(len(columns)))
         counted.append(side)
         return side
 

@@ -81,7 +81,7 @@ def _packing_of(about: Mapping[str, Any], table: BaseTable) -> Packing | None:
         return None
     if "packing" not in about:
         # An older writer packed none, and had the columns in the same order.
-        return unpacked(columns, 0) if words[0] == columns else None
+        return unpacked(columns) if words[0] == columns else None
     if about["columns"] != list(table.columns):
         return None
     return Packing(np.array(about["packing"], np.int64), 0, words[0])

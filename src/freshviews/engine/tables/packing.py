@@ -60,12 +60,12 @@ def packing_of(columns: Sequence[ColumnDef], key: int) -> Packing:
     return Packing(places, key_words, words)
 
 
-def unpacked(columns: int, key: int) -> Packing:
+def unpacked(columns: int) -> Packing:
     """The packing in which each column has a word."""
     places = np.zeros((columns, COLUMN_WORDS), np.int64)
     places[:, WORD] = np.arange(columns)
     places[:, MASK] = -1
-    return Packing(places, key, columns)
+    return Packing(places, 0, columns)
 
 
 def _pack(columns: Sequence[ColumnDef], places: Codes, word: int) -> int:

@@ -77,7 +77,6 @@ from freshviews.kernel.memory.mem import (
     jit,
     load,
     load32,
-    mix,
     prefetch,
     reallocate,
     release,
@@ -318,10 +317,7 @@ def gather(spec: int, columns: int, multiplicities: int, stride: int, start: int
         return MISFIT
     hashed = load(t, HASHED)
     for r in range(n):
-        h = 0
-        for i in range(hashed):
-            h = mix(h, load(packed, r * key + i))
-        store(found, r, h)
+        store(found, r, hash_words(packed + 8 * r * key, hashed))
     if load(spec, SIDES) != 0:
         for i in range(words):
             column = load(columns, 2 * i)
@@ -330,8 +326,6 @@ def gather(spec: int, columns: int, multiplicities: int, stride: int, start: int
                 store(rows, r * words + i, load(column, (start + r) * step))
     if prepare(t, n) == 0:
         return OUT_OF_MEMORY
-    for r in range(n):
-        store(found, r, load(found, r) & 0xFFFFFFFF)
     foresee_slots(t, found, n)
     hashes = found
     for s in range(load(spec, SIDES)):
