@@ -80,7 +80,8 @@ def one_row(number: str, row: Sequence[int]) -> tuple[Any, int]:
     if number == "integer":
         return words([1, *row]), 0
     target, status = words(1 + cofactor.SUM_SIZE * len(row)), words(4)
-    cofactor.wide_cofactor_lift(at(target), at(words(row)), len(row), at(status))
+    values = words(row)  # It must live as long as the call, which may compile.
+    cofactor.wide_cofactor_lift(at(target), at(values), len(row), at(status))
     return target, int(status[0])
 
 
