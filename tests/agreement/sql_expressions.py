@@ -2,7 +2,7 @@
 
 Every expression has a kind: int, decimal, double, ratio, string, date or bool. A ratio is a DOUBLE that is rounded
 (a quotient, an average): it is grouped by, counted and compared for order, never summed or compared with a constant,
-for then the last bits of two engines would decide. Nothing here fails: divisors are constants or guarded by CASE.
+for then the last bits of two engines would decide. Nothing here fails: what fails for some values is guarded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KINDS = ("int", "decimal", "double", "string", "date", "bool", "timestamp")
 SUMMABLE = ("int", "decimal", "double")
 DATES = ("2024-01-30", "2024-01-31", "2024-02-29")
 TIMESTAMPS = ("2024-01-30 23:59:59", "2024-01-31 00:00:00", "2024-02-29 12:30:00.5")
-STRINGS = ("a", "b", "ab", "")
+STRINGS = ("a", "b", "ab", "", "1", "20")
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Expressions:
 
     def integer(self, kind: str, depth: int) -> Term:
         forms = ("mod", "abs", "div", "guarded", "length", "part", "diff", "hour", "sign", "cast", "text")
-        forms = (*forms, "bits", "try", "iso")
+        forms = (*forms, "bits", "try", "iso", "parsed")
         choice = self.choose.pick(forms)
         if choice == "length":
             return made("int", "length({0})", self.any("string", depth))
@@ -170,6 +170,8 @@ class Expressions:
             return made("int", "CAST({0} AS INT)" if of != "decimal" else "CAST({0} AS BIGINT)", a, duck=duck)
         if choice == "try":
             return made("int", "TRY_CAST({0} AS BIGINT)", self.any("string", depth))
+        if choice == "parsed":
+            return self.parsed(depth)
         if choice == "iso":
             part = self.choose.pick(("ISODOW", "ISOYEAR", "CENTURY", "DOY"))
             return made("int", f"EXTRACT({part} FROM {{0}})", self.any("date", depth))
@@ -202,9 +204,16 @@ class Expressions:
         return made("ratio", "CASE WHEN {1} <> 0 THEN {0} / {1} END", a, self.divisor(depth))
 
     def divisor(self, depth: int) -> Term:
-        """An integer that is no constant: a constant division by zero is refused at CREATE, guarded or not."""
-        found = self.any("int", depth)
-        return found if has_column(found) else self.column("int") or made("int", "2")
+        """An integer, which may be 0."""
+        return self.any("int", depth)
+
+    def parsed(self, depth: int) -> Term:
+        """A number that some strings are, guarded where they are none."""
+        a = self.any("string", depth)
+        if self.choose.chance(30):
+            return made("int", "COALESCE(length({0}) - 1, CAST({0} AS INT))", a, duck="(length({0}) - 1)")
+        spark = self.choose.pick(("CASE WHEN {1} THEN {2} END", "IF({1} IS NOT TRUE, NULL, {2})"))
+        return made("int", spark, a, *_digits(a), duck="CASE WHEN {1} THEN {2} END")
 
     def decimals(self, kind: str, depth: int) -> Term:
         a = self.any("decimal", depth)
@@ -273,7 +282,12 @@ class Expressions:
     def predicate(self, kind: str = "bool", depth: int = 1) -> Term:
         """A condition, mostly a comparison."""
         kinds = self.kinds(KINDS) or ["int"]
-        choice = self.choose.pick(("compare", "compare", "null", "in", "between", "like", "and", "or", "not", "is"))
+        forms = ("compare", "compare", "null", "in", "between", "like", "and", "or", "not", "is", "guard")
+        choice = self.choose.pick(forms)
+        if choice == "guard":
+            test, number = _digits(self.any("string", max(depth - 1, 0)))
+            guard = self.choose.pick(("({0} AND {1} > 1)", "({0} IS NOT TRUE OR {1} > 1)", "({0} AND {1} <> 0 AND 10 / {1} > 1)"))
+            return made("bool", guard, test, number, duck=guard.replace("10 / {1}", "10 / NULLIF({1}, 0)"))
         if choice in ("and", "or") and depth > 0:
             sides = self.predicate("bool", depth - 1), self.predicate("bool", depth - 1)
             return made("bool", f"({{0}} {choice.upper()} {{1}})", *sides)
@@ -321,6 +335,13 @@ class Expressions:
 def has_column(term: Term) -> bool:
     """Whether the term, whose columns are all qualified, reads one."""
     return "." in re.sub(r"\d\.\d", "", term.text.spark)
+
+
+def _digits(string: Term) -> tuple[Term, Term]:
+    """Whether a string is a number of few digits; and that number, which DuckDB computes for the other strings, too."""
+    few = "'^[0-9]{{1,9}}$'"
+    test = made("bool", f"{{0}} RLIKE {few}", string, duck=f"regexp_matches({{0}}, {few})")
+    return test, made("int", "CAST({0} AS INT)", string, duck="TRY_CAST({0} AS INT)")
 
 
 def _wider(term: Term, a: Term, b: Term) -> Term:

@@ -270,6 +270,8 @@ def comoment(n: int | None, *totals: float | None) -> float | None:
 OWN: dict[str, Reference] = {
     "null_safe_eq": ("ii", lambda a, b: a == b),
     "only_value": ("ii", lambda a, b: same(a, b)),
+    "unless_failed": ("iu", lambda a, b: same(a, a if b == 0 else b"")),
+    "unless_counted": ("ib", lambda a, b: same(a, b"" if b else a)),
     "comoment": ("ctztztzz", comoment),
     "is_null": ("i", lambda a: a is None),
     "is_not_null": ("i", lambda a: a is not None),

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from freshviews.engine.codes.text_columns import results_of
-from freshviews.expr.host_evaluation import evaluate
+from freshviews.expr.host_evaluation import evaluator_for
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.texts import text_function
 from freshviews.kernel.codes.texts import is_text
@@ -84,11 +84,11 @@ def test_a_function_is_that_over_python_strings(expr: Expr, values: list[str | N
     assert function is not None, expr
     dictionary = Dictionary()
     codes = np.array([NULL if value is None else dictionary.encode(value) for value in values], np.int64)
-    wanted = evaluate(expr, {"s": codes}, dictionary).tolist()
-    assert results_of(function, dictionary)({"s": codes}).tolist() == wanted, expr
+    wanted = evaluator_for(expr, dictionary)({"s": codes})[0].tolist()
+    assert results_of(function, dictionary)({"s": codes})[0].tolist() == wanted, expr
     # A batch may be a strided view of rows.
     strided = np.column_stack([codes, codes])[:, 1]
-    assert results_of(function, dictionary)({"s": strided}).tolist() == wanted, expr
+    assert results_of(function, dictionary)({"s": strided})[0].tolist() == wanted, expr
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,8 @@ class _Scalars:
             return self._case(expr.args), 0
         if expr.op == "coalesce":
             return self._coalesce(expr.args), 0
+        if expr.op in ("attempt", "failed"):
+            return self._attempt(expr), 0
         op = OPS[expr.op]
         assert op.kernel is not None, f"{expr.op} is computed before compiled code"
         if expr.op in _DECISIVE and may_fail(expr.args[1]):
@@ -96,6 +98,20 @@ class _Scalars:
     def _assign(self, result: str, expr: Expr) -> None:
         text, _ = self.write(expr)
         self.writer.line(f"{result} = {text}")
+
+    def _attempt(self, call: Call) -> str:
+        """The argument, or NULL where it fails; or whether it fails. An error that is there already stays."""
+        before, result = self.writer.names.fresh("before"), self.writer.names.fresh("attempt")
+        self.writer.line(f"{before} = load(status, 0)")
+        self.writer.line("store(status, 0, 0)")
+        self._assign(result, call.args[0])
+        if call.op == "failed":
+            self.writer.line(f"{result} = 1 if load(status, 0) != 0 else 0")
+        else:
+            with self.writer.block("if load(status, 0) != 0:"):
+                self.writer.line(f"{result} = NULL")
+        self.writer.line(f"store(status, 0, {before})")
+        return result
 
     def _case(self, args: Sequence[Expr]) -> str:
         result = self.writer.names.fresh("case")

@@ -3,7 +3,7 @@
 A host operation is a Python function over values; it runs once per distinct arguments. Each operation of an expression
 has a memo from the codes of its arguments to that of its result, until codes of the dictionary are freed. As in Spark,
 arguments of ``case``, ``coalesce``, ``and`` and ``or`` are evaluated only for the rows that need them, and an operation
-only for the rows that reach it.
+only for the rows that reach it. A failure is a value like others here: it becomes an error where compiled code uses it.
 
 Host operations over many values are what takes long in a commit, and nothing has changed while they run: so they can be
 interrupted, see ``Interruption``.
@@ -15,14 +15,16 @@ this package from the kernel.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from threading import get_ident
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
-from freshviews.expr.ops import OPS, Op
+from freshviews.expr.ops import OPS, Op, may_fail
 from freshviews.kernel.memory.mem import allocate, load, release
 from freshviews.kernel.scalar import operations as scalar
 from freshviews.types.dictionary import Dictionary
@@ -30,7 +32,6 @@ from freshviews.types.sqltype import NULL
 from freshviews.types.values import constant_code, literal_code, literal_value
 
 Codes = npt.NDArray[np.int64]
-Evaluator = Callable[[Mapping[str, Codes]], Codes]
 
 LARGEST_MEMO = 1 << 18
 """Most entries of the memo of an operation; then it is emptied."""
@@ -57,47 +58,59 @@ class Interruption:
 INTERRUPTION = Interruption()
 
 
-class HostFailure(ValueError):
-    """An operation failed for a row: ``row`` (position in the columns), ``call`` and ``reason``."""
+@dataclass(frozen=True, eq=False, slots=True)
+class HostFailure:
+    """A value that could not be computed: the operation that failed, and why."""
 
-    def __init__(self, row: int, call: Call, reason: str) -> None:
-        super().__init__(f"row {row}: {call}: {reason}")
-        self.row = row
-        self.call = call
-        self.reason = reason
+    call: Call
+    why: str
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, and the function that gives NULL instead."""
+        instead = next((by for op, by in _INSTEAD.items() if self.call.op.startswith(op)), None)
+        return self.why if instead is None else f"{self.why}; {instead} gives NULL instead"
 
 
-class _Failed(Exception):
-    """The reason of a failure, before the row is known."""
+_INSTEAD = {"string_to_": "TRY_CAST", "parse_timestamp": "try_to_date"}
 
+Failures = Mapping[int, HostFailure]
+"""The rows without a value, by position."""
 
-def evaluate(expr: Expr, columns: Mapping[str, Codes], dictionary: Dictionary) -> Codes:
-    """Codes of an expression for every row; ``evaluator_for`` also keeps memos between calls."""
-    return evaluator_for(expr, dictionary)(columns)
+Evaluator = Callable[[Mapping[str, Codes]], tuple[Codes, Failures]]
+
+NO_FAILURES: Failures = MappingProxyType({})
 
 
 def evaluator_for(expr: Expr, dictionary: Dictionary) -> Evaluator:
     """The function that evaluates one expression over batches of columns of codes, by name.
 
-    Raises ``HostFailure`` for a row for which an operation fails; then only the dictionary may have changed, by strings
-    that no row uses. An expression without columns gives one row per row of the given columns.
+    It returns a code for every row, NULL for one for which an operation fails, and these rows. An expression without
+    columns gives one row per row of the given columns.
     """
     node = _node(expr, dictionary)
     names = columns_of(expr)
+    fails = may_fail(expr)
 
-    def run(columns: Mapping[str, Codes]) -> Codes:
+    def run(columns: Mapping[str, Codes]) -> tuple[Codes, Failures]:
         count = len(next(iter(columns.values()))) if columns else 0
         lists = {name: columns[name].tolist() for name in names}
-        codes = np.array(node(lists, range(count)), np.int64)
+        found, failures = node(lists, range(count)), NO_FAILURES
+        if fails:
+            failures = {row: code for row, code in enumerate(found) if isinstance(code, HostFailure)}
+            found = [NULL if isinstance(code, HostFailure) else code for code in found] if failures else found
+        codes = np.array(found, np.int64)
         if dictionary.mark is not None and expr.type.name == "STRING":
             dictionary.mark(codes)
-        return codes
+        return codes, failures
 
     return run
 
 
+_Code = int | HostFailure
+
 # Returns the codes of the given rows, in their order.
-_Node = Callable[[Mapping[str, list[int]], Sequence[int]], list[int]]
+_Node = Callable[[Mapping[str, list[int]], Sequence[int]], "list[_Code]"]
 
 
 def _node(expr: Expr, dictionary: Dictionary) -> _Node:
@@ -113,40 +126,43 @@ def _node(expr: Expr, dictionary: Dictionary) -> _Node:
         return _first(args, lambda code: code != NULL)
     if expr.op in ("and", "or"):
         return _connective(args[0], args[1], 0 if expr.op == "and" else 1)
+    if expr.op in ("attempt", "failed"):
+        return _attempt(args[0], expr.op == "failed")
     op = OPS[expr.op]
     if op.host is not None and op.null == "strict":
         varying = [place for place, arg in enumerate(expr.args) if not isinstance(arg, Literal) or arg.value is None]
         if len(varying) == 1:
             return _of_one(expr, varying[0], args[varying[0]], op.host, dictionary)
-    return _strict(expr, args, _host(expr, op, dictionary) if op.host else _compiled(op), dictionary)
+    return _strict(expr, args, _host(expr, op, dictionary) if op.host else _compiled(expr, op), dictionary)
 
 
 def _column(name: str) -> _Node:
-    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
+    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[_Code]:
         column = columns[name]
-        return column if len(rows) == len(column) else [column[row] for row in rows]
+        return list(column) if len(rows) == len(column) else [column[row] for row in rows]
 
     return codes
 
 
 def _case(conditions: list[_Node], values: list[_Node], otherwise: _Node) -> _Node:
-    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
-        found: dict[int, int] = {}
+    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[_Code]:
+        found: dict[int, _Code] = {}
         rest = rows
         for condition, value in zip(conditions, values, strict=True):
-            truth = condition(columns, rest)
-            taken = [row for row, code in zip(rest, truth, strict=True) if code == 1]
+            truth = dict(zip(rest, condition(columns, rest), strict=True))
+            taken = [row for row, code in truth.items() if code == 1]
             found.update(zip(taken, value(columns, taken), strict=True))
-            rest = [row for row, code in zip(rest, truth, strict=True) if code != 1]
+            found.update((row, code) for row, code in truth.items() if isinstance(code, HostFailure))
+            rest = [row for row in rest if row not in found]
         found.update(zip(rest, otherwise(columns, rest), strict=True))
         return [found[row] for row in rows]
 
     return codes
 
 
-def _first(args: list[_Node], decides: Callable[[int], bool]) -> _Node:
-    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
-        found: dict[int, int] = {}
+def _first(args: list[_Node], decides: Callable[[_Code], bool]) -> _Node:
+    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[_Code]:
+        found: dict[int, _Code] = {}
         rest = rows
         for arg in args:
             found.update(zip(rest, arg(columns, rest), strict=True))
@@ -159,38 +175,48 @@ def _first(args: list[_Node], decides: Callable[[int], bool]) -> _Node:
 def _connective(left: _Node, right: _Node, decisive: int) -> _Node:
     """AND if 0 is decisive, OR if 1 is."""
 
-    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
+    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[_Code]:
         found = left(columns, rows)
-        open_places = [place for place, code in enumerate(found) if code != decisive]
+        open_places = [
+            place for place, code in enumerate(found) if code != decisive and not isinstance(code, HostFailure)
+        ]
         others = right(columns, [rows[place] for place in open_places])
-        result = list(found)
         for place, code in zip(open_places, others, strict=True):
-            if code in (decisive, NULL):
-                result[place] = code
-        return result
+            if code in (decisive, NULL) or isinstance(code, HostFailure):
+                found[place] = code
+        return found
 
     return codes
 
 
-def _strict(call: Call, args: list[_Node], apply: Callable[..., int], dictionary: Dictionary) -> _Node:
+def _attempt(arg: _Node, failed: bool) -> _Node:
+    """NULL in the place of a failure; or whether there is one."""
+
+    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[_Code]:
+        found = arg(columns, rows)
+        if failed:
+            return [int(isinstance(code, HostFailure)) for code in found]
+        return [NULL if isinstance(code, HostFailure) else code for code in found]
+
+    return codes
+
+
+def _strict(call: Call, args: list[_Node], apply: Callable[..., _Code], dictionary: Dictionary) -> _Node:
     """An operation that evaluates all its arguments, with its memo."""
-    memo: dict[tuple[int, ...], int] = {}
+    memo: dict[tuple[_Code, ...], _Code] = {}
     freed = 0
 
-    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
+    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[_Code]:
         nonlocal freed
         keys = list(zip(*(arg(columns, rows) for arg in args), strict=True))
         if len(memo) > LARGEST_MEMO or freed != dictionary.freed:
             memo.clear()
             freed = dictionary.freed
-        for place, key in enumerate(keys):
+        for key in keys:
             if key not in memo:
                 if INTERRUPTION.asked:
                     INTERRUPTION.raise_if_allowed()
-                try:
-                    memo[key] = apply(*key)
-                except _Failed as error:
-                    raise HostFailure(rows[place], call, str(error)) from None
+                memo[key] = next((code for code in key if isinstance(code, HostFailure)), None) or apply(*key)
         return [memo[key] for key in keys]
 
     return codes
@@ -207,7 +233,7 @@ def _of_one(
     ]
     before, after = constants[:place], constants[place:]
     kind, result = call.args[place].type, call.type
-    memo: dict[int, int] = {}
+    memo: dict[_Code, _Code] = {}
     freed = 0
 
     def value_of(code: int) -> str | int | float | bool | None:
@@ -219,7 +245,15 @@ def _of_one(
     decode: Callable[[int], Any] = dictionary.decode if kind.name == "STRING" else value_of
     encode: Callable[[Any], int] = int if result.name == "BOOLEAN" else code_of
 
-    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
+    def computed(code: _Code) -> _Code:
+        if isinstance(code, HostFailure):
+            return code
+        try:
+            return encode(function(*before, decode(code), *after))
+        except (ValueError, OverflowError) as error:
+            return HostFailure(call, str(error))
+
+    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[_Code]:
         nonlocal freed
         keys = arg(columns, rows)
         if not memo or len(memo) > LARGEST_MEMO or freed != dictionary.freed:
@@ -230,48 +264,43 @@ def _of_one(
             if key not in memo:
                 if INTERRUPTION.asked:
                     INTERRUPTION.raise_if_allowed()
-                try:
-                    memo[key] = encode(function(*before, decode(key), *after))
-                except (ValueError, OverflowError) as error:
-                    raise HostFailure(rows[keys.index(key)], call, str(error)) from None
+                memo[key] = computed(key)
         return [memo[key] for key in keys]
 
     return codes
 
 
-def _host(call: Call, op: Op, dictionary: Dictionary) -> Callable[..., int]:
+def _host(call: Call, op: Op, dictionary: Dictionary) -> Callable[..., _Code]:
     function = op.host
     assert function is not None
     kinds = [arg.type for arg in call.args]
     strict = op.null == "strict"
 
-    def apply(*codes: int) -> int:
+    def apply(*codes: int) -> _Code:
         if strict and NULL in codes:
             return NULL
         values = [literal_value(kind, code, dictionary) for kind, code in zip(kinds, codes, strict=True)]
         try:
             return literal_code(call.type, function(*values), dictionary)
         except (ValueError, OverflowError) as error:
-            raise _Failed(error) from None
+            return HostFailure(call, str(error))
 
     return apply
 
 
-def _compiled(op: Op) -> Callable[..., int]:
+def _compiled(call: Call, op: Op) -> Callable[..., _Code]:
     assert op.kernel is not None
     kernel = getattr(scalar, op.kernel)
     if not op.fallible:
         return lambda *codes: int(kernel(*codes))
 
-    def apply(*codes: int) -> int:
+    def apply(*codes: int) -> _Code:
         status = allocate(1)
         try:
             code = int(kernel(*codes, status))
             error = load(status, 0)
         finally:
             release(status)
-        if error:
-            raise _Failed(scalar.ERRORS[error])
-        return code
+        return HostFailure(call, scalar.ERRORS[error]) if error else code
 
     return apply

@@ -6,7 +6,8 @@ An operation is one of three kinds:
 - **host**: ``host`` is a Python function over Python values (strings, conversions from and to strings);
   ``freshviews.expr.host_evaluation`` evaluates it before the compiled trigger runs;
 - **lazy**: neither; ``case(cond, value, cond, value, ..., otherwise)`` and ``coalesce(a, b, ...)``
-  evaluate an argument only if it is needed, so each back end writes them as its own conditional.
+  evaluate an argument only if it is needed, so each back end writes them as its own conditional; ``attempt(x)`` and
+  ``failed(x)`` evaluate ``x`` without raising its error.
 
 ``and`` and ``or`` are compiled, three-valued over codes. A back end may skip the right argument if the left one
 decides, and ``freshviews.expr.host_evaluation`` does: as in Spark, a row that the left side of AND excludes raises no
@@ -29,6 +30,9 @@ eq ne lt le gt ge (a, b)                           on int; eq and ne also on str
 eq_float ... ge_float (a, b)                       NaN equals NaN and is the greatest
 null_safe_eq (a, b)                                any one type; never NULL
 only_value (a, b)                                  any one type: a, or an error where b is another, or NULL
+attempt (x), failed (x)                            x, or NULL where x fails; whether x fails
+unless_counted (x, failed)                         x, or an error where an expression failed for a row of it
+unless_failed (x, error)                           x, or an error that was met before, where that is not 0
 is_null is_not_null is_true is_nan (x)              never NULL; is_true(NULL) and is_nan(NULL) are false
 and or (a, b), not (x)                             three-valued
 add_int sub_int mul_int (a, b) neg_int abs_int     64-bit, checked
@@ -115,7 +119,7 @@ from types import MappingProxyType
 from typing import Any
 
 from freshviews.expr import casts, matches, parsing, strings
-from freshviews.expr.nodes import Call, Expr
+from freshviews.expr.nodes import Call, Expr, Literal
 
 DATE_UNITS = MappingProxyType({"year": 0, "quarter": 1, "month": 2, "week": 3})
 """Codes of the unit argument of ``trunc_date``."""
@@ -184,6 +188,9 @@ def _attempt(function: Callable[..., Any]) -> Callable[..., Any]:
 _ALL = [
     Op("case", None, False, None, (3, None), "own"),
     Op("coalesce", None, False, None, (1, None), "own"),
+    Op("attempt", None, False, None, (1, 1), "own"),
+    Op("failed", None, False, None, (1, 1), "never"),
+    *_compiled("unless_failed unless_counted", 2, fallible=True, null="own"),
     # comparison and logic
     *_compiled("eq ne lt le gt ge eq_float ne_float lt_float le_float gt_float ge_float", 2),
     *_compiled("null_safe_eq", 2, null="never"),
@@ -302,9 +309,20 @@ PARTS = frozenset(
 """Operations on a text, the other arguments being constants, that never fail and that ``expr.texts`` takes."""
 
 
+_DIVISIONS = frozenset(("div_int", "mod_int", "div_float", "mod_float"))
+
+
+def fails_itself(call: Call) -> bool:
+    """Whether the operation may fail for a row, its arguments being there. A division by a constant does not."""
+    op = OPS.get(call.op)
+    if op is None or not op.fallible:
+        return False
+    divisor = call.args[-1]
+    return not (call.op in _DIVISIONS and isinstance(divisor, Literal) and divisor.value not in (0, None))
+
+
 def may_fail(expr: Expr) -> bool:
     """Whether an operation of the expression may fail for a row."""
-    if not isinstance(expr, Call):
+    if not isinstance(expr, Call) or expr.op in ("attempt", "failed"):
         return False
-    op = OPS.get(expr.op)
-    return (op is not None and op.fallible) or any(map(may_fail, expr.args))
+    return fails_itself(expr) or any(map(may_fail, expr.args))

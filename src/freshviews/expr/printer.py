@@ -24,6 +24,8 @@ def _expression(expr: Expr, nested: bool) -> str:
         left, right = (_expression(arg, nested=True) for arg in expr.args)
         text = f"{left} {INFIX[expr.op]} {right}"
         return f"({text})" if nested else text
+    if expr.op == "unless_failed":
+        return _expression(expr.args[0], nested)
     if expr.op == WORDS and len(expr.args) > 2:
         return f"{expr.op}({expr.args[0]} .. {expr.args[-1]})"
     return f"{expr.op}({', '.join(print_expression(arg) for arg in expr.args)})"

@@ -3,41 +3,86 @@
 Compiled code works on codes; string functions work on strings. Each subexpression whose root is a host
 operation becomes a column ``#1``, ``#2``, ... of the relation, which is computed once per batch: by compiled code over
 the strings where it is a function of one text (``expr.texts``), else in Python, once per distinct argument.
+
+A host expression that may fail has a second column, the error of each row, 0 for none. ``unless_failed`` reads both, so
+a failure counts where the value is used: a row that a filter excludes, or a branch that CASE does not take, has none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
+
+import numpy as np
 
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.text_columns import results_of
-from freshviews.expr.host_evaluation import Evaluator, evaluator_for
+from freshviews.expr.host_evaluation import Evaluator, Failures, evaluator_for
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
-from freshviews.expr.ops import OPS
+from freshviews.expr.ops import OPS, may_fail
 from freshviews.expr.texts import TextFunction, text_function
+from freshviews.kernel.scalar.failure import COMPUTED
 from freshviews.program.program import Program
+from freshviews.types import BIGINT
 from freshviews.types.dictionary import Dictionary
+
+_NO_ERROR = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True)
+class HostColumn:
+    """What computes a host expression, and the columns that it gives.
+
+    ``known``: what the results are called in every batch of a relation. ``error``: the error of a row without a value;
+    0 where there is none such.
+    """
+
+    name: str
+    known: str
+    evaluate: Evaluator
+    error: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns: of the values, and of the errors if there may be any."""
+        return (self.name, _errors_of(self.name)) if self.error else (self.name,)
+
+    def columns(self, codes: Codes, failures: Failures) -> tuple[Codes, ...]:
+        """The columns of values that were computed."""
+        if not self.error:
+            return (codes,)
+        errors = np.broadcast_to(_NO_ERROR, len(codes))
+        if failures:
+            errors = np.zeros(len(codes), np.int64)
+            errors[list(failures)] = self.error
+        return codes, errors
 
 
 @dataclass
 class HostColumns:
-    """Host subexpressions found so far, by the name of the column that stands for them."""
+    """Host subexpressions found so far, by the name of the column that stands for them, and the error of each."""
 
+    errors: Iterator[int] = field(default_factory=lambda: count(COMPUTED))
     found: dict[str, Expr] = field(default_factory=dict)
+    error: dict[str, int] = field(default_factory=dict)
 
     def lift(self, expr: Expr) -> Expr:
         """The expression with its host subexpressions replaced by columns."""
         if not isinstance(expr, Call):
             return expr
         op = OPS.get(expr.op)
-        if op is not None and op.host is not None:
-            for name, known in self.found.items():
-                if known == expr:
-                    return Column(name, expr.type, expr.nullable)
+        if op is None or op.host is None:
+            return replace(expr, args=tuple(self.lift(arg) for arg in expr.args))
+        name = next((name for name, known in self.found.items() if known == expr), "")
+        if not name:
             name = f"#{len(self.found) + 1}"
             self.found[name] = expr
-            return Column(name, expr.type, expr.nullable)
-        return replace(expr, args=tuple(self.lift(arg) for arg in expr.args))
+            self.error[name] = next(self.errors) if may_fail(expr) else 0
+        column = Column(name, expr.type, expr.nullable)
+        if not self.error[name]:
+            return column
+        return Call("unless_failed", (column, Column(_errors_of(name), BIGINT, False)), expr.type, expr.nullable)
 
     def columns(self, functions: bool = True) -> frozenset[str]:
         """Columns that the host subexpressions read, without those of ``functions`` if asked."""
@@ -46,50 +91,55 @@ class HostColumns:
 
     def functions(self) -> dict[str, TextFunction]:
         """The functions of one text, by the names that their results have in a batch."""
-        made = ((column_name(expr), text_function(expr)) for expr in self.found.values())
+        made = ((_name_of(expr), text_function(expr)) for expr in self.found.values())
         return {name: function for name, function in made if function is not None}
 
-    def evaluators(self, dictionary: Dictionary) -> dict[str, Evaluator]:
+    def computed(self, dictionary: Dictionary) -> tuple[HostColumn, ...]:
         """What computes each column; they remember results per distinct argument."""
-        found: dict[str, Evaluator] = {}
+        found = []
         for name, expr in self.found.items():
             function = text_function(expr)
-            found[name] = evaluator_for(expr, dictionary) if function is None else results_of(function, dictionary)
-        return found
-
-    def evaluators_of_batches(self, dictionary: Dictionary) -> dict[str, tuple[str, Evaluator]]:
-        """As ``evaluators``, each after what its results are called in a batch."""
-        evaluators = self.evaluators(dictionary)
-        return {name: (column_name(expr), evaluators[name]) for name, expr in self.found.items()}
+            evaluate = evaluator_for(expr, dictionary) if function is None else results_of(function, dictionary)
+            found.append(HostColumn(name, _name_of(expr), evaluate, self.error[name]))
+        return tuple(found)
 
 
-def column_name(expr: Expr) -> str:
+def _errors_of(name: str) -> str:
+    return f"{name} error"
+
+
+def _name_of(expr: Expr) -> str:
     """What the results of a host expression are called in every batch of a relation."""
     return f"#{expr!r}"
 
 
-def evaluate_columns(evaluators: dict[str, tuple[str, Evaluator]], batch: CodeBatch) -> dict[str, Codes]:
-    """The batch's columns and its host columns. Raises HostFailure for a row without an answer.
-
-    ``evaluators``: those of ``HostColumns.evaluators_of_batches``.
-    """
+def evaluate_columns(
+    host: tuple[HostColumn, ...], batch: CodeBatch
+) -> tuple[Mapping[str, Codes], dict[int, Failures]]:
+    """The batch's columns with its host columns, and the rows without a value by their error."""
     found = dict(batch.columns)
-    for name, (known, evaluate) in evaluators.items():
-        codes = batch.columns.get(known)
-        if codes is None:
-            codes = batch.computed.get(known)
-        if codes is None:
-            codes = batch.computed[known] = evaluate(batch.columns)
-        found[name] = codes
-    return found
+    failed: dict[int, Failures] = {}
+    for one in host:
+        codes = batch.columns.get(one.known)
+        if codes is not None:
+            found[one.name] = codes
+            continue
+        results = batch.computed.get(one.known)
+        if results is None:
+            results = batch.computed[one.known] = one.evaluate(batch.columns)
+        found.update(zip(one.names, one.columns(*results), strict=True))
+        if results[1]:
+            failed[one.error] = results[1]
+    return found, failed
 
 
 def lift_program(program: Program) -> tuple[Program, dict[str, HostColumns]]:
     """The program over relations that have the host columns, and those columns by relation."""
     by_relation: dict[str, HostColumns] = {}
+    errors = count(COMPUTED)
     triggers = []
     for trigger in program.triggers:
-        host = by_relation.setdefault(trigger.relation, HostColumns())
+        host = by_relation.setdefault(trigger.relation, HostColumns(errors))
         triggers.append(
             replace(
                 trigger,

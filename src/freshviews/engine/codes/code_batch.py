@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from freshviews.expr.host_evaluation import Failures
+
 Codes = NDArray[np.int64]
 
 
@@ -25,7 +27,7 @@ class CodeBatch:
     relation: str
     columns: dict[str, Codes]
     multiplicities: Codes
-    computed: dict[str, Codes] = field(default_factory=dict)
+    computed: dict[str, tuple[Codes, Failures]] = field(default_factory=dict)
     """Host columns that were computed already, by what they are; blocks and views share them."""
 
     def __len__(self) -> int:

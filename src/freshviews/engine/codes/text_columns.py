@@ -6,14 +6,14 @@ dictionary. Elsewhere the results are computed from the strings of the dictionar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from freshviews.codegen.module import compile_ahead
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.codes.string_codes import codes_of
-from freshviews.expr.host_evaluation import INTERRUPTION
+from freshviews.expr.host_evaluation import INTERRUPTION, NO_FAILURES, Evaluator, Failures
 from freshviews.expr.texts import TextFunction
 from freshviews.kernel.codes import text_columns as kernel
 from freshviews.kernel.codes.string_slots import UNKNOWN
@@ -26,12 +26,12 @@ _LARGEST_MEMO = 1 << 12
 """Most Python values whose results are remembered."""
 
 
-def results_of(function: TextFunction, dictionary: Dictionary) -> Callable[[Mapping[str, Codes]], Codes]:
+def results_of(function: TextFunction, dictionary: Dictionary) -> Evaluator:
     """The evaluator of a function over columns of codes, by name."""
     strings = codes_of(dictionary)
     compile_ahead(kernel.of_codes)
 
-    def evaluate(columns: Mapping[str, Codes]) -> Codes:
+    def evaluate(columns: Mapping[str, Codes]) -> tuple[Codes, Failures]:
         codes = columns[function.column]
         found = np.empty(len(codes), np.int64)
         unknown = 0
@@ -46,7 +46,7 @@ def results_of(function: TextFunction, dictionary: Dictionary) -> Callable[[Mapp
                 found[row] = dictionary.encode(str(function.of(dictionary.decode(int(codes[row])))))
         if dictionary.mark is not None:
             dictionary.mark(found)
-        return found
+        return found, NO_FAILURES
 
     return evaluate
 

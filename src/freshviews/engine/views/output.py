@@ -9,18 +9,22 @@ from functools import cached_property
 import numpy as np
 
 from freshviews.codegen.block import CompiledBlock
-from freshviews.engine.blocks.host_columns import HostColumns
+from freshviews.engine.blocks.host_columns import HostColumn, HostColumns
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address, words_at
 from freshviews.engine.views.two_values import two_values_of
-from freshviews.expr.host_evaluation import Evaluator, HostFailure
 from freshviews.expr.nodes import Column, Expr
 from freshviews.kernel.memory import mem
 from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.output.drain import append_rows
+from freshviews.kernel.scalar.failure import COMPUTED, ERRORS, TWO_VALUES
+from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS
 from freshviews.query.block import Block
 from freshviews.types.dictionary import Dictionary
+
+MESSAGES = {**ERRORS, **PAYLOAD_ERRORS}
+"""Errors by the word at ``status``, but for those of host expressions."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class Projection:
     """How raw rows become output rows.
 
     ``raw`` names the words of a raw row; ``places[i]`` says where output ``i`` comes from: ("raw", word), or
-    ("compiled", position in ``compiled``). Host subexpressions stand in further raw words, ``#1``, ...
+    ("compiled", position in ``compiled``). Host subexpressions have further raw words, ``host``.
     ``injective``: different raw rows give different output rows. ``two_values`` words the error of ONLY_VALUE.
     """
 
@@ -36,7 +40,7 @@ class Projection:
     places: tuple[tuple[str, int], ...]
     compiled: tuple[Expr, ...]
     having: Expr | None
-    host: dict[str, Evaluator]
+    host: tuple[HostColumn, ...]
     injective: bool
     two_values: Callable[[Codes], str]
 
@@ -53,7 +57,8 @@ def projection_of(block: Block, dictionary: Dictionary) -> Projection:
     names = (*block.free, *(r.name for r in block.results))
     having = None if block.having is None else host.lift(block.having)
     exprs = [host.lift(output.expr) for output in block.outputs]
-    raw = (*names, *host.found)
+    computed = host.computed(dictionary)
+    raw = (*names, *(name for one in computed for name in one.names))
     if having is None and all(isinstance(e, Column) for e in exprs):
         compiled: tuple[Expr, ...] = ()
         places = tuple(("raw", raw.index(e.name)) for e in exprs if isinstance(e, Column))
@@ -62,20 +67,15 @@ def projection_of(block: Block, dictionary: Dictionary) -> Projection:
         places = tuple(("compiled", i) for i in range(len(exprs)))
     kept = {e.name for e in (o.expr for o in block.outputs) if isinstance(e, Column)}
     injective, worded = kept.issuperset(names), two_values_of(block, dictionary)
-    return Projection(raw, places, compiled, having, host.evaluators(dictionary), injective, worded)
+    return Projection(raw, places, compiled, having, computed, injective, worded)
 
 
 def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Codes) -> Codes:
     """Output rows, shape (n, outputs + 1), of raw rows, or these themselves; the last column is the multiplicity."""
     rows, width = raw.shape
     if rows and projection.host:
-        columns = {name: raw[:, i] for i, name in enumerate(projection.raw) if i < width - 1}
-        try:
-            computed = [evaluate(columns) for evaluate in projection.host.values()]
-        except HostFailure as failure:
-            if failure.call.op == "only_value":
-                failure.reason = projection.two_values(raw[failure.row : failure.row + 1])
-            raise
+        columns = _columns(projection, raw)
+        computed = [column for one in projection.host for column in one.columns(*one.evaluate(columns))]
         raw = np.column_stack([raw[:, :-1], *computed, raw[:, -1]])
         width = raw.shape[1]
     if compiled.project is None:
@@ -95,11 +95,18 @@ def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Co
         buffers.free_buffer(out)
 
 
-def two_values(projection: Projection, compiled: CompiledBlock, state: BlockState, raw: Codes) -> str:
-    """The wording of the error for the first row whose ONLY_VALUE has two values, after ``project`` failed.
+def _columns(projection: Projection, raw: Codes) -> dict[str, Codes]:
+    return {name: raw[:, i] for i, name in enumerate(projection.raw) if i < raw.shape[1] - 1}
 
-    CASE and HAVING may leave out other rows with two values, so the row is found by bisection.
+
+def reason(projection: Projection, compiled: CompiledBlock, state: BlockState, raw: Codes) -> str:
+    """Why ``project`` failed: for the first row that has no value.
+
+    CASE and HAVING may leave out other rows without a value, so the row is found by bisection.
     """
+    error = int(state.status[0])
+    if error < COMPUTED and error != TWO_VALUES:
+        return MESSAGES[error]
     while len(raw) > 1:
         half = len(raw) // 2
         state.reset_status()
@@ -107,7 +114,13 @@ def two_values(projection: Projection, compiled: CompiledBlock, state: BlockStat
         raw = raw[half:] if state.status[0] == 0 else raw[:half]
     state.reset_status()
     project(projection, compiled, state.state, raw)
-    return projection.two_values(raw)
+    error = int(state.status[0])
+    for one in projection.host:
+        if one.error == error:
+            (failure,) = one.evaluate(_columns(projection, raw))[1].values()
+            if failure.call.op != "only_value":
+                return failure.reason
+    return MESSAGES[error] if error in MESSAGES and error != TWO_VALUES else projection.two_values(raw)
 
 
 def consolidate(rows: Codes) -> Codes:

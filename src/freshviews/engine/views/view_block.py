@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -12,19 +12,18 @@ from freshviews.catalog.definitions import TableDef, ViewDef, looked_up_blocks
 from freshviews.codegen.block import CompiledBlock, compile_block
 from freshviews.codegen.module import compile_ahead
 from freshviews.codegen.narrowing import may_be_narrow, with_narrow_sums
-from freshviews.engine.blocks.host_columns import HostColumns, evaluate_columns, lift_program
+from freshviews.engine.blocks.host_columns import HostColumn, HostColumns, evaluate_columns, lift_program
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.engine.views.failure import Failed, Failure
-from freshviews.engine.views.output import Projection, consolidate, project, projection_of, two_values
+from freshviews.engine.views.output import MESSAGES, Projection, consolidate, project, projection_of, reason
 from freshviews.engine.views.set_rows import change_of, rows_of
 from freshviews.engine.views.texts import Texts
-from freshviews.expr.host_evaluation import Evaluator, HostFailure
+from freshviews.expr.host_evaluation import Failures
 from freshviews.expr.nodes import Column
 from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.output.drain import append_rows
-from freshviews.kernel.scalar.failure import ERRORS, TWO_VALUES
-from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS, RING_ERRORS, TOO_NARROW
+from freshviews.kernel.scalar.payload import RING_ERRORS, TOO_NARROW
 from freshviews.plan.planner import plan_block
 from freshviews.plan.strategy import Plan
 from freshviews.program.program import Program
@@ -34,8 +33,6 @@ from freshviews.query.block import Block
 from freshviews.ring import NARROW, REAL
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import constant_code
-
-_MESSAGES = {**ERRORS, **PAYLOAD_ERRORS}
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class ViewBlock:
     compiled: CompiledBlock
     state: BlockState
     host: dict[str, HostColumns]
-    evaluators: dict[str, dict[str, tuple[str, Evaluator]]]
+    evaluators: dict[str, tuple[HostColumn, ...]]
     """By relation, the host expressions to compute before the triggers run; see ``evaluate_columns``."""
     needed: dict[str, tuple[str, ...]]
     """By relation, the columns that triggers read."""
@@ -72,6 +69,8 @@ class ViewBlock:
     """The texts of groups that the view has in the place of the rows."""
     wide: Wide | None = None
     """The program with reals, where that of ``state`` has narrow sums of doubles in their place."""
+    failures: dict[int, Failures] = field(default_factory=dict)
+    """By error, the rows of the last batch for which a host expression has no value."""
 
     @property
     def sums(self) -> str | None:
@@ -96,27 +95,37 @@ class ViewBlock:
         return True
 
     def columns(self, batch: CodeBatch) -> Mapping[str, Codes]:
-        """The columns that the triggers read. Raises Failed where a host expression has no value for a row."""
+        """The columns that the triggers read."""
         host = self.evaluators.get(batch.relation)
         if host is None:
             return batch.columns
-        try:
-            return evaluate_columns(host, batch)
-        except HostFailure as failure:
-            raise Failed(Failure("evaluation", failure.reason, failure.row)) from None
+        found, failed = evaluate_columns(host, batch)
+        self.failures.update(failed)
+        return found
+
+    def failure(self) -> Failure | None:
+        """Why what has run since ``reset`` is refused; None where nothing failed."""
+        error, row = map(int, self.state.status[:2])
+        if self.state.failed():
+            return Failure("memory", "memory ran out")
+        if not error:
+            return None
+        if error == TOO_NARROW:
+            return Failure("narrow", "a sum of doubles needs more words")
+        failed = self.failures.get(error, {})
+        message = MESSAGES[error] if not failed else (failed.get(row) or next(iter(failed.values()))).reason
+        return Failure("evaluation", message, row if row >= 0 else None)
+
+    def reset(self) -> None:
+        """Forget what has failed, but for memory that ran out."""
+        self.state.reset_status()
+        self.failures.clear()
 
     def project(self, raw: Codes) -> Codes:
         """Output rows of raw rows. Raises Failed where reading ``raw`` failed or an output has no value."""
-        try:
-            rows = project(self.projection, self.compiled, self.state.state, raw)
-        except HostFailure as failure:
-            self.state.reset_status()
-            raise Failed(Failure("evaluation", failure.reason)) from None
-        status = int(self.state.status[0])
-        if status:
-            message = _MESSAGES[status]
-            if status == TWO_VALUES:
-                message = two_values(self.projection, self.compiled, self.state, raw)
+        rows = project(self.projection, self.compiled, self.state.state, raw)
+        if self.state.status[0]:
+            message = reason(self.projection, self.compiled, self.state, raw)
             self.state.reset_status()
             raise Failed(Failure("evaluation", message))
         if self.state.failed():
@@ -223,23 +232,18 @@ class ViewBlocks:
             block.compile_change(isinstance(upkeep, Evaluated | Recomputed), self.view.combined is not None)
 
     def prepare(self, batch: CodeBatch) -> None:
-        """Compute what ``run`` needs of the dictionary. Raises Failed."""
+        """Compute what ``run`` needs of the dictionary."""
         for block in self.blocks:
             block.columns(batch)
 
     def run(self, batch: CodeBatch) -> None:
-        """Run the triggers of a batch's relation in all blocks; in none of them if Failed is raised."""
-        # Of several blocks, all are asked for their columns before the first one runs.
-        columns = None if len(self.blocks) == 1 else [block.columns(batch) for block in self.blocks]
+        """Run the triggers of a batch's relation in all blocks."""
         m = address_of(batch.multiplicities)
-        for i, block in enumerate(self.blocks):
+        for block in self.blocks:
             names = block.needed.get(batch.relation)
             if names is None:
                 continue
-            if columns is not None:
-                found = columns[i]
-            else:
-                found = block.columns(batch) if batch.relation in block.evaluators else batch.columns
+            found = block.columns(batch)
             places = {}
             for name in names:
                 places[name] = address_of(found[name])
@@ -247,17 +251,8 @@ class ViewBlocks:
 
     def failure(self) -> Failure | None:
         """Why what has run since ``reset`` is refused; None where nothing failed."""
-        found = None
-        for block in self.blocks:
-            state = block.state
-            if state.failed():
-                return Failure("memory", "memory ran out")
-            if state.status[0] == TOO_NARROW and found is None:
-                found = Failure("narrow", "a sum of doubles needs more words")
-            elif state.status[0] and found is None:
-                row = int(state.status[1])
-                found = Failure("evaluation", _MESSAGES[int(state.status[0])], row if row >= 0 else None)
-        return found
+        found = [failure for block in self.blocks if (failure := block.failure()) is not None]
+        return next((one for one in found if one.kind == "memory"), found[0] if found else None)
 
     @property
     def ring_failed(self) -> bool:
@@ -267,7 +262,7 @@ class ViewBlocks:
     def reset(self) -> None:
         """Forget evaluation failures. That memory ran out stays known until the block is cleared."""
         for block in self.blocks:
-            block.state.reset_status()
+            block.reset()
 
     def empty(self) -> Codes:
         """No output rows, shape (0, columns + 1)."""
@@ -351,7 +346,7 @@ def blocks_of(
         for trigger in compiled.triggers:
             needed.setdefault(trigger.relation, {}).update(dict.fromkeys(trigger.columns))
         names = {relation: tuple(columns) for relation, columns in needed.items()}
-        evaluators = {name: h.evaluators_of_batches(dictionary) for name, h in host.items() if h.found}
+        evaluators = {name: h.computed(dictionary) for name, h in host.items() if h.found}
         counted = looked_up.get(number, False) and bool(block.results)
         inner = block.query.is_inner
         one = ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or (), counted, inner)

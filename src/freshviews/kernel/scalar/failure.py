@@ -12,6 +12,9 @@ DIVISION_BY_ZERO = 2
 RANGE = 3
 DATE_RANGE = 4
 TWO_VALUES = 5
+COUNTED = 6
+COMPUTED = 1000
+"""The errors of expressions that are computed before compiled code have the numbers from this one on."""
 
 ERRORS = MappingProxyType(
     {
@@ -20,6 +23,7 @@ ERRORS = MappingProxyType(
         RANGE: "overflow: the value does not fit the type it is converted to",
         DATE_RANGE: "overflow: the result is outside the dates and timestamps that can be stored",
         TWO_VALUES: "two values where there may be one",
+        COUNTED: "an expression fails for a row of it; TRY_CAST and nullif(divisor, 0) give NULL instead",
     }
 )
 """The meaning of the word at ``status``, by its value; 0 is success."""

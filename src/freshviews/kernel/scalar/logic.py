@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from freshviews.kernel.memory.mem import f64, inlined, jit
-from freshviews.kernel.scalar.failure import TWO_VALUES, fail
+from freshviews.kernel.scalar.failure import COUNTED, TWO_VALUES, fail
 from freshviews.types.sqltype import NAN, NULL
 
 
@@ -87,6 +87,18 @@ def null_safe_eq(a: int, b: int) -> int:
 def only_value(a: int, b: int, status: int) -> int:
     """``a`` if both are equal, else the error TWO_VALUES. NULL is a value like others."""
     return a if a == b else fail(status, TWO_VALUES)
+
+
+@inlined
+def unless_failed(x: int, error: int, status: int) -> int:
+    """``x``, or an error that is known already; 0 is none."""
+    return x if error == 0 else fail(status, error)
+
+
+@inlined
+def unless_counted(x: int, failed: int, status: int) -> int:
+    """``x``, or the error COUNTED where an expression has failed for a row of it."""
+    return fail(status, COUNTED) if failed == 1 else x
 
 
 @inlined

@@ -119,6 +119,8 @@ from freshviews.kernel.scalar.logic import (
     null_safe_eq,
     only_value,
     or_,
+    unless_counted,
+    unless_failed,
 )
 
 __all__ = [
@@ -226,6 +228,8 @@ __all__ = [
     "trunc_date",
     "trunc_timestamp",
     "unix_timestamp",
+    "unless_counted",
+    "unless_failed",
     "weekday",
     "weekofyear",
     "year",

@@ -53,6 +53,12 @@ def evaluate(expr: Expr, row: Mapping[str, int], dictionary: Dictionary | None =
             if decisive in codes:
                 return decisive
             return NULL if NULL in codes else 1 - decisive
+        case Call(op="attempt" | "failed", args=(arg,)):
+            try:
+                code = evaluate(arg, row, dictionary)
+            except ScalarError:
+                return NULL if expr.op == "attempt" else 1
+            return code if expr.op == "attempt" else 0
         case Call(op=op, args=args, type=kind):
             codes = [evaluate(arg, row, dictionary) for arg in args]
             if OPS[op].host is None:

@@ -7,11 +7,13 @@ computes the value where every argument is a constant.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
-from freshviews.expr.ops import OPS
+from freshviews.expr.ops import OPS, fails_itself, may_fail
 from freshviews.sql.expressions.fold import FOLDS
 from freshviews.types import BIGINT, BOOLEAN, STRING, SqlType
 
@@ -51,8 +53,11 @@ def null(of: SqlType) -> Literal:
 def call(op: str, args: tuple[Expr, ...], result: SqlType) -> Expr:
     """The operation applied to the arguments; a literal where all of them are constants.
 
-    Raises ``Fault`` where computing the constant fails (overflow, division by zero, bad text).
+    Raises ``Fault`` where computing the constant fails (overflow, division by zero, bad text); under ``perhaps`` it
+    stays a call, which fails for the rows that reach it.
     """
+    if op in ("attempt", "failed") and not may_fail(args[0]):
+        return args[0] if op == "attempt" else FALSE
     how = OPS[op]
     if how.null == "strict" and any(isinstance(a, Literal) and a.value is None for a in args):
         return null(result)
@@ -60,11 +65,28 @@ def call(op: str, args: tuple[Expr, ...], result: SqlType) -> Expr:
     if len(values) == len(args):
         compute = how.host or FOLDS.get(op)
         if compute is not None and (None not in values or op in FOLDS):
-            return Literal(_computed(compute, values), result)
+            try:
+                return Literal(_computed(compute, values), result)
+            except Fault:
+                if not _perhaps.get():
+                    raise
     if op in _PATTERNS and how.host is not None and all(isinstance(a, Literal) for a in args[1:]):
         # A pattern that is wrong is refused at CREATE, not with the first batch.
         _computed(how.host, ["", *(a.value for a in args[1:] if isinstance(a, Literal))])
     return Call(op, args, result, nullable_call(op, args))
+
+
+_perhaps: ContextVar[bool] = ContextVar("perhaps", default=False)
+
+
+@contextmanager
+def perhaps() -> Iterator[None]:
+    """While an argument is bound that CASE, COALESCE, AND or OR may not evaluate."""
+    before = _perhaps.set(True)
+    try:
+        yield
+    finally:
+        _perhaps.reset(before)
 
 
 _PATTERNS = ("like", "ilike", "rlike", "regexp_extract", "regexp_replace", "regexp_count", "regexp_substr")
@@ -142,7 +164,20 @@ def has_host(expr: Expr) -> bool:
     return any(isinstance(node, Call) and OPS[node.op].host is not None for node in nodes_of(expr))
 
 
+_DIVISIONS = ("div_int", "mod_int", "pmod_int", "div_float", "mod_float", "div_decimal")
 _OVERFLOWING = ("add_int", "sub_int", "mul_int", "neg_int", "abs_int", "scale_up", "mul_decimal")
+
+
+def _divides(call: Call) -> bool:
+    """Whether it divides by a value other than 0: a constant, or ``nullif(divisor, 0)``."""
+    if call.op not in _DIVISIONS:
+        return False
+    divisor = call.args[1]
+    if isinstance(divisor, Call) and divisor.op == "case" and len(divisor.args) == 3:
+        test, then, divisor = divisor.args
+        zero = isinstance(test, Call) and test.op in ("eq", "eq_float") and test.args[0] == divisor
+        return zero and isinstance(test.args[1], Literal) and then.nullable and isinstance(then, Literal)  # type: ignore
+    return isinstance(divisor, Literal) and divisor.value not in (0, None)
 
 
 def is_guarded(expr: Expr) -> bool:
@@ -155,7 +190,7 @@ def is_guarded(expr: Expr) -> bool:
         return False
     if any(is_guarded(arg) for arg in expr.args):
         return True
-    if not OPS[expr.op].fallible or expr.op in _OVERFLOWING or expr.op in _PATTERNS:
+    if not fails_itself(expr) or expr.op in _OVERFLOWING or expr.op in _PATTERNS or _divides(expr):
         return False
     if expr.op == "check_range":
         inner = expr.args[0]

@@ -20,9 +20,10 @@ from freshviews.expr.nodes import Expr, Literal
 from freshviews.sql.expressions import arithmetic, logic
 from freshviews.sql.expressions.arithmetic import Interval
 from freshviews.sql.expressions.attempts import try_cast
-from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, Refusal, call, null, retyped, text
+from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, Refusal, call, null, perhaps, retyped, text
 from freshviews.sql.expressions.cast import cast, literal_decimal
 from freshviews.sql.expressions.functions import (
+    LAZY,
     WITH_INTERVALS,
     bits_and,
     bits_not,
@@ -251,17 +252,19 @@ class Binder:
         while type(left) is type(node) and (self.group is None or self.group(left) is None):
             terms.append(left.expression)
             left = left.this
-        return [self.bind(term) for term in (left, *reversed(terms))]
+        return [self.bind(left), *(self._perhaps(term) for term in reversed(terms))]
+
+    def _perhaps(self, node: Node) -> Expr:
+        """A part that is evaluated for some rows only."""
+        with perhaps():
+            return self.bind(node)
 
     def _special(self, node: Node) -> Expr:
         if isinstance(node, exp.Case):
             return self._case(node)
         if isinstance(node, exp.If):
-            otherwise = node.args.get("false")
-            value = self.bind(node.args["true"])
-            return logic.choose(
-                [(self.bind(node.this), value)], self.bind(otherwise) if otherwise is not None else null(VOID)
-            )
+            branch = (self.bind(node.this), self._perhaps(node.args["true"]))
+            return self._choose([branch], node.args.get("false"))
         if isinstance(node, (exp.Cast, exp.TryCast)):
             if node.args.get("format"):
                 raise self.text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
@@ -312,6 +315,10 @@ class Binder:
         for argument in inner.expressions:
             if isinstance(argument, exp.Distinct):
                 raise self.text.error(argument, f"DISTINCT stands in aggregate functions, which {name} is not")
+        if name in LAZY and inner.expressions:
+            first = self.bind(inner.expressions[0])
+            with perhaps():
+                return scalar(name, [first, *map(self.bind, inner.expressions[1:])])
         bind: Callable[[Node], Any] = self.bind_any if name in WITH_INTERVALS else self.bind
         return scalar(name, [text(arg.name) if is_unit(arg) else bind(arg) for arg in inner.expressions])
 
@@ -367,13 +374,17 @@ class Binder:
 
     def _case(self, node: exp.Case) -> Expr:
         subject = self.bind(node.this) if node.this is not None else None
-        branches = []
+        branches: list[tuple[Expr, Expr]] = []
         for branch in node.args["ifs"]:
-            when = self.bind(branch.this)
+            when = self._perhaps(branch.this) if branches else self.bind(branch.this)
             test = when if subject is None else logic.compare("=", subject, when)
-            branches.append((test, self.bind(branch.args["true"])))
+            branches.append((test, self._perhaps(branch.args["true"])))
         otherwise = node.args.get("default")
-        return logic.choose(branches, self.bind(otherwise) if otherwise is not None else null(VOID))
+        return self._choose(branches, otherwise)
+
+    def _choose(self, branches: list[tuple[Expr, Expr]], otherwise: Node | None) -> Expr:
+        with perhaps():
+            return logic.choose(branches, null(VOID) if otherwise is None else self.bind(otherwise))
 
     def _interval(self, node: exp.Interval) -> Interval:
         unit, amount = node.args.get("unit"), node.this

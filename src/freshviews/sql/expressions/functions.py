@@ -271,6 +271,9 @@ WITH_INTERVALS = frozenset(
 )
 """Functions that take a constant INTERVAL as an argument."""
 
+LAZY = frozenset(("coalesce", "nvl", "ifnull", "nvl2", "if", "iff", "decode"))
+"""Functions that evaluate their arguments after the first one for some rows only."""
+
 FUNCTIONS: dict[str, Function] = {
     # choice
     "coalesce": Function(1, _ANY, lambda *values: logic.first_of(values)),

@@ -47,6 +47,7 @@ from freshviews.sql.blocks.bound import (
 from freshviews.sql.blocks.building import lifts
 from freshviews.sql.blocks.building.gathering import over_texts
 from freshviews.sql.blocks.building.join import Join, joined, localised
+from freshviews.sql.blocks.building.late import with_failures
 from freshviews.sql.blocks.building.least import over_least
 from freshviews.sql.blocks.building.lifts import AcrossWithHost, Lifts
 from freshviews.sql.blocks.building.variables import Names, Variables, at_leaf
@@ -57,6 +58,7 @@ from freshviews.sql.expressions.build import (
     call,
     has_host,
     integer,
+    is_guarded,
     key,
     nodes_of,
     null,
@@ -74,6 +76,7 @@ def block_of(select: Select, views: Views) -> Block:
     """Return the block of a SELECT. Its queries have no names yet (see ``with_query_names``)."""
     if any(one.gathering is not None for one in select.aggregates):
         select = over_texts(select, views, lambda rows: block_of(rows, views))
+    select = with_failures(select)
     with suppress(AcrossWithHost):
         return _Builder(select).block()
     least = over_least(select, views)
@@ -101,6 +104,7 @@ def _over_inner(select: Select, views: Views) -> Select:
     wanted += [arg for aggregate in select.aggregates for arg in aggregate.args]
     if select.kind == "bag":
         wanted += [item.expr for item in select.items]
+        wanted += [] if select.having is None else [select.having]
     own = {c.name: c for source in select.sources for c in map(source.column, source.columns)}
     columns: dict[str, Column] = {}
     for column in (n for expr in wanted for n in nodes_of(expr) if isinstance(n, Column)):
@@ -130,6 +134,7 @@ def _over_inner(select: Select, views: Views) -> Select:
         groups=tuple(replace(group, expr=moved(group.expr)) for group in select.groups),
         aggregates=tuple(replace(a, args=tuple(map(moved, a.args))) for a in select.aggregates),
         items=tuple(replace(i, expr=moved(i.expr)) for i in select.items) if select.kind == "bag" else select.items,
+        having=moved(select.having) if select.kind == "bag" and select.having is not None else select.having,
         absent=tuple(replace(a, pairs=tuple((own, moved(other)) for own, other in a.pairs)) for a in select.absent),
     )
 
@@ -162,7 +167,7 @@ class _Builder:
         if select.limit is not None:
             exprs, limit = self._first_rows(select.limit)
         elif select.kind == "bag":
-            exprs = self._bag_outputs()
+            exprs, having = self._bag_outputs()
         else:
             groups = self._groups()
             for aggregate in select.aggregates:
@@ -205,20 +210,25 @@ class _Builder:
             if first is not value:
                 filters.append(call("null_safe_eq", (first, value), BOOLEAN))
         columns = tuple(map(at_leaf, own.values()))
+        filters.sort(key=is_guarded)
         return Atom(absent.source.alias, absent.source.relation, tuple(own), columns, tuple(map(at_leaf, filters)))
 
-    def _bag_outputs(self) -> list[Expr]:
+    def _bag_outputs(self) -> tuple[list[Expr], Expr | None]:
+        """Items and condition over free variables. Parts that may fail are computed from these after the join."""
+        lazily = len(self.select.sources) > 1 or bool(self.select.absent)
         made: dict[int, Expr] = {}
         for i, item in enumerate(self.select.items):
             if isinstance(item.expr, Column):
                 made[i] = self.variables.of(item.expr)
         for i, item in enumerate(self.select.items):
             if i not in made:
-                made[i] = retyped(self.variables.over(item.expr, wish=item.name), item.expr.type)
+                made[i] = retyped(self.variables.over(item.expr, lazily, item.name), item.expr.type)
         exprs = [made[i] for i in range(len(made))]
-        names = (n.name for expr in exprs for n in nodes_of(expr) if isinstance(n, Column))
+        having = None if self.select.having is None else self.variables.over(self.select.having, lazily=True)
+        wanted = exprs if having is None else [*exprs, having]
+        names = (n.name for expr in wanted for n in nodes_of(expr) if isinstance(n, Column))
         self.free = list(dict.fromkeys(names))
-        return exprs
+        return exprs, having
 
     def _first_rows(self, limited: Limited) -> tuple[list[Expr], Limit]:
         """The items of a SELECT with LIMIT over free variables. Every expression of its groups and its ORDER BY over

@@ -88,7 +88,7 @@ class Variables:
         known = all(self.find(n) for n in nodes_of(expr) if isinstance(n, Column)) and not has_host(expr)
         if len(aliases) == 1 and not known and not (lazily and is_guarded(expr)) and self.join.in_atom(expr):
             return self.of(expr, wish)
-        args = tuple(self.over(arg, lazily or _is_lazy(expr.op, i)) for i, arg in enumerate(expr.args))
+        args = tuple(self.over(arg, lazily or is_lazy(expr.op, i)) for i, arg in enumerate(expr.args))
         return replace(expr, args=args)
 
     def _add(self, variable: Variable) -> int:
@@ -145,7 +145,7 @@ class Variables:
             source.relation,
             tuple(_id(place) for place in places),
             tuple(at_leaf(members[place]) for place in places),
-            tuple(at_leaf(one) for one in filters),
+            tuple(map(at_leaf, sorted(filters, key=is_guarded))),
             tuple(_id(place) for place in places if place in given) if optional else None,
         )
 
@@ -205,7 +205,8 @@ def _reference(place: int, expr: Expr) -> Column:
     return Column(_id(place), expr.type, expr.nullable)
 
 
-def _is_lazy(op: str, argument: int) -> bool:
+def is_lazy(op: str, argument: int) -> bool:
+    """Whether the operation evaluates this argument for some rows only."""
     return op in ("case", "coalesce", "and", "or") and argument > 0
 
 

@@ -1,0 +1,92 @@
+"""Expressions that may fail for a row which the rest of a join leaves out.
+
+A source computes its filters, groups and arguments as its rows come, before it is known whether they join. So a failure
+travels with the row. With tables t(a, b) and u(a, c)::
+
+    SELECT t.b, SUM(10 / t.a) FROM t JOIN u USING (a) WHERE 20 / t.a > 3 GROUP BY t.b
+
+    WHERE failed(20 / t.a) OR attempt(20 / t.a > 3)
+    SUM(attempt(10 / t.a)), COUNT(CASE WHEN failed(20 / t.a > 3) OR failed(10 / t.a) THEN true END)
+
+and a group whose count is not 0 is an error. A SELECT without groups has what fails as a column beside those that are
+wanted; its items are computed from the columns of the join, in the end. Overflow of arithmetic does not travel: it is
+an error where the row comes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from freshviews.expr.nodes import Call, Expr
+from freshviews.sql.blocks.bound import AggregateCall, Select, aggregate_ref
+from freshviews.sql.blocks.building.variables import is_lazy
+from freshviews.sql.expressions import logic
+from freshviews.sql.expressions.build import TRUE, call, integer, is_guarded, null, replaced
+from freshviews.sql.names.scope import aliases_in
+from freshviews.types import BIGINT, BOOLEAN
+
+
+def with_failures(select: Select) -> Select:
+    """The SELECT in which failures travel with the rows; the same one where nothing can leave a row out, or nothing
+    fails."""
+    if len(select.sources) == 1 and not select.absent:
+        return select
+    failures: dict[str, list[Expr]] = {}
+
+    def tried(expr: Expr) -> Expr:
+        if not _fails(expr):
+            return expr
+        aliases = aliases_in(expr)
+        if len(aliases) > 1:
+            assert isinstance(expr, Call)
+            args = (arg if is_lazy(expr.op, i) else tried(arg) for i, arg in enumerate(expr.args))
+            return replace(expr, args=tuple(args))
+        failures.setdefault(next(iter(aliases), select.sources[0].alias), []).append(expr)
+        return call("attempt", (expr,), expr.type)
+
+    def passed(condition: Expr) -> Expr:
+        optional = {one.alias for one in select.optional}
+        if not _fails(condition) or len(aliases_in(condition)) > 1 or aliases_in(condition) & optional:
+            return condition
+        return logic.either(_failed(condition), tried(condition))
+
+    conjuncts = tuple(map(passed, select.conjuncts))
+    if select.kind == "bag":
+        if not failures:
+            return select
+        return replace(select, conjuncts=conjuncts, having=_unless(TRUE, [*map(_any, failures.values())]))
+    made = replace(
+        select,
+        conjuncts=conjuncts,
+        groups=tuple(replace(group, expr=tried(group.expr)) for group in select.groups),
+        aggregates=tuple(replace(one, args=tuple(map(tried, one.args))) for one in select.aggregates),
+    )
+    if not failures:
+        return select
+    counts = [
+        AggregateCall("count", (call("case", (_any(found), TRUE, null(BOOLEAN)), BOOLEAN),), False, BIGINT)
+        for found in failures.values()
+    ]
+    refs = [aggregate_ref(i, one, True) for i, one in enumerate(counts, len(select.aggregates))]
+    counted = [logic.compare("<>", ref, integer(0)) for ref in refs]
+    return replace(made, aggregates=(*made.aggregates, *counts), having=_unless(select.having or TRUE, counted))
+
+
+def _fails(expr: Expr) -> bool:
+    """Whether it may fail for a value that the join may leave out; ONLY_VALUE is that of a source of its own."""
+    if isinstance(expr, Call) and expr.op == "only_value":
+        return False
+    plain = replaced(expr, lambda part: part.args[0] if isinstance(part, Call) and part.op == "only_value" else None)
+    return is_guarded(plain)
+
+
+def _failed(expr: Expr) -> Expr:
+    return call("failed", (expr,), BOOLEAN)
+
+
+def _any(exprs: list[Expr]) -> Expr:
+    return logic.one_of([_failed(expr) for expr in dict.fromkeys(exprs)])
+
+
+def _unless(condition: Expr, failed: list[Expr]) -> Expr:
+    return call("unless_counted", (condition, logic.one_of(failed)), BOOLEAN)
