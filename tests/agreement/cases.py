@@ -6,6 +6,7 @@ cut down and becomes a row of ``FOUND``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
@@ -234,7 +235,46 @@ def _by_categories(columns: str, source: str, having: str = "") -> Text:
     return Text(*(f"{head} FROM {source} GROUP BY {columns}{having}" for head in (spark, duck)))
 
 
+def _guarded(*queries: str) -> Scenario:
+    """Views over r and s whose texts are cast where they are numbers; DuckDB casts the others, too."""
+    number = re.compile(r"([\w.]+) (NOT )?RLIKE ('[^']+')")
+    duck = [number.sub(r"\2regexp_matches(\1, \3)", one) for one in queries]
+    texts = [
+        Text(spark, other.replace("CAST(", "TRY_CAST(").replace("10 / r.x", "10 / NULLIF(r.x, 0)"))
+        for spark, other in zip(queries, duck, strict=True)
+    ]
+    return Scenario((R, S), tuple(NamedView(f"v{i}", one) for i, one in enumerate(texts, 1)))
+
+
 FOUND: dict[str, Scenario] = {
+    "a guard keeps values from what fails for them": _guarded(
+        "SELECT a, CASE WHEN w RLIKE '^[0-9]+$' THEN CAST(w AS INT) END AS n FROM r",
+        "SELECT CAST(w AS INT) AS n, COUNT(*) AS m FROM (SELECT * FROM r WHERE w RLIKE '^[0-9]+$') AS q GROUP BY 1",
+        "SELECT a FROM r WHERE w RLIKE '^[0-9]+$' AND CAST(w AS INT) > 1",
+        "SELECT a, SUM(CAST(w AS INT)) FILTER (WHERE w RLIKE '^[0-9]+$') AS n, MAX(b) AS m FROM r GROUP BY a",
+        "SELECT r.a, s.c FROM r JOIN s ON r.w RLIKE '^[0-9]+$' AND CAST(r.w AS INT) = s.b",
+        "SELECT r.a, s.c FROM r LEFT JOIN s ON r.w RLIKE '^[0-9]+$' AND CAST(r.w AS INT) = s.b",
+    ),
+    "a row that a join leaves out fails nowhere": _guarded(
+        "SELECT r.a, CAST(r.w AS INT) AS n FROM r JOIN s ON r.w = s.w WHERE s.w RLIKE '^[0-9]+$'",
+        "SELECT r.a FROM r JOIN s ON r.w = s.w WHERE s.w RLIKE '^[0-9]+$' AND CAST(r.w AS INT) > 1",
+        "SELECT r.a FROM r WHERE r.x IN (SELECT x FROM s WHERE x <> 0) AND 10 / r.x > 1",
+        "SELECT r.a FROM r WHERE NOT EXISTS (SELECT 1 FROM r AS q WHERE q.w = r.w AND q.w NOT RLIKE '^[0-9]+$')"
+        " AND CAST(r.w AS INT) > 1",
+    ),
+    "sums and groups of a join are of the rows that it has": _guarded(
+        "SELECT r.b, SUM(CAST(r.w AS INT)) AS n, MAX(CAST(r.w AS INT)) AS m, COUNT(DISTINCT CAST(s.w AS INT)) AS d"
+        " FROM r JOIN s ON r.w = s.w WHERE s.w RLIKE '^[0-9]+$' GROUP BY r.b",
+        "SELECT DISTINCT CAST(r.w AS INT) AS n FROM r JOIN s ON r.w = s.w WHERE s.w RLIKE '^[0-9]+$'",
+        "SELECT COUNT(*) AS n, SUM(r.b) AS m FROM r JOIN s ON r.w = s.w"
+        " WHERE s.w RLIKE '^[0-9]+$' AND CAST(r.w AS INT) > 1",
+        "SELECT CAST(r.w AS INT) AS n, s.c, COUNT(*) AS m FROM r JOIN s ON r.w = s.w WHERE s.w RLIKE '^[0-9]+$'"
+        " GROUP BY ROLLUP (CAST(r.w AS INT), s.c) HAVING COUNT(*) > 0",
+        "SELECT r.a, SUM(CAST(CASE WHEN s.w RLIKE '^[0-9]+$' THEN s.w END AS INT)) AS n FROM r LEFT JOIN s"
+        " ON r.b = s.b GROUP BY r.a",
+        "SELECT r.a, SUM(r.x * CAST(s.w AS INT)) AS n FROM r JOIN s ON r.b = s.b JOIN (SELECT w FROM r WHERE"
+        " w RLIKE '^[0-9]+$') AS q ON q.w = s.w GROUP BY r.a",
+    ),
     "sums by categories of both tables, and what is made of their texts": Scenario(
         (R, S),
         (

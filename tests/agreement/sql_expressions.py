@@ -286,7 +286,8 @@ class Expressions:
         choice = self.choose.pick(forms)
         if choice == "guard":
             test, number = _digits(self.any("string", max(depth - 1, 0)))
-            guard = self.choose.pick(("({0} AND {1} > 1)", "({0} IS NOT TRUE OR {1} > 1)", "({0} AND {1} <> 0 AND 10 / {1} > 1)"))
+            guards = ("({0} AND {1} > 1)", "({0} IS NOT TRUE OR {1} > 1)", "({0} AND {1} <> 0 AND 10 / {1} > 1)")
+            guard = self.choose.pick(guards)
             return made("bool", guard, test, number, duck=guard.replace("10 / {1}", "10 / NULLIF({1}, 0)"))
         if choice in ("and", "or") and depth > 0:
             sides = self.predicate("bool", depth - 1), self.predicate("bool", depth - 1)

@@ -25,7 +25,7 @@ def can_run_in_order(view: MaintainedView, relation: str) -> bool:
     """Whether a batch of the relation can be run update by update: one block, whose result is not held, and of which no
     texts are made."""
     one = view.wants_change and len(view.blocks) == 1 and relation in view.blocks[0].compiled.each
-    return one and view.blocks[0].texts is None
+    return one and view.blocks[0].texts is None and not view.blocks[0].projection.fails
 
 
 def apply_in_order(view: MaintainedView, batch: CodeBatch, most: int) -> tuple[CodeBatch, Codes]:

@@ -15,6 +15,7 @@ from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address, words_at
 from freshviews.engine.views.two_values import two_values_of
 from freshviews.expr.nodes import Column, Expr
+from freshviews.expr.ops import may_fail
 from freshviews.kernel.memory import mem
 from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.output.drain import append_rows
@@ -34,6 +35,7 @@ class Projection:
     ``raw`` names the words of a raw row; ``places[i]`` says where output ``i`` comes from: ("raw", word), or
     ("compiled", position in ``compiled``). Host subexpressions have further raw words, ``host``.
     ``injective``: different raw rows give different output rows. ``two_values`` words the error of ONLY_VALUE.
+    ``fails``: a row may have no output.
     """
 
     raw: tuple[str, ...]
@@ -43,6 +45,7 @@ class Projection:
     host: tuple[HostColumn, ...]
     injective: bool
     two_values: Callable[[Codes], str]
+    fails: bool
 
     @cached_property
     def order(self) -> list[int] | None:
@@ -67,7 +70,8 @@ def projection_of(block: Block, dictionary: Dictionary) -> Projection:
         places = tuple(("compiled", i) for i in range(len(exprs)))
     kept = {e.name for e in (o.expr for o in block.outputs) if isinstance(e, Column)}
     injective, worded = kept.issuperset(names), two_values_of(block, dictionary)
-    return Projection(raw, places, compiled, having, computed, injective, worded)
+    fails = any(map(may_fail, (*compiled, *(() if having is None else (having,)))))
+    return Projection(raw, places, compiled, having, computed, injective, worded, fails)
 
 
 def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Codes) -> Codes:

@@ -164,7 +164,7 @@ class ViewBlock:
 
     def change(self) -> Codes:
         """The change since the last call, consolidated."""
-        return consolidate(self._rows(self.state.take_changes()))
+        return consolidate(self._rows(self._raw_changes()))
 
     def taken(self) -> Codes:
         """The change since the last call. Raises Failed."""
@@ -192,7 +192,12 @@ class ViewBlock:
 
     def _changed(self) -> Codes:
         """The change of the rows, before texts are made of them."""
-        return self.project(self.state.take_changes())
+        return self.project(self._raw_changes())
+
+    def _raw_changes(self) -> Codes:
+        """The change of the raw rows. A row that triggers emit and take back has no output."""
+        raw = self.state.take_changes()
+        return consolidate(raw) if self.projection.fails else raw
 
 
 class ViewBlocks:

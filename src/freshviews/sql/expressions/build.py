@@ -110,7 +110,7 @@ def nullable_call(op: str, args: tuple[Expr, ...]) -> bool:
         return any(value.nullable for value in (*args[1::2], args[-1]))
     if op == "concat_ws":
         return args[0].nullable
-    if op in ("ln", "log10", "log2", "log1p", "regexp_substr", "split_at") or op.startswith("try_"):
+    if op in ("attempt", "ln", "log10", "log2", "log1p", "regexp_substr", "split_at") or op.startswith("try_"):
         return True
     return any(arg.nullable for arg in args)
 
