@@ -250,7 +250,7 @@ def test_packed_rows_are_those_that_were_given(made: tuple[list[ColumnDef], int,
             found[row] += m
     assert found == Counter(map(tuple, given))
     for i, name in enumerate(names):
-        (codes,) = stored.codes_between(0, len(given), [name])
+        (codes,) = stored.codes_between(0, stored.rows, [name])
         assert set(codes.tolist()) == {row[i] for row in given}
 
 
