@@ -21,6 +21,7 @@ from freshviews.engine.codes.text_columns import TextResults
 from freshviews.kernel.codes import ingest, text_columns
 from freshviews.kernel.codes.string_slots import UNKNOWN
 from freshviews.types import NULL
+from freshviews.types.arrow_check import without_views
 from freshviews.types.calendar import MICROS_PER_DAY
 from freshviews.types.columns import characters_over
 from freshviews.types.dictionary import words_array
@@ -85,7 +86,10 @@ class ArrowPlan:
     """Addresses of the words and of the functions: to ask for one takes as long as to read a row."""
 
     def read(self, batches: Sequence[pa.RecordBatch], codes: StringCodes) -> Codes | None:
-        """Codes, shape (rows of targets, rows of all batches), or None where a value is refused."""
+        """Codes, shape (rows of targets, rows of all batches), or None where a value is refused.
+
+        The batches are valid by Arrow's cheap check: their C structures do not have the sizes of buffers.
+        """
         # A generator takes a notable part of a batch of a few rows.
         rows = batches[0].num_rows if len(batches) == 1 else sum(batch.num_rows for batch in batches)
         functions = len(self.texts)
@@ -97,8 +101,6 @@ class ArrowPlan:
         array = addressof(structure)
         start = 0
         for batch in batches:
-            if self.lengths and any(characters_over(batch.column(place), length) for place, length in self.lengths):
-                return None
             batch._export_to_c(array)
             if functions:
                 unknown = text_columns.read_with_texts(
@@ -106,7 +108,7 @@ class ArrowPlan:
                 )
             else:
                 unknown = ingest.read_and_release(array, self.columns, plan, codes.address, start, target, rows)
-            if unknown < 0:
+            if unknown < 0 or any(characters_over(batch.column(place), length) for place, length in self.lengths):
                 return None
             if unknown > 0:
                 try:
@@ -125,9 +127,7 @@ class ArrowPlan:
         for place, row, results in self.computed:
             new = np.flatnonzero(found[row] == UNKNOWN)
             if len(new):
-                column = batch.column(place)
-                if pa.types.is_string_view(column.type):  # of which Arrow takes no rows
-                    column = column.cast(pa.large_string())
+                column = without_views(batch.column(place))  # of which Arrow takes no rows
                 texts = column.take(words_array(new)).to_pylist()
                 found[row, new] = [results.encode(text) for text in texts]
 
