@@ -108,7 +108,9 @@ class ArrowPlan:
                 )
             else:
                 unknown = ingest.read_and_release(array, self.columns, plan, codes.address, start, target, rows)
-            if unknown < 0 or any(characters_over(batch.column(place), length) for place, length in self.lengths):
+            if unknown < 0:
+                return None
+            if self.lengths and any(characters_over(batch.column(place), length) for place, length in self.lengths):
                 return None
             if unknown > 0:
                 try:

@@ -309,7 +309,11 @@ class TableEncoder:
         the multiplicities; None where one compiled pass over the record batch does not make them, or text functions are
         wanted."""
         planned = self._planned(rows.schema, signed)
-        if planned is None or not planned.in_order or self._texts or not sizes_fit(rows):
+        if planned is None or not planned.in_order or self._texts:
+            return None
+        try:
+            rows.validate()  # As sizes_fit, without a call.
+        except pa.ArrowException:
             return None
         codes = planned.plan.read((rows,), self._string_codes)
         if codes is None:
