@@ -164,7 +164,7 @@ def _convert(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
         return _floats_of_integers(kind, array)
     if kind.is_decimal and pa.types.is_integer(given):
         return _whole(array, 10**kind.scale, *kind.bounds)
-    if kind.is_decimal and pa.types.is_decimal(given) and abs(given.scale) <= _most_digits(given):
+    if kind.is_decimal and pa.types.is_decimal(given) and _has_usual_scale(given):
         return _decimals(kind, array)
     if kind.name == "BOOLEAN" and pa.types.is_boolean(given):
         return array.cast(pa.uint8()).fill_null(0).to_numpy().astype(np.int64), None
@@ -183,9 +183,9 @@ def _convert(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
     raise TypeError(f"{kind} accepts a column of {_ACCEPTED[kind.name]}, not of {given}")
 
 
-def _most_digits(decimal: pa.DataType) -> int:
-    """The greatest scale of an Arrow type whose values Arrow can write."""
-    return 76 if decimal.bit_width == 256 else 38
+def _has_usual_scale(decimal: pa.DataType) -> bool:
+    """Whether Arrow can write the values of one of its types; its schemas may have any scale."""
+    return bool(abs(decimal.scale) <= (76 if decimal.bit_width == 256 else 38))
 
 
 _ACCEPTED = {

@@ -181,7 +181,7 @@ def _way(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] | None:
         return (ingest.DOUBLE, 1, 0, 0) if pa.types.is_float64(given) else None
     if (kind.is_integer or kind.is_decimal) and given in _INTEGERS:
         return _scaled(_INTEGERS[given], 10**kind.scale if kind.is_decimal else 1, *kind.bounds)
-    if kind.is_decimal and pa.types.is_decimal128(given) and given.scale <= kind.scale:
+    if kind.is_decimal and pa.types.is_decimal128(given) and -38 <= given.scale <= kind.scale:
         return _scaled(ingest.DECIMAL128, 10 ** (kind.scale - given.scale), *kind.bounds)
     if kind.name == "DATE" and pa.types.is_date32(given):
         return ingest.INT32, 1, _LEAST, _GREATEST
