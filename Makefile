@@ -2,18 +2,20 @@
 # for Spark is taken from the package index where the machine has none.
 # PYTHON=... names the interpreter; JOBS=... the processes that run tests; KILLS=... how many kills are at random;
 # SEED=... repeats a run of make fuzz or make states, SHARE=10 makes make fuzz a tenth as large; STATES=... is how many
-# make states compares; BENCH=... options of the benchmarks, as BENCH='--only tpch --limit 5'.
+# make states compares; MINUTES=... is how long make flips takes, twice; BENCH=... options of the benchmarks, as
+# BENCH='--only tpch --limit 5'.
 
 JOBS ?= 2
 KILLS ?= 100
 SEED ?=
 SHARE ?= 1
 STATES ?= 100000
+MINUTES ?= 20
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo demo-kafka test test-change test-all warm fuzz states soak soak-spark without-spark oldest newest-spark kills lint clean bench bench-full bench-check bench-ready
+.PHONY: help setup demo demo-kafka test test-change test-all warm fuzz states flips soak soak-spark without-spark oldest newest-spark kills lint clean bench bench-full bench-check bench-ready
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
@@ -24,6 +26,7 @@ help:
 	@echo "make warm    compiled code and an archive of Spark's classes, by which tests with Spark start in half of the time"
 	@echo "make fuzz    random tests from a new seed; failures become files in tests/cases, which make test replays"
 	@echo "make states  100,000 states of random views beside DuckDB, counted by construct; half an hour on one core"
+	@echo "make flips   Arrow data with flipped bytes: refused or taken, compiled and as plain Python; MINUTES=20 of each"
 	@echo "make soak    30 million rows with unique ids through a window of 100,000: memory stays flat; half an hour"
 	@echo "make soak-spark  the same on Spark, with what its workers and its checkpoint hold"
 	@echo "make without-spark   the package in an environment that has no pyspark"
@@ -87,6 +90,10 @@ fuzz: $(READY)
 
 states: $(READY)
 	@$(RUN) -m tests.agreement.states --states $(STATES) $(if $(SEED),--seed $(SEED))
+
+flips: $(READY)
+	@$(RUN) -m tests.engine.arrow_flips --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+	@FRESHVIEWS_PURE_PYTHON=1 $(RUN) -m tests.engine.arrow_flips --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 soak: $(READY)
 	@$(RUN) -m tests.soak

@@ -15,9 +15,14 @@ def shown(value: object) -> str:
         return "NULL"
     try:
         text = repr(value)
-    except ValueError:  # Python writes no integer of more than 4,300 digits
-        return f"a value of type {type(value).__name__} that is too long to show"
+    except Exception:  # Python writes no integer of more than 4,300 digits; an object of a user may raise anything
+        return f"a value of type {type(value).__name__} that cannot be shown"
     return short(text)
+
+
+def refused(value: object, reason: object) -> str:
+    """A value that a message quotes and why it is refused. What is said of NULL, or of no value, says so itself."""
+    return str(reason) if value is None else f"{shown(value)}: {reason}"
 
 
 def short(text: str) -> str:

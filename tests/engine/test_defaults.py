@@ -80,7 +80,7 @@ def test_a_null_that_is_given_stays_null_and_signed_rows_have_defaults_too() -> 
         batch.insert("t", [{"id": 6}])
     expected = [(1, None, "x"), (3, None, "x"), (4, 7, "x"), (4, 7, "x"), (5, 7, "x"), (6, 7, "x")]
     assert Counter(db.table("t")) == Counter(expected)
-    with pytest.raises(fv.BatchError, match="row 0, column s: NULL: NULL in a column declared NOT NULL"):
+    with pytest.raises(fv.BatchError, match="row 0, column s: NULL in a column declared NOT NULL"):
         db.insert("t", [{"id": 1, "s": None}])
 
 

@@ -13,6 +13,7 @@ import typer
 
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.memory.collection import no_collection
+from freshviews.printable import say
 
 if TYPE_CHECKING:
     from freshviews.cli.script import PlannedScript
@@ -83,11 +84,11 @@ def check(
         width = None if sys.stdout.isatty() else 1000
         if planned.views:
             Console(width=width).print(check_table(planned))
-            print()
+            say()
         if found:
             Console(width=width).print(cells_table(found))
-            print()
-        print(f"{script}: {counts(planned)}, all can be kept fresh")
+            say()
+        say(f"{script}: {counts(planned)}, all can be kept fresh")
         if connect:
             raise typer.Exit(_connect(source, script, checkpoint, packages, conf or []))
 
@@ -102,8 +103,8 @@ def _connect(source: Source, script: str, checkpoint: str | None, packages: str 
         number += 1
         if one.cause is not None:
             refused += 1
-            print(f"warning: {one.name}: {one.place} cannot be reached: {one.cause}", file=sys.stderr, flush=True)
-    print(f"{script}: {number - refused} of {number} places can be reached")
+            say(f"warning: {one.name}: {one.place} cannot be reached: {one.cause}", to=sys.stderr)
+    say(f"{script}: {number - refused} of {number} places can be reached")
     return UNREACHED if refused else 0
 
 
@@ -120,7 +121,7 @@ def explain(
         if cells is not None:
             from freshviews.cli.pipeline import explain_cells
 
-            print(explain_cells(script, cells), end="")
+            say(explain_cells(script, cells), end="")
             return
         from freshviews.cli.script import only
         from freshviews.plan.explain import explain as explanation
@@ -128,7 +129,7 @@ def explain(
         planned = _planned(script)
         if view is not None:
             planned = only(planned, view)
-        print("\n".join(explanation(one.view, one.plans, {}) for one in planned.views), end="")
+        say("\n".join(explanation(one.view, one.plans, {}) for one in planned.views), end="")
 
 
 @app.command()
@@ -147,7 +148,7 @@ def advise(
         if view is not None:
             planned = only(planned, view)
         for line in advice(planned, stream, MOST_TREES):
-            print(line)
+            say(line)
 
 
 _PIPELINE = "A file with CREATE STREAMING TABLE and CREATE MATERIALIZED VIEW."
@@ -252,14 +253,14 @@ def warm() -> None:
         need_spark()
         from freshviews.cli.warm import warm as prepare
 
-        print(f"compiled code and the classes of Spark are in {prepare()}")
+        say(f"compiled code and the classes of Spark are in {prepare()}")
 
 
 @app.command()
 def version() -> None:
     """Print the version."""
     with _errors_told():
-        print(_version())
+        say(_version())
 
 
 def _print_version(wanted: bool) -> None:
@@ -309,7 +310,7 @@ def _version() -> str:
 
 
 def _fail(message: str) -> NoReturn:
-    print(message, file=sys.stderr)
+    say(message, to=sys.stderr)
     raise typer.Exit(1)
 
 

@@ -20,6 +20,7 @@ from freshviews.cli.source import ReadError, read
 from freshviews.cli.stopping import Stopping
 from freshviews.cli.streaming_script import checkpoint_of, definition_in, definition_of, placed
 from freshviews.errors import FreshviewsError, SourceError, SqlError
+from freshviews.printable import say
 from freshviews.spark.definition import Definition, catalog_of, declared_rows
 from freshviews.spark.java import java_process
 from freshviews.spark.phases import Phases
@@ -90,10 +91,10 @@ def run_script(
             added = [name for name in query.filling if name not in refilled]
             if added:
                 names = ", ".join(added)
-                print(f"{names}: backfill from the stored rows is running, the stream continues", file=sys.stderr)
+                say(f"{names}: backfill from the stored rows is running, the stream continues", to=sys.stderr)
             if refilled:
                 names = ", ".join(refilled)
-                print(f"{names}: being refilled with another SELECT, the old one goes on until then", file=sys.stderr)
+                say(f"{names}: being refilled with another SELECT, the old one goes on until then", to=sys.stderr)
             return _wait(query, progress, stopping, resume)
         except KeyboardInterrupt:  # of Spark's own handler, in the moment before ours is there again
             stopping.end()
@@ -111,7 +112,7 @@ def run_script(
                 message = f"{name}: {error}"
             else:
                 message = _message(error, store, resume)
-            print(message, file=sys.stderr)
+            say(message, to=sys.stderr)
             return 1
         finally:
             progress.close()
@@ -167,7 +168,7 @@ def _metrics(definition: Definition, store: Store, phases: Phases, host: str, po
 
     server = HttpServer(host, port, metrics_page(Texts(numbers).text), option="metrics-")
     server.start()
-    print(f"metrics: {server.address}{PAGE}", file=sys.stderr, flush=True)
+    say(f"metrics: {server.address}{PAGE}", to=sys.stderr)
     try:
         yield
     finally:
@@ -184,7 +185,7 @@ def _wait(query: Query, progress: Progress, stopping: Stopping, resume: str) -> 
     failed = query.exception()
     if failed is not None:
         raise failed
-    print(f"stopped at version {query.version}; resume with: {resume}", file=sys.stderr, flush=True)
+    say(f"stopped at version {query.version}; resume with: {resume}", to=sys.stderr)
     return 0
 
 

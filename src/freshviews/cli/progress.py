@@ -11,8 +11,10 @@ import time
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from freshviews.cli.units import duration, size
+from freshviews.printable import cell, printable
 from freshviews.spark.definition import Definition
 from freshviews.spark.state.manifest import Manifest
 
@@ -57,7 +59,7 @@ class Progress:
         if self._json:
             print(json.dumps(as_json(manifest)), file=self._out, flush=True)
         elif self._live is None:
-            print(self.line(manifest), flush=True)
+            print(printable(self.line(manifest)), flush=True)
         else:
             self._live.refresh()
 
@@ -79,7 +81,7 @@ class Progress:
         for name, tables in self._tables.items():
             rows = sum(latest.rows.get(one, 0) for one in tables)
             table.add_row(
-                name,
+                Text(cell(name)),
                 f"{rows:,}",
                 f"{sum(latest.totals.get('rows', {}).get(one, 0) for one in tables):,}",
                 f"{latest.changed.get(name, 0):,}",

@@ -11,6 +11,7 @@ from threading import Event
 
 from freshviews.cli.streaming_script import checkpoint_of, definition_if_fine
 from freshviews.cli.units import duration, size
+from freshviews.printable import cell, json_line, say
 from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.reading.disk import on_disk
 from freshviews.spark.reading.select import select
@@ -22,23 +23,23 @@ def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
     found = status(store, definition_if_fine(name))
     disk = on_disk(store)
     if as_json:
-        print(json.dumps({**asdict(found), "disk": disk}))
+        say(json.dumps({**asdict(found), "disk": disk}))
         return
     state = {True: "running", False: "not running", None: "whether it runs is not known there"}[found.running]
-    print(f"version {found.version} ({state}), made {duration(found.age)} ago, delivered up to {found.delivered}")
-    print(f"lag {duration(found.lag)} from the newest input to its version; {_behind(found.waiting)}")
+    say(f"version {found.version} ({state}), made {duration(found.age)} ago, delivered up to {found.delivered}")
+    say(f"lag {duration(found.lag)} from the newest input to its version; {_behind(found.waiting)}")
     for table, numbers in found.tables.items():
         aside = f", {numbers['bad']:,} set aside" if numbers["bad"] else ""
-        print(f"table {table}: {numbers['rows']:,} rows in, {size(numbers['bytes'])} in memory{aside}")
+        say(f"table {table}: {numbers['rows']:,} rows in, {size(numbers['bytes'])} in memory{aside}")
     for view, numbers in found.views.items():
         rows = f"{numbers['rows']:,} rows, " if "rows" in numbers else ""
-        print(f"view {view}: {rows}{numbers['changed']:,} changes out, {size(numbers['bytes'])} in memory")
+        say(f"view {view}: {rows}{numbers['changed']:,} changes out, {size(numbers['bytes'])} in memory")
     for view in found.filling:
         absent = found.running is False
-        print(f"view {view}: {'not there yet; run the script to have it filled' if absent else 'being filled'}")
+        say(f"view {view}: {'not there yet; run the script to have it filled' if absent else 'being filled'}")
     for view in found.refilling:
         absent = found.running is False
-        print(
+        say(
             f"view {view}: has the rows of the SELECT before; "
             + ("run the script to have it refilled" if absent else "it is being refilled with that of the script")
         )
@@ -46,14 +47,14 @@ def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
         if numbers["backlog"] or numbers["failures"]:
             said = f"; {found.refused[view]}" if view in found.refused else ""
             waits = f"versions that wait: {numbers['backlog']}"
-            print(f"sink of {view}: refused {numbers['failures']:,} times, {waits}{said}")
+            say(f"sink of {view}: refused {numbers['failures']:,} times, {waits}{said}")
     engines = _counted(len(found.cells), "engine")
-    print(f"in memory: {size(sum(found.cells.values()))} of tables and views, in {engines}")
+    say(f"in memory: {size(sum(found.cells.values()))} of tables and views, in {engines}")
     parts = ", ".join(f"{part} {size(numbers['bytes'])}" for part, numbers in disk.items())
     objects, total = (sum(numbers[key] for numbers in disk.values()) for key in ("objects", "bytes"))
-    print(f"stored: {size(total)} in {objects:,} objects: {parts}")
+    say(f"stored: {size(total)} in {objects:,} objects: {parts}")
     if found.error:
-        print(f"last error: {found.error}")
+        say(f"last error: {found.error}")
 
 
 def _counted(number: int, noun: str) -> str:
@@ -73,14 +74,16 @@ def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> 
     found = select(store, sql, latest(store))
     if as_json:
         for row in found.to_pylist():
-            print(json.dumps(row, default=str, ensure_ascii=False))
+            say(json_line(row))
         return
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
+    from rich.text import Text
 
-    table = Table(*found.schema.names, box=None, pad_edge=False, header_style="bold")
+    names = (Column(Text(cell(name))) for name in found.schema.names)
+    table = Table(*names, box=None, pad_edge=False, header_style="bold")
     for row in found.to_pylist():
-        table.add_row(*("NULL" if value is None else str(value) for value in row.values()))
+        table.add_row(*("NULL" if value is None else Text(cell(value)) for value in row.values()))
     Console(width=None if sys.stdout.isatty() else 1000).print(table)
 
 
@@ -102,7 +105,7 @@ def serve(
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, lambda *_: ended.set())
     server.start()
-    print(f"{store.address} at {server.address}/ until Ctrl-C", file=sys.stderr, flush=True)
+    say(f"{store.address} at {server.address}/ until Ctrl-C", to=sys.stderr)
     try:
         ended.wait()
     finally:

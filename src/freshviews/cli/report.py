@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from freshviews.cells import Location
 from freshviews.cli.script import PlannedScript, PlannedView
 from freshviews.plan.strategy import Plan
+from freshviews.printable import cell
 
 BOUNDS = ("update", "delay", "space")
 
@@ -18,7 +20,7 @@ def check_table(script: PlannedScript) -> Table:
     table = Table("view", "strategy", *BOUNDS, box=None, pad_edge=False, header_style="bold")
     for planned in script.views:
         for i, plan in enumerate(planned.plans):
-            table.add_row(_name(planned, i), plan.strategy, *_bounds(plan))
+            table.add_row(Text(cell(_name(planned, i))), plan.strategy, *_bounds(plan))
     return table
 
 
@@ -26,7 +28,7 @@ def cells_table(found: Sequence[Location]) -> Table:
     """A row per view, or per block of it, and per table: how many cells have it, and why one engine where it is one."""
     table = Table("in cells", "where", "why one engine", box=None, pad_edge=False, header_style="bold")
     for one in found:
-        table.add_row(one.name, one.where, one.reason)
+        table.add_row(*(Text(cell(part)) for part in (one.name, one.where, one.reason)))
     return table
 
 

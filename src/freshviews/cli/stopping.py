@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn
 
+from freshviews.printable import printable
 from freshviews.spark.java import java_process
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -52,7 +53,7 @@ class Stopping:
     def end(self) -> NoReturn:
         """End the process at once: with code 0 if one request was enough for that."""
         message = self._at_once()
-        os.write(2, f"\n{message}\n".encode())
+        os.write(2, f"\n{printable(message)}\n".encode())
         end_java()
         os._exit(130 if self.asked > 1 else 0)
 

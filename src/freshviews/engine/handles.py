@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from threading import RLock
@@ -23,7 +24,7 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.contents import not_readable
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
-from freshviews.errors import CatalogError, shown
+from freshviews.errors import CatalogError, FreshviewsError, shown
 from freshviews.types.values import encoder_for
 
 ROWS = 1 << 16
@@ -95,7 +96,11 @@ class Readable:
 
     def __len__(self) -> int:
         """The number of rows, each as often as it is there; counted by reading them."""
-        return sum(int(np.maximum(batch.multiplicities, 0).sum()) for batch in Readable._read(self, ROWS))
+        counts = (np.maximum(batch.multiplicities, 0) for batch in Readable._read(self, ROWS))
+        rows = sum((int((count >> 32).sum()) << 32) + int((count & 0xFFFFFFFF).sum()) for count in counts)
+        if rows > sys.maxsize:
+            raise FreshviewsError(f"{self.name} has {rows} rows, more than len() can return")
+        return rows
 
     def _read(self, rows: int) -> Iterator[CodeBatch]:
         state = self._state

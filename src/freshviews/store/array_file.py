@@ -29,7 +29,7 @@ from typing import Any, BinaryIO
 from freshviews.errors import StoreError
 from freshviews.kernel.image import Array, Mapping
 from freshviews.kernel.memory.mapping import map_file, reserve, unmap
-from freshviews.store.files import TEMPORARY, sync_directory
+from freshviews.store.files import TEMPORARY, json_of, open_regular, sync_directory
 
 MAGIC = b"\xf5fvarr\r\n"
 FORMAT = 2
@@ -130,7 +130,7 @@ class ArrayFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._file = path.open("rb")
+            self._file = open_regular(path)
         except OSError as error:
             raise StoreError(f"{path} could not be opened: {error.strerror}") from error
         try:
@@ -162,7 +162,11 @@ class ArrayFile:
         footer = self._file.read(length)
         if zlib.crc32(footer) != crc:
             raise self.damaged(offset)
-        footer_fields: dict[str, Any] = json.loads(footer)
+        try:
+            footer_fields: dict[str, Any] = json_of(footer)
+            _ = footer_fields["about"], [_ArrayPlace(*place) for place in footer_fields["arrays"]]
+        except (ValueError, KeyError, TypeError):
+            raise self.damaged(offset) from None
         return footer_fields
 
     def damaged(self, offset: int) -> StoreError:

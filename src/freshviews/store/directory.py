@@ -24,7 +24,7 @@ from typing import BinaryIO
 from freshviews.errors import StoreError
 from freshviews.store import snapshot as snapshots
 from freshviews.store.crash_points import reach
-from freshviews.store.files import TEMPORARY, is_at, lock, sync_directory, unlock, write_whole
+from freshviews.store.files import TEMPORARY, is_at, json_of, lock, read_regular, sync_directory, unlock, write_whole
 from freshviews.store.log import Log, segment_name
 from freshviews.store.record import FORMAT, Record
 
@@ -90,9 +90,9 @@ class Directory:
             write_whole(meta, json.dumps({"format": FORMAT}).encode())
             return 0
         try:
-            read = json.loads(meta.read_bytes())
+            read = json_of(read_regular(meta))
             found, recorded = read["format"], int(read.get("log", 0))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             raise StoreError(f'{meta}, offset 0: the file is corrupt; it should be {{"format": {FORMAT}}}') from None
         if found != FORMAT:
             raise StoreError(f"{self.path} is a database of format {found}; this freshviews reads {FORMAT}")

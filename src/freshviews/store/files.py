@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import json
 import os
+import stat
 import time
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from freshviews.errors import StoreError
 
@@ -23,6 +27,29 @@ def sync_directory(path: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a file to read it. Raises OSError where it is no regular one: a FIFO would wait, a device may not end."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return os.fdopen(number, "rb")
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a file; errors as ``open_regular``."""
+    with open_regular(path) as file:
+        return file.read()
+
+
+def json_of(data: bytes | str) -> Any:
+    """The JSON of a file. Raises ValueError also where it is nested too deeply."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def write_whole(path: Path, data: bytes) -> None:

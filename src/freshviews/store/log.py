@@ -19,7 +19,7 @@ from weakref import WeakSet
 from freshviews.errors import StoreError
 from freshviews.store import crash_points
 from freshviews.store.crash_points import reach
-from freshviews.store.files import sync_directory
+from freshviews.store.files import open_regular, sync_directory
 from freshviews.store.record import Record, read_record, synced_before
 
 _LOGGER = logging.getLogger("freshviews.store")
@@ -88,7 +88,7 @@ class Log:
         expected = 0 if self.first_sequence is None else self.first_sequence
         for path in self._segments:
             size = path.stat().st_size
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 while (offset := file.tell()) < size:
                     record = read_record(file, size)
                     if record is None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from freshviews.errors import StoreError
+from freshviews.store.files import open_regular
 
 MAGIC = b"\xf5fvr"
 FORMAT = 1
@@ -84,7 +85,7 @@ def read_record(file: BinaryIO, size: int) -> Record | None:
 def synced_before(path: Path, offset: int) -> bool:
     """Whether what a file has before an offset was on the disk once: a valid record that is not late follows."""
     size = path.stat().st_size
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for place in _magics(file, offset):
             file.seek(place)
             record = read_record(file, size)

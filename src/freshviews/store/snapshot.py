@@ -17,7 +17,7 @@ from pathlib import Path
 
 from freshviews.errors import StoreError
 from freshviews.store.crash_points import reach
-from freshviews.store.files import TEMPORARY, sync_directory
+from freshviews.store.files import TEMPORARY, open_regular, sync_directory
 from freshviews.store.record import END, Record, read_record
 
 _END = struct.Struct("<Q")
@@ -33,7 +33,7 @@ class Snapshot:
     def records(self) -> Iterator[Record]:
         """Its records without END. Raises StoreError with file and offset of an invalid one."""
         size = self.path.stat().st_size
-        with self.path.open("rb") as file:
+        with open_regular(self.path) as file:
             count = 0
             while True:
                 offset = file.tell()

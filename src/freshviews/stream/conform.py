@@ -15,6 +15,7 @@ from freshviews.stream.pieces import Report, codes_of
 from freshviews.stream.text import text_codes, text_reader
 from freshviews.types import Dictionary
 from freshviews.types import arrow_compute as pc
+from freshviews.types.arrow_check import is_text
 from freshviews.types.columns import arrow_type, characters_over, decode_array, encode_arrow
 from freshviews.types.values import NULL_REFUSED, too_long
 
@@ -35,8 +36,8 @@ def conformed(column: ColumnDef, given: pa.Array, report: Report, unused: Mask |
         for row in np.flatnonzero(nulls if unused is None else nulls & ~unused).tolist():
             report(row, None, NULL_REFUSED)
     if kind.name == "STRING":
-        return _within(column.length, _strings(given), report) if column.length else _strings(given)
-    if _is_text(given.type):
+        return within(column.length, _strings(given), report) if column.length else _strings(given)
+    if is_text(given.type):
         texts = given.cast(pa.string())
         codes = codes_of(texts, lambda piece: text_codes(kind, piece), text_reader(kind), report)
         return decode_array(kind, codes)
@@ -54,7 +55,8 @@ def conformed(column: ColumnDef, given: pa.Array, report: Report, unused: Mask |
     return decode_array(kind, codes)
 
 
-def _within(length: int, given: pa.Array, report: Report) -> pa.Array:
+def within(length: int, given: pa.Array, report: Report) -> pa.Array:
+    """Return the strings of at most ``length`` characters, null where one has more; each such value is reported."""
     over = characters_over(given, length)
     for row, characters in over.items():
         report(row, given[row].as_py(), too_long(length, characters))
@@ -68,12 +70,6 @@ def _within(length: int, given: pa.Array, report: Report) -> pa.Array:
 def _strings(given: pa.Array) -> pa.Array:
     if given.type == pa.string():
         return given
-    if not _is_text(given.type) and not pa.types.is_null(given.type):
+    if not is_text(given.type) and not pa.types.is_null(given.type):
         raise TypeError(f"STRING accepts a column of strings, not of {given.type}")
     return given.cast(pa.string())
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

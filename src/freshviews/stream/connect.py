@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ _UNITS: dict[str, Unit] = {
     "io.debezium.time.NanoTimestamp": "ns",
 }
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
+_SCALE = re.compile("-?[0-9]{1,4}")
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,6 @@ def _reading(column: dict[str, Any], rest: FieldReading) -> FieldReading:
     name = column.get("name")
     if name == _DECIMAL:
         parameters = column.get("parameters")
-        scale = parameters.get("scale") if isinstance(parameters, dict) else None
-        return FieldReading(rest.unit, True, None if scale is None else int(scale))
+        scale = str(parameters.get("scale")) if isinstance(parameters, dict) else ""
+        return FieldReading(rest.unit, True, int(scale) if _SCALE.fullmatch(scale) else None)
     return FieldReading(_UNITS.get(str(name), rest.unit), False if name is None else rest.base64)

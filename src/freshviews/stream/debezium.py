@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.defaults import default_array
+from freshviews.stream.conform import within
 from freshviews.stream.connect import FieldReading, Readings, readings_of
 from freshviews.stream.events import Events, primary_key
 from freshviews.stream.formats import DebeziumJson
@@ -60,6 +61,8 @@ class _Images:
         self._problems = problems
         self._keys = primary_key(table)
         self._spelled = [column.name for column in table.columns]
+        self._layouts = set[tuple[str, ...]]()
+        """Names of fields in the order of images, of which none is a column twice."""
         self._waiting: list[Image] = []
 
     def add(self, image: Image, position: int, action: int) -> None:
@@ -73,12 +76,25 @@ class _Images:
         """Take the waiting images apart into values."""
         waiting = self._waiting
         self._waiting = []
+        for layout in set(map(tuple, waiting)) - self._layouts:
+            name = self._given_twice(layout)
+            if name is None:
+                self._layouts.add(layout)
+                continue
+            reason = f"the row has field {name} twice; names of fields are the same in any case"
+            for event, image in enumerate(waiting, len(self.values[0])):
+                if tuple(image) == layout:
+                    self._problems.add(self.positions[event], name, None, reason)
         for place, values in enumerate(self.values):
             name = self._spelled[place]
             try:
                 values += [image[name] for image in waiting]
             except KeyError:
                 values += self._one_by_one(place, waiting)
+
+    def _given_twice(self, layout: tuple[str, ...]) -> str | None:
+        names = [name.lower() for name in layout]
+        return next((column.name for column in self.table.columns if names.count(column.name.lower()) > 1), None)
 
     def _one_by_one(self, place: int, waiting: list[Image]) -> list[Any]:
         """The values of a field that some images spell differently or lack."""
@@ -222,6 +238,8 @@ def _column(images: _Images, place: int, readings: Readings, problems: Problems)
             if value is None and not absent[event]:
                 report(event, None, NULL_REFUSED)
     found = json_column(column.type, values, readings.of(column.name), report)
+    if column.length:
+        found = within(column.length, found, report)
     return pc.if_else(pa.array(absent), default_array(column, len(values)), found) if absent.any() else found
 
 

@@ -144,5 +144,6 @@ def whole(rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
         return rows
     if not isinstance(rows, pa.Table):
         raise TypeError(f"rows are a pyarrow RecordBatch or Table, not {type(rows).__name__}")
-    arrays = [pa.concat_arrays(c.chunks) if c.num_chunks else pa.nulls(0, c.type) for c in rows.columns]
+    parts = [[chunk for chunk in column.chunks if len(chunk)] for column in rows.columns]
+    arrays = [pa.concat_arrays(p) if p else pa.nulls(0, c.type) for p, c in zip(parts, rows.columns, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)

@@ -16,9 +16,8 @@ A column whose values have one kind is converted by Arrow, any other value by va
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ import pyarrow as pa
 from freshviews.stream.connect import FieldReading
 from freshviews.stream.pieces import Report, codes_of
 from freshviews.stream.text import text_codes, text_reader
-from freshviews.types import Dictionary, SqlType
+from freshviews.types import NULL, Dictionary, SqlType
 from freshviews.types.columns import decode_array, encode_arrow
 from freshviews.types.values import encoder_for
 
@@ -39,6 +38,8 @@ UNAVAILABLE = "__debezium_unavailable_value"
 
 _EXACT_DIGITS = 15
 """Decimals with this number of digits are distinct as doubles, the type of JSON's numbers."""
+
+_WIDE = Context(prec=100)
 
 _NOT_TOLD = (
     "the database did not tell this value, as the update left it alone; give the source table "
@@ -129,6 +130,8 @@ def _text_reader(kind: SqlType) -> Callable[[str], int]:
 
 
 def _native(kind: SqlType, value: Any, reading: FieldReading) -> Any:
+    if isinstance(value, int) and kind.name in ("DATE", "TIMESTAMP") and not NULL < value < 2**63:
+        raise OverflowError(f"{kind} accepts what fits 64 bits")  # The least one is NaT to NumPy.
     if isinstance(value, int) and kind.name == "DATE":
         return np.datetime64(value, "D")
     if isinstance(value, int) and kind.name == "TIMESTAMP":
@@ -152,8 +155,8 @@ def _decimal(value: Any, scale: int) -> Decimal:
         if isinstance(value, dict):
             scale, value = int(value["scale"]), value["value"]
         digits = int.from_bytes(base64.b64decode(value, validate=True), "big", signed=True)
-        return Decimal(digits).scaleb(-scale)
-    except (binascii.Error, TypeError, KeyError):
+        return Decimal(digits).scaleb(-scale, _WIDE)
+    except (ValueError, TypeError, KeyError, ArithmeticError):
         raise ValueError("a decimal in base64 accepts the bytes of its unscaled value") from None
 
 

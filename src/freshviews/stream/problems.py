@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from freshviews.errors import BatchError
+from freshviews.errors import BatchError, refused
 
 Positions = npt.NDArray[np.int64]
 
@@ -24,8 +24,6 @@ BAD_SCHEMA = pa.schema(
 )
 """The schema of rows set aside: position in the batch, column, its value as text, the reason, the row as JSON."""
 
-_LONGEST = 200
-
 
 class BadChange(BatchError):
     """A change is refused, and its batch with it.
@@ -37,8 +35,8 @@ class BadChange(BatchError):
     def __init__(self, table: str, row: int | None, column: str | None, value: object, reason: str) -> None:
         where = f"table {table}" + ("" if row is None else f", row {row}")
         where += "" if column is None else f", column {column}"
-        shown = "" if row is None else f"{_shown(value)}: "
-        super().__init__(f"{where}: {shown}{reason}", table=table, row=row, column=column, value=value, rule=reason)
+        said = reason if row is None else refused(value, reason)
+        super().__init__(f"{where}: {said}", table=table, row=row, column=column, value=value, rule=reason)
         self.reason = reason
 
 
@@ -87,8 +85,3 @@ class Problems:
 
 def _text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-
-
-def _shown(value: object) -> str:
-    text = "NULL" if value is None else repr(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -48,6 +48,7 @@ from freshviews.stream.words import (
 )
 from freshviews.types import BIGINT
 from freshviews.types import arrow_compute as pc
+from freshviews.types.arrow_check import cleaned, columns_of, flaw_of, sizes_fit
 from freshviews.types.columns import MULTIPLICITY, arrow_type
 
 Numbers = npt.NDArray[np.int64]
@@ -158,11 +159,11 @@ def signed_rows(
     unknown or of a type never accepted).
     """
     check_format(form, table)
-    given = _input(whole(batch), table, form, set_aside)
+    given = _input(batch, table, form, set_aside)
     if isinstance(form, Snapshots):
         if previous is None:
             raise TypeError("Snapshots need previous=, the contents before; the first time pa.table({})")
-        return _snapshot(given, _input(whole(previous), table, form, set_aside))
+        return _snapshot(given, _input(previous, table, form, set_aside))
     if isinstance(form, AppendOnly):
         return _finished(given, given.arrays(), np.ones(len(given), np.int64), None)
     if isinstance(form, Multiplicities):
@@ -206,8 +207,11 @@ def keys_of_envelopes(batch: pa.RecordBatch, table: TableDef, form: DebeziumJson
     return keys.take(pa.array(rows, mask=rows < 0))
 
 
-def _input(batch: pa.RecordBatch, table: TableDef, form: ChangeFormat, set_aside: bool) -> _Input:
+def _input(
+    rows: pa.RecordBatch | pa.Table, table: TableDef, form: ChangeFormat, set_aside: bool
+) -> _Input:
     problems = Problems(table.name, set_aside)
+    batch = _readable(rows, problems)
     known = {column.name.lower() for column in table.columns} | {name.lower() for name in own_columns(form)}
     if isinstance(form, Upserts) and form.order is not None:
         known.add(form.order.lower())
@@ -220,8 +224,28 @@ def _input(batch: pa.RecordBatch, table: TableDef, form: ChangeFormat, set_aside
             problems.whole(name, f"the table has no column {name}; accepted are {names}")
         if name.lower() in columns:
             problems.whole(name, f"column {name} is given twice")
-        columns[name.lower()] = array
+        columns[name.lower()], invalid = cleaned(array)
+        if not isinstance(form, DebeziumJson) or name.lower() == form.column.lower():
+            for row, value in invalid.items():
+                problems.add(row, name, value, "it is not valid UTF-8 text")
+    batch = pa.RecordBatch.from_arrays([*columns.values()], names=batch.schema.names) if batch.num_columns else batch
     return _Input(batch, table, problems, columns)
+
+
+def _readable(rows: pa.RecordBatch | pa.Table, problems: Problems) -> pa.RecordBatch:
+    """The rows as one batch whose values can be read."""
+    if isinstance(rows, pa.RecordBatch | pa.Table):
+        try:
+            columns = columns_of(rows)
+        except ValueError as error:
+            problems.whole(None, str(error))
+        for name, column in columns:
+            flaw = flaw_of(column)
+            if flaw is not None:
+                raise BadChange(problems.table, flaw[0], name, None, flaw[1])
+        if not sizes_fit(rows):
+            problems.whole(None, "the Arrow data is corrupt: not all columns have a value per row")
+    return whole(rows)
 
 
 def _delta(given: _Input, form: DeltaFeed) -> SignedRows:
@@ -288,7 +312,7 @@ def _texts(given: _Input, form: DebeziumJson) -> pa.Array:
             return column.cast(pa.large_string())
         except pa.ArrowInvalid:
             return _decoded(given, form.column, column)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return column
     given.problems.whole(form.column, f"Debezium envelopes are JSON text (strings or bytes), not {kind}")
 

@@ -53,6 +53,13 @@ def _integers(kind: SqlType, texts: pa.Array) -> pa.Array:
     return _cast(kind, texts)
 
 
+def _decimals(kind: SqlType, texts: pa.Array) -> pa.Array:
+    longest = pc.max(pc.binary_length(texts)).as_py() or 0
+    if longest + kind.scale > 38 or pc.any(pc.match_substring(texts, "e", ignore_case=True)).as_py():
+        raise ValueError("Arrow's digits overflow in silence")
+    return _cast(kind, texts)
+
+
 def _floats(kind: SqlType, texts: pa.Array) -> pa.Array:
     return texts.cast(pa.float64())
 
@@ -69,6 +76,7 @@ def _timestamps(kind: SqlType, texts: pa.Array) -> pa.Array:
 _ARROW: dict[str, Callable[[SqlType, pa.Array], pa.Array]] = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), _integers),
     **dict.fromkeys(("FLOAT", "DOUBLE"), _floats),
+    "DECIMAL": _decimals,
     "TIMESTAMP": _timestamps,
 }
 

@@ -78,16 +78,16 @@ def actions_of(name: str, column: pa.Array, words: Mapping[str, int], problems: 
 
 def _encoded(name: str, column: pa.Array, problems: Problems) -> pa.Array:
     kind = column.type
-    if pa.types.is_string_view(kind):
-        column = column.cast(pa.large_string())
-    elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
         problems.whole(name, f"an op column holds words such as insert and delete, not {kind}")
     return column.cast(pa.string()).dictionary_encode() if pa.types.is_null(kind) else column.dictionary_encode()
 
 
 def _reason(value: object, words: Mapping[str, int]) -> str:
     accepted = f"accepted are {', '.join(words)}, in any case"
-    word = "" if value is None else str(value).strip().lower()
+    if value is None:
+        return f"NULL is no operation; {accepted}"
+    word = str(value).strip().lower()
     if word in (*_UPDATES, REMOVES):
         does = "deletes" if word == REMOVES else "replaces"
         return f"it {does} the row of its key, for which the table needs a PRIMARY KEY; without one {accepted}"

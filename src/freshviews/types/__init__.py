@@ -35,6 +35,7 @@ __all__ = [
     "TINYINT",
     "Dictionary",
     "SqlType",
+    "arrow_check",
     "arrow_compute",
     "calendar",
     "columns",

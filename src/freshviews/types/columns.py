@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from freshviews.types import arrow_compute as pc
+from freshviews.types.arrow_check import without_views
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import NAN, NULL, SqlType
@@ -130,6 +131,7 @@ def _strings(array: pa.Array, dictionary: Dictionary) -> Codes:
 
 def characters_over(array: pa.Array | pa.ChunkedArray, length: int) -> dict[int, int]:
     """Rows of a column of strings, or of nulls, that have more than ``length`` characters, and how many they have."""
+    array = without_views(array)
     if not pa.types.is_string(array.type):
         array = array.cast(pa.large_string())
     # A string has at most as many characters as bytes, and bytes are counted by two offsets.
@@ -156,12 +158,13 @@ def _convert(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
     if kind.is_integer and pa.types.is_integer(given):
         return _whole(array, 1, *kind.bounds)
     if kind.is_float and pa.types.is_floating(given):
-        return _floats(kind, _primitive(array).astype(np.float64, copy=False))
+        with np.errstate(invalid="ignore"):  # Signalling NaN.
+            return _floats(kind, _primitive(array).astype(np.float64, copy=False))
     if kind.is_float and pa.types.is_integer(given):
         return _floats_of_integers(kind, array)
     if kind.is_decimal and pa.types.is_integer(given):
         return _whole(array, 10**kind.scale, *kind.bounds)
-    if kind.is_decimal and pa.types.is_decimal(given):
+    if kind.is_decimal and pa.types.is_decimal(given) and _has_usual_scale(given):
         return _decimals(kind, array)
     if kind.name == "BOOLEAN" and pa.types.is_boolean(given):
         return array.cast(pa.uint8()).fill_null(0).to_numpy().astype(np.int64), None
@@ -178,6 +181,11 @@ def _convert(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
     if kind.name == "DATE" and pa.types.is_timestamp(given) and given.tz is None:
         return _whole_days(array, given.unit)
     raise TypeError(f"{kind} accepts a column of {_ACCEPTED[kind.name]}, not of {given}")
+
+
+def _has_usual_scale(decimal: pa.DataType) -> bool:
+    """Whether Arrow can write the values of one of its types; its schemas may have any scale."""
+    return bool(abs(decimal.scale) <= (76 if decimal.bit_width == 256 else 38))
 
 
 _ACCEPTED = {
@@ -198,7 +206,7 @@ def _primitive(array: pa.Array) -> npt.NDArray[Any]:
     letter = "f" if pa.types.is_floating(kind) else "u" if pa.types.is_unsigned_integer(kind) else "i"
     item = np.dtype(letter + _WIDTHS[kind.bit_width])
     data = array.buffers()[1]
-    if data is None:
+    if data is None or not len(array):
         return np.empty(0, item)
     return np.frombuffer(data, item, len(array), array.offset * item.itemsize)
 
@@ -290,7 +298,7 @@ def _low_words(array: pa.Array) -> tuple[Codes, Mask | None]:
         return _primitive(array).astype(np.int64, copy=False), None
     width = array.type.bit_width // 64
     data = array.buffers()[1]
-    if data is None:
+    if data is None or not len(array):
         return np.empty(0, np.int64), None
     words = np.frombuffer(data, np.int64, len(array) * width, array.offset * 8 * width).reshape(-1, width)
     low = np.ascontiguousarray(words[:, 0])

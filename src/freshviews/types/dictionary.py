@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from freshviews.types.arrow_check import without_views
 from freshviews.types.sqltype import NULL
 
 Codes = npt.NDArray[np.int64]
@@ -418,8 +419,7 @@ class Dictionary:
 
         Only the distinct strings of the array are looked up.
         """
-        if pa.types.is_string_view(array.type):
-            array = array.cast(pa.large_string())
+        array = without_views(array)
         encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
         encode = self.encode
         texts = encoded.dictionary.to_pylist()

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from freshviews.errors import shown
+from freshviews.errors import refused
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY, MICROS_PER_SECOND
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import NAN, NULL, SqlType
@@ -55,7 +55,7 @@ class BadValue(ValueError):
     """A refused value of a column: ``row`` (its position), ``value`` and ``reason``."""
 
     def __init__(self, row: int, value: object, reason: str) -> None:
-        super().__init__(f"row {row}: {shown(value)}: {reason}")
+        super().__init__(f"row {row}: {refused(value, reason)}")
         self.row = row
         self.value = value
         self.reason = reason

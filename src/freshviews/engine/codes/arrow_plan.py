@@ -21,6 +21,7 @@ from freshviews.engine.codes.text_columns import TextResults
 from freshviews.kernel.codes import ingest, text_columns
 from freshviews.kernel.codes.string_slots import UNKNOWN
 from freshviews.types import NULL
+from freshviews.types.arrow_check import without_views
 from freshviews.types.calendar import MICROS_PER_DAY
 from freshviews.types.columns import characters_over
 from freshviews.types.dictionary import words_array
@@ -85,7 +86,10 @@ class ArrowPlan:
     """Addresses of the words and of the functions: to ask for one takes as long as to read a row."""
 
     def read(self, batches: Sequence[pa.RecordBatch], codes: StringCodes) -> Codes | None:
-        """Codes, shape (rows of targets, rows of all batches), or None where a value is refused."""
+        """Codes, shape (rows of targets, rows of all batches), or None where a value is refused.
+
+        The batches are valid by Arrow's cheap check: their C structures do not have the sizes of buffers.
+        """
         # A generator takes a notable part of a batch of a few rows.
         rows = batches[0].num_rows if len(batches) == 1 else sum(batch.num_rows for batch in batches)
         functions = len(self.texts)
@@ -97,8 +101,6 @@ class ArrowPlan:
         array = addressof(structure)
         start = 0
         for batch in batches:
-            if self.lengths and any(characters_over(batch.column(place), length) for place, length in self.lengths):
-                return None
             batch._export_to_c(array)
             if functions:
                 unknown = text_columns.read_with_texts(
@@ -107,6 +109,8 @@ class ArrowPlan:
             else:
                 unknown = ingest.read_and_release(array, self.columns, plan, codes.address, start, target, rows)
             if unknown < 0:
+                return None
+            if self.lengths and any(characters_over(batch.column(place), length) for place, length in self.lengths):
                 return None
             if unknown > 0:
                 try:
@@ -125,9 +129,7 @@ class ArrowPlan:
         for place, row, results in self.computed:
             new = np.flatnonzero(found[row] == UNKNOWN)
             if len(new):
-                column = batch.column(place)
-                if pa.types.is_string_view(column.type):  # of which Arrow takes no rows
-                    column = column.cast(pa.large_string())
+                column = without_views(batch.column(place))  # of which Arrow takes no rows
                 texts = column.take(words_array(new)).to_pylist()
                 found[row, new] = [results.encode(text) for text in texts]
 
@@ -179,7 +181,7 @@ def _way(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] | None:
         return (ingest.DOUBLE, 1, 0, 0) if pa.types.is_float64(given) else None
     if (kind.is_integer or kind.is_decimal) and given in _INTEGERS:
         return _scaled(_INTEGERS[given], 10**kind.scale if kind.is_decimal else 1, *kind.bounds)
-    if kind.is_decimal and pa.types.is_decimal128(given) and given.scale <= kind.scale:
+    if kind.is_decimal and pa.types.is_decimal128(given) and -38 <= given.scale <= kind.scale:
         return _scaled(ingest.DECIMAL128, 10 ** (kind.scale - given.scale), *kind.bounds)
     if kind.name == "DATE" and pa.types.is_date32(given):
         return ingest.INT32, 1, _LEAST, _GREATEST

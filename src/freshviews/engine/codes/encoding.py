@@ -21,9 +21,10 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.defaults import default_code
 from freshviews.engine.codes.string_codes import codes_of
 from freshviews.engine.codes.text_columns import TextResults
-from freshviews.errors import BatchError, OutOfMemory, shown
+from freshviews.errors import BatchError, OutOfMemory, refused
 from freshviews.expr.texts import TextFunction
 from freshviews.types import BIGINT, NULL
+from freshviews.types.arrow_check import columns_of, flaw_of, sizes_fit
 from freshviews.types.columns import MULTIPLICITY, characters_over, encode_arrow
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import BadValue, Encoder, decode_value, encoder_for, limited, too_long
@@ -242,11 +243,11 @@ class TableEncoder:
 
     def _arrow(self, rows: pa.Table | pa.RecordBatch, sign: int) -> Encoded:
         planned = self._planned(rows.schema, sign == 0)
-        if planned is not None:
+        if planned is not None and sizes_fit(rows):
             found = self._compiled(planned, rows, sign)
             if found is not None:
                 return found
-        return self._general(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows]), sign)
+        return self._general(rows, sign)
 
     def _planned(self, schema: pa.Schema, signed: bool) -> _Planned | None:
         """How rows of a schema are read in one compiled pass; None where they are not."""
@@ -258,7 +259,11 @@ class TableEncoder:
     def _plan(self, schema: pa.Schema, signed: bool) -> _Planned | None:
         wishes = []
         places = []
-        for i, name in enumerate(schema.names):
+        try:
+            names = schema.names
+        except UnicodeDecodeError:
+            return None
+        for i, name in enumerate(names):
             if signed and name == MULTIPLICITY:
                 place, column = -1, ColumnDef(MULTIPLICITY, BIGINT, nullable=False)
             else:
@@ -306,24 +311,38 @@ class TableEncoder:
         planned = self._planned(rows.schema, signed)
         if planned is None or not planned.in_order or self._texts:
             return None
+        try:
+            rows.validate()  # As sizes_fit, without a call.
+        except pa.ArrowException:
+            return None
         codes = planned.plan.read((rows,), self._string_codes)
         if codes is None:
             return None
         return codes, codes[planned.multiplicity] if signed else None
 
-    def _general(self, table: pa.Table, sign: int) -> Encoded:
+    def _general(self, table: pa.Table | pa.RecordBatch, sign: int) -> Encoded:
         """Column by column: types that are converted, and the wording of every refusal."""
-        given: dict[int, pa.ChunkedArray] = {}
+        given: dict[int, pa.ChunkedArray | pa.Array] = {}
         from_pandas = b"pandas" in (table.schema.metadata or {})
-        for name, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            pairs = columns_of(table)
+        except ValueError as error:
+            self._refuse_whole(None, "columns can be read", str(error))
+        for name, column in pairs:
             place = -1 if sign == 0 and name == MULTIPLICITY else self._places.get(name.lower())
             if place is None:
                 self._unknown_column(name)
             if place in given:
                 self._given_twice(name)
+            flaw = flaw_of(column)
+            if flaw is not None:
+                self._refuse(flaw[0], place, None, flaw[1])
             if from_pandas and place >= 0 and self._columns[place].type.is_integer:
                 column = _integers(column)
             given[place] = column
+        if not sizes_fit(table):
+            rule = "columns have a value per row"
+            self._refuse_whole(None, rule, f"the Arrow data is corrupt: not all {rule}")
         if table.num_rows and not given.keys() - {-1}:
             names = ", ".join(column.name for column in self._columns)
             rule = f"rows have a column of the table; its columns are {names}"
@@ -344,7 +363,7 @@ class TableEncoder:
         return self._encoded(codes, multiplicities)
 
     def _arrow_column(
-        self, place: int, column: ColumnDef, given: pa.ChunkedArray | None, rows: int, dictionary: Dictionary
+        self, place: int, column: ColumnDef, given: pa.ChunkedArray | pa.Array | None, rows: int, dictionary: Dictionary
     ) -> Codes:
         if given is None:
             if not column.may_be_absent and rows:
@@ -387,7 +406,7 @@ class TableEncoder:
             name, kind = column.name, kind + ("" if column.nullable else " NOT NULL")
         where = f"table {self._table}, " + ("" if row is None else f"row {row}, ") + f"column {name}"
         raise BatchError(
-            f"{where}: {shown(value)}: {reason}",
+            f"{where}: {refused(value, reason)}",
             table=self._table,
             row=row,
             column=name,
@@ -440,7 +459,7 @@ def _same(sign: int, rows: int) -> Codes:
     return known[:rows] if rows <= len(known) else np.full(rows, sign, np.int64)
 
 
-def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _integers(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
     """pandas makes floats of integers when some are missing; this takes that back where it is exact."""
     if not pa.types.is_floating(column.type):
         return column

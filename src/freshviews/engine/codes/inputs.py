@@ -20,7 +20,12 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
 
     Iterables and readers are read to their end: a batch is one version, so it is whole before it counts.
     """
-    if isinstance(rows, (list, pa.Table, pa.RecordBatch)):
+    if isinstance(rows, list):
+        return rows
+    if isinstance(rows, (pa.Table, pa.RecordBatch)):
+        if rows.num_rows < 0:
+            message = f"table {table}: the Arrow data is corrupt: it has {rows.num_rows} rows"
+            raise BatchError(message, table=table, rule="a batch has 0 rows or more")
         return rows
     if isinstance(rows, pa.RecordBatchReader):
         return rows.read_all()

@@ -13,6 +13,7 @@ from freshviews.engine.codes.string_codes import codes_of
 from freshviews.errors import BatchError, shown
 from freshviews.kernel.codes.string_search import search_codes
 from freshviews.kernel.codes.string_slots import UNKNOWN
+from freshviews.types.arrow_check import columns_of, flaw_of, without_views
 from freshviews.types.columns import encode_arrow
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import BadValue
@@ -27,7 +28,11 @@ def key_codes(
     there or given twice, or cannot be of the column's type.
     """
     columns = {column.name: column for column in table.columns}
-    given = [name.lower() for name in keys.schema.names]
+    try:
+        pairs = columns_of(keys)
+    except ValueError as error:
+        raise BatchError(f"table {table.name}: {error}", table=table.name, rule="columns can be read") from None
+    given = [name.lower() for name, _ in pairs]
     found = []
     for name in names:
         if given.count(name.lower()) != 1:
@@ -39,13 +44,17 @@ def key_codes(
                 column=name,
                 rule=rule,
             )
-        found.append(_codes(table.name, columns[name], keys.column(given.index(name.lower())), dictionary))
+        found.append(_codes(table.name, columns[name], pairs[given.index(name.lower())][1], dictionary))
     return found
 
 
 def _codes(table: str, column: ColumnDef, given: pa.Array | pa.ChunkedArray, dictionary: Dictionary) -> Codes:
     row, value, reason = None, str(given.type), ""
+    flaw = flaw_of(given)
     try:
+        if flaw is not None:
+            row, reason = flaw
+            raise ValueError(reason)
         if column.type.name == "STRING" and not pa.types.is_null(given.type):
             # Encoding none of it checks the type.
             encode_arrow(column.type, given.slice(0, 0), dictionary)
@@ -71,7 +80,7 @@ def _strings(given: pa.Array | pa.ChunkedArray, dictionary: Dictionary) -> Codes
     codes = np.full(len(given), UNKNOWN, np.int64)
     at = 0
     for chunk in chunks:
-        texts = chunk.cast(pa.large_string())
+        texts = without_views(chunk).cast(pa.large_string())
         _, offsets, data = texts.buffers()
         if len(texts):
             # The data of nothing but empty strings may be no buffer at all; none of it is read then.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import FreshviewsError, OtherProgram, StoreError
 from freshviews.sql.statements.script import parse_script
 from freshviews.store.directory import Directory
+from freshviews.store.files import json_of
 from freshviews.store.record import IMAGES, SCRIPT, Record
 from freshviews.store.strings import read_strings
 from freshviews.types.dictionary import Dictionary
@@ -63,7 +63,7 @@ def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
                 if record.kind == SCRIPT:
                     scripts.append(record.payload.decode())
                 elif record.kind == IMAGES:
-                    images = _Images(directory.snapshot.state, **json.loads(record.payload))
+                    images = _images_of(directory.snapshot.path, directory.snapshot.state, record)
                 else:
                     records.append(record)
             relations = _from_snapshot(scripts, records, images, dictionary)
@@ -99,6 +99,13 @@ class _Images:
     folder: Path
     views: dict[str, str] = field(default_factory=dict)
     unstored: tuple[int, ...] = ()
+
+
+def _images_of(snapshot: Path, folder: Path, record: Record) -> _Images:
+    try:
+        return _Images(folder, **json_of(record.payload))
+    except (ValueError, TypeError) as error:
+        raise StoreError(f"{snapshot}: the names of its images cannot be read: {error}") from None
 
 
 def _from_snapshot(

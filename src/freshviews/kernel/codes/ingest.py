@@ -17,6 +17,7 @@ from freshviews.types.sqltype import NAN, NULL
 LENGTH = 0
 NULL_COUNT = 1
 OFFSET = 2
+BUFFER_COUNT = 3
 BUFFERS = 5
 CHILDREN = 6
 RELEASE = 8
@@ -142,6 +143,36 @@ def text_at(kind: int, buffers: int, i: int) -> tuple[int, int]:
 
 
 @jit
+def inside(kind: int, column: int, bits: int, start: int, n: int) -> bool:
+    """Whether all strings of a column lie in its memory. Its first and last offset, and lengths, have been checked.
+
+    ``bits``: the bitmap of rows that are not NULL, or 0.
+    """
+    buffers = load(column, BUFFERS)
+    data = load(buffers, 1)
+    bad = 0
+    if kind == STRING:
+        for i in range(start, start + n):
+            bad |= load32(data, i + 1) < load32(data, i)
+    elif kind == LARGE_STRING:
+        for i in range(start, start + n):
+            bad |= load(data, i + 1) < load(data, i)
+    else:
+        others = load(column, BUFFER_COUNT) - 3
+        sizes = load(buffers, others + 2)
+        for i in range(start, start + n):
+            if bits != 0 and is_set(bits, i) == 0:
+                continue
+            size = load32(data, 4 * i)
+            bad |= size < 0
+            if size > 12:
+                number, begin = load32(data, 4 * i + 2), load32(data, 4 * i + 3)
+                if number < 0 or number >= others or begin < 0 or begin + size > load(sizes, number):
+                    return False
+    return bad == 0
+
+
+@jit
 def strings(kind: int, buffers: int, bits: int, start: int, n: int, slots: int, out: int) -> int:
     """Codes of strings, UNKNOWN for a string without a code; returns how many those are."""
     unknown = 0
@@ -176,8 +207,8 @@ def any_null(bits: int, start: int, n: int) -> bool:
 def read_columns(array: int, columns: int, plan: int, slots: int, start: int, target: int, rows: int) -> int:
     """Write the codes of a batch of ``columns`` columns to ``target``, from row ``start`` on.
 
-    The target has ``rows`` words per column. Returns -1 if a value is refused, else the number of strings without a
-    code.
+    The target has ``rows`` words per column. Arrow has compared the sizes of buffers with the lengths. Returns -1 if a
+    value is refused, else the number of strings without a code.
     """
     n = load(array, LENGTH)
     unknown = 0
@@ -196,6 +227,8 @@ def read_columns(array: int, columns: int, plan: int, slots: int, start: int, ta
             continue
         out = target + 8 * (load(entry, TARGET) * rows + start)
         if STRING <= kind <= STRING_VIEW:
+            if not inside(kind, column, bits, offset, n):
+                return -1
             unknown += strings(kind, buffers, bits, offset, n, slots, out)
             continue
         data = load(buffers, 1)

@@ -12,6 +12,7 @@ from freshviews.kernel.codes.ingest import (
     NULL_COUNT,
     OFFSET,
     call_release,
+    inside,
     is_set,
     read_columns,
     text_at,
@@ -57,6 +58,8 @@ def _of_column(array: int, entry: int, slots: int, out: int) -> int:
     bits = 0 if load(column, NULL_COUNT) == 0 else load(buffers, 0)
     layout = load(entry, LAYOUT)
     function = load(entry, FUNCTION)
+    if not inside(layout, column, bits, offset, n):
+        return -1
     unknown = 0
     for i in range(n):
         if bits != 0 and is_set(bits, offset + i) == 0:

@@ -117,7 +117,7 @@ def read(path: Path) -> Stored | None:
         if len(rest) != size + entry_size or zlib.crc32(rest) != head["check"]:
             return None
         return Stored(head["symbol"], head["entry"], tuple(head["outside"]), rest[:size], rest[size:])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

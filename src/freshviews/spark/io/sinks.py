@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.errors import FreshviewsError
+from freshviews.printable import cell
 from freshviews.spark.connectors.declarations import CHANGES, COMPLETE, connector_of, remedy
 from freshviews.spark.connectors.secrets import without_secrets
 from freshviews.spark.crash_points import reach
@@ -144,9 +145,9 @@ def _print(view: ViewSpec, rows: pa.Table, version: int, again: bool) -> None:
     """Print in one write, so that a kill leaves all of a version or nothing."""
     most = int(view.options.get("numRows", "20"))
     doubt = " (perhaps shown before)" if again else ""
-    lines = [f"-- {view.name}, version {version}{doubt}: {rows.num_rows} rows"]
+    lines = [f"-- {cell(view.name)}, version {version}{doubt}: {rows.num_rows} rows"]
     for row in rows.slice(0, most).to_pylist():
-        lines.append("   " + ", ".join(f"{name}={value}" for name, value in row.items()))
+        lines.append("   " + ", ".join(f"{cell(name)}={cell(value)}" for name, value in row.items()))
     if rows.num_rows > most:
         lines.append(f"   and {rows.num_rows - most} more")
     sys.stdout.write("\n".join(lines) + "\n")

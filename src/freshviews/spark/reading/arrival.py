@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 from freshviews.spark.definition import TableSpec
+from freshviews.store.files import json_of, open_regular, read_regular
 
 _TAIL = 1 << 20
 """Bytes read from the end of a compact log, which grows with all input; the last micro-batch's entries are there."""
@@ -58,8 +58,8 @@ def waiting(spark: Path, source: int, table: TableSpec) -> int | None:
 def _offsets(folder: Path, batch: int) -> list[Any]:
     """The offsets of a micro-batch: its own numbers, then a position per source."""
     try:
-        lines = (folder / "offsets" / str(batch)).read_text().splitlines()[1:]
-        return [None if line in ("", "-") else json.loads(line) for line in lines]
+        lines = read_regular(folder / "offsets" / str(batch)).decode().splitlines()[1:]
+        return [None if line in ("", "-") else json_of(line) for line in lines]
     except (OSError, ValueError):
         return []
 
@@ -88,7 +88,7 @@ def _files(spark: Path, source: int, first: int, last: int) -> Iterator[dict[str
 
 def _lines(path: Path, whole: bool) -> Iterator[dict[str, Any]]:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             size = file.seek(0, 2)
             start = 0 if whole else max(0, size - _TAIL)
             file.seek(start)
@@ -97,7 +97,7 @@ def _lines(path: Path, whole: bool) -> Iterator[dict[str, Any]]:
         return
     for line in lines:
         try:
-            found = json.loads(line)
+            found = json_of(line)
         except ValueError:
             continue
         if isinstance(found, dict):

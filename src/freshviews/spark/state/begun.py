@@ -10,6 +10,7 @@ from collections.abc import Collection
 from threading import Lock
 
 from freshviews.spark.state.stores.store import Store
+from freshviews.store.files import json_of
 
 _NAME = "tables"
 _changing = Lock()
@@ -19,9 +20,11 @@ _changing = Lock()
 def begun(store: Store) -> dict[str, bool]:
     """By view, whether its table has had rows. Raises OSError."""
     try:
-        return {str(view): bool(had) for view, had in json.loads(store.read(_NAME)).items()}
+        return {str(view): bool(had) for view, had in json_of(store.read(_NAME)).items()}
     except FileNotFoundError:
         return {}
+    except (ValueError, AttributeError) as error:
+        raise OSError(f"{store.address}/{_NAME} cannot be read: {error}") from None
 
 
 def note_begun(store: Store, view: str, had_rows: bool) -> None:

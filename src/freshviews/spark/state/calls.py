@@ -13,6 +13,7 @@ from freshviews.errors import StoreError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.stores.store import Store
+from freshviews.store.files import json_of
 
 
 def version_of(store: Store, call: str, latest: Manifest | None) -> int | None:
@@ -20,7 +21,7 @@ def version_of(store: Store, call: str, latest: Manifest | None) -> int | None:
     if latest is not None and latest.call == call:
         return latest.version
     try:
-        found = json.loads(store.read(_name(call)))
+        found = json_of(store.read(_name(call)))
         return int(found["version"])
     except FileNotFoundError:
         return None

@@ -17,7 +17,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import time
 import uuid
 from collections.abc import Sequence
@@ -31,6 +30,7 @@ from freshviews.spark.state.image_files import image_of
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.folder import try_to_write
 from freshviews.spark.state.stores.store import Store
+from freshviews.store.files import json_of, read_regular
 
 KEEP_VERSIONS = 200
 """Versions whose changes are kept, for readers of the change stream."""
@@ -86,10 +86,10 @@ def check_store(store: Store) -> None:
 def spark_query(folder: Path) -> str | None:
     """The id of the streaming query in a folder of Spark's own files; None if there is none."""
     try:
-        return str(json.loads((folder / "metadata").read_text())["id"])
+        return str(json_of(read_regular(folder / "metadata"))["id"])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{folder / 'metadata'} cannot be read: {error}") from None
 
 

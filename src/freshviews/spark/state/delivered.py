@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from freshviews.errors import StoreError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.state.stores.store import Objects
+from freshviews.store.files import json_of
 
 _NAME = "delivered"
 
@@ -27,7 +28,7 @@ class Delivered:
         self._store = store
         self.version, self.behind = 0, dict[str, int]()
         try:
-            found = json.loads(store.read(_NAME))
+            found = json_of(store.read(_NAME))
             held = found if isinstance(found, dict) else {"version": found}
             self.version = int(held["version"])
             self.behind = {str(view): int(version) for view, version in held.get("behind", {}).items()}

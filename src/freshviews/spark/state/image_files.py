@@ -22,7 +22,7 @@ from pathlib import Path
 
 from freshviews.errors import StoreError
 from freshviews.spark.state.stores.store import Store
-from freshviews.store.files import TEMPORARY
+from freshviews.store.files import TEMPORARY, json_of, open_regular
 
 PART = 16 << 20
 """Bytes of a part."""
@@ -106,7 +106,7 @@ def _upload(store: Store, name: str, folder: Path) -> None:
     sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
 
     def put(file: str, number: int, start: int) -> None:
-        with (folder / file).open("rb") as opened:
+        with open_regular(folder / file) as opened:
             opened.seek(start)
             store.write(_part(name, file, number), opened.read(PART))
 
@@ -131,7 +131,7 @@ def _download(store: Store, name: str, folder: Path) -> None:
             opened.write(store.read(_part(name, file, number)))
 
     try:
-        sizes = json.loads(store.read(f"{name}/{_WHOLE}"))
+        sizes = json_of(store.read(f"{name}/{_WHOLE}"))
         for file, size in sizes.items():
             with (aside / file).open("wb") as opened:
                 opened.truncate(size)

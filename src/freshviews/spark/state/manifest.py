@@ -17,6 +17,7 @@ from freshviews.errors import StoreError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.state.bundle import object_of
 from freshviews.spark.state.stores.store import Store
+from freshviews.store.files import json_of
 
 FORMAT = 4
 _FOLDER = "manifest/"
@@ -136,16 +137,19 @@ class Manifests:
         """A committed version. Raises StoreError if it is missing or not readable."""
         where = f"{self._store.address}/{_name(version)}"
         try:
-            found = json.loads(self._store.read(_name(version)))
+            found = json_of(self._store.read(_name(version)))
         except FileNotFoundError:
             raise StoreError(
                 f"version {version} is not kept any more (or never was) in {self._store.address}"
             ) from None
         except (OSError, ValueError) as error:
             raise StoreError(f"{where} cannot be read: {error}") from None
-        if found.pop("format", None) != FORMAT:
+        if not isinstance(found, dict) or found.pop("format", None) != FORMAT:
             raise StoreError(f"{where} is of another release of freshviews; begin with a new checkpoint")
-        return Manifest(**found)
+        try:
+            return Manifest(**found)
+        except TypeError as error:
+            raise StoreError(f"{where} cannot be read: {error}") from None
 
     def commit(self, manifest: Manifest) -> None:
         """Commit a version; it is durable when this returns. Raises VersionExists if it is committed already."""

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import BinaryIO
 
 from freshviews.spark.state.stores.store import Store
-from freshviews.store.files import lock
+from freshviews.store.files import json_of, lock
 
 LOCK = "lock"
 _changing = Lock()
@@ -72,7 +72,7 @@ def is_running(store: Store) -> bool | None:
 def runs_of(store: Store) -> Runs:
     """The counts of a checkpoint; zeros if there are none that can be read."""
     try:
-        found = json.loads(store.read("runs"))
+        found = json_of(store.read("runs"))
         failures = {str(view): int(count) for view, count in found["failures"].items()}
         refused = {str(view): str(cause) for view, cause in found.get("refused", {}).items()}
         have = [str(view) for view in found.get("have", [])]

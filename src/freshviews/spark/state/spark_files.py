@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 
 from freshviews.errors import StoreError
 from freshviews.spark.state.stores.store import Store
+from freshviews.store.files import json_of
 
 NAME = "spark"
 MOST = 16
@@ -79,7 +80,7 @@ def _restored(store: Store, names: Sequence[str], folder: Path) -> set[str]:
     name = ""
     try:
         for name in names:
-            for file, text in json.loads(store.read(name)).items():
+            for file, text in json_of(store.read(name)).items():
                 path = folder / file
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from freshviews.spark.crash_points import reach
 from freshviews.spark.state.stores.store import Data, Found
-from freshviews.store.files import sync_directory, write_whole
+from freshviews.store.files import open_regular, read_regular, sync_directory, write_whole
 
 
 class Folder:
@@ -32,11 +32,12 @@ class Folder:
         return str(self.local)
 
     def read(self, name: str) -> bytes:
-        return (self.local / name).read_bytes()
+        return read_regular(self.local / name)
 
     def read_range(self, name: str, start: int, length: int) -> Data:
         """The bytes, mapped."""
-        with pa.memory_map(str(self.local / name)) as file:
+        path = self.local / name
+        with open_regular(path), pa.memory_map(str(path)) as file:
             file.seek(start)
             return file.read_buffer(length)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import getpass
 import http.client
-import json
 import os
 import re
 import socket
@@ -24,6 +23,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from freshviews.spark.state.stores.store import AddressError, Data, Found, Gathered, Writer, requests
+from freshviews.store.files import json_of
 
 WEB = "FRESHVIEWS_WEBHDFS"
 """Variable with the web addresses of the namenodes of ``hdfs:`` addresses, with commas between them."""
@@ -118,7 +118,7 @@ class Hdfs:
             found = self._web.ask("GET", self._path(folder), "LISTSTATUS")
         except FileNotFoundError:
             return []
-        entries: Sequence[Any] = json.loads(found)["FileStatuses"]["FileStatus"]
+        entries: Sequence[Any] = json_of(found)["FileStatuses"]["FileStatus"]
         return entries
 
     def _put(self, name: str, data: bytes, option: str) -> None:
@@ -201,7 +201,7 @@ class _Web:
             path = fresh()
             attempt(path, data)
             status = _done(self.ask_once("GET", path, {"op": "GETFILESTATUS"}), str(self))
-            length = json.loads(status)["FileStatus"]["length"]
+            length = json_of(status)["FileStatus"]["length"]
             if length != len(data):
                 raise _Again(f"{path}: {self} has {length} of {len(data)} bytes that were written")
             return path
@@ -315,7 +315,7 @@ def _error(answer: _Answer, server: str, path: str) -> OSError:
             "(HADOOP_USER_NAME); use an HDFS without Kerberos, a mounted folder, or s3://bucket/folder"
         )
     try:
-        remote = json.loads(answer.body)["RemoteException"]
+        remote = json_of(answer.body)["RemoteException"]
         kind, message = str(remote["exception"]), str(remote["message"]).partition("\n")[0]
     except (ValueError, KeyError, TypeError):
         said = answer.body[:200].decode(errors="replace").partition("\n")[0]

@@ -1,0 +1,149 @@
+"""Whether the values of an Arrow column lie in its memory. Arrow trusts offsets, lengths and indices that it reads.
+
+Arrow's own cheap check compares lengths with the sizes of buffers; it does not look at rows. What is checked here looks
+at all rows that are found by offsets or indices, and not at whether text is valid UTF-8.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+_AS_BYTES = {
+    pa.string(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+    pa.string_view(): pa.binary_view(),
+}
+
+
+def sizes_fit(rows: pa.Table | pa.RecordBatch) -> bool:
+    """Whether buffers have the bytes that lengths, and first and last offsets, need. Takes a microsecond."""
+    try:
+        rows.validate()
+    except pa.ArrowException:
+        return False
+    return True
+
+
+def columns_of(rows: pa.Table | pa.RecordBatch) -> list[tuple[str, Any]]:
+    """Names and columns; ``ValueError`` if they cannot be told."""
+    try:
+        for column in rows.columns:
+            _chunks(column)
+        return list(zip(rows.schema.names, rows.columns, strict=True))
+    except UnicodeDecodeError:
+        raise ValueError("a name of a column in the Arrow schema is not valid UTF-8 text") from None
+    except KeyError:  # pyarrow has no class for the type, as for months.
+        types = ", ".join(map(str, rows.schema.types))
+        raise ValueError(f"pyarrow cannot read one of the columns, of types {types}") from None
+
+
+def flaw_of(column: pa.Array | pa.ChunkedArray) -> tuple[int | None, str] | None:
+    """The first row whose value lies outside of the memory of its column, and why; None if there is none.
+
+    The row is None if lengths are wrong, so that no row can be read.
+    """
+    start = 0
+    for chunk in _chunks(column):
+        reason = _flaw(chunk)
+        if reason is not None:
+            row = _first_flaw(chunk)
+            return None if row is None else start + row, f"the Arrow data is corrupt: {reason}"
+        start += len(chunk)
+    return None
+
+
+def _first_flaw(chunk: pa.Array) -> int | None:
+    """The first row that has a flaw; None if no row has, but what is said of all of them."""
+    try:
+        least, most = 0, len(chunk)
+    except SystemError:  # The length is negative.
+        return None
+    if _flaw(chunk.slice(0, 0)) is not None or _flaw(chunk.slice(0, most)) is None:
+        return None
+    while most - least > 1:  # What makes a row wrong makes all slices from the first row to it wrong.
+        middle = (least + most) // 2
+        if _flaw(chunk.slice(0, middle)) is None:
+            least = middle
+        else:
+            most = middle
+    return least
+
+
+def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+
+
+def cleaned(array: pa.Array) -> tuple[pa.Array, dict[int, bytes]]:
+    """A column without flaws, its views as large strings, with U+FFFD for what is not UTF-8; the bytes of such rows."""
+    array = without_views(array)
+    if not is_text(array.type):
+        return array, {}
+    try:
+        array.validate(full=True)
+        return array, {}
+    except pa.ArrowException:  # In a dictionary it may be a value that no row has.
+        plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    values = plain.view(_AS_BYTES[plain.type]).to_pylist()
+    texts = [None if value is None else value.decode(errors="replace") for value in values]
+    invalid = {row: value for row, value in enumerate(values) if value is not None and not _is_utf8(value)}
+    return pa.array(texts, plain.type), invalid
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of an Arrow type has text, itself or in its dictionary."""
+    return (kind.value_type if pa.types.is_dictionary(kind) else kind) in _AS_BYTES
+
+
+def without_views(column: Any) -> Any:
+    """A column whose views are large strings; any other column itself. Both have no flaws.
+
+    Arrow's cast also reads the views of NULLs, which may be anything.
+    """
+    if not pa.types.is_string_view(column.type):
+        return column
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([without_views(chunk) for chunk in column.chunks], pa.large_string())
+    validity, views, *others = column.buffers()
+    if validity is not None:
+        end = column.offset + len(column)
+        words = np.frombuffer(views, np.int64, 2 * end).reshape(-1, 2)
+        valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little", count=end)
+        buffers = [validity, pa.py_buffer(words * valid[:, None]), *others]
+        column = pa.Array.from_buffers(column.type, len(column), buffers, offset=column.offset)
+    return column.cast(pa.large_string())
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _flaw(array: pa.Array) -> str | None:
+    """Why values cannot be read, None if all can."""
+    kind = array.type
+    try:
+        array.validate()
+        if pa.types.is_dictionary(kind):
+            array.indices.validate(full=True)
+            return _flaw(array.dictionary) or _bad_index(array.indices, len(array.dictionary))
+        if kind in _AS_BYTES:
+            array.view(_AS_BYTES[kind]).validate(full=True)
+        elif not pa.types.is_date64(kind):  # Whether these are whole days, the reader of the column says.
+            array.validate(full=True)
+    except pa.ArrowException as error:
+        return str(error)
+    return None
+
+
+def _bad_index(indices: pa.Array, values: int) -> str | None:
+    found = indices.drop_null().to_numpy()
+    if not len(found) or (found.min() >= 0 and found.max() < values):
+        return None
+    index = found[np.argmax((found < 0) | (found >= values))]
+    return f"index {index} is not one of the {values} values of its dictionary"

@@ -1,0 +1,106 @@
+"""Files of a database and of a checkpoint that someone else wrote: refused with their name, without waiting."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import freshviews as fv
+from freshviews.errors import StoreError
+from freshviews.spark.state.begun import begun
+from freshviews.spark.state.delivered import Delivered
+from freshviews.spark.state.manifest import Manifests
+from freshviews.spark.state.runs import Runs, runs_of
+from freshviews.spark.state.stores.addresses import store_of
+from freshviews.store.files import json_of
+
+pytestmark = pytest.mark.plain_python(only=True)
+
+NESTED = b"[" * 100_000
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting() -> Iterator[None]:
+    """End a test that waits for a FIFO."""
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Path:
+    """A database with a snapshot and a log behind it."""
+    with fv.Database(tmp_path / "db") as db:
+        db.execute("CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM t GROUP BY a")
+        db.insert("t", [(1,)])
+        db.snapshot()
+        db.insert("t", [(2,)])
+    return tmp_path / "db"
+
+
+REPLACED: dict[str, Callable[[Path], Any]] = {
+    "fifo": os.mkfifo,
+    "directory": os.mkdir,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+@pytest.mark.parametrize("by", REPLACED)
+@pytest.mark.parametrize("pattern", ["meta.json", "snapshot-*.fvsnap", "log-*.fvlog", "state-*/*"])
+def test_a_file_that_is_no_regular_one_is_refused_with_its_name(closed: Path, pattern: str, by: str) -> None:
+    path = sorted(closed.glob(pattern))[-1]
+    path.unlink()
+    REPLACED[by](path)
+    with pytest.raises(StoreError, match=path.name):
+        fv.Database(closed)
+
+
+STRANGE = [NESTED, b"[]", b"7", b"\xff"]
+
+
+@pytest.mark.parametrize("text", [*STRANGE, b'{"format": 1e999}', b'{"format": 1, "log": Infinity}'])
+def test_a_strange_meta_json_is_refused(closed: Path, text: bytes) -> None:
+    (closed / "meta.json").write_bytes(text)
+    with pytest.raises(StoreError):
+        fv.Database(closed)
+
+
+@pytest.mark.parametrize("text", [*STRANGE, b"null", b'{"format": 1}'])
+def test_a_strange_manifest_is_refused(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "manifest").mkdir()
+    path = tmp_path / "manifest" / f"{7:012d}.json"
+    path.write_bytes(text)
+    with pytest.raises(StoreError, match=path.name):
+        Manifests(store_of(tmp_path)).latest()
+
+
+@pytest.mark.parametrize("by", REPLACED)
+def test_an_object_of_a_checkpoint_that_is_no_regular_file_is_not_read(tmp_path: Path, by: str) -> None:
+    REPLACED[by](tmp_path / "delivered")
+    store = store_of(tmp_path)
+    with pytest.raises(StoreError, match="delivered"):
+        Delivered(store)
+    with pytest.raises(OSError, match="no regular file"):
+        store.read_range("delivered", 0, 8)
+
+
+def test_other_objects_of_a_checkpoint_may_be_nested_too_deeply(tmp_path: Path) -> None:
+    store = store_of(tmp_path)
+    for name in ("runs", "delivered", "tables"):
+        store.write(name, NESTED)
+    assert runs_of(store) == Runs()
+    with pytest.raises(StoreError, match="nested too deeply"):
+        Delivered(store)
+    with pytest.raises(OSError, match="nested too deeply"):
+        begun(store)
+
+
+def test_json_is_nested_as_deeply_as_it_can_be_read() -> None:
+    assert json_of(b'{"a": [1.5, [2]]}') == {"a": [1.5, [2]]}
+    with pytest.raises(ValueError, match="nested too deeply"):
+        json_of(b'{"a":' * 100_000)
