@@ -95,7 +95,8 @@ string_to_int (s, low, high)                       surrounding blanks allowed; d
 string_to_float (s), string_to_decimal (s, p, s)   decimals HALF_UP; error past the precision
 string_to_date string_to_timestamp string_to_bool  formats of Spark's CAST
 parse_timestamp (s, pattern)                       by a pattern of letters y M d H h m s S a
-try_string_to_int ... try_parse_timestamp          the same, NULL where these are errors
+try_string_to_int ... try_parse_timestamp          the same, NULL where these are errors, save for values that SQL has
+                                                   and 64 bits do not hold
 regexp_extract (s, pattern[, group])               the group of the first match, or the empty text
 regexp_replace (s, pattern, by)                    all matches; $1 in ``by`` is a group
 regexp_count regexp_substr (s, pattern)            number of matches; the first one, or NULL
@@ -116,6 +117,7 @@ from typing import Any
 
 from freshviews.expr import casts, matches, parsing, strings
 from freshviews.expr.nodes import Call, Expr
+from freshviews.types import NotHeldError
 
 DATE_UNITS = MappingProxyType({"year": 0, "quarter": 1, "month": 2, "week": 3})
 """Codes of the unit argument of ``trunc_date``."""
@@ -170,11 +172,13 @@ def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _attempt(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, None where an argument is or where it raises ValueError."""
+    """The function, None where an argument is or where it raises a ValueError that is no NotHeldError."""
 
     def attempt(*args: Any) -> Any:
         try:
             return None if None in args else function(*args)
+        except NotHeldError:
+            raise
         except ValueError:
             return None
 
@@ -287,8 +291,11 @@ _ALL = [
     _host("character", strings.character, 1, 1),
 ]
 
+_UNHELD = ("string_to_int", "string_to_decimal", "string_to_timestamp")
+"""Operations that may read a value that 64 bits do not hold."""
+
 _ALL += [
-    _host(f"try_{op.name}", _attempt(op.host), *op.arity, null="own")
+    _host(f"try_{op.name}", _attempt(op.host), *op.arity, fallible=op.name in _UNHELD, null="own")
     for op in _ALL
     if op.host is not None and op.name.startswith(("string_to_", "parse_"))
 ]

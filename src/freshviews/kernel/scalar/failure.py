@@ -12,6 +12,7 @@ DIVISION_BY_ZERO = 2
 RANGE = 3
 DATE_RANGE = 4
 TWO_VALUES = 5
+LEAST = 6
 
 ERRORS = MappingProxyType(
     {
@@ -19,6 +20,7 @@ ERRORS = MappingProxyType(
         DIVISION_BY_ZERO: "division by zero; nullif(divisor, 0) gives NULL instead",
         RANGE: "overflow: the value does not fit the type it is converted to",
         DATE_RANGE: "overflow: the result is outside the dates and timestamps that can be stored",
+        LEAST: f"overflow: the result is {NULL}, whose 64-bit code stands for NULL",
         TWO_VALUES: "two values where there may be one",
     }
 )

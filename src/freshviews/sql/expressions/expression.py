@@ -36,7 +36,7 @@ from freshviews.sql.expressions.times import seconds_between
 from freshviews.sql.text.parse import Node, SqlText, is_list, string_of
 from freshviews.sql.text.refuse import GROUPINGS, is_aggregate_name
 from freshviews.sql.text.typenames import type_of
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, SqlType
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, NULL, RESERVED, STRING, TIMESTAMP, SqlType
 
 Bound = Expr | Interval
 
@@ -266,8 +266,8 @@ class Binder:
             if node.args.get("format"):
                 raise self.text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
             to = type_of(self.text, node.args["to"])
-            if to == FLOAT and isinstance(node.this, exp.Literal) and self.text.of(node)[-1] in "fF":
-                _check_float(node.this)
+            if to.is_float and isinstance(node.this, exp.Literal) and self.text.of(node)[-1] in "dDfF":
+                return _float(node.this, to)
             return (try_cast if node.args.get("safe") else cast)(self.bind(node.this), to)
         if type(node) in _BITS:
             return _BITS[type(node)](self.bind(node.this), self.bind(node.expression))
@@ -417,10 +417,12 @@ def _members(node: Node) -> tuple[bool, list[Node]] | None:
     return None
 
 
-def _check_float(node: exp.Literal) -> None:
-    """Refuse a constant such as 1e39F, which would be infinity."""
-    if abs(float(node.name)) > _GREATEST_FLOAT:
-        raise Fault(f"{node.name}F is more than a FLOAT holds; CAST('Infinity' AS FLOAT) is infinity")
+def _float(node: exp.Literal, to: SqlType) -> Expr:
+    """A constant such as 1.5D and 1.5F; 1e39F, which would be infinity, is refused."""
+    value = float(node.name)
+    if isinf(value) or (to == FLOAT and abs(value) > _GREATEST_FLOAT):
+        raise Fault(f"{node.name}{to.name[0]} is more than a {to} holds; CAST('Infinity' AS {to}) is infinity")
+    return cast(Literal(value, DOUBLE), to)
 
 
 def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
@@ -442,21 +444,20 @@ def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
     return logic.any_of([found, *compared])
 
 
-_CONSTANT = re.compile(r"('(?:[^'\\]|\\.)*+')|(-?)([0-9.]+(?:E[+-]?[0-9]+)?)|NULL", re.IGNORECASE | re.DOTALL)
+_CONSTANT = re.compile(r"('(?:[^'\\]|\\.)*+')|(-?[0-9.]+(?:E[+-]?[0-9]+)?)|NULL", re.IGNORECASE | re.DOTALL)
 
 
 def _constants(node: Node) -> list[Expr]:
     """The members of a long list."""
     found: list[Expr] = []
     for constant in _CONSTANT.finditer(node.this):
-        string, sign, digits = constant.groups()
+        string, digits = constant.groups()
         if string is not None:
             found.append(text(string_of(string)))
         elif digits is None:
             found.append(null(VOID))
         else:
-            number = _number(digits)
-            found.append(arithmetic.negative(number) if sign else number)
+            found.append(_number(digits))
     return found
 
 
@@ -473,6 +474,8 @@ def _number(digits: str) -> Expr:
     if "." in digits:
         return literal_decimal(digits)
     whole = int(digits)
-    if whole < 2**31:
+    if -(2**31) <= whole < 2**31:
         return Literal(whole, INT)
-    return Literal(whole, BIGINT) if whole < 2**63 else literal_decimal(digits)
+    if whole == NULL:
+        raise Fault(RESERVED)
+    return Literal(whole, BIGINT) if NULL < whole < 2**63 else literal_decimal(digits)
