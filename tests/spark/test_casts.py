@@ -17,7 +17,8 @@ def _asked(to: SqlType) -> str:
 
 @pytest.mark.spark
 def test_spark_casts_texts_as_stored(spark: Any) -> None:
-    spark.createDataFrame([(i, text) for i, (text, _) in enumerate(TEXTS)], "i int, s string").createOrReplaceTempView("q")
+    texts = [(i, text) for i, (text, _) in enumerate(TEXTS)]
+    spark.createDataFrame(texts, "i int, s string").createOrReplaceTempView("q")
     rows = spark.sql(f"SELECT i, {', '.join(map(_asked, TYPES))} FROM q").collect()
     assert len(rows) == len(TEXTS)
     for i, *values in rows:

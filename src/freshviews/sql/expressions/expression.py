@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isinf
 from typing import Any
 
@@ -144,6 +144,21 @@ class Binder:
         except Fault as fault:
             raise self.text.error(node, str(fault)) from None
 
+    def _operand(self, node: Node) -> Bound:
+        """The operand of an arithmetic operation: an integer may have the digits that are written."""
+        bound = self.bind_any(node)
+        return replace(bound, written=self._is_whole(node.unnest())) if isinstance(bound, Literal) else bound
+
+    def _value(self, node: Node) -> Expr:
+        bound = self._operand(node)
+        return self.bind(node) if isinstance(bound, Interval) else bound
+
+    def _is_whole(self, node: Node) -> bool:
+        """True for an integer that is written without a letter, L or S aside; one with Y has a TINYINT's digits."""
+        if isinstance(node, exp.Cast):
+            return self.text.of(node)[-1] in "lLsS" and isinstance(node.this, exp.Literal) and not node.this.is_string
+        return isinstance(node, exp.Literal) and not node.is_string
+
     def condition(self, node: Node) -> Expr:
         bound = self.bind(node)
         try:
@@ -168,11 +183,11 @@ class Binder:
         if isinstance(node, exp.Interval):
             return self._interval(node)
         if type(node) in _ARITHMETIC:
-            return _ARITHMETIC[type(node)](self.bind_any(node.this), self.bind_any(node.expression))
+            return _ARITHMETIC[type(node)](self._operand(node.this), self._operand(node.expression))
         if isinstance(node, exp.Neg):
             return arithmetic.negate(self.bind_any(node.this))
         if type(node) in _DIVISION:
-            return _DIVISION[type(node)](self.bind(node.this), self.bind(node.expression))
+            return _DIVISION[type(node)](self._value(node.this), self._value(node.expression))
         if isinstance(node, (exp.Anonymous, exp.Filter)):
             return self._call(node)
         if self.subquery is not None and is_asked(node):
@@ -312,7 +327,7 @@ class Binder:
         for argument in inner.expressions:
             if isinstance(argument, exp.Distinct):
                 raise self.text.error(argument, f"DISTINCT stands in aggregate functions, which {name} is not")
-        bind: Callable[[Node], Any] = self.bind_any if name in WITH_INTERVALS else self.bind
+        bind: Callable[[Node], Any] = self.bind_any if name in WITH_INTERVALS else self._value
         return scalar(name, [text(arg.name) if is_unit(arg) else bind(arg) for arg in inner.expressions])
 
     def _is(self, node: exp.Is) -> Expr:

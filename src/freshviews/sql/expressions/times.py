@@ -38,7 +38,7 @@ def size_of(what: str, size: Expr | Interval) -> int:
 
 
 def _micros(moment: Expr) -> Expr:
-    return retyped(cast(moment, TIMESTAMP), BIGINT)
+    return retyped(dates.moment_of(moment, TIMESTAMP), BIGINT)
 
 
 def _of(op: str, *args: Expr) -> Expr:
@@ -89,7 +89,7 @@ def difference(unit: Expr, start: Expr, end: Expr) -> Expr:
         return _of("div_int", _of("sub_int", _micros(end), _micros(start)), integer(_MICROS[name]))
     if name not in _MONTHS:
         raise Refusal(f"timestampdiff of {name}", f"accepted are {', '.join((*_MONTHS, *_MICROS))}")
-    one, other = (call("timestamp_to_date", (cast(t, TIMESTAMP),), DATE) for t in (start, end))
+    one, other = (call("timestamp_to_date", (dates.moment_of(t, TIMESTAMP),), DATE) for t in (start, end))
     # A day that is not complete does not count.
     before, after = (_of("pmod_int", _micros(t), integer(MICROS_PER_DAY)) for t in (start, end))
     less = logic.both(_is("gt", other, one), _is("lt", after, before))
@@ -115,7 +115,7 @@ def _packed(day: Expr) -> Expr:
 
 def months_between(end: Expr, start: Expr) -> Expr:
     """Months from start to end, a DOUBLE with 8 digits; whole for equal days of the month, or the last ones of both."""
-    one, other = cast(end, DATE), cast(start, DATE)
+    one, other = dates.moment_of(end, DATE), dates.moment_of(start, DATE)
     months = _of("sub_int", _months(one), _months(other))
     days = _of("sub_int", dates.part("day")(one), dates.part("day")(other))
     last = logic.both(_is("eq", one, dates.last_day(one)), _is("eq", other, dates.last_day(other)))
@@ -133,7 +133,7 @@ def next_day(day: Expr, name: Expr) -> Expr:
     wanted = dates.word("next_day", name).upper()[:2]
     if wanted not in _WEEKDAYS:
         raise Fault(f"next_day takes the name of a day, as in 'MON', not {wanted!r}")
-    date = cast(day, DATE)
+    date = dates.moment_of(day, DATE)
     behind = _of("pmod_int", _of("sub_int", dates.part("weekday")(date), integer(_WEEKDAYS.index(wanted))), integer(7))
     return call("date_add_days", (date, _of("sub_int", integer(7), behind)), DATE)
 
@@ -234,7 +234,7 @@ def isodow(moment: Expr) -> Expr:
 
 def isoyear(moment: Expr) -> Expr:
     """The year of the ISO week: that of its Thursday."""
-    day = cast(moment, DATE)
+    day = dates.moment_of(moment, DATE)
     thursday = call("date_add_days", (day, _of("sub_int", integer(3), dates.part("weekday")(day))), DATE)
     return dates.part("year")(thursday)
 
