@@ -126,9 +126,8 @@ def test_the_text_of_a_group_has_the_limit() -> None:
     with Database() as database:
         database.execute("CREATE TABLE t (x INT, s STRING)")
         database.execute("CREATE MATERIALIZED VIEW v AS SELECT x, STRING_AGG(s, '-') AS y FROM t GROUP BY x")
-        database.apply("t", [(0, "b" * 100_000, 2_000)])
         with pytest.raises(EvaluationError, match=f"string_agg: a text of .* at most {LONGEST}"):
-            list(database.view("v"))
+            database.apply("t", [(0, "b" * 100_000, 2_000)])
 
 
 LEAST = -(2**63)

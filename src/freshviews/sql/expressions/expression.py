@@ -16,11 +16,11 @@ from typing import Any
 
 from sqlglot import exp
 
-from freshviews.expr.nodes import Expr, Literal
+from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.sql.expressions import arithmetic, logic
 from freshviews.sql.expressions.arithmetic import Interval
 from freshviews.sql.expressions.attempts import try_cast
-from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, Refusal, call, null, retyped, text
+from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, Refusal, call, key, null, retyped, text
 from freshviews.sql.expressions.cast import cast, literal_decimal
 from freshviews.sql.expressions.functions import (
     WITH_INTERVALS,
@@ -358,7 +358,8 @@ class Binder:
         else:
             members = [self.bind(member) for member in node.expressions]
         to = logic.common_type([value, *{member.type: member for member in members}.values()], "IN")
-        value, members = cast(value, to), [cast(member, to) for member in members]
+        if not to.is_decimal:
+            value, members = cast(value, to), [cast(member, to) for member in members]
         if len(members) <= _LONG_LIST:
             return logic.any_of([logic.compare("=", value, member) for member in members])
         return _in_list(value, members, to)
@@ -445,13 +446,16 @@ def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
     the codes. Other members are compared one by one."""
     codes: dict[Any, None] = {}
     others: dict[Expr, None] = {}
-    coded = to == STRING or to.is_integer or to.is_decimal or to in (DATE, TIMESTAMP)
+    coded = to == STRING or to.is_integer or to in (DATE, TIMESTAMP)
     for member in members:
-        if coded and isinstance(member, Literal) and member.value is not None:
+        equal = logic.compare("=", value, member) if to.is_decimal else None
+        if isinstance(equal, Call) and key(equal.args[0]) == key(value) and isinstance(equal.args[1], Literal):
+            codes[equal.args[1].value] = None  # at the scale of the value
+        elif coded and isinstance(member, Literal) and member.value is not None:
             codes[member.value] = None
         else:
             others[member] = None
-    compared = [logic.compare("=", value, member) for member in others]
+    compared = [*dict.fromkeys(logic.compare("=", value, member) for member in others)]
     if not codes:
         return logic.any_of(compared)
     listed = Literal(json.dumps([*codes]), STRING)
