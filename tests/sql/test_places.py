@@ -55,7 +55,7 @@ WRONG = [
     ("SELECT §sum(d) AS x FROM r", "sum takes numbers, not DATE"),
     ("SELECT §cofactor(a, s) AS x FROM r", "cofactor takes numbers, not STRING; CATEGORY(...)"),
     ("SELECT §year(a) AS x FROM r", "INT cannot be cast to DATE"),
-    ("SELECT §substring(s) AS x FROM r", "substring takes 2 or more arguments, not 1"),
+    ("SELECT §substring(s) AS x FROM r", "substring takes 2 or 3 arguments, not 1"),
     ("SELECT §date_format(d, 'QQ') AS x FROM r", "date pattern"),
     ("§SELECT NULL AS x FROM r", "CAST(NULL AS INT)"),
     # patterns

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from freshviews.types import NULL, RESERVED, NotHeldError
 from freshviews.types.calendar import (
     GREATEST_DAY,
     LEAST_DAY,
@@ -23,8 +24,10 @@ from freshviews.types.calendar import (
     days_in_month,
 )
 
-# CAST strips blanks and control characters at both ends, as Spark's trimAll does.
-_BLANKS = "".join(map(chr, range(0x21))) + "\x7f"
+# CAST strips blanks and control characters at both ends, as Spark's trimAll does; of numbers with a fraction, what
+# Java's trim does.
+_TRIMMED = "".join(map(chr, range(0x21)))
+_BLANKS = _TRIMMED + "\x7f"
 
 _CONTEXT = Context(prec=400, rounding=ROUND_HALF_UP)
 
@@ -53,6 +56,8 @@ def _shortest(value: float, text: str) -> str:
     if value == 0:
         return "0.0"
     mantissa, _, exponent = text.lstrip("-").partition("e")
+    if len(mantissa) <= 2:  # Java chooses among numbers of two digits, as 4.9E-324 for the least double, 5e-324
+        mantissa, _, exponent = f"{abs(value):.1e}".partition("e")
     digits = mantissa.replace(".", "").rstrip("0") or "0"
     return _java_text(value < 0, digits, int(exponent))
 
@@ -186,13 +191,19 @@ def date_format(micros: int, pattern: str) -> str:
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 # In all these a digit can be matched in one way only, so that a long text takes no time quadratic in its length.
-_FLOAT = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_SPECIAL = re.compile(r"nan|[+-]?inf(?:inity)?", re.IGNORECASE)
-_DATE = re.compile(r"([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?")
-_TIME = re.compile(
-    r"([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?)?"
-    r"\s*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?"
+_FLOAT = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?")
+_HEXADECIMAL = re.compile(
+    r"([+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[dDfF]?"
 )
+_SPECIAL = re.compile(r"[+-]?(?:NaN|(?i:inf|infinity))|(?i:nan)")
+_DECIMAL = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,10})?")
+_DATE = re.compile(r"([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+_TIMESTAMP = re.compile(
+    r"([+-]?[0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})"
+    r"(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?)?)?)?)?)?",
+    re.DOTALL,
+)
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(?:([0-9]{1,2}(?::[0-9]{1,2}|:[0-9]{2}:[0-9]{2})?)|([0-9]{4}|[0-9]{6}))")
 
 
 def string_to_int(text: str, low: int, high: int) -> int:
@@ -204,28 +215,37 @@ def string_to_int(text: str, low: int, high: int) -> int:
     digits = stripped.lstrip("+-").lstrip("0")
     value = int(digits or "0") if len(digits) <= 25 else high + 1
     value = -value if stripped.startswith("-") else value
+    if value == NULL < low <= NULL + 1:
+        raise NotHeldError(RESERVED)
     if not low <= value <= high or len(digits) > 25:
         raise ValueError(f"{text!r} is outside {low} to {high}")
     return value
 
 
 def string_to_float(text: str) -> float:
-    """A decimal number with an optional exponent, or inf, infinity, nan in any case."""
-    stripped = text.strip(_BLANKS)
-    if _FLOAT.fullmatch(stripped):
-        return float(stripped)
+    """A number as Java reads one, decimal or hexadecimal, perhaps with a d or f; or inf, infinity, nan in any case."""
+    stripped = text.strip(_TRIMMED)
+    if found := _FLOAT.fullmatch(stripped):
+        return float(found[1])
     if _SPECIAL.fullmatch(stripped):
         return float(stripped)
+    if found := _HEXADECIMAL.fullmatch(stripped):
+        try:
+            return float.fromhex(found[1])
+        except OverflowError:
+            return float("-inf" if stripped.startswith("-") else "inf")
     raise ValueError(f"{text!r} is not a number; a decimal number, Infinity or NaN is accepted")
 
 
 def string_to_decimal(text: str, precision: int, scale: int) -> int:
     """Unscaled value, HALF_UP at ``scale`` digits, of at most ``precision`` digits that fit an int64."""
-    stripped = text.strip(_BLANKS)
-    if not _FLOAT.fullmatch(stripped):
+    stripped = text.strip(_TRIMMED)
+    if not _DECIMAL.fullmatch(stripped):
         raise ValueError(f"{text!r} is not a decimal number")
     try:
         number = Decimal(stripped)
+        if not -(2**31) < int(number.as_tuple().exponent) < 2**31:
+            raise InvalidOperation
         if number and number.adjusted() >= precision - scale:
             raise InvalidOperation
         if number.adjusted() < -scale - 1:
@@ -233,61 +253,64 @@ def string_to_decimal(text: str, precision: int, scale: int) -> int:
         unscaled = int(number.scaleb(scale, _CONTEXT).quantize(Decimal(1), context=_CONTEXT))
     except InvalidOperation:
         unscaled = 10**precision
-    if abs(unscaled) >= min(10**precision, 2**63):
+    if abs(unscaled) >= 10**precision:
         raise ValueError(f"{text!r} does not fit DECIMAL({precision}, {scale})")
+    if abs(unscaled) >= 2**63:
+        raise NotHeldError(f"{text!r} as DECIMAL({precision}, {scale}) is held in 64 bits here, which it does not fit")
     return unscaled
 
 
-def _days(text: str, whole: str) -> int:
-    found = _DATE.fullmatch(text)
-    if found:
-        year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
-        if 1 <= month <= 12 and 1 <= day <= days_in_month(year, month):
-            days = days_from_civil(year, month, day)
-            if LEAST_DAY <= days <= GREATEST_DAY:
-                return days
-    raise ValueError(f"{whole!r} is not a date; yyyy-MM-dd is accepted")
+def _days(found: re.Match[str] | None) -> int | None:
+    """The day that a pattern has found, None where there is no such day."""
+    if found is None:
+        return None
+    year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
+    if not (1 <= month <= 12 and 1 <= day <= days_in_month(year, month)):
+        return None
+    return days_from_civil(year, month, day)
 
 
 def string_to_date(text: str) -> int:
-    """Days of ``yyyy``, ``yyyy-MM`` or ``yyyy-MM-dd``; a blank or T and all after it are ignored."""
-    stripped = text.strip(_BLANKS)
-    return _days(re.split("[ T]", stripped, maxsplit=1)[0], text)
+    """Days of ``yyyy``, ``yyyy-MM`` or ``yyyy-MM-dd``; after a day, a blank or T and all after it are ignored."""
+    days = _days(_DATE.fullmatch(text.strip(_BLANKS)))
+    if days is None or not LEAST_DAY <= days <= GREATEST_DAY:
+        raise ValueError(f"{text!r} is not a date; yyyy-MM-dd is accepted")
+    return days
 
 
 def string_to_timestamp(text: str) -> int:
-    """Microseconds of a date, or of a date and ``HH:mm[:ss[.fraction]]``; digits past the sixth are cut off.
+    """Microseconds of a date, or of a day and ``HH[:mm[:ss[.fraction]]]``; digits past the sixth are cut off.
 
-    TIMESTAMP has no zone and counts as UTC: an offset at the end (``Z``, ``+02:00``) is subtracted.
+    TIMESTAMP has no zone and counts as UTC: an offset after the seconds (``Z``, ``+02:00``) is subtracted.
     """
-    stripped = text.strip(_BLANKS)
-    date, *times = re.split("[ T]", stripped, maxsplit=1)
-    micros = _days(date, text) * MICROS_PER_DAY
-    if times:
-        found = _TIME.fullmatch(times[0])
-        if not found:
-            raise ValueError(f"{text!r} is not a timestamp; yyyy-MM-dd HH:mm:ss[.ffffff] is accepted")
-        hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
-        if hour > 23 or minute > 59 or second > 59:
-            raise ValueError(f"{text!r} is not a timestamp; the time runs from 00:00:00 to 23:59:59")
-        fraction = int((found[4] or "").ljust(6, "0")[:6])
-        micros += ((hour * 60 + minute) * 60 + second) * MICROS_PER_SECOND + fraction
-        micros -= _offset_minutes(found[5] or "Z", text) * 60 * MICROS_PER_SECOND
-    if not -(2**63) < micros < 2**63:
+    found = _TIMESTAMP.fullmatch(text.strip(_BLANKS))
+    days = _days(found)
+    if found is None or days is None:
+        raise ValueError(f"{text!r} is not a timestamp; yyyy-MM-dd HH:mm:ss[.ffffff] is accepted")
+    hour, minute, second = (int(found[part] or 0) for part in (4, 5, 6))
+    if hour > 23 or minute > 59 or second > 59:
+        raise ValueError(f"{text!r} is not a timestamp; the time runs from 00:00:00 to 23:59:59")
+    seconds = days * 86_400 + (hour * 60 + minute) * 60 + second - _offset(found[8], text)
+    micros = seconds * MICROS_PER_SECOND + int((found[7] or "").ljust(6, "0")[:6])
+    if micros == NULL:
+        raise NotHeldError(f"{text!r}: {RESERVED}")
+    if not NULL < micros < 2**63:
         raise ValueError(f"{text!r} is outside the timestamps that fit 64 bits of microseconds")
     return micros
 
 
-def _offset_minutes(zone: str, whole: str) -> int:
-    if zone[0] not in "+-":
+def _offset(zone: str | None, whole: str) -> int:
+    """Seconds of what stands behind a time; 0 for nothing and for Z, UTC, GMT and UT."""
+    name = (zone or "").strip(_TRIMMED)
+    if name in ("", "Z", "UTC", "GMT", "UT"):
         return 0
-    digits = zone[1:].replace(":", "")
-    if len(digits) == 3:
-        digits = "0" + digits
-    hours, minutes = int(digits[:2]), int(digits[2:] or 0)
-    if hours > 18 or minutes > 59:
-        raise ValueError(f"{whole!r} has an offset outside -18:00 to +18:00")
-    return (hours * 60 + minutes) * (-1 if zone[0] == "-" else 1)
+    found = _OFFSET.fullmatch(name)
+    parts = [] if found is None else (found[2].split(":") if found[2] else re.findall("..", found[3]))
+    hours, minutes, seconds = [*map(int, parts), 0, 0, 0][:3]
+    offset = (hours * 60 + minutes) * 60 + seconds
+    if found is None or minutes > 59 or seconds > 59 or offset > 18 * 3600:
+        raise ValueError(f"{whole!r} has {name!r} behind the time; Z and offsets from -18:00 to +18:00 are accepted")
+    return -offset if found[1] == "-" else offset
 
 
 _TRUE = frozenset(("t", "true", "y", "yes", "1"))

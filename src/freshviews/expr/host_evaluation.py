@@ -27,6 +27,7 @@ from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.expr.ops import OPS, Op, may_fail
 from freshviews.kernel.memory.mem import allocate, load, release
 from freshviews.kernel.scalar import operations as scalar
+from freshviews.types import NotHeldError
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import NULL
 from freshviews.types.values import constant_code, literal_code, literal_value
@@ -63,13 +64,15 @@ class HostFailure:
     """A value that could not be computed: the operation that failed, and why."""
 
     call: Call
-    why: str
+    reason: str
 
-    @property
-    def reason(self) -> str:
-        """Why it failed, and the function that gives NULL instead."""
-        instead = next((by for op, by in _INSTEAD.items() if self.call.op.startswith(op)), None)
-        return self.why if instead is None else f"{self.why}; {instead} gives NULL instead"
+
+def _failure(call: Call, error: Exception) -> HostFailure:
+    """The failure of an operation, with the function that gives NULL instead."""
+    instead = next((by for op, by in _INSTEAD.items() if call.op.startswith(op)), None)
+    if instead is None or isinstance(error, NotHeldError):
+        return HostFailure(call, str(error))
+    return HostFailure(call, f"{error}; {instead} gives NULL instead")
 
 
 _INSTEAD = {"string_to_": "TRY_CAST", "parse_timestamp": "try_to_date"}
@@ -251,7 +254,7 @@ def _of_one(
         try:
             return encode(function(*before, decode(code), *after))
         except (ValueError, OverflowError) as error:
-            return HostFailure(call, str(error))
+            return _failure(call, error)
 
     def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[_Code]:
         nonlocal freed
@@ -283,7 +286,7 @@ def _host(call: Call, op: Op, dictionary: Dictionary) -> Callable[..., _Code]:
         try:
             return literal_code(call.type, function(*values), dictionary)
         except (ValueError, OverflowError) as error:
-            return HostFailure(call, str(error))
+            return _failure(call, error)
 
     return apply
 

@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 
 from freshviews.expr.regular_expressions import finder
+from freshviews.expr.strings import check_length
 
 _PIECE = re.compile(r"\\(?P<character>.)|\$(?P<group>[0-9])|(?P<text>[^\\$]+)", re.DOTALL)
 
@@ -23,9 +24,8 @@ def regexp_extract(text: str, pattern: str, group: int = 1) -> str:
 
 
 def regexp_substr(text: str, pattern: str) -> str | None:
-    """The first match; None where there is none."""
-    span = next((match[0] for match in finder(pattern)[1](text)), None)
-    return None if span is None else text[span[0] : span[1]]
+    """The first match; None where there is none, and where it is empty."""
+    return regexp_extract(text, pattern, 0) or None
 
 
 def regexp_count(text: str, pattern: str) -> int:
@@ -38,15 +38,19 @@ def regexp_replace(text: str, pattern: str, by: str) -> str:
     count, found = finder(pattern)
     pieces = _pieces(by, count)
     made: list[str] = []
-    at = 0
+    at = length = 0
     for match in found(text):
         span = match[0]
         assert span is not None
+        before = len(made)
         made.append(text[at : span[0]])
         for piece in pieces:
             group = match[piece] if isinstance(piece, int) else None
             made.append(piece if isinstance(piece, str) else "" if group is None else text[group[0] : group[1]])
         at = span[1]
+        length += sum(map(len, made[before:]))
+        check_length("regexp_replace", length)
+    check_length("regexp_replace", length + len(text) - at)
     return "".join((*made, text[at:]))
 
 

@@ -9,7 +9,7 @@ stages need no typing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from freshviews.types import SqlType
 
@@ -27,9 +27,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant."""
+    """A constant. ``written``: an operand as the query has it; an integer has the digits that are written beside a
+    decimal, and not those of its type."""
     value: str | int | float | bool | None
     type: SqlType
+    written: bool = field(default=False, compare=False, repr=False)
 
     @property
     def nullable(self) -> bool:

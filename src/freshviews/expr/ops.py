@@ -79,7 +79,8 @@ lt_string le_string gt_string ge_string (a, b)     by UTF-8 bytes
 like ilike (s, pattern[, escape])                  escape is one character, backslash if absent
 in_list (x, list)                                  x is a string or an integer code; list is a JSON text of such
 rlike (s, pattern)                                 found anywhere; the pattern is Java's
-concat (s, ...), concat_ws (sep, s, ...)           concat_ws skips NULL strings
+concat (s, ...), concat_ws (sep, s, ...)           concat_ws skips NULL strings; error past ``strings.LONGEST``, as for
+                                                   every operation whose result may be much longer than its arguments
 length (s), ascii (s)                              INT; characters (code points), first code point or 0
 substring (s, pos[, len])                          1-based; from the end where pos < 0
 trim ltrim rtrim (s[, characters])                 spaces if characters is absent
@@ -99,13 +100,15 @@ string_to_int (s, low, high)                       surrounding blanks allowed; d
 string_to_float (s), string_to_decimal (s, p, s)   decimals HALF_UP; error past the precision
 string_to_date string_to_timestamp string_to_bool  formats of Spark's CAST
 parse_timestamp (s, pattern)                       by a pattern of letters y M d H h m s S a
-try_string_to_int ... try_parse_timestamp          the same, NULL where these are errors
+try_string_to_int ... try_parse_timestamp          the same, NULL where these are errors, save for values that SQL has
+                                                   and 64 bits do not hold
 regexp_extract (s, pattern[, group])               the group of the first match, or the empty text
 regexp_replace (s, pattern, by)                    all matches; $1 in ``by`` is a group
-regexp_count regexp_substr (s, pattern)            number of matches; the first one, or NULL
+regexp_count regexp_substr (s, pattern)            number of matches; the first one, or NULL if none or empty
 translate (s, from, to)                            characters, those past the end of ``to`` left out
 substring_index (s, delimiter, n)                  up to the nth delimiter, from the end where n < 0
 split_at (s, delimiter, n)                         the nth part, from 0, or NULL
+hex_int (x), hex_string (s)                        uppercase; of 64 bits, and of the bytes in UTF-8
 md5 sha256 (s), octet_length (s), character (n)    hexadecimal; bytes in UTF-8; of the code point n modulo 256
 greatest_string least_string (a, b)                by UTF-8 bytes; NULLs are skipped
 =================================================  ====================================================
@@ -120,6 +123,7 @@ from typing import Any
 
 from freshviews.expr import casts, matches, parsing, strings
 from freshviews.expr.nodes import Call, Expr, Literal
+from freshviews.types import NotHeldError
 
 DATE_UNITS = MappingProxyType({"year": 0, "quarter": 1, "month": 2, "week": 3})
 """Codes of the unit argument of ``trunc_date``."""
@@ -174,11 +178,13 @@ def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _attempt(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, None where an argument is or where it raises ValueError."""
+    """The function, None where an argument is or where it raises a ValueError that is no NotHeldError."""
 
     def attempt(*args: Any) -> Any:
         try:
             return None if None in args else function(*args)
+        except NotHeldError:
+            raise
         except ValueError:
             return None
 
@@ -252,7 +258,7 @@ _ALL = [
     _host("trim", strings.trim, 1, 2),
     _host("ltrim", strings.ltrim, 1, 2),
     _host("rtrim", strings.rtrim, 1, 2),
-    _host("replace", strings.replace, 3, 3),
+    _host("replace", strings.replace, 3, 3, fallible=True),
     _host("lpad", strings.lpad, 2, 3, fallible=True),
     _host("rpad", strings.rpad, 2, 3, fallible=True),
     _host("repeat", strings.repeat, 2, 2, fallible=True),
@@ -288,14 +294,19 @@ _ALL = [
     _host("translate", strings.translate, 3, 3),
     _host("substring_index", strings.substring_index, 3, 3),
     _host("split_at", strings.split_at, 3, 3, null="own"),
+    _host("hex_int", strings.hex_int, 1, 1),
+    _host("hex_string", strings.hex_string, 1, 1),
     _host("md5", strings.md5, 1, 1),
     _host("sha256", strings.sha256, 1, 1),
     _host("octet_length", strings.octet_length, 1, 1),
     _host("character", strings.character, 1, 1),
 ]
 
+_UNHELD = ("string_to_int", "string_to_decimal", "string_to_timestamp")
+"""Operations that may read a value that 64 bits do not hold."""
+
 _ALL += [
-    _host(f"try_{op.name}", _attempt(op.host), *op.arity, null="own")
+    _host(f"try_{op.name}", _attempt(op.host), *op.arity, fallible=op.name in _UNHELD, null="own")
     for op in _ALL
     if op.host is not None and op.name.startswith(("string_to_", "parse_"))
 ]

@@ -21,7 +21,13 @@ greater_or_equal = operator.ge
 contains = operator.contains
 
 LONGEST = 2**27
-"""Most characters of a result of padding or repetition."""
+"""Most characters of the result of a function that lengthens texts."""
+
+
+def check_length(function: str, characters: int) -> None:
+    """Refuse a result that is too long, before it is made. Raises ValueError."""
+    if characters > LONGEST:
+        raise ValueError(f"{function}: a text of {characters} characters is too long; at most {LONGEST} are accepted")
 
 
 def in_list(value: int | str, listed: str) -> bool:
@@ -65,6 +71,7 @@ def rlike(text: str, pattern: str) -> bool:
 
 
 def concat(*parts: str) -> str:
+    check_length("concat", sum(map(len, parts)))
     return "".join(parts)
 
 
@@ -72,7 +79,9 @@ def concat_ws(separator: str | None, *parts: str | None) -> str | None:
     """The parts that are not None, joined; None if the separator is None."""
     if separator is None:
         return None
-    return separator.join([part for part in parts if part is not None])
+    joined = [part for part in parts if part is not None]
+    check_length("concat_ws", sum(map(len, joined)) + len(separator) * (len(joined) - 1))
+    return separator.join(joined)
 
 
 def initcap(text: str) -> str:
@@ -114,32 +123,33 @@ def rtrim(text: str, characters: str = " ") -> str:
 
 def replace(text: str, search: str, replacement: str) -> str:
     """Every occurrence replaced; an empty search changes nothing."""
-    return text.replace(search, replacement) if search else text
+    if not search:
+        return text
+    if len(replacement) > len(search):
+        check_length("replace", len(text) + text.count(search) * (len(replacement) - len(search)))
+    return text.replace(search, replacement)
 
 
-def _padding(text: str, length: int, pad: str) -> str:
+def _padding(function: str, text: str, length: int, pad: str) -> str:
     missing = length - len(text)
     if missing <= 0 or not pad:
         return ""
-    if length > LONGEST:
-        raise ValueError(f"a text of {length} characters is too long; at most {LONGEST} are accepted")
+    check_length(function, length)
     return (pad * (missing // len(pad) + 1))[:missing]
 
 
 def lpad(text: str, length: int, pad: str = " ") -> str:
     """Padded on the left, or cut on the right, to ``length`` characters."""
-    return (_padding(text, length, pad) + text)[: max(length, 0)]
+    return (_padding("lpad", text, length, pad) + text)[: max(length, 0)]
 
 
 def rpad(text: str, length: int, pad: str = " ") -> str:
     """Padded or cut on the right to ``length`` characters."""
-    return (text + _padding(text, length, pad))[: max(length, 0)]
+    return (text + _padding("rpad", text, length, pad))[: max(length, 0)]
 
 
 def repeat(text: str, times: int) -> str:
-    length = times * len(text)
-    if length > LONGEST:
-        raise ValueError(f"a text of {length} characters is too long; at most {LONGEST} are accepted")
+    check_length("repeat", times * len(text))
     return text * times
 
 
@@ -181,11 +191,15 @@ def translate(text: str, characters: str, by: str) -> str:
 
 
 def substring_index(text: str, delimiter: str, count: int) -> str:
-    """What is before the delimiter of this number, or, counted from the end, after it."""
+    """What is before the delimiter of this number, or, counted from the end, after it. Delimiters may overlap."""
     if not delimiter or not count:
         return ""
-    parts = text.split(delimiter)
-    return delimiter.join(parts[:count] if count > 0 else parts[count:])
+    at = -1 if count > 0 else len(text) - len(delimiter) + 1
+    for _ in range(abs(count)):
+        at = text.find(delimiter, at + 1) if count > 0 else text.rfind(delimiter, 0, max(at - 1 + len(delimiter), 0))
+        if at < 0:
+            return text
+    return text[:at] if count > 0 else text[at + len(delimiter) :]
 
 
 def split_at(text: str | None, delimiter: str | None, place: int | None) -> str | None:
@@ -194,6 +208,17 @@ def split_at(text: str | None, delimiter: str | None, place: int | None) -> str 
         return None
     parts = text.split(delimiter) if delimiter else [*text]
     return parts[place] if 0 <= place < len(parts) else None
+
+
+def hex_int(value: int) -> str:
+    """64 bits in two's complement."""
+    return f"{value % 2**64:X}"
+
+
+def hex_string(text: str) -> str:
+    """The bytes in UTF-8."""
+    check_length("hex", 2 * octet_length(text))
+    return text.encode().hex().upper()
 
 
 def md5(text: str) -> str:

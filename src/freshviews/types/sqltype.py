@@ -13,7 +13,8 @@ FLOAT      the bits of the float64 that equals the float32
 STRING     its number in the dictionary of the database
 =========  ==========================================================
 
-NULL of every type has the code ``NULL``, the least int64. So a BIGINT of exactly that value is refused as input.
+NULL of every type has the code ``NULL``, the least int64. So a BIGINT of exactly that value is refused wherever it
+would come about: as input, as a constant and as a result.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from functools import cached_property
 
 NULL = -(2**63)
 """The code of NULL, of every type."""
+
+RESERVED = f"{NULL} cannot be held: its 64-bit code stands for NULL"
+"""The reason of the error for a value that SQL has and that would be read as NULL."""
 
 NAN = 0x7FF8000000000000
 """The code of the one NaN, of DOUBLE and FLOAT."""
@@ -79,6 +83,10 @@ DOUBLE = SqlType("DOUBLE")
 STRING = SqlType("STRING")
 DATE = SqlType("DATE")
 TIMESTAMP = SqlType("TIMESTAMP")
+
+
+class NotHeldError(ValueError):
+    """A value that SQL has and 64 bits do not hold: an error also where another value that does not fit is NULL."""
 
 
 def decimal(precision: int, scale: int) -> SqlType:

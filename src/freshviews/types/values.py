@@ -33,7 +33,7 @@ import numpy as np
 from freshviews.errors import refused
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY, MICROS_PER_SECOND
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.sqltype import NAN, NULL, SqlType
+from freshviews.types.sqltype import NAN, NULL, RESERVED, SqlType
 
 Encoder = Callable[[Any], int]
 Decoder = Callable[[int], Any]
@@ -146,7 +146,7 @@ def _integer_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
             code: int = value
             return code
         if value == NULL:
-            raise OverflowError("BIGINT of -9223372036854775808 stands for NULL and cannot be stored")
+            raise OverflowError(RESERVED)
         raise OverflowError(f"{kind} accepts {least} to {high}")
 
     return encode

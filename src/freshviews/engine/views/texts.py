@@ -19,8 +19,9 @@ from json.encoder import encode_basestring
 import numpy as np
 
 from freshviews.engine.codes.code_batch import Codes
-from freshviews.engine.views.failure import Failed
+from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.output import consolidate
+from freshviews.expr.strings import check_length
 from freshviews.query.block import GatheredColumn, Gathering
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
@@ -188,11 +189,14 @@ class Texts:
         rows = rows[np.lexsort([*ranks[::-1], np.repeat(np.arange(len(sizes)), sizes)])]
         if gathering.listed:
             return self._relations(rows, bounds)
-        found = self._json(rows, bounds) if gathering.separator is None else self._joined(rows, bounds)
+        try:
+            found = self._json(rows, bounds) if gathering.separator is None else self._joined(rows, bounds)
+        except ValueError as error:
+            raise Failed(Failure("evaluation", str(error))) from None
         return [(text,) for text in found]
 
     def _joined(self, rows: Codes, bounds: Codes) -> list[str | None]:
-        """The values of each group, joined."""
+        """The values of each group, joined. Raises ValueError for a text that is too long."""
         gathering = self._gathering
         assert gathering.separator is not None
         decode = self._dictionary.decode
@@ -201,9 +205,13 @@ class Texts:
         found: list[str | None] = []
         for begin, end in pairwise(bounds.tolist()):
             parts: list[str] = []
+            length = 0
             for value, number in zip(values[begin:end], times[begin:end], strict=True):
                 if value is not None:
-                    parts += [value] if gathering.distinct or number == 1 else [value] * number
+                    copies = 1 if gathering.distinct else number
+                    length += copies * (len(value) + len(gathering.separator))
+                    check_length("string_agg", length - len(gathering.separator))
+                    parts += [value] * copies
             found.append(gathering.separator.join(parts) if parts else None)
         return found
 

@@ -12,7 +12,8 @@ DIVISION_BY_ZERO = 2
 RANGE = 3
 DATE_RANGE = 4
 TWO_VALUES = 5
-COUNTED = 6
+LEAST = 6
+COUNTED = 7
 COMPUTED = 1000
 """The errors of expressions that are computed before compiled code have the numbers from this one on."""
 
@@ -22,6 +23,7 @@ ERRORS = MappingProxyType(
         DIVISION_BY_ZERO: "division by zero; nullif(divisor, 0) gives NULL instead",
         RANGE: "overflow: the value does not fit the type it is converted to",
         DATE_RANGE: "overflow: the result is outside the dates and timestamps that can be stored",
+        LEAST: f"overflow: the result is {NULL}, whose 64-bit code stands for NULL",
         TWO_VALUES: "two values where there may be one",
         COUNTED: "an expression fails for a row of it; TRY_CAST and nullif(divisor, 0) give NULL instead",
     }

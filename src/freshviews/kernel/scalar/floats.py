@@ -17,7 +17,7 @@ from freshviews.kernel.scalar.checked import (
     nearest_float32,
     scaled_floor,
 )
-from freshviews.kernel.scalar.failure import DIVISION_BY_ZERO, RANGE, fail
+from freshviews.kernel.scalar.failure import DIVISION_BY_ZERO, LEAST, RANGE, fail
 from freshviews.kernel.scalar.integers import scale_down
 from freshviews.types.sqltype import NAN, NULL
 
@@ -272,7 +272,7 @@ def _whole(x: float, status: int) -> int:
     """A double without a fraction as an integer, or an error; NaN fails both comparisons."""
     if -9223372036854775808.0 < x < 9223372036854775808.0:
         return int(x)
-    return fail(status, RANGE)
+    return fail(status, LEAST if x == -9223372036854775808.0 else RANGE)
 
 
 @inlined

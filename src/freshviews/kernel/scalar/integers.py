@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from freshviews.kernel.memory.mem import add_overflows, inlined, jit, mul_overflows
 from freshviews.kernel.scalar.checked import scaled_quotient
-from freshviews.kernel.scalar.failure import DIVISION_BY_ZERO, OVERFLOW, RANGE, fail
+from freshviews.kernel.scalar.failure import DIVISION_BY_ZERO, LEAST, OVERFLOW, RANGE, fail
 from freshviews.types.sqltype import NULL
 
 
@@ -15,9 +15,9 @@ from freshviews.types.sqltype import NULL
 def add_int(a: int, b: int, status: int) -> int:
     if a == NULL or b == NULL:
         return NULL
-    if add_overflows(a, b) or a + b == NULL:
+    if add_overflows(a, b):
         return fail(status, OVERFLOW)
-    return a + b
+    return a + b if a + b != NULL else fail(status, LEAST)
 
 
 @inlined
@@ -31,9 +31,9 @@ def sub_int(a: int, b: int, status: int) -> int:
 def mul_int(a: int, b: int, status: int) -> int:
     if a == NULL or b == NULL:
         return NULL
-    if mul_overflows(a, b) or a * b == NULL:
+    if mul_overflows(a, b):
         return fail(status, OVERFLOW)
-    return a * b
+    return a * b if a * b != NULL else fail(status, LEAST)
 
 
 @inlined
@@ -83,7 +83,7 @@ def pmod_int(a: int, b: int, status: int) -> int:
 def bits_and(a: int, b: int, status: int) -> int:
     if a == NULL or b == NULL:
         return NULL
-    return a & b if a & b != NULL else fail(status, OVERFLOW)  # the least int64 is the code of NULL
+    return a & b if a & b != NULL else fail(status, LEAST)
 
 
 @inlined
@@ -95,7 +95,7 @@ def bits_or(a: int, b: int) -> int:
 def bits_xor(a: int, b: int, status: int) -> int:
     if a == NULL or b == NULL:
         return NULL
-    return a ^ b if a ^ b != NULL else fail(status, OVERFLOW)
+    return a ^ b if a ^ b != NULL else fail(status, LEAST)
 
 
 @inlined

@@ -28,13 +28,14 @@ RING_ERRORS = (RING_OVERFLOW, RING_DIVISION, RING_NUMBER)
 
 PAYLOAD_ERRORS = MappingProxyType(
     {
-        SUM_OVERFLOW: "overflow: a count, a sum or a product of multiplicities does not fit 64 bits",
+        SUM_OVERFLOW: "overflow: a count, a sum or a product of multiplicities does not fit 64 bits, of which "
+        f"{NULL} stands for NULL",
         AVERAGE_OVERFLOW: "overflow: the unscaled average of decimals does not fit 64 bits",
         NO_FIXED_POINT: (
             "a number of COFACTOR, COVAR_MATRIX or CORR_MATRIX is NaN, infinite, or 2^63 or more in magnitude; "
             "FILTER (WHERE ...) leaves its row out"
         ),
-        BITS_OVERFLOW: "overflow: BIT_AND of these values is the least BIGINT, which cannot be stored",
+        BITS_OVERFLOW: f"overflow: BIT_AND of these values is {NULL}, whose 64-bit code stands for NULL",
         RING_OVERFLOW: "overflow: a step of a function of a registered ring does not fit 64 bits",
         RING_DIVISION: "a function of a registered ring divides by zero; FILTER (WHERE ...) leaves its row out",
         RING_NUMBER: (

@@ -20,7 +20,7 @@ from freshviews.sql.expressions.coerce import (
     sum_of,
     wider,
 )
-from freshviews.types import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
 
 MICROS_PER_DAY = 86_400_000_000
 
@@ -96,11 +96,9 @@ def interval_of_text(written: str) -> Interval:
 
 
 def shifted(moment: Expr, by: Interval) -> Expr:
-    """DATE or TIMESTAMP plus an interval; a DATE stays one unless the interval has hours or less."""
-    if moment.type == STRING:
-        moment = cast(moment, TIMESTAMP)
-    if moment.type == VOID:
-        return null(DATE)
+    """DATE or TIMESTAMP plus an interval; a DATE stays one unless the interval has hours or less, and a STRING does."""
+    if moment.type == STRING and not by.months:
+        return cast(shifted(cast(moment, TIMESTAMP), by), STRING)
     if moment.type == DATE:
         if by.months:
             return call("add_months", (moment, integer(by.months)), DATE)
@@ -108,7 +106,7 @@ def shifted(moment: Expr, by: Interval) -> Expr:
             return call("date_add_days", (moment, integer(by.micros // MICROS_PER_DAY)), DATE)
         moment = cast(moment, TIMESTAMP)
     if moment.type != TIMESTAMP:
-        raise Fault(f"an INTERVAL is added to a DATE or TIMESTAMP, not {moment.type}")
+        raise Fault(f"an INTERVAL is added to a DATE or TIMESTAMP, not {moment.type}; CAST it to one of them")
     if by.months:
         return call("add_months_timestamp", (moment, integer(by.months)), TIMESTAMP)
     return call("add_micros", (moment, integer(by.micros)), TIMESTAMP)
@@ -169,6 +167,7 @@ def multiply(a: Expr | Interval, b: Expr | Interval) -> Expr | Interval:
 
 def divide(a: Expr, b: Expr) -> Expr:
     """``/``: DOUBLE for integers and floats, a decimal where a decimal meets an integer or decimal."""
+    a, b = (null(DOUBLE) if operand.type == VOID else operand for operand in (a, b))
     a, b, to = _operands("/", a, b)
     if not to.is_decimal:
         return call("div_float", (cast(a, DOUBLE), cast(b, DOUBLE)), DOUBLE)
@@ -195,9 +194,11 @@ def remainder(a: Expr, b: Expr, op: str = "mod") -> Expr:
     """``%`` and mod (the sign of a), or pmod (never negative for a positive b)."""
     a, b, to = _operands("%", a, b)
     if to.is_float:
-        if op == "pmod":
-            raise Fault("pmod takes integers and decimals")
-        return _float("mod_float", a, b, to)
+        rest = _float("mod_float", a, b, to)
+        if op == "mod":
+            return rest
+        above = _float("mod_float", call("add_float", (rest, b), DOUBLE), b, to)
+        return call("case", (call("lt_float", (rest, Literal(0.0, DOUBLE)), BOOLEAN), above, rest), to)
     if to.is_decimal:
         result = remainder_of(a.type, b.type)
         level = wider(a.type, b.type)
@@ -219,6 +220,10 @@ def negative(a: Expr) -> Expr:
     return value if a.type.is_decimal else checked(value, a.type)
 
 
+def positive(a: Expr) -> Expr:
+    return numeric("+", a)
+
+
 def absolute(a: Expr) -> Expr:
     a = numeric("abs", a)
     if a.type.is_float:
@@ -228,10 +233,8 @@ def absolute(a: Expr) -> Expr:
 
 
 def numeric(what: str, a: Expr) -> Expr:
-    """The operand as a number: a string counts as a DOUBLE, a bare NULL as an INT."""
-    if a.type == VOID:
-        return null(INT)
-    if a.type == STRING:
+    """The operand as a number: a string and a bare NULL count as a DOUBLE."""
+    if a.type in (STRING, VOID):
         return cast(a, DOUBLE)
     if not a.type.is_numeric:
         raise Fault(f"{what} takes numbers, not {a.type}")
@@ -261,23 +264,23 @@ def _float(op: str, a: Expr, b: Expr, to: SqlType) -> Expr:
 def _operands(sign: str, a: Expr, b: Expr) -> tuple[Expr, Expr, SqlType]:
     """Both operands at their common type, which is returned; two decimals keep their own scales."""
     if a.type == VOID and b.type == VOID:
-        a, b = null(INT), null(INT)
+        a, b = (null(BIGINT if sign == "div" else DOUBLE) for _ in range(2))
     to = common(a.type, b.type)
     if STRING in (a.type, b.type) and to == STRING:
         to = DOUBLE
     if to is None or not to.is_numeric:
         raise Fault(f"{a.type} {sign} {b.type} is not defined; + - * / % take numbers")
     if to.is_decimal:
-        return _exact(a), _exact(b), to
+        return _exact(a, b), _exact(b, a), to
     return cast(a, to), cast(b, to), to
 
 
-def _exact(operand: Expr) -> Expr:
-    """An operand beside a decimal. Spark gives an integer constant just the digits it has."""
+def _exact(operand: Expr, other: Expr) -> Expr:
+    """An operand beside a decimal. An integer that is written there has just the digits it has."""
     if operand.type.is_decimal:
         return operand
     if operand.type == VOID:
-        return null(decimal(1, 0))
-    if isinstance(operand, Literal) and isinstance(operand.value, int):
+        return null(other.type)
+    if isinstance(operand, Literal) and operand.written and isinstance(operand.value, int):
         return retyped(operand, decimal(len(str(abs(operand.value))), 0))
     return cast(operand, as_decimal(operand.type))

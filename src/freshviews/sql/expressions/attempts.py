@@ -6,12 +6,14 @@ keeps away values that do not fit.
 
 from __future__ import annotations
 
+from math import inf, nextafter
+
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.expr.ops import may_fail
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import Fault, call, integer, null, replaced
-from freshviews.sql.expressions.cast import cast
-from freshviews.types import BOOLEAN, DOUBLE, NULL, STRING, SqlType
+from freshviews.sql.expressions.build import FALSE, Fault, NotHeld, call, integer, null, replaced, retyped
+from freshviews.sql.expressions.cast import cast, micros_of
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, SqlType
 
 _INT64 = 2**63 - 1
 
@@ -19,17 +21,24 @@ _INT64 = 2**63 - 1
 def try_cast(expr: Expr, to: SqlType) -> Expr:
     """TRY_CAST(expr AS to). Raises ``Fault`` where Spark has no such cast."""
     made = cast(Column("x", expr.type, True), to)
-    if isinstance(expr, Literal):
-        try:
-            return cast(expr, to)
-        except Fault:
-            return null(to)
     if not may_fail(made):
         return cast(expr, to)
+    if expr.type == TIMESTAMP:
+        return try_cast(cast(expr, BIGINT if to.is_integer else DOUBLE), to)
+    if expr.type.is_float and to == TIMESTAMP:
+        return retyped(try_cast(micros_of(expr), BIGINT), TIMESTAMP)
+    if expr.type == STRING and isinstance(expr, Literal):
+        try:
+            return cast(expr, to)
+        except NotHeld:
+            raise
+        except Fault:
+            return null(to)
     if expr.type == STRING:
         return replaced(cast(expr, to), lambda part: _attempt(part) if part != expr else None)
     low, high = _fitting(expr.type, to)
-    return logic.choose([(logic.both(_at_least(expr, low), _at_most(expr, high)), cast(expr, to))], null(to))
+    fits = logic.both(_at_least(expr, low), _at_most(expr, high))
+    return null(to) if fits == FALSE else logic.choose([(fits, cast(expr, to))], null(to))
 
 
 def _attempt(part: Expr) -> Expr | None:
@@ -48,19 +57,23 @@ def _at_most(expr: Expr, bound: Literal) -> Expr:
 
 def _fitting(source: SqlType, to: SqlType) -> tuple[Literal, Literal]:
     """The least and the greatest code that fits; of floats, the values below and above."""
-    low, high = to.bounds if to.is_numeric else (-_INT64, _INT64)
-    low = max(low, NULL + 1)
+    high = 10**to.precision - 1 if to.is_decimal else to.bounds[1] if to.is_integer else _INT64
+    low = -high if not to.is_integer else to.bounds[0]
     if source.is_float:
         unit = 10**to.scale if to.is_decimal else 1
         # A fraction is cut off by an integer and rounded by a decimal.
         beyond = 0.5 if to.is_decimal else 1.0
-        return Literal((low - beyond) / unit, DOUBLE), Literal((high + beyond) / unit, DOUBLE)
+        below, above = (low - beyond) / unit, (high + beyond) / unit
+        if below == low:  # the least BIGINT, beside which doubles are farther apart
+            below = nextafter(below, -inf)
+        return Literal(below, DOUBLE), Literal(above, DOUBLE)
     if to.is_numeric:
         down, up = (to.scale if to.is_decimal else 0), (source.scale if source.is_decimal else 0)
         return _scaled(low, up - down, to), _scaled(high, up - down, to)
     # A date or a number of seconds as microseconds.
     unit = 86_400_000_000 if source.name == "DATE" else 1_000_000
-    return integer(-(_INT64 // unit)), integer(_INT64 // unit)
+    bound = min(_INT64 * 10**source.scale // unit, _INT64)
+    return integer(-bound), integer(bound)
 
 
 def _scaled(bound: int, digits: int, to: SqlType) -> Literal:

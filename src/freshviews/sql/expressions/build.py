@@ -15,7 +15,7 @@ from typing import Any
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.ops import OPS, fails_itself, may_fail
 from freshviews.sql.expressions.fold import FOLDS
-from freshviews.types import BIGINT, BOOLEAN, STRING, SqlType
+from freshviews.types import BIGINT, BOOLEAN, STRING, NotHeldError, SqlType
 
 VOID = SqlType("VOID")
 """The type of a bare NULL until it meets another type; never leaves the front end."""
@@ -32,6 +32,10 @@ class Refusal(Fault):
         super().__init__(f"{what} is not supported; {instead}")
         self.what = what
         self.instead = instead
+
+
+class NotHeld(Fault):
+    """A constant that SQL has and 64 bits do not hold: TRY_CAST does not make NULL of it."""
 
 
 def integer(value: int) -> Literal:
@@ -95,6 +99,8 @@ _PATTERNS = ("like", "ilike", "rlike", "regexp_extract", "regexp_replace", "rege
 def _computed(compute: Callable[..., Any], values: list[Any]) -> Any:
     try:
         return compute(*values)
+    except NotHeldError as error:
+        raise NotHeld(str(error)) from None
     except (ValueError, ArithmeticError) as error:
         raise Fault(str(error)) from None
 

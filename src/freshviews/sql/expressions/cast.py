@@ -38,6 +38,13 @@ def cast(expr: Expr, to: SqlType) -> Expr:
         return _from_decimal(expr, to)
     if source.is_float and to.is_numeric:
         return _from_float(expr, to)
+    if source == TIMESTAMP and to.is_numeric and to not in (BIGINT, DOUBLE):
+        return cast(cast(expr, BIGINT if to.is_integer else DOUBLE), to)
+    if to == TIMESTAMP and source.is_decimal:
+        micros = scaled(expr, decimal(38, 6)) if source.scale <= 6 else _cut(expr, 6)
+        return retyped(micros, TIMESTAMP)
+    if to == TIMESTAMP and source.is_float:
+        return retyped(cast(micros_of(expr), BIGINT), TIMESTAMP)
     made = _OTHERS.get((source.name, to.name))
     if made is None:
         raise Fault(f"{source} cannot be cast to {to}")
@@ -72,6 +79,16 @@ def power_of_ten(digits: int) -> Literal:
     return integer(10**digits)
 
 
+def _cut(expr: Expr, scale: int) -> Expr:
+    """A decimal with fewer digits after the point; those past them are cut off."""
+    return call("div_int", (expr, power_of_ten(expr.type.scale - scale)), BIGINT)
+
+
+def micros_of(seconds: Expr) -> Expr:
+    """A DOUBLE or FLOAT number of seconds as microseconds, with a fraction."""
+    return call("mul_float", (cast(seconds, DOUBLE), Literal(1e6, DOUBLE)), DOUBLE)
+
+
 def _from_integer(expr: Expr, to: SqlType) -> Expr:
     if to.is_integer:
         return retyped(expr, to) if to.bounds[1] >= expr.type.bounds[1] else checked(expr, to)
@@ -89,7 +106,7 @@ def _from_decimal(expr: Expr, to: SqlType) -> Expr:
         fits = to.precision - to.scale >= source.precision - source.scale + carries
         return moved if fits else checked(moved, to)
     if to.is_integer:
-        whole = expr if source.scale == 0 else call("div_int", (expr, power_of_ten(source.scale)), BIGINT)
+        whole = expr if source.scale == 0 else _cut(expr, 0)
         digits = source.precision - source.scale
         return retyped(whole, to) if digits < as_decimal(to).precision else checked(whole, to)
     return _as_float(call("decimal_to_float", (expr, power_of_ten(source.scale)), DOUBLE), to)
@@ -112,8 +129,7 @@ def _from_string(expr: Expr, to: SqlType) -> Expr:
     if to.is_integer:
         low, high = to.bounds
         # An argument of a host operation that is NULL makes the result NULL, and the least BIGINT is NULL's code.
-        low = max(low, NULL + 1)
-        return call("string_to_int", (expr, integer(low), integer(high)), to)
+        return call("string_to_int", (expr, integer(max(low, NULL + 1)), integer(high)), to)
     if to.is_decimal:
         return call("string_to_decimal", (expr, integer(to.precision), integer(to.scale)), to)
     if to.is_float:
@@ -157,7 +173,7 @@ def literal_decimal(digits: str) -> Literal:
     whole, _, fraction = digits.partition(".")
     unscaled = int((whole + fraction) or "0")
     scale = len(fraction)
-    precision = max(len(str(unscaled)), scale)
-    if precision > 38 or unscaled > _INT64:
+    precision = max(len(str(abs(unscaled))), scale)
+    if precision > 38 or abs(unscaled) > _INT64:
         raise Fault(f"{digits[:60]}{'...' * (len(digits) > 60)} has more digits than a 64-bit decimal holds")
     return Literal(unscaled, decimal(precision, scale))

@@ -8,60 +8,66 @@ from freshviews.expr.casts import date_format as formatted
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.expr.ops import DATE_UNITS, TIMESTAMP_UNITS
 from freshviews.sql.expressions import arithmetic
-from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped
+from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, retyped
 from freshviews.sql.expressions.cast import cast
-from freshviews.types import DATE, INT, STRING, TIMESTAMP
+from freshviews.types import BIGINT, DATE, INT, STRING, TIMESTAMP, SqlType
 
 DATE_PARTS = ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear")
 
 
+def moment_of(value: Expr, to: SqlType) -> Expr:
+    """A DATE, TIMESTAMP or STRING as a DATE or TIMESTAMP."""
+    if value.type not in (DATE, TIMESTAMP, STRING, VOID):
+        raise Fault(f"a {to} is needed here, not {value.type}")
+    return cast(value, to)
+
+
 def part(name: str) -> Callable[[Expr], Expr]:
     """year(d) and the like: an INT."""
-    return lambda moment: call(name, (cast(moment, DATE),), INT)
+    return lambda moment: call(name, (moment_of(moment, DATE),), INT)
 
 
 def clock(name: str) -> Callable[[Expr], Expr]:
     """hour(t), minute(t), second(t): an INT."""
-    return lambda moment: call(name, (cast(moment, TIMESTAMP),), INT)
+    return lambda moment: call(name, (moment_of(moment, TIMESTAMP),), INT)
 
 
 def last_day(moment: Expr) -> Expr:
-    return call("last_day", (cast(moment, DATE),), DATE)
+    return call("last_day", (moment_of(moment, DATE),), DATE)
 
 
 def date_add(*args: Expr) -> Expr:
-    """date_add(date, days), or date_add(UNIT, amount, moment) with a constant amount."""
+    """date_add(date, days), a DATE, or date_add(UNIT, amount, moment), a TIMESTAMP."""
     if len(args) == 3:
-        amount = args[1]
-        if not isinstance(amount, Literal) or not isinstance(amount.value, int):
-            raise Refusal("an amount that is not a constant integer", "write the number of units")
-        by = arithmetic.interval_of(str(amount.value), word("date_add", args[0]))
-        return arithmetic.shifted(cast(args[2], DATE) if args[2].type == VOID else args[2], by)
-    return call("date_add_days", (cast(args[0], DATE), _days(args[1])), DATE)
+        by = arithmetic.interval_of("1", word("date_add", args[0]))
+        op, factor = ("add_months_timestamp", by.months) if by.months else ("add_micros", by.micros)
+        amount = call("mul_int", (cast(args[1], BIGINT), integer(factor)), BIGINT)
+        return call(op, (moment_of(args[2], TIMESTAMP), amount), TIMESTAMP)
+    return call("date_add_days", (moment_of(args[0], DATE), _days(args[1])), DATE)
 
 
 def date_sub(moment: Expr, days: Expr) -> Expr:
-    return call("date_add_days", (cast(moment, DATE), arithmetic.negative(_days(days))), DATE)
+    return call("date_add_days", (moment_of(moment, DATE), arithmetic.negative(_days(days))), DATE)
 
 
 def _days(days: Expr) -> Expr:
-    if days.type == VOID:
-        return null(INT)
-    if not days.type.is_integer or days.type.name == "BIGINT":
+    if days.type.is_integer and days.type != BIGINT:
+        return retyped(days, INT)
+    if days.type not in (STRING, VOID):
         raise Fault(f"a number of days is an INT, not {days.type}")
-    return retyped(days, INT)
+    return cast(days, INT)
 
 
 def date_diff(end: Expr, start: Expr) -> Expr:
     """datediff(end, start) in days."""
-    return call("date_diff_days", (cast(end, DATE), cast(start, DATE)), INT)
+    return call("date_diff_days", (moment_of(end, DATE), moment_of(start, DATE)), INT)
 
 
 def add_months(moment: Expr, months: Expr) -> Expr:
     """A DATE, also of a TIMESTAMP."""
-    if not months.type.is_integer or months.type.name == "BIGINT":
+    if not months.type.is_numeric and months.type not in (STRING, VOID):
         raise Fault(f"a number of months is an INT, not {months.type}")
-    return call("add_months", (cast(moment, DATE), retyped(months, INT)), DATE)
+    return call("add_months", (moment_of(moment, DATE), cast(months, INT)), DATE)
 
 
 _UNIT_NAMES = {"yyyy": "year", "yy": "year", "mm": "month", "mon": "month", "dd": "day"}
@@ -77,13 +83,13 @@ def _unit(function: str, unit: Expr, known: dict[str, int]) -> Literal:
 
 def trunc(moment: Expr, unit: Expr) -> Expr:
     """trunc(date, 'MONTH'): a DATE."""
-    return call("trunc_date", (cast(moment, DATE), _unit("trunc", unit, dict(DATE_UNITS))), DATE)
+    return call("trunc_date", (moment_of(moment, DATE), _unit("trunc", unit, dict(DATE_UNITS))), DATE)
 
 
 def date_trunc(unit: Expr, moment: Expr) -> Expr:
     """date_trunc('MONTH', timestamp): a TIMESTAMP."""
     code = _unit("date_trunc", unit, dict(TIMESTAMP_UNITS))
-    return call("trunc_timestamp", (cast(moment, TIMESTAMP), code), TIMESTAMP)
+    return call("trunc_timestamp", (moment_of(moment, TIMESTAMP), code), TIMESTAMP)
 
 
 def date_format(moment: Expr, pattern: Expr) -> Expr:
@@ -93,7 +99,7 @@ def date_format(moment: Expr, pattern: Expr) -> Expr:
             formatted(0, pattern.value)
         except ValueError as error:
             raise Fault(str(error)) from None
-    return call("date_format", (cast(moment, TIMESTAMP), pattern), STRING)
+    return call("date_format", (moment_of(moment, TIMESTAMP), pattern), STRING)
 
 
 def word(function: str, value: Expr) -> str:

@@ -10,17 +10,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isinf
 from typing import Any
 
 from sqlglot import exp
 
-from freshviews.expr.nodes import Expr, Literal
+from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.sql.expressions import arithmetic, logic
 from freshviews.sql.expressions.arithmetic import Interval
 from freshviews.sql.expressions.attempts import try_cast
-from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, Refusal, call, null, perhaps, retyped, text
+from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, Refusal, call, key, null, perhaps, retyped, text
 from freshviews.sql.expressions.cast import cast, literal_decimal
 from freshviews.sql.expressions.functions import (
     LAZY,
@@ -37,7 +37,7 @@ from freshviews.sql.expressions.times import seconds_between
 from freshviews.sql.text.parse import Node, SqlText, is_list, string_of
 from freshviews.sql.text.refuse import GROUPINGS, is_aggregate_name
 from freshviews.sql.text.typenames import type_of
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, SqlType
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, NULL, RESERVED, STRING, TIMESTAMP, SqlType
 
 Bound = Expr | Interval
 
@@ -145,6 +145,21 @@ class Binder:
         except Fault as fault:
             raise self.text.error(node, str(fault)) from None
 
+    def _operand(self, node: Node) -> Bound:
+        """The operand of an arithmetic operation: an integer may have the digits that are written."""
+        bound = self.bind_any(node)
+        return replace(bound, written=self._is_whole(node.unnest())) if isinstance(bound, Literal) else bound
+
+    def _value(self, node: Node) -> Expr:
+        bound = self._operand(node)
+        return self.bind(node) if isinstance(bound, Interval) else bound
+
+    def _is_whole(self, node: Node) -> bool:
+        """True for an integer that is written without a letter, L or S aside; one with Y has a TINYINT's digits."""
+        if isinstance(node, exp.Cast):
+            return self.text.of(node)[-1] in "lLsS" and isinstance(node.this, exp.Literal) and not node.this.is_string
+        return isinstance(node, exp.Literal) and not node.is_string
+
     def condition(self, node: Node) -> Expr:
         bound = self.bind(node)
         try:
@@ -169,11 +184,11 @@ class Binder:
         if isinstance(node, exp.Interval):
             return self._interval(node)
         if type(node) in _ARITHMETIC:
-            return _ARITHMETIC[type(node)](self.bind_any(node.this), self.bind_any(node.expression))
+            return _ARITHMETIC[type(node)](self._operand(node.this), self._operand(node.expression))
         if isinstance(node, exp.Neg):
             return arithmetic.negate(self.bind_any(node.this))
         if type(node) in _DIVISION:
-            return _DIVISION[type(node)](self.bind(node.this), self.bind(node.expression))
+            return _DIVISION[type(node)](self._value(node.this), self._value(node.expression))
         if isinstance(node, (exp.Anonymous, exp.Filter)):
             return self._call(node)
         if self.subquery is not None and is_asked(node):
@@ -269,8 +284,8 @@ class Binder:
             if node.args.get("format"):
                 raise self.text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
             to = type_of(self.text, node.args["to"])
-            if to == FLOAT and isinstance(node.this, exp.Literal) and self.text.of(node)[-1] in "fF":
-                _check_float(node.this)
+            if to.is_float and isinstance(node.this, exp.Literal) and self.text.of(node)[-1] in "dDfF":
+                return _float(node.this, to)
             return (try_cast if node.args.get("safe") else cast)(self.bind(node.this), to)
         if type(node) in _BITS:
             return _BITS[type(node)](self.bind(node.this), self.bind(node.expression))
@@ -316,10 +331,10 @@ class Binder:
             if isinstance(argument, exp.Distinct):
                 raise self.text.error(argument, f"DISTINCT stands in aggregate functions, which {name} is not")
         if name in LAZY and inner.expressions:
-            first = self.bind(inner.expressions[0])
+            first = self._value(inner.expressions[0])
             with perhaps():
-                return scalar(name, [first, *map(self.bind, inner.expressions[1:])])
-        bind: Callable[[Node], Any] = self.bind_any if name in WITH_INTERVALS else self.bind
+                return scalar(name, [first, *map(self._value, inner.expressions[1:])])
+        bind: Callable[[Node], Any] = self.bind_any if name in WITH_INTERVALS else self._value
         return scalar(name, [text(arg.name) if is_unit(arg) else bind(arg) for arg in inner.expressions])
 
     def _is(self, node: exp.Is) -> Expr:
@@ -350,7 +365,8 @@ class Binder:
         else:
             members = [self.bind(member) for member in node.expressions]
         to = logic.common_type([value, *{member.type: member for member in members}.values()], "IN")
-        value, members = cast(value, to), [cast(member, to) for member in members]
+        if not to.is_decimal:
+            value, members = cast(value, to), [cast(member, to) for member in members]
         if len(members) <= _LONG_LIST:
             return logic.any_of([logic.compare("=", value, member) for member in members])
         return _in_list(value, members, to)
@@ -428,10 +444,12 @@ def _members(node: Node) -> tuple[bool, list[Node]] | None:
     return None
 
 
-def _check_float(node: exp.Literal) -> None:
-    """Refuse a constant such as 1e39F, which would be infinity."""
-    if abs(float(node.name)) > _GREATEST_FLOAT:
-        raise Fault(f"{node.name}F is more than a FLOAT holds; CAST('Infinity' AS FLOAT) is infinity")
+def _float(node: exp.Literal, to: SqlType) -> Expr:
+    """A constant such as 1.5D and 1.5F; 1e39F, which would be infinity, is refused."""
+    value = float(node.name)
+    if isinf(value) or (to == FLOAT and abs(value) > _GREATEST_FLOAT):
+        raise Fault(f"{node.name}{to.name[0]} is more than a {to} holds; CAST('Infinity' AS {to}) is infinity")
+    return cast(Literal(value, DOUBLE), to)
 
 
 def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
@@ -439,13 +457,16 @@ def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
     the codes. Other members are compared one by one."""
     codes: dict[Any, None] = {}
     others: dict[Expr, None] = {}
-    coded = to == STRING or to.is_integer or to.is_decimal or to in (DATE, TIMESTAMP)
+    coded = to == STRING or to.is_integer or to in (DATE, TIMESTAMP)
     for member in members:
-        if coded and isinstance(member, Literal) and member.value is not None:
+        equal = logic.compare("=", value, member) if to.is_decimal else None
+        if isinstance(equal, Call) and key(equal.args[0]) == key(value) and isinstance(equal.args[1], Literal):
+            codes[equal.args[1].value] = None  # at the scale of the value
+        elif coded and isinstance(member, Literal) and member.value is not None:
             codes[member.value] = None
         else:
             others[member] = None
-    compared = [logic.compare("=", value, member) for member in others]
+    compared = [*dict.fromkeys(logic.compare("=", value, member) for member in others)]
     if not codes:
         return logic.any_of(compared)
     listed = Literal(json.dumps([*codes]), STRING)
@@ -453,21 +474,20 @@ def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
     return logic.any_of([found, *compared])
 
 
-_CONSTANT = re.compile(r"('(?:[^'\\]|\\.)*+')|(-?)([0-9.]+(?:E[+-]?[0-9]+)?)|NULL", re.IGNORECASE | re.DOTALL)
+_CONSTANT = re.compile(r"('(?:[^'\\]|\\.)*+')|(-?[0-9.]+(?:E[+-]?[0-9]+)?)|NULL", re.IGNORECASE | re.DOTALL)
 
 
 def _constants(node: Node) -> list[Expr]:
     """The members of a long list."""
     found: list[Expr] = []
     for constant in _CONSTANT.finditer(node.this):
-        string, sign, digits = constant.groups()
+        string, digits = constant.groups()
         if string is not None:
             found.append(text(string_of(string)))
         elif digits is None:
             found.append(null(VOID))
         else:
-            number = _number(digits)
-            found.append(arithmetic.negative(number) if sign else number)
+            found.append(_number(digits))
     return found
 
 
@@ -484,6 +504,8 @@ def _number(digits: str) -> Expr:
     if "." in digits:
         return literal_decimal(digits)
     whole = int(digits)
-    if whole < 2**31:
+    if -(2**31) <= whole < 2**31:
         return Literal(whole, INT)
-    return Literal(whole, BIGINT) if whole < 2**63 else literal_decimal(digits)
+    if whole == NULL:
+        raise Fault(RESERVED)
+    return Literal(whole, BIGINT) if NULL < whole < 2**63 else literal_decimal(digits)

@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from freshviews.types import NULL, RESERVED, NotHeldError
 from freshviews.types.calendar import (
     MICROS_PER_DAY,
+    MICROS_PER_SECOND,
     civil_from_days,
     days_from_civil,
     days_in_month,
@@ -23,6 +25,8 @@ _LOW, _HIGH = -(2**63) + 1, 2**63 - 1
 
 
 def _fits(value: int, low: int = _LOW, high: int = _HIGH) -> int:
+    if value == NULL and low <= _LOW:
+        raise NotHeldError(RESERVED)
     if not low <= value <= high:
         raise ValueError(f"{value} is outside {low} to {high}")
     return value
@@ -33,6 +37,20 @@ def _divided(a: int, b: int) -> int:
         raise ValueError("division by zero")
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _positive_rest(a: int, b: int) -> int:
+    rest = a - b * _divided(a, b)
+    return rest + b if rest < 0 < b else rest
+
+
+def _extreme(which: Callable[[int, int], int], a: int | None, b: int | None) -> int | None:
+    """The greater or the lesser one; None is skipped."""
+    return (b if a is None else a) if a is None or b is None else which(a, b)
+
+
+def _whole(round_: Callable[[float], int], x: float) -> float:
+    return round_(x) if math.isfinite(x) else x
 
 
 def _half_up(a: int, b: int) -> int:
@@ -117,6 +135,13 @@ FOLDS: Mapping[str, Callable[..., Any]] = {
     "abs_int": lambda a: _fits(abs(a)),
     "div_int": lambda a, b: _fits(_divided(a, b)),
     "mod_int": lambda a, b: a - b * _divided(a, b),
+    "pmod_int": _positive_rest,
+    "sign_int": lambda a: (a > 0) - (a < 0),
+    "bits_and": lambda a, b: _fits(a & b),
+    "bits_or": lambda a, b: a | b,
+    "bits_xor": lambda a, b: _fits(a ^ b),
+    "greatest_int": lambda a, b: _extreme(max, a, b),
+    "least_int": lambda a, b: _extreme(min, a, b),
     "check_range": _fits,
     "scale_up": lambda a, factor: _fits(a * factor),
     "scale_down": _half_up,
@@ -128,6 +153,11 @@ FOLDS: Mapping[str, Callable[..., Any]] = {
     "neg_float": lambda a: -a,
     "abs_float": abs,
     "div_float": _float_divided,
+    "is_nan": lambda a: a is not None and math.isnan(a),
+    "floor_float": lambda x: _truncated(_whole(math.floor, x), _LOW, _HIGH),
+    "ceil_float": lambda x: _truncated(_whole(math.ceil, x), _LOW, _HIGH),
+    "floor_decimal": lambda a, factor: a // factor,
+    "ceil_decimal": lambda a, factor: -(-a // factor),
     "int_to_float": float,
     "decimal_to_float": lambda a, factor: float(Decimal(a) / factor),
     "float_to_int": _truncated,
@@ -142,6 +172,11 @@ FOLDS: Mapping[str, Callable[..., Any]] = {
     "add_micros": lambda t, n: _fits(t + n),
     "add_months": _plus_months,
     "add_months_timestamp": _plus_months_timestamp,
+    "unix_timestamp": lambda t: t // MICROS_PER_SECOND,
+    "timestamp_seconds": lambda n: _fits(n * MICROS_PER_SECOND),
+    "hour": lambda t: t // (3600 * MICROS_PER_SECOND) % 24,
+    "minute": lambda t: t // (60 * MICROS_PER_SECOND) % 60,
+    "second": lambda t: t // MICROS_PER_SECOND % 60,
     "year": lambda d: civil_from_days(d)[0],
     "month": lambda d: civil_from_days(d)[1],
     "day": lambda d: civil_from_days(d)[2],

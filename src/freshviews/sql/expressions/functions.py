@@ -46,9 +46,17 @@ def scalar(name: str, args: Sequence[Expr]) -> Expr:
             "freshviews.register_ring has registered the ring in this process, or a module that FRESHVIEWS_RINGS names",
         )
     if not function.least <= len(args) <= function.greatest:
-        counts = f"{function.least}" if function.least == function.greatest else f"{function.least} or more"
-        raise Fault(f"{name} takes {counts} arguments, not {len(args)}")
+        raise Fault(f"{name} takes {_counted(function)}, not {len(args)}")
     return function.make(*args)
+
+
+def _counted(function: Function) -> str:
+    """How many arguments a function takes, in words."""
+    least, greatest = function.least, function.greatest
+    if greatest == _ANY:
+        return f"{least} or more arguments"
+    counts = f"{least}" if least == greatest else f"{least} {'or' if greatest == least + 1 else 'to'} {greatest}"
+    return f"{counts} argument{'s' * (greatest != 1)}"
 
 
 def date_part(part: str, moment: Expr) -> Expr:
@@ -61,7 +69,7 @@ def date_part(part: str, moment: Expr) -> Expr:
 
 def _seconds(moment: Expr) -> Expr:
     """The seconds of a minute, with their fraction."""
-    micros = call("pmod_int", (cast(moment, TIMESTAMP), integer(60_000_000)), BIGINT)
+    micros = call("pmod_int", (dates.moment_of(moment, TIMESTAMP), integer(60_000_000)), BIGINT)
     return retyped(micros, decimal(8, 6))
 
 
@@ -79,7 +87,7 @@ def _string(value: Expr) -> Expr:
 def _int(value: Expr) -> Expr:
     if value.type == VOID:
         return null(INT)
-    if not (value.type.is_integer or value.type == STRING):
+    if not (value.type.is_numeric or value.type == STRING):
         raise Fault(f"an INT is needed here, not {value.type}")
     return cast(value, INT)
 
@@ -102,7 +110,7 @@ def _round(value: Expr, digits: Expr | None = None) -> Expr:
     value = arithmetic.numeric("round", value)
     places = 0 if digits is None else _constant_int("round", digits)
     if value.type.is_float:
-        return call("round_float", (cast(value, DOUBLE), integer(places)), DOUBLE)
+        return cast(call("round_float", (cast(value, DOUBLE), integer(places)), DOUBLE), value.type)
     if value.type.is_integer:
         if places >= 0:
             return value
@@ -126,9 +134,9 @@ def _toward(which: str) -> Callable[..., Expr]:
             return retyped(value, BIGINT)
         if value.type.is_float:
             return call(f"{which}_float", (value,), BIGINT)
-        to = decimal(min(value.type.precision - value.type.scale + 1, 38), 0)
         if value.type.scale == 0:
-            return retyped(value, to)
+            return value
+        to = decimal(min(value.type.precision - value.type.scale + 1, 38), 0)
         return call(f"{which}_decimal", (value, power_of_ten(value.type.scale)), to)
 
     return make
@@ -174,6 +182,12 @@ def _replace(value: Expr, search: Expr, by: Expr | None = None) -> Expr:
     return call("replace", (_string(value), _string(search), text("") if by is None else _string(by)), STRING)
 
 
+def _hex(value: Expr) -> Expr:
+    if value.type.is_numeric:
+        return call("hex_int", (cast(value, BIGINT),), STRING)
+    return call("hex_string", (_string(value),), STRING)
+
+
 def _concat_ws(separator: Expr, *rest: Expr) -> Expr:
     return call("concat_ws", (_string(separator), *map(_string, rest)), STRING)
 
@@ -203,9 +217,7 @@ def _if(when: Expr, then: Expr, otherwise: Expr) -> Expr:
 
 
 def _nanvl(a: Expr, b: Expr) -> Expr:
-    to = common(a.type, b.type)
-    if to is None or not to.is_float:
-        raise Fault("nanvl takes DOUBLE or FLOAT")
+    a, b = (value if value.type.is_float else cast(arithmetic.numeric("nanvl", value), DOUBLE) for value in (a, b))
     return logic.choose([(_isnan(a), b)], a)
 
 
@@ -219,7 +231,7 @@ def _bits(op: str) -> Callable[[Expr, Expr], Expr]:
         to = common(a.type, b.type)
         if to is None or not to.is_integer:
             raise Fault(f"bits are those of integers, not of {a.type} and {b.type}")
-        return call(op, (a, b), to)
+        return call(op, (cast(a, to), cast(b, to)), to)
 
     return make
 
@@ -228,7 +240,7 @@ bits_and, bits_or, bits_xor = map(_bits, ("bits_and", "bits_or", "bits_xor"))
 
 
 def bits_not(a: Expr) -> Expr:
-    return bits_xor(a, Literal(-1, INT))
+    return bits_xor(a, Literal(-1, a.type if a.type.is_integer else INT))
 
 
 def _try_divide(a: Expr, b: Expr) -> Expr:
@@ -324,7 +336,7 @@ FUNCTIONS: dict[str, Function] = {
     "radians": _scaled_by(pi / 180),
     "pi": Function(0, 0, lambda: Literal(pi, DOUBLE)),
     "e": Function(0, 0, lambda: Literal(e, DOUBLE)),
-    "positive": Function(1, 1, lambda value: arithmetic.numeric("positive", value)),
+    "positive": Function(1, 1, arithmetic.positive),
     "div": Function(2, 2, arithmetic.integral_divide),
     "try_divide": Function(2, 2, _try_divide),
     "sin": Function(1, 1, _double("sin")),
@@ -351,13 +363,13 @@ FUNCTIONS: dict[str, Function] = {
     "date_trunc": Function(2, 2, dates.date_trunc),
     "date_part": Function(2, 2, lambda part, moment: date_part(dates.word("date_part", part), moment)),
     "date_format": Function(2, 2, dates.date_format),
-    "unix_timestamp": Function(1, 1, lambda t: call("unix_timestamp", (cast(t, TIMESTAMP),), BIGINT)),
-    "timestamp_seconds": Function(1, 1, lambda n: call("timestamp_seconds", (cast(n, BIGINT),), TIMESTAMP)),
+    "unix_timestamp": Function(1, 2, times.unix_timestamp),
+    "timestamp_seconds": Function(1, 1, times.timestamp_seconds),
     "unix_seconds": Function(1, 1, times.unix(1_000_000)),
     "unix_millis": Function(1, 1, times.unix(1_000)),
     "unix_micros": Function(1, 1, times.unix(1)),
-    "unix_date": Function(1, 1, lambda day: retyped(cast(day, DATE), INT)),
-    "date_from_unix_date": Function(1, 1, lambda n: dates.date_add(Literal(0, DATE), n)),
+    "unix_date": Function(1, 1, lambda day: retyped(dates.moment_of(day, DATE), INT)),
+    "date_from_unix_date": Function(1, 1, lambda n: retyped(cast(n, INT), DATE)),
     "timestamp_millis": Function(1, 1, times.since_epoch(1_000)),
     "timestamp_micros": Function(1, 1, times.since_epoch(1)),
     "from_unixtime": Function(1, 2, times.from_unixtime),
@@ -420,6 +432,7 @@ FUNCTIONS: dict[str, Function] = {
     "chr": Function(1, 1, _strings("character", 0, 1, STRING)),
     "char": Function(1, 1, _strings("character", 0, 1, STRING)),
     "octet_length": Function(1, 1, _strings("octet_length", 1, 0, INT)),
+    "hex": Function(1, 1, _hex),
     "md5": Function(1, 1, _strings("md5", 1, 0, STRING)),
     "sha2": Function(2, 2, _sha2),
     "regexp_extract": Function(2, 3, _strings("regexp_extract", 2, 1, STRING)),

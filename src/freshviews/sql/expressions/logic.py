@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from freshviews.expr.nodes import Call, Expr, Literal
-from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, call, null, retyped
+from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, call, integer, null, retyped
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.coerce import common
 from freshviews.types import BOOLEAN, DOUBLE, STRING, SqlType
@@ -16,6 +16,9 @@ COMPARISONS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "g
 
 def compare(sign: str, a: Expr, b: Expr) -> Expr:
     """One of = <> < <= > >=. Strings are ordered by their UTF-8 bytes."""
+    exact = _of_two_scales(sign, a, b)
+    if exact is not None:
+        return exact
     a, b, to = alike((a, b), f"{a.type} {sign} {b.type}")
     op = COMPARISONS[sign]
     if to.is_float:
@@ -25,8 +28,58 @@ def compare(sign: str, a: Expr, b: Expr) -> Expr:
     return call(op, (a, b), BOOLEAN)
 
 
+_TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_STRICT = {"<": "<=", ">=": ">"}
+"""Signs beside a constant with a fraction, and those beside the integer below it."""
+
+
+def _of_two_scales(sign: str, a: Expr, b: Expr) -> Expr | None:
+    """A comparison of integers or decimals of different scales that scales neither column up, so that it never
+    overflows; None where the common type is another one, or nothing can overflow."""
+    if not (_is_exact(a) and _is_exact(b)) or a.type.scale == b.type.scale:
+        return None
+    if isinstance(a, Literal) or (not isinstance(b, Literal) and a.type.scale > b.type.scale):
+        a, b, sign = b, a, _TURNED[sign]
+    to = common(a.type, b.type)
+    if to is None or to.scale < max(a.type.scale, b.type.scale):
+        return None
+    if isinstance(b, Literal):
+        return _beside(sign, a, b)
+    factor = 10 ** (b.type.scale - a.type.scale)
+    if a.type.bounds[1] * factor < 2**63:
+        return None
+    below, above = (call(op, (b, integer(factor)), a.type) for op in ("floor_decimal", "ceil_decimal"))
+    if sign in ("=", "<>"):
+        equal = both(call("eq", (a, below), BOOLEAN), call("eq", (a, above), BOOLEAN))
+        return equal if sign == "=" else negation(equal)
+    return call(COMPARISONS[sign], (a, above if sign in ("<", ">=") else below), BOOLEAN)
+
+
+def _is_exact(value: Expr) -> bool:
+    return (value.type.is_integer or value.type.is_decimal) and not (isinstance(value, Literal) and value.value is None)
+
+
+def _beside(sign: str, value: Expr, constant: Literal) -> Expr:
+    """A value compared with a constant, at the scale of the value."""
+    up = value.type.scale - constant.type.scale
+    unscaled = int(constant.value) * 10 ** max(up, 0)  # type: ignore[arg-type]
+    whole, rest = divmod(unscaled, 10 ** max(-up, 0))
+    if abs(whole) < 2**63 and not (rest and sign in ("=", "<>")):
+        op = COMPARISONS[_STRICT.get(sign, sign) if rest else sign]
+        return call(op, (value, Literal(whole, value.type)), BOOLEAN)
+    holds = sign == "<>" or sign in (("<", "<=") if whole > 0 else (">", ">="))
+    if not value.nullable:
+        return TRUE if holds else FALSE
+    never = call("ne", (value, value), BOOLEAN)  # NULL where the value is
+    return negation(never) if holds else never
+
+
 def null_safe_equal(a: Expr, b: Expr) -> Expr:
     """``<=>``: NULL equals NULL, and the answer is never NULL."""
+    equal = _of_two_scales("=", a, b)
+    if equal is not None:
+        unknown = both(call("is_null", (a,), BOOLEAN), call("is_null", (b,), BOOLEAN))
+        return either(call("is_true", (equal,), BOOLEAN), unknown)
     a, b, _ = alike((a, b), f"{a.type} <=> {b.type}")
     if not a.nullable and not b.nullable:
         return compare("=", a, b)

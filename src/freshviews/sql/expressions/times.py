@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.expr.parsing import check_pattern
 from freshviews.sql.expressions import arithmetic, dates, logic
 from freshviews.sql.expressions.arithmetic import MICROS_PER_DAY, Interval
-from freshviews.sql.expressions.build import Fault, Refusal, call, integer, null, retyped, text
-from freshviews.sql.expressions.cast import cast
+from freshviews.sql.expressions.build import FALSE, VOID, Fault, Refusal, call, integer, null, retyped, text
+from freshviews.sql.expressions.cast import cast, power_of_ten
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 
 _MICROS = {
@@ -18,6 +19,7 @@ _MICROS = {
 }  # fmt: skip
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_SECONDS = "yyyy-MM-dd HH:mm:ss"
 _MONDAY = 946_857_600_000_000
 """2000-01-03, a Monday: where the buckets of time_bucket begin."""
 
@@ -36,7 +38,7 @@ def size_of(what: str, size: Expr | Interval) -> int:
 
 
 def _micros(moment: Expr) -> Expr:
-    return retyped(cast(moment, TIMESTAMP), BIGINT)
+    return retyped(dates.moment_of(moment, TIMESTAMP), BIGINT)
 
 
 def _of(op: str, *args: Expr) -> Expr:
@@ -87,7 +89,7 @@ def difference(unit: Expr, start: Expr, end: Expr) -> Expr:
         return _of("div_int", _of("sub_int", _micros(end), _micros(start)), integer(_MICROS[name]))
     if name not in _MONTHS:
         raise Refusal(f"timestampdiff of {name}", f"accepted are {', '.join((*_MONTHS, *_MICROS))}")
-    one, other = (call("timestamp_to_date", (cast(t, TIMESTAMP),), DATE) for t in (start, end))
+    one, other = (call("timestamp_to_date", (dates.moment_of(t, TIMESTAMP),), DATE) for t in (start, end))
     # A day that is not complete does not count.
     before, after = (_of("pmod_int", _micros(t), integer(MICROS_PER_DAY)) for t in (start, end))
     less = logic.both(_is("gt", other, one), _is("lt", after, before))
@@ -113,7 +115,7 @@ def _packed(day: Expr) -> Expr:
 
 def months_between(end: Expr, start: Expr) -> Expr:
     """Months from start to end, a DOUBLE with 8 digits; whole for equal days of the month, or the last ones of both."""
-    one, other = cast(end, DATE), cast(start, DATE)
+    one, other = dates.moment_of(end, DATE), dates.moment_of(start, DATE)
     months = _of("sub_int", _months(one), _months(other))
     days = _of("sub_int", dates.part("day")(one), dates.part("day")(other))
     last = logic.both(_is("eq", one, dates.last_day(one)), _is("eq", other, dates.last_day(other)))
@@ -131,7 +133,7 @@ def next_day(day: Expr, name: Expr) -> Expr:
     wanted = dates.word("next_day", name).upper()[:2]
     if wanted not in _WEEKDAYS:
         raise Fault(f"next_day takes the name of a day, as in 'MON', not {wanted!r}")
-    date = cast(day, DATE)
+    date = dates.moment_of(day, DATE)
     behind = _of("pmod_int", _of("sub_int", dates.part("weekday")(date), integer(_WEEKDAYS.index(wanted))), integer(7))
     return call("date_add_days", (date, _of("sub_int", integer(7), behind)), DATE)
 
@@ -163,7 +165,7 @@ def parsed(op: str) -> Callable[[Expr, Expr], Expr]:
 
 def from_unixtime(seconds: Expr, pattern: Expr | None = None) -> Expr:
     moment = call("timestamp_seconds", (cast(seconds, BIGINT),), TIMESTAMP)
-    return dates.date_format(moment, text("yyyy-MM-dd HH:mm:ss") if pattern is None else pattern)
+    return dates.date_format(moment, text(_SECONDS) if pattern is None else pattern)
 
 
 def unix(unit: int) -> Callable[[Expr], Expr]:
@@ -176,9 +178,38 @@ def unix(unit: int) -> Callable[[Expr], Expr]:
     return made
 
 
+def unix_timestamp(moment: Expr, pattern: Expr | None = None) -> Expr:
+    """Whole seconds since 1970, rounded towards 1970; of a text that is written by a pattern."""
+    if moment.type == STRING:
+        moment = parsed("parse_timestamp")(moment, pattern or text(_SECONDS))
+    return _of("div_int", _micros(moment), integer(1_000_000))
+
+
 def since_epoch(unit: int) -> Callable[[Expr], Expr]:
-    """The TIMESTAMP of a number of units since 1970."""
-    return lambda number: retyped(_of("mul_int", cast(number, BIGINT), integer(unit)), TIMESTAMP)
+    """The TIMESTAMP of a whole number of units since 1970."""
+
+    def made(number: Expr) -> Expr:
+        if not (number.type.is_integer or number.type == VOID):
+            raise Fault(f"a number of milliseconds or microseconds is an integer, not {number.type}")
+        return retyped(_of("mul_int", cast(number, BIGINT), integer(unit)), TIMESTAMP)
+
+    return made
+
+
+def timestamp_seconds(number: Expr) -> Expr:
+    """The TIMESTAMP of a number of seconds since 1970. A decimal has at most six digits after the point; of a DOUBLE
+    those past them are cut off, and NULL is the moment of NaN and infinities."""
+    if not (number.type.is_numeric or number.type == VOID):
+        raise Fault(f"timestamp_seconds takes a number, not {number.type}")
+    if number.type.is_float:
+        finite = call("lt_float", (call("abs_float", (cast(number, DOUBLE),), DOUBLE), Literal(inf, DOUBLE)), BOOLEAN)
+        unknown = null(TIMESTAMP)
+        return unknown if finite == FALSE else logic.choose([(finite, cast(number, TIMESTAMP))], unknown)
+    made = cast(number, TIMESTAMP)
+    if number.type.is_decimal and number.type.scale > 6:
+        rest = _of("mod_int", number, power_of_ten(number.type.scale - 6))
+        return call("add_micros", (made, _of("check_range", rest, integer(0), integer(0))), TIMESTAMP)
+    return made
 
 
 def epoch(moment: Expr) -> Expr:
@@ -203,7 +234,7 @@ def isodow(moment: Expr) -> Expr:
 
 def isoyear(moment: Expr) -> Expr:
     """The year of the ISO week: that of its Thursday."""
-    day = cast(moment, DATE)
+    day = dates.moment_of(moment, DATE)
     thursday = call("date_add_days", (day, _of("sub_int", integer(3), dates.part("weekday")(day))), DATE)
     return dates.part("year")(thursday)
 

@@ -1,0 +1,184 @@
+"""Functions of texts and of time answer what Spark answers, and texts have one limit."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from freshviews import Database
+from freshviews.errors import EvaluationError, SqlError
+from freshviews.expr.strings import LONGEST
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
+
+
+def rows_of(query: str, columns: str = "x INT, s STRING", rows: Any = ((0, "abc"), (1, "def"), (1, None))) -> list[Any]:
+    with Database() as database:
+        database.execute(f"CREATE TABLE t ({columns})")
+        database.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+        database.insert("t", [*rows])
+        return sorted(database.view("v"), key=repr)
+
+
+def value_of(expression: str) -> Any:
+    ((value,),) = rows_of(f"SELECT {expression} AS y FROM t WHERE x = 0")
+    return value
+
+
+@pytest.mark.parametrize(
+    ("expression", "answer"),
+    [
+        ("TIMESTAMP_SECONDS(1.25)", dt.datetime(1970, 1, 1, 0, 0, 1, 250_000)),
+        ("TIMESTAMP_SECONDS(1.1234560)", dt.datetime(1970, 1, 1, 0, 0, 1, 123_456)),
+        ("TIMESTAMP_SECONDS(x + 1.25)", dt.datetime(1970, 1, 1, 0, 0, 1, 250_000)),
+        ("TIMESTAMP_SECONDS(x - 1.1234567D)", dt.datetime(1969, 12, 31, 23, 59, 58, 876_544)),
+        ("TIMESTAMP_SECONDS(x + CAST(1.5 AS FLOAT))", dt.datetime(1970, 1, 1, 0, 0, 1, 500_000)),
+        ("TIMESTAMP_SECONDS(DOUBLE('NaN'))", None),
+        ("TIMESTAMP_SECONDS(x + DOUBLE('-inf'))", None),
+        ("CAST(x - 1.1234567 AS TIMESTAMP)", dt.datetime(1969, 12, 31, 23, 59, 58, 876_544)),
+        ("TRY_CAST(x + DOUBLE('NaN') AS TIMESTAMP)", None),
+        ("CAST(TIMESTAMP '1969-12-31 23:59:59.5' AS TINYINT)", -1),
+        ("CAST(TIMESTAMP '1969-12-31 23:59:59.5' AS DECIMAL(10, 0))", Decimal(-1)),
+        ("TRY_CAST(TIMESTAMP '2020-01-01 00:00:00' AS SMALLINT)", None),
+        ("UNIX_TIMESTAMP(TIMESTAMP '1969-12-31 23:59:59.5')", 0),
+        ("UNIX_SECONDS(TIMESTAMP '1969-12-31 23:59:59.5')", -1),
+        ("UNIX_TIMESTAMP('2020-01-01', 'yyyy-MM-dd')", 1_577_836_800),
+        ("DATE_FROM_UNIX_DATE(1L)", dt.date(1970, 1, 2)),
+        ("DATEADD(QUARTER, 5, DATE '2022-02-25')", dt.datetime(2023, 5, 25)),
+        ("DATE_ADD(MONTH, x + 1, DATE '2022-01-31')", dt.datetime(2022, 2, 28)),
+        ("TIMESTAMPADD(HOUR, -1, DATE '2022-02-25')", dt.datetime(2022, 2, 24, 23)),
+        ("DATE_ADD(DATE '2022-02-25', '1')", dt.date(2022, 2, 26)),
+        ("ADD_MONTHS(DATE '2022-02-25', 1.9)", dt.date(2022, 3, 25)),
+        ("DATEDIFF(MONTH, DATE '2020-02-29', DATE '1969-12-31')", -601),
+        ("'2020-01-31 10:00:00.5' + INTERVAL '1' HOUR", "2020-01-31 11:00:00.5"),
+        ("REGEXP_SUBSTR('1a 2b', '')", None),
+        ("REGEXP_SUBSTR(s, 'y*')", None),
+        ("REGEXP_SUBSTR(s, 'b')", "b"),
+        ("SUBSTRING_INDEX('aaaaa', 'aa', 2)", "a"),
+        ("SUBSTRING_INDEX('aaaaa', 'aa', -2)", "a"),
+        ("SUBSTRING_INDEX(s, 'b', -1)", "c"),
+        ("HEX(s)", "616263"),
+        ("HEX('é')", "C3A9"),
+        ("HEX(x - 1)", "FFFFFFFFFFFFFFFF"),
+        ("HEX(255.9)", "FF"),
+        ("+ '1'", 1.0),
+        ("-1::STRING || 'a'", "-1a"),
+        ("-CAST(1 AS STRING) || 'a'", "-1.0a"),
+        ("2 - -1::STRING", 3),
+        ("pmod(x - 7.5D, 2D)", 0.5),
+        ("'1' & 1S", 1),
+        ("year(DATE '1999-01-08 x')", 1999),
+    ],
+)
+def test_a_function_answers_as_spark(expression: str, answer: Any) -> None:
+    found = value_of(expression)
+    assert found == answer and type(found) is type(answer)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("DATE '1999 Jan 08'", "not a date"),
+        ("year('1999 01 08')", "not a date"),
+        ("to_date('1999T')", "not a date"),
+        ("TIMESTAMP_SECONDS(1.1234567)", "outside 0 to 0"),
+        ("TIMESTAMP_SECONDS('1')", "takes a number"),
+        ("TIMESTAMP_MILLIS(1.5)", "is an integer, not DECIMAL"),
+        ("hour(1.5)", "a TIMESTAMP is needed here"),
+        ("s + INTERVAL '1' MONTH", "DATE or TIMESTAMP"),
+        ("round(1, 2, 3)", "round takes 1 or 2 arguments, not 3"),
+        ("upper()", "upper takes 1 argument, not 0"),
+        ("concat()", "concat takes 1 or more arguments, not 0"),
+        ("timestampadd(1, 2)", "timestampadd takes 3 arguments, not 2"),
+    ],
+)
+def test_an_expression_is_refused(expression: str, message: str) -> None:
+    with pytest.raises(SqlError, match=message):
+        value_of(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "function"),
+    [
+        ("replace(repeat('a', 100000), 'a', {})", "replace"),
+        ("regexp_replace(repeat('a', 100000), 'a', {})", "regexp_replace"),
+        ("concat(repeat({}, 1000), repeat({}, 1000))", "concat"),
+        ("concat_ws(repeat({}, 1000), 'a', 'b', 'c')", "concat_ws"),
+        ("lpad({}, 200000000)", "lpad"),
+        ("rpad({}, 200000000)", "rpad"),
+        ("repeat({}, 10000)", "repeat"),
+        ("hex(repeat({}, 1000))", "hex"),
+    ],
+)
+def test_a_function_that_lengthens_a_text_has_a_limit(expression: str, function: str) -> None:
+    long = "b" * 100_000
+    quoted = f"'{long}'"
+    with pytest.raises(SqlError, match=rf"{function}: a text of \d+ characters is too long; at most {LONGEST}"):
+        value_of(f"length({expression.format(quoted, quoted)})")
+    with pytest.raises(EvaluationError, match=rf"{function}: a text of \d+ characters is too long; at most {LONGEST}"):
+        rows_of(f"SELECT length({expression.format('s', 's')}) AS y FROM t", rows=[(0, long)])
+
+
+def test_the_text_of_a_group_has_the_limit() -> None:
+    with Database() as database:
+        database.execute("CREATE TABLE t (x INT, s STRING)")
+        database.execute("CREATE MATERIALIZED VIEW v AS SELECT x, STRING_AGG(s, '-') AS y FROM t GROUP BY x")
+        with pytest.raises(EvaluationError, match=f"string_agg: a text of .* at most {LONGEST}"):
+            database.apply("t", [(0, "b" * 100_000, 2_000)])
+
+
+LEAST = -(2**63)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "-9223372036854775808", "-9223372036854775808L", "BIGINT(DOUBLE('-9223372036854775808.5'))",
+        "TRY_CAST('-9223372036854775808' AS BIGINT)", "TRY_CAST(-9223372036854775808D AS BIGINT)",
+        "-9223372036854775807 - 1", "-4611686018427387904 * 2", "~9223372036854775807", "9223372036854775807 ^ -1",
+        "-9223372036854775807 & -9223372036854775806", "floor(-9223372036854775808D)",
+        "TIMESTAMP '-290308-12-21 19:59:05.224192'", "x IN (-9223372036854775808)",
+        "timestamp_micros(-9223372036854775807 - 1)",
+    ],
+)  # fmt: skip
+def test_the_least_bigint_as_a_constant_is_refused(expression: str) -> None:
+    with pytest.raises(SqlError, match=f"{LEAST} cannot be held: its 64-bit code stands for NULL"):
+        value_of(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "row"),
+    [
+        ("CAST(d AS BIGINT)", (0, float(LEAST), "")),
+        ("TRY_CAST(d AS BIGINT)", (0, float(LEAST), "")),
+        ("floor(d)", (0, float(LEAST), "")),
+        ("CAST(w AS BIGINT)", (0, 0.0, str(LEAST))),
+        ("TRY_CAST(w AS BIGINT)", (0, 0.0, str(LEAST))),
+        ("w + k", (0, 0.0, str(LEAST))),
+        ("TRY_CAST(w AS TIMESTAMP)", (0, 0.0, "-290308-12-21 19:59:05.224192")),
+        ("k - 1", (LEAST + 1, 0.0, "")),
+        ("k * 2", (LEAST // 2, 0.0, "")),
+        ("k & -9223372036854775806", (LEAST + 1, 0.0, "")),
+        ("~k", (-LEAST - 1, 0.0, "")),
+    ],
+)
+def test_the_least_bigint_of_a_row_refuses_the_batch(expression: str, row: tuple[Any, ...]) -> None:
+    with pytest.raises(EvaluationError, match=f"{LEAST}.* stands for NULL"):
+        rows_of(f"SELECT {expression} AS y FROM t", "k BIGINT, d DOUBLE, w STRING", [row])
+
+
+def test_aggregates_refuse_the_least_bigint() -> None:
+    for rows, function in (([(LEAST + 1,), (-1,)], "SUM"), ([(LEAST + 1,), (LEAST + 2,)], "BIT_AND")):
+        with pytest.raises(EvaluationError, match=f"{LEAST}.* stands for NULL"):
+            rows_of(f"SELECT {function}(k) AS y FROM t", "k BIGINT", rows)
+
+
+def test_try_cast_does_not_make_null_of_a_decimal_that_64_bits_do_not_hold() -> None:
+    with pytest.raises(SqlError, match="outside"):
+        value_of("TRY_CAST(1e20 AS DECIMAL(38, 0))")
+    assert value_of("TRY_CAST(1e38 AS DECIMAL(38, 0))") is None
+    with pytest.raises(EvaluationError, match="does not fit"):
+        rows_of("SELECT TRY_CAST(d AS DECIMAL(38, 0)) AS y FROM t", "d DOUBLE", [(1e20,)])
