@@ -194,7 +194,7 @@ def test_a_process_that_dies_leaves_its_orders_to_this_one(compiling: Compiling)
     thread = compiling.wait("b")
     compiling.process.end()
     thread.join(60)
-    assert not thread.is_alive() and not compiling.compiler.runs
+    assert not thread.is_alive() and compiling.compiler.process is None
     compiling.order(Taken(), "a", "c")
     assert compiling.here == ["a", "c"] and compiling.started == 1
 
@@ -217,7 +217,7 @@ def test_orders_that_the_pipe_has_no_room_for_are_sent_later(compiling: Compilin
     while compiling.compiler._ordered:
         found.append(compiling.process.compile(compiling.stored))
         compiling.compiler._take()
-    assert found == names and not compiling.compiler.runs
+    assert found == names and compiling.compiler.process is None
 
 
 BATCH = """

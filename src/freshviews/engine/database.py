@@ -54,7 +54,7 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError, shown
-from freshviews.kernel.machine.beside import LITTLE, Taken, is_awaited, leave, take_in, work_for
+from freshviews.kernel.machine.beside import LITTLE, Taken, leave, take_in, work_for
 from freshviews.kernel.memory.collection import no_collection
 from freshviews.sql.statements.script import parse_script
 from freshviews.store.crash_points import reach
@@ -423,8 +423,8 @@ class Database:
                 return version
         if type(rows) is not list:
             rows = accepted(rows, name)
-        with self._lock, take_in(self._taken, len(rows)):
-            if is_awaited():
+        with self._lock, take_in(self._taken, len(rows)) as waits:
+            if waits:
                 compile_for((self._table(name),), self._relations)
             with self._whole():
                 table = self._table(name)
@@ -549,8 +549,8 @@ class Database:
 
     def _commit_parts(self, parts: Parts, make: MakeVersion | None = None, replayed: bool = False) -> int:
         rows = sum(len(encoded.batch) for _, pieces in parts for encoded in pieces)
-        with self._lock, take_in(self._taken, rows):
-            if is_awaited():
+        with self._lock, take_in(self._taken, rows) as waits:
+            if waits:
                 compile_for([table for table, _ in parts if not table.closed], self._relations)
             with self._whole():
                 self._check_usable()

@@ -24,6 +24,7 @@ class HostColumns:
     """Host subexpressions found so far, by the name of the column that stands for them."""
 
     found: dict[str, Expr] = field(default_factory=dict)
+    _names: dict[Expr, str] = field(default_factory=dict)
 
     def lift(self, expr: Expr) -> Expr:
         """The expression with its host subexpressions replaced by columns."""
@@ -31,10 +32,7 @@ class HostColumns:
             return expr
         op = OPS.get(expr.op)
         if op is not None and op.host is not None:
-            for name, known in self.found.items():
-                if known == expr:
-                    return Column(name, expr.type, expr.nullable)
-            name = f"#{len(self.found) + 1}"
+            name = self._names.setdefault(expr, f"#{len(self.found) + 1}")
             self.found[name] = expr
             return Column(name, expr.type, expr.nullable)
         return replace(expr, args=tuple(self.lift(arg) for arg in expr.args))

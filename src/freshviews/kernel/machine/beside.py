@@ -86,14 +86,14 @@ def work_for(taken: Taken) -> None:
 
 
 @contextmanager
-def take_in(taken: Taken, rows: int) -> Iterator[None]:
+def take_in(taken: Taken, rows: int) -> Iterator[bool]:
     """Work for a database, and take rows in: within this block functions are compiled before they run, if the rows are
-    more than a few."""
+    more than a few. Gives whether a function that is not compiled waits for the other process."""
     _thread.taken = taken
     taken.rows += rows
     _thread.waits += rows > FEW_ROWS
     try:
-        yield
+        yield _compiler.process is not None and not may_stand_in()
     finally:
         _thread.waits -= rows > FEW_ROWS
 
@@ -171,11 +171,6 @@ def machine_code(function: Function, kinds: str) -> MachineCode | None:
     return _made_here(function, kinds)
 
 
-def is_awaited() -> bool:
-    """Whether a function that this thread calls now, and that is not compiled, waits for the other process."""
-    return _compiler.runs and not may_stand_in()
-
-
 def ordered(function: Function, kinds: str) -> MachineCode | None:
     """The machine code of a function, for work that can wait for it. None until the other process has compiled it."""
     return function.made.get(kinds) or _compiler.made(function, kinds)
@@ -183,7 +178,7 @@ def ordered(function: Function, kinds: str) -> MachineCode | None:
 
 def order_first(wanted: Iterable[tuple[Function, str]]) -> None:
     """Have functions that this thread is about to wait for compiled next, in this order."""
-    if is_awaited():
+    if _compiler.process is not None and not may_stand_in():
         _compiler.order_first(wanted)
 
 
@@ -219,7 +214,7 @@ class _Compiler:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self._ordered: dict[tuple[Function, str], _Order] = {}
         self._numbers = count()
         self._unanswered: dict[int, tuple[Function, str]] = {}
@@ -231,15 +226,10 @@ class _Compiler:
         self._given_up: set[tuple[Function, str]] = set()
         self._works = bool(sys.executable)
 
-    @property
-    def runs(self) -> bool:
-        """Whether the process is there."""
-        return self._process is not None
-
     def forget(self) -> None:
         """In the child of a fork: the process belongs to the parent."""
-        if self._process is not None:
-            self._close(self._process)
+        if self.process is not None:
+            self._close(self.process)
         self.__init__()  # type: ignore[misc]
 
     def made(self, function: Function, kinds: str) -> MachineCode | None:
@@ -264,7 +254,7 @@ class _Compiler:
             numbers = []
             for one in wanted:
                 if not self._is_ordered(one):
-                    if self._process is None or one in self._given_up or loaded(*one) is not None:
+                    if self.process is None or one in self._given_up or loaded(*one) is not None:
                         continue
                     self._order(one)
                 order = self._ordered[one]
@@ -276,7 +266,7 @@ class _Compiler:
     def wait_for(self, function: Function, kinds: str) -> None:
         """Wait until a function is there, or this process must compile it. Ctrl-C ends the wait."""
         wanted = function, kinds
-        if self._process is not None:
+        if self.process is not None:
             self.order_first([wanted])
             while wanted in self._ordered:
                 self._answers(_LOOK)
@@ -313,9 +303,9 @@ class _Compiler:
         """Ask for a function; False where no process can be had, or one has ended before it answered."""
         if not self._works:
             return False
-        if self._process is None:
+        if self.process is None:
             try:
-                self._process = _started()
+                self.process = _started()
             except OSError:
                 self._works = False
                 return False
@@ -341,20 +331,20 @@ class _Compiler:
         """Write to the process what its pipe has room for: a write must not wait for a compiler."""
         if about:
             self._unsent += json.dumps([what, about]).encode() + b"\n"
-        if self._unsent and self._process is not None:
-            assert self._process.stdin is not None
+        if self._unsent and self.process is not None:
+            assert self.process.stdin is not None
             with suppress(OSError):  # It is full, or the process has ended and no answer comes.
-                self._unsent = self._unsent[os.write(self._process.stdin.fileno(), self._unsent) :]
+                self._unsent = self._unsent[os.write(self.process.stdin.fileno(), self._unsent) :]
 
     def _take(self) -> None:
         """Load what the process has compiled by now."""
-        if self._process is None:
+        if self.process is None:
             return
-        assert self._process.stdout is not None
+        assert self.process.stdout is not None
         self._take_back()
         self._say("", [])
         while self._unanswered and self._answers(0):
-            answers = os.read(self._process.stdout.fileno(), 1 << 12)
+            answers = os.read(self.process.stdout.fileno(), 1 << 12)
             # If it has ended, all that is left is compiled here, as is what it could not compile.
             self._works = bool(answers)
             *lines, self._unread = (self._unread + answers).split(b"\n")
@@ -370,7 +360,7 @@ class _Compiler:
 
     def _answers(self, seconds: float) -> bool:
         """Whether the process has answered, or ended, after these seconds at most."""
-        process = self._process
+        process = self.process
         if process is None:
             return True
         assert process.stdout is not None
@@ -381,10 +371,10 @@ class _Compiler:
 
     def _end(self) -> None:
         """Let the process end when it has done what it was asked for."""
-        if self._process is not None:
-            self._close(self._process)
-            _ended.append(self._process)
-            self._process, self._unsent, self._unread = None, b"", b""
+        if self.process is not None:
+            self._close(self.process)
+            _ended.append(self.process)
+            self.process, self._unsent, self._unread = None, b"", b""
         _ended[:] = [process for process in _ended if process.poll() is None]
 
     def _close(self, process: subprocess.Popen[bytes]) -> None:

@@ -201,5 +201,7 @@ def sharpened(expr: Expr, never_null: frozenset[str]) -> Expr:
         return replace(expr, nullable=False) if expr.name in never_null else expr
     if isinstance(expr, Literal):
         return expr
+    if not never_null:
+        return expr
     args = tuple(sharpened(arg, never_null) for arg in expr.args)
     return replace(expr, args=args, nullable=nullable_call(expr.op, args))
