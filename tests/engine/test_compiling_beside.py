@@ -78,10 +78,22 @@ NO_PROCESS = """
 db.insert("d", list(groups.items()))
 update(10)
 check()
-beside._compiler.finish()  # The process has ended.
+while beside._compiler._ordered:
+    beside._compiler._take()  # The process has ended.
 update(10)
 check()
 print("compiled" if all(machine_code()) else "plain")
+"""
+
+INTERRUPTED_WAIT = """
+threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    db.insert("d", [(a, a) for a in range(2000)])
+except KeyboardInterrupt:
+    print("interrupted", db.version, len(db.table("d")))
+db.insert("d", list(groups.items()))
+update(10)
+check()
 """
 
 INTERRUPTED = """
@@ -121,10 +133,10 @@ print("parent")
 ORPHAN = """
 import os, subprocess, sys
 compiling = "import sys; from freshviews.kernel.machine import beside; beside._LONGER = 1; "
-compiling += "beside.pickle.loads = lambda order: sum(1 for _ in iter(int, 1)); beside.serve(int(sys.argv[1]))"
+compiling += "beside._found = lambda *order: sum(1 for _ in iter(int, 1)); beside.serve(int(sys.argv[1]))"
 command = [sys.executable, "-c", compiling, str(os.getpid())]
 child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-child.stdin.write(b"AAAA\\n")
+child.stdin.write(b'["order", [0, "module", "name", "w"]]\\n')
 child.stdin.flush()
 print(child.pid)
 """
@@ -174,6 +186,10 @@ def test_ctrl_c_leaves_whole_rows(tmp_path: Path) -> None:
 def test_the_setting_ahead_compiles_first(tmp_path: Path) -> None:
     found = _run(PREPARE + "print(all(machine_code()))", tmp_path, FRESHVIEWS_COMPILE="ahead")
     assert found == "True\n"
+
+
+def test_ctrl_c_ends_the_wait_of_a_batch_for_the_compiler(tmp_path: Path) -> None:
+    assert _run(PREPARE + INTERRUPTED_WAIT, tmp_path) == "interrupted 0 0\n"
 
 
 def test_a_forked_child_has_a_process_of_its_own(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
 from cProfile import Profile
 from itertools import combinations, pairwise
 from types import FrameType
@@ -43,8 +44,9 @@ class Counted:
             if self.calls > self.most:
                 raise AssertionError(f"more than {self.most:,.0f} calls")
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Counted:
         sys.setprofile(self)
+        return self
 
     def __exit__(self, *failure: object) -> None:
         sys.setprofile(None)
@@ -100,6 +102,64 @@ def test_nested_choices_have_a_budget_over_the_program(monkeypatch: pytest.Monke
         first_order._deltas.cache_clear()
         assert f"chosen in at most {said}" in plan(tables, select, 1)
     first_order._deltas.cache_clear()
+
+
+def _union(count: int, word: str) -> str:
+    return f" {word} ".join(f"SELECT a, {i} AS b FROM t" for i in range(count))
+
+
+LONG: dict[str, Callable[[int], str]] = {
+    "UNION ALL": lambda n: _union(n, "UNION ALL"),
+    "UNION": lambda n: _union(n, "UNION"),
+    "EXCEPT": lambda n: _union(n, "EXCEPT"),
+    "OR": lambda n: "SELECT a FROM t WHERE " + " OR ".join(f"(a = {i} AND b = {i + 1})" for i in range(n)),
+    "AND": lambda n: "SELECT a FROM t WHERE " + " AND ".join(f"a <> {i}" for i in range(n)),
+    "IN": lambda n: f"SELECT a FROM t WHERE a IN ({', '.join(map(str, range(n)))})",
+    "IN of strings": lambda n: f"SELECT a FROM t WHERE s IN ({', '.join(repr(str(i)) for i in range(n))})",
+    "LIKE": lambda n: "SELECT a FROM t WHERE " + " OR ".join(f"s LIKE '%x{i}%'" for i in range(n)),
+    "CASE": lambda n: f"SELECT CASE {' '.join(f'WHEN a = {i} THEN b + {i}' for i in range(n))} ELSE 0 END AS c FROM t",
+    "columns": lambda n: f"SELECT {', '.join(f'c{i}' for i in range(200, 200 + n))} FROM w",
+    "aggregates": lambda n: f"SELECT c0, {', '.join(f'SUM(c{i}) AS s{i}' for i in range(1, n))} FROM w GROUP BY c0",
+    "WITH": lambda n: f"WITH {', '.join(f'q{i} AS (SELECT a, {i} AS b FROM t)' for i in range(n))} "
+    + " UNION ALL ".join(f"SELECT * FROM q{i}" for i in range(n)),
+    "VALUES": lambda n: f"SELECT t.a FROM t JOIN (VALUES {', '.join(f'({i})' for i in range(n))}) AS x(k) ON t.a = x.k",
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_planning_a_query_twice_as_long_takes_twice_the_steps(kind: str) -> None:
+    _check_linear(lambda n: f"{SHORT};CREATE MATERIALIZED VIEW v AS {LONG[kind](n)}")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE t{i} (a BIGINT PRIMARY KEY, b BOOLEAN)",
+        "CREATE MATERIALIZED VIEW v{i} AS SELECT a, SUM(b) AS s FROM t GROUP BY a",
+    ],
+)
+def test_a_script_twice_as_long_takes_twice_the_steps(statement: str) -> None:
+    _check_linear(lambda n: ";".join((SHORT, *(statement.format(i=i) for i in range(n)))))
+
+
+def test_a_table_of_twice_the_columns_takes_twice_the_steps() -> None:
+    _check_linear(lambda n: f"CREATE TABLE x ({', '.join(f'c{i} BIGINT, d{i} BOOLEAN' for i in range(2 * n))})")
+
+
+SHORT = f"CREATE TABLE t (a BIGINT, b BIGINT, s STRING); CREATE TABLE w ({', '.join(f'c{i} INT' for i in range(600))})"
+
+
+def _check_linear(script: Callable[[int], str]) -> None:
+    """Steps grow by no more than a tenth over what the length does."""
+    steps = []
+    for count in (1, 50, 100):
+        db = Database()
+        with Counted(100 * SECOND) as counted:
+            db.execute(script(count))
+        db.close()
+        steps.append(counted.calls)
+    fixed, once, twice = steps
+    assert twice - fixed < 2.2 * (once - fixed), steps
 
 
 @pytest.mark.full

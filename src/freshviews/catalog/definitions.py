@@ -5,7 +5,6 @@ The rows of a view are the UNION ALL of its blocks (in most cases there is one),
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from freshviews.catalog.rings import rings_of
@@ -101,20 +100,20 @@ result each is there once.
 
 def looked_up_blocks(term: SetTerm) -> dict[int, bool]:
     """The blocks whose rows are looked up: those that are not below UNION ALLs alone. True where they are counted."""
-    return dict(_looked_up(term, False, True))
-
-
-def _looked_up(term: SetTerm, inside: bool, counted: bool) -> Iterator[tuple[int, bool]]:
-    if isinstance(term, SetOperation):
-        if term.kind in ("union", "except", "intersect"):
-            counted = False
-        elif term.kind == "except_all":
-            counted = True
-        inside = inside or term.kind != "all"
-        yield from _looked_up(term.left, inside, counted)
-        yield from _looked_up(term.right, inside, counted)
-    elif inside:
-        yield term, counted
+    found: dict[int, bool] = {}
+    left: list[tuple[SetTerm, bool, bool]] = [(term, False, True)]
+    while left:
+        term, inside, counted = left.pop()
+        if isinstance(term, SetOperation):
+            if term.kind in ("union", "except", "intersect"):
+                counted = False
+            elif term.kind == "except_all":
+                counted = True
+            inside = inside or term.kind != "all"
+            left += [(term.right, inside, counted), (term.left, inside, counted)]
+        elif inside:
+            found[term] = counted
+    return found
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from freshviews.codegen.nesting import split
-from freshviews.kernel.machine.beside import machine_code, may_stand_in, ordered
+from freshviews.kernel.machine.beside import machine_code, may_stand_in, order_first, ordered
 from freshviews.kernel.machine.cache import cache_folder, load_generated
 from freshviews.kernel.memory import mem
 from freshviews.kernel.memory.collection import no_collection
@@ -213,12 +213,11 @@ def compile_ahead(*functions: Callable[..., int | None]) -> bool:
     """
     if mem.PURE_PYTHON:
         return True
-    ready = True
     with no_collection():
-        for function in functions:
-            found: Any = getattr(function, "function", function)
-            ready = machine_code(found, found.kinds) is not None and ready
-    return ready
+        found: list[Any] = [getattr(function, "function", function) for function in functions]
+        order_first([(one, one.kinds) for one in found])
+        made = [machine_code(one, one.kinds) for one in found]  # All are ordered before the first one is there.
+    return None not in made
 
 
 def order(*functions: Function) -> bool:

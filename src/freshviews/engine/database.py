@@ -24,7 +24,7 @@ from freshviews.engine.codes.inputs import accepted
 from freshviews.engine.codes.marks import held, mark_columns
 from freshviews.engine.commit.batch import Batch, Parts
 from freshviews.engine.commit.collection import Collection, deleted_rows
-from freshviews.engine.commit.commit import Broken, Log, MemoryRanOut, ViewChanges, commit, ran_out
+from freshviews.engine.commit.commit import Broken, Log, MemoryRanOut, ViewChanges, commit, compile_for, ran_out
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, beyond, held_by, rows_by_table
@@ -54,7 +54,7 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError, shown
-from freshviews.kernel.machine.beside import LITTLE, Taken, take_in, work_for
+from freshviews.kernel.machine.beside import LITTLE, Taken, leave, take_in, work_for
 from freshviews.kernel.memory.collection import no_collection
 from freshviews.sql.statements.script import parse_script
 from freshviews.store.crash_points import reach
@@ -423,7 +423,9 @@ class Database:
                 return version
         if type(rows) is not list:
             rows = accepted(rows, name)
-        with self._lock, take_in(self._taken, len(rows)):
+        with self._lock, take_in(self._taken, len(rows)) as waits:
+            if waits:
+                compile_for((self._table(name),), self._relations)
             with self._whole():
                 table = self._table(name)
                 grows = sign > 0 and not table.has_window
@@ -547,7 +549,9 @@ class Database:
 
     def _commit_parts(self, parts: Parts, make: MakeVersion | None = None, replayed: bool = False) -> int:
         rows = sum(len(encoded.batch) for _, pieces in parts for encoded in pieces)
-        with self._lock, take_in(self._taken, rows):
+        with self._lock, take_in(self._taken, rows) as waits:
+            if waits:
+                compile_for([table for table, _ in parts if not table.closed], self._relations)
             with self._whole():
                 self._check_usable()
                 for table, _ in parts:
@@ -811,6 +815,7 @@ class Database:
             return
         self._closed = True
         self._relations.close()
+        leave(self._taken)
         if self._directory is not None:
             try:
                 self._directory.close()

@@ -54,26 +54,34 @@ class Relations:
         text functions alone become the results of these, and are not stored.
         """
         views = list(self.views.values())
+        readers: dict[str, list[ViewState]] = {}
         for view in views:
-            view.dependents = tuple(v for v in views if _reads(v, view.name))
+            for name in dict.fromkeys(map(str.lower, view.maintained.inputs)):
+                readers.setdefault(name, []).append(view)
+        for view in views:
+            view.dependents = tuple(readers.get(view.name.lower(), ()))
             order = view.definition.order
             view.ordered_from = None if order is None else self.views.get((order.relation or view.name).lower())
             view.want_change()
+        places = {view: place for place, view in enumerate(views)}
         links = [link for table in self.tables.values() for link in table.foreign]
         for table in self.tables.values():
             table.links = tuple(one for one in links if table.name in (one.child, one.parent))
-            reached = {table.name.lower()}
-            downstream = []
-            for view in views:
-                if any(name.lower() in reached for name in view.maintained.inputs):
-                    reached.add(view.name.lower())
-                    downstream.append(view)
-            self.downstream[table] = tuple(downstream)
+            reading = readers.get(table.name.lower(), [])
+            self.downstream[table] = _reached(reading, places)
             if table.stored is None and not everything:
-                wanted = [v.maintained.wanted(table.name) for v in downstream if _reads(v, table.name)]
+                wanted = [view.maintained.wanted(table.name) for view in reading]
                 functions = {name: function for _, made in wanted for name, function in made.items()}
                 table.encoder.want(frozenset[str]().union(*(columns for columns, _ in wanted)), functions)
 
 
-def _reads(view: ViewState, name: str) -> bool:
-    return any(read.lower() == name.lower() for read in view.maintained.inputs)
+def _reached(reading: list[ViewState], places: Mapping[ViewState, int]) -> tuple[ViewState, ...]:
+    """The views that a change reaches by those that read it, each after its inputs."""
+    reached: dict[ViewState, None] = {}
+    left = [*reading]
+    while left:
+        view = left.pop()
+        if view not in reached:
+            reached[view] = None
+            left += view.dependents
+    return tuple(sorted(reached, key=places.__getitem__))

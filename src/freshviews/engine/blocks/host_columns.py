@@ -66,6 +66,7 @@ class HostColumns:
     errors: Iterator[int] = field(default_factory=lambda: count(COMPUTED))
     found: dict[str, Expr] = field(default_factory=dict)
     error: dict[str, int] = field(default_factory=dict)
+    _names: dict[Expr, str] = field(default_factory=dict)
 
     def lift(self, expr: Expr) -> Expr:
         """The expression with its host subexpressions replaced by columns."""
@@ -74,9 +75,9 @@ class HostColumns:
         op = OPS.get(expr.op)
         if op is None or op.host is None:
             return replace(expr, args=tuple(self.lift(arg) for arg in expr.args))
-        name = next((name for name, known in self.found.items() if known == expr), "")
+        name = self._names.get(expr, "")
         if not name:
-            name = f"#{len(self.found) + 1}"
+            name = self._names[expr] = f"#{len(self.found) + 1}"
             self.found[name] = expr
             self.error[name] = next(self.errors) if may_fail(expr) else 0
         column = Column(name, expr.type, expr.nullable)

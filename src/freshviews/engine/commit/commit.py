@@ -8,11 +8,12 @@ base tables are restored from their journals, and views by the negated batches.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import get_ident
 
 import numpy as np
 
+from freshviews.codegen.module import compile_ahead
 from freshviews.engine.backfill import fill
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.encoding import Encoded
@@ -20,6 +21,7 @@ from freshviews.engine.codes.marks import mark_columns
 from freshviews.engine.failures import evaluation_error
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.constraints import Changes, add_to_base, settle_base, undo_base
+from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.failing_row import with_row
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.view_state import ViewState
@@ -171,6 +173,19 @@ def _refusal_of_change(view: ViewState, failure: Failure) -> Exception:
     if failure.kind == "memory":
         return MemoryRanOut()
     return evaluation_error(view, Failure(failure.kind, failure.message), view, _NO_ROWS, None)
+
+
+def compile_for(tables: Iterable[TableState], relations: Relations) -> None:
+    """Wait for the functions that a batch of some tables calls, before anything has changed."""
+    calls: dict[Callable[..., int | None], None] = {}
+    for table in tables:
+        views = relations.downstream[table]
+        if table.stored is not None:
+            calls |= dict.fromkeys(table.stored.calls)
+        names = [table.name, *(view.name for view in views)]
+        states = [block.state for view in views for block in view.maintained.blocks]
+        calls |= {call.run: None for state in states for name in names for call in state.calls_of(name)}
+    compile_ahead(*calls)
 
 
 def _reached(changes: Changes, relations: Relations) -> Sequence[ViewState]:

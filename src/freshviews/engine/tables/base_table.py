@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,9 +67,10 @@ class BaseTable:
         self._words = words
         by_name = {column.name: column for column in definition.columns}
         self.packing = packing_of([by_name[name] for name in self.columns], len(primary))
-        compile_ahead(kernel.add_rows, kernel.settle_base, kernel.undo_base, base_reads.missing)
-        if definition.keys:
-            compile_ahead(base_reads.duplicate)
+        keyed = [base_reads.duplicate] if definition.keys else []
+        self.calls: tuple[Callable[..., int], ...] = (kernel.add_rows, kernel.settle_base, base_reads.missing, *keyed)
+        """What every batch calls."""
+        compile_ahead(*self.calls, kernel.undo_base)
         if definition.foreign_keys:
             compile_ahead(base_reads.orphan, base_reads.deserted)
         self._rows = new_table(self.packing.words, 1, 0, 0, 0)

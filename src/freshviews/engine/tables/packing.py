@@ -73,12 +73,18 @@ def _pack(columns: Sequence[ColumnDef], places: Codes, word: int) -> int:
     words. In a word they lie in their own order, so that the first one can be written without a look at the others."""
     ranges = [_range(column) for column in columns]
     words: list[list[int]] = []
+    room: dict[int, int] = {}
+    """Bits that are free, of words that have some."""
     for i in sorted(range(len(columns)), key=lambda i: -ranges[i][1]):
-        room = (inside for inside in words if sum(ranges[k][1] for k in inside) + ranges[i][1] <= _WORD_BITS)
-        found = next(room, None)
+        bits = ranges[i][1]
+        found = next((number for number, free in room.items() if free >= bits), None)
         if found is None:
-            words.append(found := [])
-        found.append(i)
+            found = len(words)
+            words.append([])
+        words[found].append(i)
+        room[found] = room.get(found, _WORD_BITS) - bits
+        if not room[found]:
+            del room[found]
     for number, inside in enumerate(words, word):
         shift = 0
         for i in sorted(inside):

@@ -8,6 +8,9 @@ memory, and both forms of a function read and write the same words.
 Plain Python takes some hundred times as long. So a function runs that way only for a database (``work_for``) that has
 taken in few rows so far, for a batch of few rows, and until a call has taken long; else it waits for the compiler.
 
+What nobody waits for is compiled in the order in which it was ordered; what a call waits for goes first. A function
+that no open database wants any more is not compiled.
+
 If this process ends before, the other one goes on for a minute at most: the next process finds more in the cache.
 """
 
@@ -22,13 +25,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from types import FrameType
 from typing import Any
+from weakref import WeakSet
 
 from freshviews.kernel.machine.cache import GENERATED, cache_folder, load_generated
 from freshviews.kernel.machine.functions import Function, MachineCode, compiler
@@ -43,8 +47,8 @@ LITTLE = 10_000
 _TOO_LONG = 1.0
 """Seconds of one call as plain Python after which its database waits for the compiler."""
 
-_SENT = 32
-"""Most orders that are sent and not answered: they fit into the pipe, whatever their signatures."""
+_LOOK = 0.1
+"""Seconds after which a thread that waits looks again: another one may have read the answer."""
 
 _LONGER = 60
 """Seconds that the other process goes on after the one that asked it has ended."""
@@ -57,9 +61,9 @@ serve(int(sys.argv[2]))
 """
 
 
-@dataclass
+@dataclass(eq=False)
 class Taken:
-    """How many rows a database has taken in."""
+    """How many rows a database has taken in. What it ordered is wanted as long as this object is there."""
 
     rows: int = 0
 
@@ -82,14 +86,14 @@ def work_for(taken: Taken) -> None:
 
 
 @contextmanager
-def take_in(taken: Taken, rows: int) -> Iterator[None]:
+def take_in(taken: Taken, rows: int) -> Iterator[bool]:
     """Work for a database, and take rows in: within this block functions are compiled before they run, if the rows are
-    more than a few."""
+    more than a few. Gives whether a function that is not compiled waits for the other process."""
     _thread.taken = taken
     taken.rows += rows
     _thread.waits += rows > FEW_ROWS
     try:
-        yield
+        yield _compiler.process is not None and not may_stand_in()
     finally:
         _thread.waits -= rows > FEW_ROWS
 
@@ -163,13 +167,24 @@ def machine_code(function: Function, kinds: str) -> MachineCode | None:
         return known
     if may_stand_in():
         return _compiler.made(function, kinds)
-    _compiler.finish()
+    _compiler.wait_for(function, kinds)
     return _made_here(function, kinds)
 
 
 def ordered(function: Function, kinds: str) -> MachineCode | None:
     """The machine code of a function, for work that can wait for it. None until the other process has compiled it."""
     return function.made.get(kinds) or _compiler.made(function, kinds)
+
+
+def order_first(wanted: Iterable[tuple[Function, str]]) -> None:
+    """Have functions that this thread is about to wait for compiled next, in this order."""
+    if _compiler.process is not None and not may_stand_in():
+        _compiler.order_first(wanted)
+
+
+def leave(taken: Taken) -> None:
+    """Take back what a database has ordered and no other one wants: it is closed."""
+    _compiler.leave(taken)
 
 
 def _made_here(function: Function, kinds: str) -> MachineCode:
@@ -183,103 +198,183 @@ def _made_here(function: Function, kinds: str) -> MachineCode:
         return made
 
 
+@dataclass
+class _Order:
+    """A function that is not compiled yet. ``wanted_by``: databases; ``kept``: also without one. ``first``: a call
+    waits for it."""
+
+    number: int
+    kept: bool = False
+    first: bool = False
+    wanted_by: WeakSet[Taken] = field(default_factory=WeakSet)
+
+
 class _Compiler:
     """The process beside this one, and what it was asked for: functions with their signatures, in order."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._ordered: deque[tuple[Function, str]] = deque()
-        self._sent = 0
-        self._waiting: set[tuple[Function, str]] = set()
+        self.process: subprocess.Popen[bytes] | None = None
+        self._ordered: dict[tuple[Function, str], _Order] = {}
+        self._numbers = count()
+        self._unanswered: dict[int, tuple[Function, str]] = {}
+        """By number, those taken back as well: the process answers them all."""
+        self._unsent = self._unread = b""
+        self._databases: WeakSet[Taken] = WeakSet()
+        self._known = 0
+        """How many databases there were when orders were last looked through."""
         self._given_up: set[tuple[Function, str]] = set()
         self._works = bool(sys.executable)
 
     def forget(self) -> None:
         """In the child of a fork: the process belongs to the parent."""
-        if self._process is not None:
-            self._close(self._process)
+        if self.process is not None:
+            self._close(self.process)
         self.__init__()  # type: ignore[misc]
 
     def made(self, function: Function, kinds: str) -> MachineCode | None:
         """The machine code if it is in the cache, else None, after ordering it."""
+        wanted = function, kinds
         with self._lock:
-            if (function, kinds) in self._waiting and not self._answers(0):
+            if self._is_ordered(wanted) and not self._answers(0):
                 return None
         with self._lock, _undisturbed():
-            self._take(wait=False)
-            if (function, kinds) in self._waiting:
+            self._take()
+            if self._is_ordered(wanted):
                 return None
             made = loaded(function, kinds)
-            if made is None and ((function, kinds) in self._given_up or not self._order(function, kinds)):
+            if made is None and (wanted in self._given_up or not self._order(wanted)):
                 return _made_here(function, kinds)
             return made
 
-    def finish(self) -> None:
-        """Wait for all that was ordered."""
-        if self._ordered:
-            with self._lock, _undisturbed():
-                while self._ordered:
-                    self._take(wait=True)
+    def order_first(self, wanted: Iterable[tuple[Function, str]]) -> None:
+        """Order functions that are not there, and have them compiled before those that nobody waits for."""
+        with self._lock, _undisturbed():
+            self._take()
+            numbers = []
+            for one in wanted:
+                if not self._is_ordered(one):
+                    if self.process is None or one in self._given_up or loaded(*one) is not None:
+                        continue
+                    self._order(one)
+                order = self._ordered[one]
+                if not order.first:
+                    order.first = True
+                    numbers.append(order.number)
+            self._say("first", numbers)
 
-    def _order(self, function: Function, kinds: str) -> bool:
+    def wait_for(self, function: Function, kinds: str) -> None:
+        """Wait until a function is there, or this process must compile it. Ctrl-C ends the wait."""
+        wanted = function, kinds
+        if self.process is not None:
+            self.order_first([wanted])
+            while wanted in self._ordered:
+                self._answers(_LOOK)
+                with self._lock, _undisturbed():
+                    self._take()
+
+    def leave(self, taken: Taken) -> None:
+        """Take back what this database alone wants."""
+        with self._lock, _undisturbed():
+            for order in self._ordered.values():
+                order.wanted_by.discard(taken)
+            self._databases.discard(taken)
+            self._take_back()
+
+    def _is_ordered(self, wanted: tuple[Function, str]) -> bool:
+        """Whether a function is ordered; then the database that this thread works for wants it as well."""
+        self._take_back()
+        order = self._ordered.get(wanted)
+        if order is not None:
+            self._note_wanted(order)
+        return order is not None
+
+    def _note_wanted(self, order: _Order) -> None:
+        taken = _thread.taken
+        if taken is None:
+            order.kept = True
+            return
+        order.wanted_by.add(taken)
+        if taken not in self._databases:
+            self._databases.add(taken)
+            self._known += 1
+
+    def _order(self, wanted: tuple[Function, str]) -> bool:
         """Ask for a function; False where no process can be had, or one has ended before it answered."""
         if not self._works:
             return False
-        if self._process is None:
+        if self.process is None:
             try:
-                self._process = _started()
+                self.process = _started()
             except OSError:
                 self._works = False
                 return False
-        self._ordered.append((function, kinds))
-        self._waiting.add((function, kinds))
-        self._send()
+        function, kinds = wanted
+        number = next(self._numbers)
+        self._ordered[wanted] = _Order(number)
+        self._unanswered[number] = wanted
+        self._note_wanted(self._ordered[wanted])
+        self._say("order", [number, function.__module__, function.__qualname__, kinds])
         return True
 
-    def _send(self) -> None:
-        """Write orders to the process, no more than its pipe has room for: a write must not wait for a compiler."""
-        assert self._process is not None and self._process.stdin is not None
-        with suppress(OSError):  # If it has ended, no answer comes.
-            while self._sent < min(len(self._ordered), _SENT):
-                function, kinds = self._ordered[self._sent]
-                order = (function.__module__, function.__qualname__, kinds)
-                self._process.stdin.write(json.dumps(order).encode() + b"\n")
-                self._process.stdin.flush()
-                self._sent += 1
-
-    def _take(self, wait: bool) -> None:
-        """Load what the process has compiled by now; ``wait`` for at least one."""
-        if self._process is None:
+    def _take_back(self) -> None:
+        """Take back what no database wants any more, if one is gone."""
+        if len(self._databases) == self._known:
             return
-        assert self._process.stdout is not None
-        while self._ordered and self._answers(None if wait else 0):
-            answers = os.read(self._process.stdout.fileno(), 1 << 12)
+        self._known = len(self._databases)
+        gone = {one: order.number for one, order in self._ordered.items() if not order.wanted_by and not order.kept}
+        for one in gone:
+            del self._ordered[one]
+        self._say("cancel", [*gone.values()])
+
+    def _say(self, what: str, about: list[Any]) -> None:
+        """Write to the process what its pipe has room for: a write must not wait for a compiler."""
+        if about:
+            self._unsent += json.dumps([what, about]).encode() + b"\n"
+        if self._unsent and self.process is not None:
+            assert self.process.stdin is not None
+            with suppress(OSError):  # It is full, or the process has ended and no answer comes.
+                self._unsent = self._unsent[os.write(self.process.stdin.fileno(), self._unsent) :]
+
+    def _take(self) -> None:
+        """Load what the process has compiled by now."""
+        if self.process is None:
+            return
+        assert self.process.stdout is not None
+        self._take_back()
+        self._say("", [])
+        while self._unanswered and self._answers(0):
+            answers = os.read(self.process.stdout.fileno(), 1 << 12)
             # If it has ended, all that is left is compiled here, as is what it could not compile.
             self._works = bool(answers)
-            for _ in answers or list(self._ordered):
-                ordered = self._ordered.popleft()
-                self._sent -= 1
-                self._waiting.discard(ordered)
-                if loaded(*ordered) is None:
-                    self._given_up.add(ordered)
-            if answers:
-                self._send()
-            wait = False
-        if not self._ordered:
+            *lines, self._unread = (self._unread + answers).split(b"\n")
+            for number in map(int, lines) if answers else [*self._unanswered]:
+                one = self._unanswered.pop(number)
+                order = self._ordered.get(one)
+                if order is not None and order.number == number:
+                    del self._ordered[one]
+                    if loaded(*one) is None:
+                        self._given_up.add(one)
+        if not self._unanswered:
             self._end()
 
-    def _answers(self, seconds: float | None) -> bool:
-        """Whether the process has answered, or ended, after these seconds at most; None: wait for it."""
-        assert self._process is not None and self._process.stdout is not None
-        return bool(select.select([self._process.stdout], [], [], seconds)[0])
+    def _answers(self, seconds: float) -> bool:
+        """Whether the process has answered, or ended, after these seconds at most."""
+        process = self.process
+        if process is None:
+            return True
+        assert process.stdout is not None
+        try:
+            return bool(select.select([process.stdout], [], [], seconds)[0])
+        except (OSError, ValueError):  # Another thread has closed it.
+            return True
 
     def _end(self) -> None:
         """Let the process end when it has done what it was asked for."""
-        if self._process is not None:
-            self._close(self._process)
-            _ended.append(self._process)
-            self._process, self._sent = None, 0
+        if self.process is not None:
+            self._close(self.process)
+            _ended.append(self.process)
+            self.process, self._unsent, self._unread = None, b"", b""
         _ended[:] = [process for process in _ended if process.poll() is None]
 
     def _close(self, process: subprocess.Popen[bytes]) -> None:
@@ -291,26 +386,78 @@ class _Compiler:
 
 def _started() -> subprocess.Popen[bytes]:
     """A process that compiles what is written to its input. It outlives a signal to this one."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", _START, json.dumps(sys.path), str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "FRESHVIEWS_CACHE_DIR": str(cache_folder().parent)},
         start_new_session=True,
+        bufsize=0,
     )
+    assert process.stdin is not None
+    os.set_blocking(process.stdin.fileno(), False)
+    return process
 
 
 def serve(asking: int) -> None:
-    """Compile what the input names, and write one byte for each, in order, whether it worked or not. ``asking``: the
-    number of the process that asks."""
+    """Compile what the input names, and write the number of each, whether it worked or not. ``asking``: the number of
+    the process that asks."""
     threading.Thread(target=_end_after, args=(asking,), daemon=True).start()
-    for line in sys.stdin.buffer:
-        module, name, kinds = json.loads(line)
+    orders = Orders(_answer)
+    threading.Thread(target=orders.read, args=(sys.stdin.buffer,), daemon=True).start()
+    while (order := orders.next()) is not None:
+        number, module, name, kinds = order
         with suppress(Exception):  # The process that asked compiles it then itself, and has the error.
             compiler().compile_and_store(_found(module, name), kinds)
-        with suppress(BrokenPipeError):
-            os.write(1, b".")
+        _answer(number)
+
+
+def _answer(number: int) -> None:
+    with suppress(BrokenPipeError):
+        os.write(1, b"%d\n" % number)
+
+
+class Orders:
+    """What another process asks for, as one thread reads it and another compiles it."""
+
+    def __init__(self, answer: Callable[[int], None]) -> None:
+        """``answer`` is called with the number of an order that was taken back before it was begun."""
+        self._answer = answer
+        self._changed = threading.Condition()
+        self._first: dict[int, list[Any]] = {}
+        self._others: dict[int, list[Any]] = {}
+        self._ended = False
+
+    def read(self, lines: Iterable[bytes]) -> None:
+        """Note what is asked for, until nothing comes any more."""
+        for line in lines:
+            with self._changed:
+                self._note(*json.loads(line))
+                self._changed.notify()
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+
+    def _note(self, what: str, about: list[Any]) -> None:
+        if what == "order":
+            self._others[about[0]] = about
+            return
+        for number in about:
+            order = self._others.pop(number, None)
+            if what == "first" and order is not None:
+                self._first[number] = order
+            elif what == "cancel" and (order is not None or self._first.pop(number, None) is not None):
+                self._answer(number)
+
+    def next(self) -> list[Any] | None:
+        """The order to compile next; None after the last one."""
+        with self._changed:
+            while not (orders := self._first or self._others):
+                if self._ended:
+                    return None
+                self._changed.wait()
+            return orders.pop(next(iter(orders)))
 
 
 def _end_after(asking: int) -> None:

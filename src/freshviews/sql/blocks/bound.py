@@ -203,15 +203,17 @@ class Bound:
 
     selects: tuple[Select, ...]
     combined: SetOperation | None = None
+    nullable: tuple[bool, ...] | None = None
+    """By column, whether it may be NULL; None: as the SELECTs say."""
 
     @property
     def columns(self) -> tuple[ColumnDef, ...]:
         """Name, type and nullability of each column."""
-        columns = [select.columns for select in self.selects]
-        return tuple(
-            replace(column, nullable=any(others[i].nullable for others in columns))
-            for i, column in enumerate(columns[0])
-        )
+        nullable = self.nullable
+        if nullable is None:
+            by_select = [[column.nullable for column in select.columns] for select in self.selects]
+            nullable = tuple(map(any, zip(*by_select, strict=False)))
+        return tuple(replace(c, nullable=n) for c, n in zip(self.selects[0].columns, nullable, strict=True))
 
 
 def places_of_groups(bound: Bound) -> tuple[int, ...] | None:

@@ -29,30 +29,31 @@ def set_operation(kind: str, left: Bound, right: Bound, views: Views) -> Bound:
 
     Raises Fault where columns have no common type.
     """
-    selects = (*left.selects, *right.selects)
     word = "UNION" if kind == ALL else kind.upper().replace("_", " ")
     types = [
-        logic.common_type([select.items[i].expr for select in selects], f"column {i + 1} of {word}")
-        for i in range(len(left.columns))
+        logic.common_type(both, f"column {number} of {word}")
+        for number, both in enumerate(zip(left.columns, right.columns, strict=True), 1)
     ]
     left, right = _cast(left, types, views), _cast(right, types, views)
+    nullable = tuple(a.nullable or b.nullable for a, b in zip(left.columns, right.columns, strict=True))
     if kind == ALL and left.combined is None and right.combined is None:
-        return Bound((*left.selects, *right.selects))
+        return Bound((*left.selects, *right.selects), None, nullable)
     combined = SetOperation(kind, _term(left, kind), _shifted(_term(right, kind), len(left.selects)))
-    return Bound((*left.selects, *right.selects), combined)
+    return Bound((*left.selects, *right.selects), combined, nullable)
 
 
 def uniquely_named(bound: Bound) -> Bound:
     """Rename columns so that all names differ, as a relation requires."""
-    names: list[str] = []
+    names: dict[str, str] = {}
     for column in bound.columns:
         name, number = column.name, 2
-        while name.lower() in (one.lower() for one in names):
+        while name.lower() in names:
             name, number = f"{column.name}_{number}", number + 1
-        names.append(name)
+        names[name.lower()] = name
 
     def named(select: Select) -> Select:
-        return replace(select, items=tuple(replace(i, name=n) for i, n in zip(select.items, names, strict=True)))
+        items = zip(select.items, names.values(), strict=True)
+        return replace(select, items=tuple(replace(item, name=name) for item, name in items))
 
     return replace(bound, selects=tuple(map(named, bound.selects)))
 
@@ -128,10 +129,9 @@ def _term(bound: Bound, kind: str) -> SetTerm:
 
 def _of_sets(term: SetTerm) -> SetTerm:
     """The term where only its distinct rows count."""
-    if isinstance(term, int) or term.kind == "except_all":
-        return term
-    kind = {ALL: "union", "intersect_all": "intersect"}.get(term.kind, term.kind)
-    return SetOperation(kind, _of_sets(term.left), _of_sets(term.right))
+    if isinstance(term, int) or term.kind not in (ALL, "intersect_all"):
+        return term  # What is below an operation on sets is of sets already.
+    return SetOperation("union" if term.kind == ALL else "intersect", _of_sets(term.left), _of_sets(term.right))
 
 
 def _shifted(term: SetTerm, by: int) -> SetTerm:

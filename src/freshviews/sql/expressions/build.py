@@ -171,6 +171,7 @@ def has_host(expr: Expr) -> bool:
 
 
 _DIVISIONS = ("div_int", "mod_int", "pmod_int", "div_float", "mod_float", "div_decimal")
+_LENGTHENING = ("concat", "concat_ws", "replace", "lpad", "rpad", "repeat")
 _OVERFLOWING = ("add_int", "sub_int", "mul_int", "neg_int", "abs_int", "scale_up", "mul_decimal")
 
 
@@ -189,14 +190,14 @@ def _divides(call: Call) -> bool:
 def is_guarded(expr: Expr) -> bool:
     """Whether it can fail for a value that a CASE around it may be there to exclude.
 
-    Overflow of + - * alone does not count: such an expression may be computed for rows whose result
-    is not needed.
+    Overflow of + - * and texts that are too long do not count: such an expression may be computed for rows whose
+    result is not needed.
     """
     if not isinstance(expr, Call):
         return False
     if any(is_guarded(arg) for arg in expr.args):
         return True
-    if not fails_itself(expr) or expr.op in _OVERFLOWING or expr.op in _PATTERNS or _divides(expr):
+    if not fails_itself(expr) or expr.op in (*_OVERFLOWING, *_LENGTHENING, *_PATTERNS) or _divides(expr):
         return False
     if expr.op == "check_range":
         inner = expr.args[0]
@@ -241,6 +242,8 @@ def sharpened(expr: Expr, never_null: frozenset[str]) -> Expr:
     if isinstance(expr, Column):
         return replace(expr, nullable=False) if expr.name in never_null else expr
     if isinstance(expr, Literal):
+        return expr
+    if not never_null:
         return expr
     args = tuple(sharpened(arg, never_null) for arg in expr.args)
     return replace(expr, args=args, nullable=nullable_call(expr.op, args))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
+from freshviews.catalog.definitions import ColumnDef
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, call, integer, null, retyped
 from freshviews.sql.expressions.cast import cast
@@ -92,7 +93,7 @@ def alike(values: Sequence[Expr], what: str) -> tuple[Expr, Expr, SqlType]:
     return cast(values[0], to), cast(values[1], to), to
 
 
-def common_type(values: Sequence[Expr], what: str) -> SqlType:
+def common_type(values: Sequence[Expr | ColumnDef], what: str) -> SqlType:
     """The least common type of all values, in order. Raises ``Fault`` where there is none."""
     to: SqlType = VOID
     for value in values:

@@ -138,7 +138,8 @@ def _independent(bound: Bound, names: Names | None, views: Views, forced: bool) 
     taken = [s.alias for one in bound.selects for s in (*one.sources, *(absent.source for absent in one.absent))]
     domain = domain_of(columns, names, views, taken)
     selects = tuple(_over_domain(one, domain, views) for one in bound.selects)
-    return [equality(own, columns[name]) for name, own in domain.to.items()], replace(bound, selects=selects)
+    conditions = [equality(own, columns[name]) for name, own in domain.to.items()]
+    return conditions, replace(bound, selects=selects, nullable=None)
 
 
 def _key(conjunct: Expr) -> Call | None:

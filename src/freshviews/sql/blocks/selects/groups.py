@@ -42,7 +42,8 @@ def naming_groups(bound: Bound, groups: tuple[Item, ...], refs: Sequence[Column]
     def named(expr: Expr) -> Expr:
         return replaced(expr, lambda part: to.get(key(part)))
 
-    return replace(bound, selects=tuple(select.mapped(named) for select in bound.selects)) if to else bound
+    selects = tuple(select.mapped(named) for select in bound.selects)
+    return replace(bound, selects=selects, nullable=None) if to else bound
 
 
 def refuse_ungrouped(

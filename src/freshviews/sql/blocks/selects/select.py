@@ -381,6 +381,8 @@ class SelectBinder:
         items: list[Item] = []
         nodes: list[Node] = []
         aliases: dict[str, Expr] = {}
+        # A name that FROM lacks may be an alias to its left in the list.
+        within = scope.with_aliases(aliases)
         for node in self.node.expressions:
             if is_star(node):
                 for entry in columns_of(text, node, scope):
@@ -394,8 +396,6 @@ class SelectBinder:
                 items += (Item(prefix + name, expr) for name, expr in found_columns)
                 nodes += [node] * len(found_columns)
                 continue
-            # A name that FROM lacks may be an alias to its left in the list.
-            within = scope.with_aliases(dict(aliases))
             resolve = partial(within.resolve, text)
             binder = Binder(text, resolve, "SELECT", collector.bind, self._subquery, whole)
             name = node.alias if isinstance(node, exp.Alias) else _own_name(text, node)

@@ -387,7 +387,7 @@ class SubqueryBinder:
                 items=tuple(replace(i, expr=cast(i.expr, to)) if i.expr.type == VOID else i for i, to in pairs),
             )
 
-        return replace(bound, selects=tuple(map(typed, bound.selects)))
+        return replace(bound, selects=tuple(map(typed, bound.selects)), nullable=None)
 
     def answer(self, asked: Asked | Window) -> Expr:
         """The value of a subquery or a window function, as an expression over the sources that it adds."""

@@ -1,0 +1,257 @@
+"""What the process that compiles beside is asked for, in which order, and what is taken back."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from freshviews.kernel.machine import beside
+from freshviews.kernel.machine.beside import Orders, Taken, work_for
+
+
+class Asked:
+    """A process that compiles when the test says so."""
+
+    def __init__(self) -> None:
+        self._input, write = os.pipe()
+        os.set_blocking(self._input, False)
+        os.set_blocking(write, False)
+        self.stdin = os.fdopen(write, "wb", buffering=0)
+        self._unread = b""
+        read, write = os.pipe()
+        self.stdout, self._answers = os.fdopen(read, "rb", buffering=0), os.fdopen(write, "wb", buffering=0)
+        self.answered: list[int] = []
+        self.orders = Orders(self.answered.append)
+
+    def poll(self) -> int:
+        return 0
+
+    def end(self) -> None:
+        self._answers.close()
+
+    def take(self) -> None:
+        """Read what was asked for since the last call."""
+        with suppress(BlockingIOError):
+            while read := os.read(self._input, 1 << 16):
+                self._unread += read
+        *lines, self._unread = self._unread.split(b"\n")
+        for line in lines:
+            self.orders._note(*json.loads(line))
+
+    def queue(self) -> list[str]:
+        """Names of the functions that are not compiled, in order."""
+        self.take()
+        return [order[2] for order in (*self.orders._first.values(), *self.orders._others.values())]
+
+    def answer(self, number: int) -> None:
+        self._answers.write(b"%d\n" % number)
+
+    def compile(self, stored: set[str]) -> str:
+        """Compile the next function; its name."""
+        self.take()
+        order = self.orders.next()
+        assert order is not None
+        stored.add(order[2])
+        self.answer(order[0])
+        return str(order[2])
+
+
+class Named:
+    """A function."""
+
+    def __init__(self, name: str) -> None:
+        self.__qualname__ = name
+
+
+class Compiling:
+    """A process and its compiler; ``here`` are the functions that this process had to compile."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.process, self.started = Asked(), 0
+        self.stored: set[str] = set()
+        self.here: list[str] = []
+        self.compiler = beside._Compiler()
+        self._functions: dict[str, Any] = {}
+        monkeypatch.setattr(beside, "_started", self._start)
+        monkeypatch.setattr(beside, "_compiler", self.compiler)
+        monkeypatch.setattr(beside, "loaded", lambda f, kinds: f if f.__qualname__ in self.stored else None)
+        monkeypatch.setattr(beside, "_made_here", lambda f, kinds: self.here.append(f.__qualname__))
+
+    def _start(self) -> Any:
+        self.started += 1
+        return self.process
+
+    def function(self, name: str) -> Any:
+        return self._functions.setdefault(name, Named(name))
+
+    def order(self, taken: Taken | None, *names: str) -> None:
+        """Call functions for a database."""
+        work_for(taken)  # type: ignore[arg-type]
+        for name in names:
+            self.compiler.made(self.function(name), "w")
+
+    def wait(self, name: str) -> threading.Thread:
+        """A thread that waits for a function, and has asked for it."""
+        thread = threading.Thread(target=self.compiler.wait_for, args=(self.function(name), "w"), daemon=True)
+        thread.start()
+        _until(lambda: (order := self.compiler._ordered.get((self.function(name), "w"))) is not None and order.first)
+        return thread
+
+
+@pytest.fixture
+def compiling(monkeypatch: pytest.MonkeyPatch) -> Iterator[Compiling]:
+    yield Compiling(monkeypatch)
+    beside._thread.taken = None
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.001)
+
+
+def test_what_a_closed_database_ordered_is_taken_back(compiling: Compiling) -> None:
+    first, second = Taken(), Taken()
+    compiling.order(first, "add", "one")
+    compiling.order(second, "add", "two")
+    compiling.compiler.leave(first)
+    assert compiling.process.queue() == ["add", "two"]
+    compiling.compiler.leave(second)
+    assert compiling.process.queue() == []
+    assert compiling.process.answered == [1, 0, 2]
+
+
+def test_a_database_that_is_collected_counts_as_closed(compiling: Compiling) -> None:
+    taken = [Taken() for _ in range(700)]
+    for number, one in enumerate(taken):
+        compiling.order(one, "add", f"on_{number}")
+    kept = Taken()
+    compiling.order(kept, "kept")
+    del one
+    taken.clear()
+    gc.collect()
+    compiling.order(kept, "next")
+    assert compiling.process.queue() == ["kept", "next"]
+    assert compiling.started == 1
+
+
+def test_what_no_database_ordered_stays(compiling: Compiling) -> None:
+    taken = Taken()
+    compiling.order(taken, "lane", "one")
+    compiling.order(None, "lane")
+    compiling.compiler.leave(taken)
+    assert compiling.process.queue() == ["lane"]
+
+
+def test_a_function_taken_back_can_be_ordered_again(compiling: Compiling) -> None:
+    first, second = Taken(), Taken()
+    compiling.order(first, "one", "two")
+    compiling.process.take()
+    begun = compiling.process.orders.next()
+    compiling.compiler.leave(first)
+    compiling.order(second, "one")
+    assert begun is not None and begun[2] == "one" and compiling.process.queue() == ["one"]
+    compiling.process.answer(begun[0])  # Of the order that was taken back.
+    compiling.order(second, "three")
+    assert compiling.compiler._ordered.keys() == {(compiling.function(name), "w") for name in ("one", "three")}
+
+
+def test_what_a_call_waits_for_goes_first(compiling: Compiling) -> None:
+    taken = Taken()
+    compiling.order(taken, *(f"f{number}" for number in range(1000)))
+    thread = compiling.wait("f700")
+    assert compiling.process.queue()[:3] == ["f700", "f0", "f1"]
+    assert compiling.process.compile(compiling.stored) == "f700"
+    thread.join(60)
+    assert not thread.is_alive() and len(compiling.compiler._ordered) == 999 and not compiling.here
+
+
+def test_threads_wait_each_for_its_own_function(compiling: Compiling) -> None:
+    compiling.order(Taken(), "a", "b", "c")
+    waiting = {name: compiling.wait(name) for name in ("c", "b")}
+    for name in ("c", "b"):
+        assert compiling.process.compile(compiling.stored) == name
+        waiting[name].join(60)
+        assert not waiting[name].is_alive()
+    assert compiling.process.queue() == ["a"] and not compiling.here
+
+
+def test_a_process_that_dies_leaves_its_orders_to_this_one(compiling: Compiling) -> None:
+    compiling.order(Taken(), "a", "b")
+    thread = compiling.wait("b")
+    compiling.process.end()
+    thread.join(60)
+    assert not thread.is_alive() and compiling.compiler.process is None
+    compiling.order(Taken(), "a", "c")
+    assert compiling.here == ["a", "c"] and compiling.started == 1
+
+
+def test_ctrl_c_ends_the_wait_and_leaves_the_order(compiling: Compiling) -> None:
+    compiling.order(Taken(), "a", "b")
+    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        compiling.compiler.wait_for(compiling.function("b"), "w")
+    assert compiling.process.queue() == ["b", "a"]
+    compiling.process.compile(compiling.stored)
+    compiling.compiler.wait_for(compiling.function("b"), "w")
+
+
+def test_orders_that_the_pipe_has_no_room_for_are_sent_later(compiling: Compiling) -> None:
+    taken = Taken()
+    names = [f"{number:0200}" for number in range(2000)]
+    compiling.order(taken, *names)
+    found = []
+    while compiling.compiler._ordered:
+        found.append(compiling.process.compile(compiling.stored))
+        compiling.compiler._take()
+    assert found == names and compiling.compiler.process is None
+
+
+BATCH = """
+import json, os, sys, threading, time
+import freshviews
+from freshviews.kernel.machine import beside
+sys.path.insert(0, os.getcwd())
+from tests.kernel.test_beside import Asked
+
+asked = Asked()
+beside._started = lambda: asked
+others = [freshviews.Database() for _ in range(3)]
+for number, other in enumerate(others):
+    other.execute(f"CREATE TABLE o (a BIGINT PRIMARY KEY, b DOUBLE); "
+                  f"CREATE MATERIALIZED VIEW v AS SELECT b, SUM(a + {number}) AS s FROM o GROUP BY b")
+    other.insert("o", [(1, 1.0)])
+others.pop().close()
+db = freshviews.Database()
+db.execute('''CREATE TABLE z (a BIGINT); CREATE TABLE y (a BIGINT, b BIGINT);
+CREATE MATERIALIZED VIEW w AS SELECT a, MAX(b) AS b FROM y GROUP BY a; CREATE MATERIALIZED VIEW v AS SELECT a FROM z''')
+threading.Thread(target=db.insert, args=("z", [(i,) for i in range(1001)]), daemon=True).start()
+ends = time.monotonic() + 60
+while not (first := asked.orders._first):
+    assert time.monotonic() < ends
+    asked.take()
+print(*(order[2].rsplit("_", 1)[0] if order[2].startswith("on_") else order[2] for order in first.values()))
+os._exit(0)
+"""
+
+
+def test_a_batch_waits_for_the_functions_that_it_calls(tmp_path: Path) -> None:
+    """Neither for those of other databases, nor for those of other views."""
+    environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}
+    environment |= {"FRESHVIEWS_CACHE_DIR": str(tmp_path), "FRESHVIEWS_COMPILE": "beside"}
+    command = [sys.executable, "-c", BATCH]
+    found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+    assert found == "add_rows settle_base missing on_0\n"
