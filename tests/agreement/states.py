@@ -45,6 +45,7 @@ from tests.agreement.sql_places import places_scenario, range_scenario
 from tests.agreement.sql_queries import scenario
 from tests.agreement.sql_sets import set_scenario
 from tests.agreement.sql_top import top_scenario
+from tests.agreement.sql_windows import windows_scenario
 from tests.agreement.views_of_script import FACTORISED, properties_of
 
 Generator = Callable[[Choices], Scenario]
@@ -55,6 +56,7 @@ GENERATORS: tuple[Generator, ...] = (
     range_scenario,
     set_scenario,
     top_scenario,
+    *(windows_scenario,) * 2,
 )
 _BATCHES = (30, 40, 50)
 _ROWS = (8, 8, 8, 24)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.agreement.constructs import NAMES, constructs
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
+from tests.agreement.sql_windows import windows_scenario
 from tests.agreement.states import Course, Failure, Totals, replay, run_number
 
 pytestmark = pytest.mark.plain_python(only=True)
@@ -15,6 +16,12 @@ pytestmark = pytest.mark.plain_python(only=True)
 def test_long_streams_agree_with_duckdb_after_every_batch(seed: int) -> None:
     shown: list[str] = []
     assert not run_number(0, seed, Totals(), shown.append), "\n".join(shown)
+
+
+@pytest.mark.seeds(40)
+def test_window_functions_agree_with_duckdb_after_every_batch(seed: int) -> None:
+    shown: list[str] = []
+    assert not run_number(0, seed, Totals(), shown.append, (windows_scenario,)), "\n".join(shown)
 
 
 def test_a_run_is_determined_by_its_seed() -> None:

@@ -28,6 +28,8 @@ TABLES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     ),
     "n": ("w STRING", [("1",), ("01",), (" 2",)]),
     "d": ("d DATE", [(dt.date(2024, 1, 28),)]),
+    "twice": ("g INT, x INT", [(2, 1), (2, 1)]),
+    "places": ("x INT, w STRING", [(0, "abc"), (1, "def"), (1, None)]),
     "m": ("k INT, x INT, y INT", [(1, None, 5), (1, 3, 4)]),
 }
 
@@ -156,7 +158,113 @@ DIFFERENT: dict[str, Question] = {
 }
 """A row per difference that the random generators spell out, or leave out."""
 
-QUESTIONS = SAME | DIFFERENT
+WINDOWS: dict[str, Question] = {
+    "equal rows: a number and the row after": _both(
+        "SELECT g, x, ROW_NUMBER() OVER w AS n, LEAD(x) OVER w AS l FROM twice WINDOW w AS (PARTITION BY g ORDER BY x)",
+        [(2, 1, 1, 1), (2, 1, 2, None)],
+    ),
+    "equal rows: the rows before and after": _both(
+        "SELECT LAG(x, 1, 100) OVER w AS a, LEAD(x, 1, 100) OVER w AS b FROM twice WINDOW w AS (ORDER BY x)",
+        [(100, 1), (1, 100)],
+    ),
+    "equal rows: a frame and the row after": _both(
+        "SELECT SUM(x) OVER (ORDER BY x ROWS 1 PRECEDING) AS s, LEAD(x) OVER (ORDER BY x) AS l FROM twice",
+        [(1, 1), (2, None)],
+    ),
+    "equal rows: numbers of two orders": _both(
+        "SELECT ROW_NUMBER() OVER (ORDER BY x) AS n, ROW_NUMBER() OVER (ORDER BY x DESC) AS m FROM twice",
+        [(1, 1), (2, 2)],
+    ),
+    "equal rows of a view: a number and the row after": _both(
+        "SELECT n, LEAD(n) OVER (ORDER BY x, n) AS l, LAG(x) OVER (ORDER BY g, n DESC) AS m FROM "
+        "(SELECT *, ROW_NUMBER() OVER (ORDER BY x) AS n FROM twice) AS q",
+        [(1, 2, 1), (2, None, None)],
+    ),
+    "a frame in lower case": _both(
+        "SELECT SUM(x) OVER (ORDER BY x rows between 1 preceding and current row) AS s FROM places", [(0,), (1,), (2,)]
+    ),
+    "a frame in mixed case": _both(
+        "SELECT SUM(x) OVER (ORDER BY x Range Between unbounded Preceding And Current Row) AS s FROM places",
+        [(0,), (2,), (2,)],
+    ),
+    "LAST_VALUE without NULL": _both(
+        "SELECT x, LAST_VALUE(w, true) OVER (ORDER BY x, w DESC ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED "
+        "FOLLOWING) AS l FROM places",
+        [(0, "def"), (1, "def"), (1, "def")],
+        "SELECT x, LAST_VALUE(w IGNORE NULLS) OVER (ORDER BY x, w DESC NULLS LAST ROWS BETWEEN UNBOUNDED PRECEDING AND "
+        "UNBOUNDED FOLLOWING) AS l FROM places",
+    ),
+    "FIRST_VALUE without NULL is NULL up to the first value": _both(
+        "SELECT x, FIRST_VALUE(w) IGNORE NULLS OVER (ORDER BY x DESC, w) AS l FROM places",
+        [(0, "def"), (1, "def"), (1, None)],
+        "SELECT x, FIRST_VALUE(w IGNORE NULLS) OVER (ORDER BY x DESC, w NULLS FIRST) AS l FROM places",
+    ),
+    "NTH_VALUE without NULL": _both(
+        "SELECT NTH_VALUE(w, 2, true) OVER (ORDER BY x DESC ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) "
+        "AS l FROM places",
+        [("abc",), ("abc",), ("abc",)],
+        "SELECT NTH_VALUE(w, 2 IGNORE NULLS) OVER (ORDER BY x DESC ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED "
+        "FOLLOWING) AS l FROM places",
+    ),
+    "ANY_VALUE of an order is its first": Question(
+        "SELECT x, ANY_VALUE(w) OVER (ORDER BY x DESC, w) AS l FROM places",
+        [(0, None), (1, None), (1, None)],
+        [(0, "def"), (1, "def"), (1, "def")],
+        "SELECT x, ANY_VALUE(w) OVER (ORDER BY x DESC, w NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED "
+        "FOLLOWING) AS l FROM places",
+    ),
+    "LAG by 0 rows is the row": _both(
+        "SELECT x, LAG(w, 0, 'z') OVER (ORDER BY x) AS l FROM places", [(0, "abc"), (1, "def"), (1, None)]
+    ),
+    "LAG by -1 rows is LEAD": _both(
+        "SELECT x, LAG(w, -1, 'z') OVER (ORDER BY x, w) AS l FROM places",
+        [(0, None), (1, "def"), (1, "z")],
+        "SELECT x, LAG(w, -1, 'z') OVER (ORDER BY x, w NULLS FIRST) AS l FROM places",
+    ),
+    "equal rows: a frame, the row before and a number that QUALIFY compares": _both(
+        "SELECT n, s, l FROM (SELECT ROW_NUMBER() OVER (ORDER BY x) AS n, SUM(x) OVER (ORDER BY x ROWS 1 PRECEDING) AS "
+        "s, LAG(x) OVER (ORDER BY x) AS l FROM twice) AS q WHERE n <= 1",
+        [(1, 1, None)],
+    ),
+    "a window that is another one": _both(
+        "SELECT x, SUM(x) OVER v AS s FROM places WINDOW v AS w, w AS (ORDER BY x)",
+        [(0, 0), (1, 2), (1, 2)],
+        "SELECT x, SUM(x) OVER (ORDER BY x) AS s FROM places",
+    ),
+    "a window function of another one": _both(
+        "SELECT x, SUM(RANK() OVER (ORDER BY x)) OVER () AS s FROM places",
+        [(0, 5), (1, 5), (1, 5)],
+        "SELECT x, SUM(n) OVER () AS s FROM (SELECT x, RANK() OVER (ORDER BY x) AS n FROM places) AS q",
+    ),
+    "a window function of the order of another one": _both(
+        "SELECT x, LAG(SUM(ROW_NUMBER() OVER (ORDER BY x)) OVER (ORDER BY x)) OVER (ORDER BY x, w) AS s FROM places",
+        [(0, None), (1, 1), (1, 6)],
+        "SELECT x, LAG(s) OVER (ORDER BY x, w NULLS FIRST) AS s FROM (SELECT x, w, SUM(n) OVER (ORDER BY x) AS s FROM "
+        "(SELECT x, w, ROW_NUMBER() OVER (ORDER BY x) AS n FROM places) AS q) AS q",
+    ),
+    "GROUPING in a window": _both(
+        "SELECT x, RANK() OVER (PARTITION BY GROUPING(x) ORDER BY x DESC) AS n, SUM(COUNT(*)) OVER (PARTITION BY "
+        "GROUPING(x)) AS m FROM places GROUP BY ROLLUP(x)",
+        [(0, 2, 3), (1, 1, 3), (None, 1, 3)],
+    ),
+    "GROUP BY ALL leaves window functions of aggregates out": _both(
+        "SELECT x, RANK() OVER (ORDER BY COUNT(*)) AS n FROM places GROUP BY ALL",
+        [(0, 1), (1, 2)],
+        "SELECT x, RANK() OVER (ORDER BY COUNT(*)) AS n FROM places GROUP BY x",
+    ),
+    "a window function of groups in GROUP BY": Question(
+        "SELECT x, RANK() OVER (ORDER BY x) AS n FROM places GROUP BY x, 2", ERROR, ERROR
+    ),
+    "a comma before ORDER BY": Question(
+        "SELECT x, SUM(x) OVER (PARTITION BY x, ORDER BY w) AS n FROM places", ERROR, [(0, 0), (1, 1), (1, 2)]
+    ),
+    "a frame of RANK": Question(
+        "SELECT x, RANK() OVER (ORDER BY x ROWS 1 PRECEDING) AS n FROM places", ERROR, [(0, 1), (1, 2), (1, 2)]
+    ),
+}
+"""Window functions, where neither the order of rows nor NULL leaves the answer open."""
+
+QUESTIONS = SAME | DIFFERENT | WINDOWS
 
 
 def comparable(rows: Any) -> list[str]:

@@ -283,6 +283,10 @@ def has_aggregate(expr: Expr) -> bool:
     return any(isinstance(n, Column) and n.name.startswith(_AGGREGATE) for n in nodes_of(expr))
 
 
+def has_subquery_ref(expr: Expr) -> bool:
+    return any(isinstance(n, Column) and n.name.startswith(_SUBQUERY) for n in nodes_of(expr))
+
+
 def over_groups(expr: Expr, groups: tuple[Item, ...]) -> Expr:
     """Replace every part of the expression that equals a group expression by a reference to that group."""
     places = {key(group.expr): i for i, group in enumerate(groups)}

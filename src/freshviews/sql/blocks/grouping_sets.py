@@ -21,7 +21,7 @@ from sqlglot import exp
 from freshviews.errors import SqlError
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import SET
-from freshviews.sql.blocks.bound import Item, group_ref, has_aggregate
+from freshviews.sql.blocks.bound import Item, group_ref, has_aggregate, has_subquery_ref
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import call, integer, key, null, retyped
 from freshviews.sql.expressions.expression import is_asked
@@ -280,9 +280,12 @@ def grouping_sets(
 
 
 def check_group(text: SqlText, item: Item, node: Node) -> None:
-    """Raise SqlError where a group contains an aggregate."""
+    """Raise SqlError where a group contains an aggregate, or a window function of groups."""
     if has_aggregate(item.expr):
         raise text.error(node, f"GROUP BY {text.of(node)} is an aggregate; group by columns and expressions")
+    if has_subquery_ref(item.expr):
+        what = f"GROUP BY {text.of(node)} has a window function, which is of the groups"
+        raise text.error(node, f"{what}; compute it in a subquery of FROM, and group by its column")
 
 
 def _bits(flags: Iterable[bool]) -> int:

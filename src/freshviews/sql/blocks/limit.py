@@ -41,6 +41,9 @@ def clause_of(text: SqlText, node: Node) -> Clause | None:
         if offset is not None:
             raise text.unsupported(offset, "OFFSET without LIMIT", "ORDER BY ... LIMIT n OFFSET m is accepted")
         return None if order is None else Clause(tuple(order.expressions), None, 0)
+    if isinstance(limit, exp.Fetch):
+        what = f"FETCH ... {'WITH TIES' if limit.args['limit_options'].args.get('with_ties') else 'PERCENT'}"
+        raise text.unsupported(limit, what, "QUALIFY RANK() OVER (ORDER BY ...) <= n has the first rows and their ties")
     plain = isinstance(limit, exp.Limit) and not limit.args.get("limit_options") and not limit.expressions
     if not plain:
         raise text.unsupported(limit, "this LIMIT", "LIMIT n, a number of rows, is accepted")

@@ -71,6 +71,8 @@ _BITS: dict[type[Node], Callable[[Expr, Expr], Expr]] = {
     exp.BitwiseXor: bits_xor,
 }
 
+WITHIN_GROUP = "LISTAGG and STRING_AGG take it; AVG, MIN, MAX, MIN_BY and MAX_BY are accepted"
+
 _REFUSED: dict[type[Node], tuple[str, str]] = {
     exp.Window: ("a window function (OVER) here", "SELECT, ORDER BY and QUALIFY take it"),
     exp.Exists: ("EXISTS here", "WHERE takes it, or NOT of it, as a term of its own"),
@@ -307,6 +309,8 @@ class Binder:
             return self._optional("substring", node.this, node.args.get("start"), node.args.get("length"))
         if isinstance(node, exp.StrPosition):
             return self._optional("locate", node.args["substr"], node.this, node.args.get("position"))
+        if isinstance(node, exp.WithinGroup):
+            raise self.text.unsupported(node, f"{node.this.name.upper()}(...) WITHIN GROUP", WITHIN_GROUP)
         kind = type(node).__name__.upper()
         raise self.text.unsupported(node, f"{kind}, as in {self.text.of(node)},", "see docs/sql.md for what is")
 
@@ -315,8 +319,10 @@ class Binder:
 
     def _call(self, node: Node) -> Expr:
         inner = node.this if isinstance(node, exp.Filter) else node
-        if isinstance(inner, (exp.Window, exp.WithinGroup)):
+        if isinstance(inner, exp.Window):
             raise self.text.unsupported(node, *_REFUSED[exp.Window])
+        if isinstance(inner, exp.WithinGroup):
+            return self._special(inner)
         if not isinstance(inner, exp.Anonymous):
             raise self.text.error(node, "FILTER (WHERE ...) follows an aggregate function")
         name = inner.name.lower()

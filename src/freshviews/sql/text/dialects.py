@@ -7,6 +7,7 @@
   ``TUMBLE_START(...)`` (Calcite), are scalar functions of the moment; so is ``HOP(...)``, beside such a join.
 - ``SELECT DISTINCT ON (a) ... ORDER BY a, b`` (Postgres) is QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1.
 - ``FETCH FIRST n ROWS ONLY`` is LIMIT n.
+- ``FIRST_VALUE(x) IGNORE NULLS`` (the standard, Spark) is ``FIRST_VALUE(x, true)`` (Spark).
 - ``LISTAGG(x, sep) WITHIN GROUP (ORDER BY y)`` (Spark, Oracle) is ``LISTAGG(x, sep ORDER BY y)`` (Postgres, DuckDB).
 
 Rows whose moment is NULL are in no window, as in Spark. Nodes keep their spans, so errors point at what was written.
@@ -22,7 +23,8 @@ Node = exp.Expr
 
 _TABLES = ("TUMBLE", "HOP")
 _CHANGED = (TokenType.TABLE, TokenType.WINDOW)
-_OF_ANY = ("any_value", "first", "first_value", "last", "last_value")
+_OF_NULLS = ("any_value", "first", "first_value", "last", "last_value", "nth_value")
+_NULLS = (exp.IgnoreNulls, exp.RespectNulls)
 _JOINING = ("string_agg", "listagg", "group_concat")
 _NUMBERS = "\x1dhops"
 _MOST = 10_000
@@ -69,22 +71,37 @@ def as_spark(tree: Node, kinds: frozenset[type[Node]]) -> None:
             _put(table, _windowed(table))
     for within in list(tree.find_all(exp.WithinGroup)) if exp.WithinGroup in kinds else ():
         _order_inside(within)
-    if kinds.isdisjoint((exp.Select, exp.IgnoreNulls, exp.Fetch)):
+    for nulls in [] if kinds.isdisjoint(_NULLS) else list(tree.find_all(*_NULLS)):
+        _ignore_nulls(nulls)
+    if kinds.isdisjoint((exp.Select, exp.Fetch)):
         return
     for select in list(tree.find_all(exp.Select)):
         _group_windows(select)
         distinct = select.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
             _first_of_each(select, distinct)
-    for call in list(tree.find_all(exp.IgnoreNulls)):
-        named = isinstance(call.this, exp.Anonymous) and call.this.name.lower() in _OF_ANY
-        if named and not call.find_ancestor(exp.Window):
-            _put(call, call.this)
     for fetch in list(tree.find_all(exp.Fetch)):
         options = fetch.args.get("limit_options")
         if options is None or not (options.args.get("percent") or options.args.get("with_ties")):
             count = fetch.args.get("count") or exp.Literal.number(1)
             _put(fetch, exp.Limit(expression=count))
+
+
+def _ignore_nulls(nulls: Node) -> None:
+    """IGNORE NULLS behind a call, or behind its last argument, as a further argument TRUE."""
+    before = nulls.this.this if isinstance(nulls.this, exp.Filter) else nulls.this
+    call = next((one for one in (before, nulls.parent) if _is_of_nulls(one)), None)
+    if call is None:
+        name = f"{nulls.this.name.upper()}(...) " if isinstance(nulls.this, exp.Anonymous) else ""
+        word = "IGNORE" if isinstance(nulls, exp.IgnoreNulls) else "RESPECT"
+        raise Misuse(nulls, f"{name}{word} NULLS is not supported; {', '.join(_OF_NULLS).upper()} take it")
+    _put(nulls, nulls.this)
+    if isinstance(nulls, exp.IgnoreNulls):
+        call.append("expressions", exp.true())
+
+
+def _is_of_nulls(node: Node | None) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() in _OF_NULLS
 
 
 def _order_inside(within: exp.WithinGroup) -> None:

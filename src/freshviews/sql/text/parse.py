@@ -154,6 +154,25 @@ class _Parser(SparkParser):
             self.raise_error("USING needs columns in parentheses, as in USING (x)", self._prev)
         return made
 
+    def _parse_csv(self, parse_method: Any, sep: TokenType = TokenType.COMMA) -> Any:
+        """Refuse a comma that nothing follows; sqlglot passes over it."""
+
+        def parse() -> Any:
+            before = self._prev
+            made = parse_method()
+            if made is None and before and before is self._prev and before.token_type == sep == TokenType.COMMA:
+                self.raise_error("something is missing after the comma", before)
+            return made
+
+        return super()._parse_csv(parse, sep)
+
+    def _parse_partition_by(self) -> Any:
+        """Refuse PARTITION BY that nothing follows; sqlglot passes over it."""
+        made = super()._parse_partition_by()
+        if self._prev and self._prev.token_type == TokenType.PARTITION_BY:
+            self.raise_error("something is missing after PARTITION BY", self._prev)
+        return made
+
     def _warn_unsupported(self) -> None:
         """Log nothing: a statement that sqlglot does not know is refused by its first words."""
 

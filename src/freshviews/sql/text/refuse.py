@@ -98,6 +98,11 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
         "GROUP BY window(ts, '10 minutes') is accepted, with window.start and window.end; so is FROM TUMBLE(...)",
     ),
     **_each(
+        "session_window",
+        "{}, whose windows end where no row follows in time,",
+        "GROUP BY window(ts, '10 minutes') is accepted; LAG(ts) OVER (ORDER BY ts) has the gap before a row",
+    ),
+    **_each(
         "category",
         "CATEGORY here",
         "it is an argument of COFACTOR, as in COFACTOR(x, CATEGORY(city)); GROUP BY the column counts its values",

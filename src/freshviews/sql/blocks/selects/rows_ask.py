@@ -18,7 +18,7 @@ def rows_ask(select: exp.Select, groups: Sequence[Node]) -> Iterator[Node]:
     clauses = [select.args.get(clause) for clause in ("having", "qualify", "order")]
     parts = [*select.expressions, *(clause for clause in clauses if clause is not None)]
     group = select.args.get("group")
-    grouped = bool(group or select.args.get("having")) or any(_calls(part) for part in parts)
+    grouped = bool(group or select.args.get("having")) or any(has_call(part) for part in parts)
     named = set(map(id, groups))
     waiting = [(part, not grouped or id(part) in named) for part in parts] + ([] if group is None else [(group, True)])
     while waiting:
@@ -38,7 +38,7 @@ def listed_groups(select: exp.Select, listed: Sequence[Node], known: Container[s
     if group is None:
         return []
     if group.args.get("all"):
-        return [node for node in listed if not _calls(node)]
+        return [node for node in listed if not has_call(node)]
     aliases = {node.alias.lower(): node for node in reversed(listed) if isinstance(node, exp.Alias)}
     found: list[Node] = []
     waiting: list[tuple[Node, bool]] = [(group, True)]
@@ -61,15 +61,15 @@ _OF_GROUPS = (exp.Group, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple, exp.
 """What GROUP BY is made of, around its expressions."""
 
 
-def _calls(node: Node) -> bool:
+def has_call(node: Node) -> bool:
     """True if an expression has an aggregate call outside of subqueries."""
     if is_aggregate(node):
         return True
     if isinstance(node, exp.Window):
         inner = node.this.this if isinstance(node.this, exp.Filter) else node.this
         others = (part for name, value in node.args.items() if name != "this" for part in _nodes(value))
-        return any(map(_calls, (*inner.expressions, *others)))
-    return not is_asked(node) and any(map(_calls, node.iter_expressions()))
+        return any(map(has_call, (*inner.expressions, *others)))
+    return not is_asked(node) and any(map(has_call, node.iter_expressions()))
 
 
 def _nodes(value: object) -> list[Node]:
@@ -81,6 +81,21 @@ def windows_of(select: exp.Select, clauses: Sequence[str] = ("expressions", "qua
     parts = (part for clause in clauses for part in _nodes(select.args.get(clause)))
     found = (one for part in parts for one in part.find_all(exp.Window))
     return [one for one in found if one.parent_select is select]
+
+
+def within_others(windows: Sequence[exp.Window]) -> list[list[exp.Window]]:
+    """The window functions that are within others of them, by how deeply others are within them."""
+    levels: dict[int, list[exp.Window]] = {}
+    for one in windows:
+        if isinstance(one.find_ancestor(exp.Window, exp.Select), exp.Window):
+            levels.setdefault(_height(one), []).append(one)
+    return [levels[height] for height in sorted(levels)]
+
+
+def _height(node: Node) -> int:
+    """How many window functions are within each other, outside of subqueries."""
+    inner = () if isinstance(node, exp.Query) else node.iter_expressions()
+    return max(map(_height, inner), default=0) + isinstance(node, exp.Window)
 
 
 def asked_within(windows: Sequence[Node]) -> list[Node]:

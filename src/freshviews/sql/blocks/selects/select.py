@@ -39,11 +39,19 @@ from freshviews.sql.blocks.joins.lowering import Read, lowered
 from freshviews.sql.blocks.joins.tree import Joined, all_aliases
 from freshviews.sql.blocks.limit import Clause, places_of
 from freshviews.sql.blocks.selects.groups import naming_groups, over_groups_of, refuse_ungrouped
-from freshviews.sql.blocks.selects.rows_ask import asked_within, listed_groups, rows_ask, windows_of
+from freshviews.sql.blocks.selects.rows_ask import (
+    asked_within,
+    has_call,
+    listed_groups,
+    rows_ask,
+    windows_of,
+    within_others,
+)
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
 from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
 from freshviews.sql.blocks.text_aggregates import with_provenance
-from freshviews.sql.blocks.windows.binding import Window, is_numbered
+from freshviews.sql.blocks.windows.binding import Window, are_told_apart, is_numbered
+from freshviews.sql.blocks.windows.rows import told_apart
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import key, rejects_null, renamed, replaced
 from freshviews.sql.expressions.expression import Binder
@@ -202,11 +210,11 @@ class SelectBinder:
         self.listed = self._listed_groups(joined.scope)
         asked = list(rows_ask(self.node, self.listed))
         if any(isinstance(one, exp.Window) for one in asked):
-            windows = [*windows_of(self.node), *(self.node.args.get("windows") or ())]
-            joined = self._with_values(joined, asked_within(windows))
-            # All columns of a row tell it from others that have the same place in the order.
-            numbered = any(map(is_numbered, windows_of(self.node)))
-            joined = self._rows_of_windows(joined, None if numbered else self._read())
+            windows = windows_of(self.node)
+            joined = self._with_values(joined, asked_within([*windows, *(self.node.args.get("windows") or ())]))
+            for inner in within_others(windows):
+                joined = self._with_values(self._rows_of_windows(joined, windows), inner)
+            joined = self._rows_of_windows(joined, windows)
         joined = self._with_values(joined, asked)
         joined = lowered(self._tied(joined), self.views, self._read())
         never_null = frozenset[str]().union(*map(rejects_null, joined.conjuncts))
@@ -248,7 +256,15 @@ class SelectBinder:
         """The join where no outer join names columns of enclosing queries."""
         return joined if self.around is None else tied(joined, self.around, self.views)
 
-    def _rows_of_windows(self, joined: Joined, read: Read) -> Joined:
+    def _rows_of_windows(self, joined: Joined, windows: Sequence[exp.Window]) -> Joined:
+        """The rows of a join that window functions are over, told apart where several of these do that."""
+        text = self.views.text
+        # All columns of a row tell it from others that have the same place in the order.
+        read = None if any(is_numbered(text, one) for one in windows) else self._read()
+        joined = self._rows_of_one(joined, read)
+        return told_apart(joined, self.views) if are_told_apart(text, windows) else joined
+
+    def _rows_of_one(self, joined: Joined, read: Read) -> Joined:
         """The rows of a join as those of one source. Where they depend on enclosing queries, it has a column for each
         column of these that they name, and a predicate that ties it to the row."""
         joined = self._tied(joined)
@@ -294,9 +310,11 @@ class SelectBinder:
         known = self._value_of_row(node)
         if known is not None:
             return known
-        if isinstance(node, exp.Window) and asked_within([node, *(self.node.args.get("windows") or ())]):
-            what = "a subquery in a window function of a SELECT that groups"
-            raise self.views.text.unsupported(node, what, "group in a subquery of FROM")
+        if isinstance(node, exp.Window):
+            inner = asked_within([node, *(self.node.args.get("windows") or ())])
+            if inner or len(list(node.find_all(exp.Window))) > 1:
+                what = f"a {'subquery' if inner else 'window function'} in a window function of a SELECT that groups"
+                raise self.views.text.unsupported(node, what, "group in a subquery of FROM")
         of_rows = self.rows.sources[0] if isinstance(node, exp.Window) else None
         self.asked.append(replace(self._subqueries(self.rows), rows=of_rows).ask(node, bind))
         return subquery_ref(len(self.asked) - 1, self.asked[-1].type)
@@ -369,6 +387,8 @@ class SelectBinder:
         items, nodes = self._items(scope, self._collector(scope, True, lambda _: grouping_ref()), None)
         forms = forms_of(self.views.text, self.node.expressions, scope)
         bound = self._bound_groups(by, scope, items, nodes)
+        # The list is bound again with the groups.
+        self.asked.clear()
         found = [(i, node, forms.of(node) if place is None else forms.items[place]) for i, node, place in bound]
         return grouping_sets(self.views.text, by, forms, found)
 
@@ -423,7 +443,7 @@ class SelectBinder:
         group = self.node.args["group"]
         if group.args.get("all"):
             listed = enumerate(zip(items, nodes, strict=True))
-            return [(item, node, i) for i, (item, node) in listed if not has_aggregate(item.expr)]
+            return [(item, node, i) for i, (item, node) in listed if not (has_aggregate(item.expr) or has_call(node))]
         if not group.expressions:
             raise text.error(group, "GROUP BY needs columns or expressions")
         within = scope.with_aliases(_aliases(items, nodes))

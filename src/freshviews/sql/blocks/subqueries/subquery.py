@@ -66,7 +66,7 @@ from freshviews.sql.blocks.subqueries.threshold import (
 )
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.blocks.windows.binding import Window, window_of
-from freshviews.sql.blocks.windows.rows import joined_with
+from freshviews.sql.blocks.windows.rows import Numbers, joined_with
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import (
     FALSE,
@@ -153,6 +153,8 @@ class SubqueryBinder:
     """The columns that the SELECT mentions outside the term that is bound."""
     rows: Source | None = None
     """The rows that window functions are over; None where they may not stand."""
+    numbers: Numbers = field(default_factory=dict)
+    """The numbers that these rows have by now."""
     around: tuple[Expr, ...] = ()
     """The columns of these rows that tell those of one row of the enclosing query from those of another one."""
     over: Callable[[Expr], Expr] = _itself
@@ -393,7 +395,9 @@ class SubqueryBinder:
         """The value of a subquery or a window function, as an expression over the sources that it adds."""
         if isinstance(asked, Window):
             assert self.rows is not None
-            value, self.joined = joined_with(asked, self.rows, self.around, self.joined, self.views, self.over)
+            value, self.joined = joined_with(
+                asked, self.rows, self.around, self.joined, self.views, self.over, self.numbers
+            )
             # Row numbers are columns of the rows, which are then those of another view.
             alias = self.rows.alias
             self.rows = next(source for source in self.joined.sources if source.alias == alias)

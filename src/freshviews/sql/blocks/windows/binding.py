@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -15,7 +15,7 @@ from freshviews.sql.blocks.bound import (
 )
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import Fault, null
-from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.expressions.expression import WITHIN_GROUP, Binder
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import INT, SqlType
 
@@ -26,6 +26,7 @@ _INSTEAD = (
 )
 _SHIFTS = {"lag": -1, "lead": 1}
 _ENDS = ("first_value", "last_value", "nth_value")
+_ENDS_TOO = {"any_value": "first_value", "first": "first_value", "last": "last_value"}
 _WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 
@@ -34,9 +35,10 @@ class Window:
     """A window function.
 
     ``rank``: one of RANK, DENSE_RANK and ROW_NUMBER; else ``value`` is an expression over references to ``calls``, or,
-    of the row ``shift`` rows after the current one, or of row number ``place`` of the partition. ``order``: empty where
-    it is over the whole partition. ``frame``: the rows of ROWS BETWEEN, relative to the current one; None for no
-    bound.
+    of the row ``shift`` rows after the current one, or of row number ``place`` of the partition, from its end if below
+    0. ``order``: empty where it is over the whole partition. ``frame``: the rows of ROWS BETWEEN, relative to the
+    current one; None for no bound. ``skips``: rows where ``value`` is NULL have no number. ``so_far``: ``value`` counts
+    from its row on, and in the rows that are equal to it in the order.
     """
 
     node: Node
@@ -46,9 +48,11 @@ class Window:
     value: Expr
     calls: tuple[AggregateCall, ...]
     frame: tuple[int | None, int | None] | None = None
-    shift: int = 0
+    shift: int | None = None
     place: int = 0
     default: Expr | None = None
+    skips: bool = False
+    so_far: bool = False
 
     @property
     def type(self) -> SqlType:
@@ -64,19 +68,21 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
         for one in (spec.args["order"].expressions if spec.args.get("order") is not None else ())
     )
     inner = node.this.this if isinstance(node.this, exp.Filter) else node.this
-    name = inner.name.lower()
-    if name in _SHIFTS and isinstance(node.this, exp.Anonymous):
+    if isinstance(inner, exp.WithinGroup):
+        raise text.unsupported(node, f"{inner.this.name.upper()}(...) WITHIN GROUP ... OVER", WITHIN_GROUP)
+    name = _function_of(node, spec)
+    if name in _SHIFTS:
         return _shifted(text, node, bind, partition, order)
-    if name in _ENDS and isinstance(node.this, exp.Anonymous):
+    if name in _ENDS:
         return _at_place(text, node, bind, partition, order)
-    whole, frame = _frame(text, spec, bool(order))
-    if name in _RANKS and isinstance(node.this, exp.Anonymous):
+    if name in _RANKS:
         if inner.expressions:
             raise text.error(node, f"{name.upper()} takes no arguments")
         if not order:
             raise text.error(node, f"{name.upper()} ranks rows by an order; write OVER (ORDER BY ...)")
-        of = INT
-        return Window(node, partition, order, name, Literal(1, of), ())
+        _refuse_frame(text, node, spec)
+        return Window(node, partition, order, name, Literal(1, INT), ())
+    whole, frame = _frame(text, spec, bool(order))
     if not is_aggregate(inner) or any(isinstance(one, exp.Distinct) for one in inner.expressions):
         distinct = " (DISTINCT ...)" if is_aggregate(inner) else ""
         raise text.unsupported(node, f"{inner.name.upper()}{distinct} OVER", _INSTEAD)
@@ -94,9 +100,8 @@ def _shifted(
     """LAG or LEAD."""
     name = node.this.name.lower()
     arguments = _arguments(text, node, 1, 3)
-    if _spec(text, node).args.get("spec") is not None:
-        raise text.unsupported(node, f"a frame of {name.upper()}", "leave it out")
-    steps = _number_of_rows(text, node, arguments[1], bind) if len(arguments) > 1 else 1
+    _refuse_frame(text, node, _spec(text, node))
+    steps = _number_of_rows(text, node, arguments[1], bind, -_LAST) if len(arguments) > 1 else 1
     value = bind(arguments[0])
     default: Expr = null(value.type)
     if len(arguments) > 2:
@@ -112,41 +117,89 @@ def _at_place(
 ) -> Window:
     """FIRST_VALUE, LAST_VALUE or NTH_VALUE: the value of one row of the partition, counted from its end for LAST_VALUE.
     """
-    name = node.this.name.lower()
-    arguments = _arguments(text, node, *((2, 2) if name == "nth_value" else (1, 1)))
     spec = _spec(text, node)
+    name, written = _function_of(node, spec), node.this.name.upper()
+    count = 2 if name == "nth_value" else 1
+    arguments = _arguments(text, node, count, count + 1)
+    skips = len(arguments) > count and bool(arguments[-1].this)
+    if len(arguments) > count and not isinstance(arguments[-1], exp.Boolean):
+        what = f"argument {count + 1} of {written} is TRUE where NULL does not count, or FALSE"
+        raise text.error(arguments[-1], what)
     frame = spec.args.get("spec")
     low, high = (_FIRST, 0) if frame is None else (_bound(frame, "start"), _bound(frame, "end"))
-    if low != _FIRST or high is None or high < 0 or (high != _LAST and name != "first_value"):
-        what = f"{name.upper()} over {'a frame that ends at the current row' if frame is None else text.of(frame)}"
+    so_far = skips and high == 0 and name == "first_value" and (frame is None or _kind(frame) == "RANGE")
+    known = high == _LAST or so_far or (name == "first_value" and not skips and high is not None and high >= 0)
+    if low != _FIRST or not known:
+        what = f"{written} {'IGNORE NULLS ' if skips else ''}over "
+        what += "a frame that ends at the current row" if frame is None else text.of(frame)
         raise text.unsupported(node, what, f"write ORDER BY ... {_WHOLE}")
-    place = _number_of_rows(text, node, arguments[1], bind) if name == "nth_value" else 1
+    place = _number_of_rows(text, node, arguments[1], bind, 1) if name == "nth_value" else 1
     value = bind(arguments[0])
-    made = Window(node, partition, order, "", value, (), place=place, default=null(value.type))
-    return replace(made, place=-1) if name == "last_value" else made
+    place = -1 if name == "last_value" else place
+    found = Window(node, partition, order, "", value, (), place=place, default=null(value.type))
+    return replace(found, skips=skips, so_far=so_far)
+
+
+def _function_of(node: exp.Window, spec: exp.Window) -> str:
+    """The name of a function that is no aggregate; empty for others. Where rows are in an order, FIRST, LAST and
+    ANY_VALUE are of its ends."""
+    if not isinstance(node.this, exp.Anonymous):
+        return ""
+    name = node.this.name.lower()
+    name = name if spec.args.get("order") is None else _ENDS_TOO.get(name, name)
+    return name if name in (*_RANKS, *_SHIFTS, *_ENDS) else ""
 
 
 def _arguments(text: SqlText, node: exp.Window, least: int, most: int) -> list[Node]:
     """The arguments of a function about an order of rows."""
     name, arguments = node.this.name.upper(), node.this.expressions
     if not least <= len(arguments) <= most:
-        raise text.error(node, f"{name} takes {least if least == most else f'{least} to {most}'} arguments")
+        raise text.error(node, f"{name} takes {least} to {most} arguments")
     if _spec(text, node).args.get("order") is None:
         raise text.error(node, f"{name} is about an order of rows; write OVER (ORDER BY ...)")
     return list(arguments)
 
 
-def _number_of_rows(text: SqlText, node: exp.Window, argument: Node, bind: Callable[[Node], Expr]) -> int:
+def _number_of_rows(text: SqlText, node: exp.Window, argument: Node, bind: Callable[[Node], Expr], least: int) -> int:
     value = bind(argument)
-    if not isinstance(value, Literal) or not isinstance(value.value, int) or value.value < 1:
-        raise text.error(argument, f"the second argument of {node.this.name.upper()} is a number of rows, 1 or more")
-    return int(value.value)
+    number = value.value if isinstance(value, Literal) and value.type.is_integer else None
+    if not isinstance(number, int) or not least <= number < _LAST:
+        which = "1 or more" if least == 1 else "a constant"
+        raise text.error(argument, f"the second argument of {node.this.name.upper()} is a number of rows, {which}")
+    return number
 
 
-def is_numbered(node: exp.Window) -> bool:
-    """True if a window function needs the numbers of rows, and so all columns, which tell rows apart."""
-    by_rows = any(one.args.get("kind") == "ROWS" for one in node.find_all(exp.WindowSpec)) or node.args.get("alias")
-    return bool(by_rows) or node.this.name.lower() in ("row_number", *_SHIFTS, *_ENDS)
+def _refuse_frame(text: SqlText, node: exp.Window, spec: exp.Window) -> None:
+    """Raise UnsupportedSql for a frame of a function that has none, but for that which ranks have."""
+    frame, name = spec.args.get("spec"), node.this.name.lower()
+    if frame is None:
+        return
+    written = (_kind(frame), _bound(frame, "start"), _bound(frame, "end"))
+    if name in _SHIFTS or written != ("ROWS", _FIRST, 0):
+        raise text.unsupported(node, f"a frame of {name.upper()}", "leave it out")
+
+
+def is_numbered(text: SqlText, node: exp.Window) -> bool:
+    """True if a window function needs all columns of the rows, which tell them apart."""
+    return _numbering(text, node) is not None or _function_of(node, _spec(text, node)) in _ENDS
+
+
+def are_told_apart(text: SqlText, windows: Sequence[exp.Window]) -> bool:
+    """True if window functions tell equal rows apart in several ways, which must belong together."""
+    return len({_numbering(text, one) for one in windows} - {None}) > 1
+
+
+def _numbering(text: SqlText, node: exp.Window) -> Hashable:
+    """What determines the places of rows by which a function tells equal ones apart; None if it does not."""
+    spec = _spec(text, node)
+    name = _function_of(node, spec)
+    if name in _SHIFTS:
+        return node
+    frame = spec.args.get("spec")
+    framed = frame is not None and _kind(frame) == "ROWS" and (_bound(frame, "start"), _bound(frame, "end")) != _EVERY
+    if name != "row_number" and (name or not framed):
+        return None
+    return (*(spec.args.get("partition_by") or ()), spec.args.get("order"))
 
 
 def _unnamed(column: exp.Column) -> Expr:
@@ -158,15 +211,18 @@ def _ungrouped(node: Node) -> Expr:
 
 
 def _spec(text: SqlText, node: exp.Window) -> exp.Window:
-    """The window that OVER describes or names."""
-    name = node.args.get("alias")
-    if name is None:
-        return node
-    select = node.parent_select
-    known = (select.args.get("windows") or ()) if select is not None else ()
-    found: exp.Window | None = next((one for one in known if one.this.name.lower() == name.name.lower()), None)
-    if found is None:
-        raise text.error(name, f"unknown window {name.name}; WINDOW {name.name} AS (...) defines it")
+    """The window that OVER describes or names. Raises SqlError where there is no such window."""
+    select, found = node.parent_select, node
+    known = {one.this.name.lower(): one for one in ((select.args.get("windows") or ()) if select is not None else ())}
+    while (name := found.args.get("alias")) is not None:
+        if any(found.args.get(part) for part in ("partition_by", "order", "spec")):
+            raise text.unsupported(name, f"window {name.name} with further clauses", "write all clauses in one place")
+        if name.name.lower() not in known:
+            raise text.error(name, f"unknown window {name.name}; WINDOW {name.name} AS (...) defines it")
+        found = known.pop(name.name.lower())
+    excluded = found.args["spec"].args.get("exclude") if found.args.get("spec") is not None else None
+    if excluded is not None:
+        raise text.unsupported(excluded, f"EXCLUDE {excluded.name} in a frame", "leave it out")
     return found
 
 
@@ -176,27 +232,32 @@ def _frame(text: SqlText, spec: exp.Window, ordered: bool) -> tuple[bool, tuple[
     frame = spec.args.get("spec")
     if frame is None:
         return not ordered, None
-    bounds = [_bound(frame, "start"), _bound(frame, "end")]
-    if bounds == [_FIRST, _LAST]:
+    low, high = _bound(frame, "start"), _bound(frame, "end")
+    if (low, high) == _EVERY:
         return True, None
-    if frame.args.get("kind") == "RANGE" and bounds == [_FIRST, 0] and ordered:
+    if _kind(frame) == "RANGE" and (low, high) == (_FIRST, 0) and ordered:
         return False, None
-    low, high = bounds
-    if frame.args.get("kind") != "ROWS" or not ordered or low is None or high is None or not low <= 0 <= high:
+    if _kind(frame) != "ROWS" or not ordered or low is None or high is None or not low <= 0 <= high:
         raise text.unsupported(spec, f"the frame {text.of(frame)}", _INSTEAD)
     return False, (None if low == _FIRST else low, None if high == _LAST else high)
 
 
 _LAST = 2**31
 _FIRST = -_LAST
+_EVERY = (_FIRST, _LAST)
+
+
+def _kind(frame: Node) -> str:
+    """ROWS, RANGE or GROUPS."""
+    return str(frame.args["kind"]).upper()
 
 
 def _bound(frame: Node, which: str) -> int | None:
     """A bound of a frame as a number of rows after the current one; None if it is another one."""
     value, side = frame.args.get(which), frame.args.get(f"{which}_side")
-    sign = -1 if side == "PRECEDING" else 1
-    if value is None or value == "CURRENT ROW":
-        return 0
+    if side is None:
+        return 0 if value == "CURRENT ROW" or (value is None and which == "end") else None
+    sign = -1 if side.upper() == "PRECEDING" else 1
     if value == "UNBOUNDED":
         return sign * _LAST
     whole = isinstance(value, exp.Literal) and not value.is_string and value.name.isdigit()

@@ -7,7 +7,7 @@ has besides theirs, and this view takes the place of the source of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ViewDef
@@ -32,10 +32,13 @@ from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.blocks.windows.binding import Window
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import call, integer, nodes_of, renamed, replaced, retyped
+from freshviews.sql.expressions.build import call, integer, key, nodes_of, renamed, replaced, retyped
 from freshviews.sql.expressions.nulls import with_nullability
 from freshviews.sql.names.scope import Source, alias_of, name_of
 from freshviews.types import BIGINT, BOOLEAN, STRING
+
+Numbers = dict[Hashable, Expr]
+"""Numbers of rows, by the partition and the order that they are of."""
 
 _BEYOND = 2**62
 """Beyond the codes of all types but BIGINT, doubles and strings."""
@@ -48,13 +51,28 @@ def joined_with(
     joined: Joined,
     views: Views,
     over: Callable[[Expr], Expr],
+    numbers: Numbers,
 ) -> tuple[Expr, Joined]:
     """The value of a window function over the rows of a source, and the join that has it.
 
     ``around``: columns of the source that each partition has one value of. ``over``: what the expressions of the window
-    are over the source.
+    are over the source. ``numbers``: the numbers that the source has by now.
     """
-    return _Rows(base, views, joined).value(window, around, over)
+    return _Rows(base, views, joined, numbers).value(window, around, over)
+
+
+def told_apart(joined: Joined, views: Views) -> Joined:
+    """Rows of one source, each with a number among those that are equal to it in all columns.
+
+    Orders of rows end in all of their columns, so all places of a row are of the same one of several equal rows.
+    """
+    (base,) = joined.sources
+    known = {column.name for column in base.columns if not column.nullable}
+    if any(known.issuperset(names) for names in views.keys_of(base)):
+        return joined
+    rows = _Rows(base, views, joined, {})
+    rows.number(tuple(map(base.column, base.columns)), ())
+    return rows.joined
 
 
 def first_rows(rows: Select, groups: tuple[Expr, ...], order: tuple[Sort, ...], clause: Clause, views: Views) -> Select:
@@ -79,6 +97,7 @@ class _Rows:
     base: Source
     views: Views
     joined: Joined
+    numbers: Numbers
 
     def value(
         self, window: Window, around: tuple[Expr, ...], over: Callable[[Expr], Expr]
@@ -88,7 +107,9 @@ class _Rows:
         order = tuple(replace(one, expr=over(one.expr)) for one in window.order)
         order = tuple(one for one in order if not isinstance(one.expr, Literal))
         calls = tuple(replace(one, args=tuple(map(over, one.args))) for one in window.calls)
-        if window.shift:
+        if window.shift == 0:
+            return over(window.value), self.joined
+        if window.shift is not None:
             return self._shifted(window, over, partition, order), self.joined
         if window.place:
             return self._at_place(window, over, partition, order), self.joined
@@ -116,11 +137,14 @@ class _Rows:
         moved = tuple(replace(one, args=tuple(map(again, one.args))) for one in calls)
         return self._join_view_of(_grouped(rows, columns, (item,), moved), keys)
 
-    def _number(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
+    def number(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
         """The numbers of the rows. The rows are then those of a view that has them."""
-        limit = Limited(order, EVERY, 0, partition, "row_number")
-        self._replace((Item("row_number", number_ref()),), limit)
-        return self.base.column(self.base.columns[-1])
+        which = (*map(key, partition), *((key(one.expr), one.descending, one.nulls_last) for one in order))
+        if which not in self.numbers:
+            limit = Limited(order, EVERY, 0, partition, "row_number")
+            self._replace((Item("row_number", number_ref()),), limit)
+            self.numbers[which] = self.base.column(self.base.columns[-1])
+        return self.numbers[which]
 
     def _replace(self, items: tuple[Item, ...], limit: Limited) -> None:
         """Replace the rows by those of a view that has further columns, by the places of rows in an order."""
@@ -135,11 +159,17 @@ class _Rows:
         return tuple(Item(column.name, self.base.column(column)) for column in self.base.columns)
 
     def _by_places(
-        self, kind: str, rows: Source, items: tuple[Item, ...], partition: tuple[Expr, ...], order: tuple[Sort, ...]
+        self,
+        kind: str,
+        rows: Source,
+        items: tuple[Item, ...],
+        partition: tuple[Expr, ...],
+        order: tuple[Sort, ...],
+        tests: tuple[Expr, ...] = (),
     ) -> ViewDef:
-        """A view of rows with their numbers or ranks, which are the last column."""
+        """A view of the rows that pass the tests, with their numbers or ranks, which are the last column."""
         limit = Limited(order, EVERY, 0, partition, kind)
-        select = Select("bag", (rows,), (), (*items, Item(kind, number_ref())), limit=limit)
+        select = Select("bag", (rows,), tests, (*items, Item(kind, number_ref())), limit=limit)
         return self.views.internal_view(uniquely_named(Bound((select,))))
 
     def _occurrence(self, alias: str) -> Source:
@@ -159,7 +189,7 @@ class _Rows:
     ) -> Expr:
         """The value of a row that is some rows before or after. The rows are then those of a view that has, for each,
         the columns of that row."""
-        assert window.default is not None
+        assert window.shift is not None and window.default is not None
         value = over(window.value)
         own = {n.name: n for n in nodes_of(value) if isinstance(n, Column)}
         limit = Limited(order, EVERY, 0, partition, shift=window.shift, beside=tuple(own.values()))
@@ -176,10 +206,12 @@ class _Rows:
     ) -> Expr:
         """The value of one row of the partition."""
         assert window.default is not None
+        value, rising = over(window.value), order
         if window.place < 0:
             rest = (Sort(self.base.column(column), False, False) for column in self.base.columns)
             order = tuple(Sort(o.expr, not o.descending, not o.nulls_last) for o in (*order, *rest))
-        view = self._by_places("row_number", self.base, self._all(), partition, order)
+        counts = (call("is_not_null", (value,), BOOLEAN),) if window.skips and value.nullable else ()
+        view = self._by_places("row_number", self.base, self._all(), partition, order, counts)
         other = replace(self.views.source_of(view), alias=self._alias("at_place"))
         own = other.column(other.columns[-1])
         same = [equality(self._over(one, other), one) for one in partition]
@@ -187,19 +219,22 @@ class _Rows:
         self.joined = replace(
             self.joined, left=(*self.joined.left, LeftJoin(Joined((other,)), (*same, *logic.conjuncts_of(at))))
         )
-        names = [other.column(column).name for column in other.columns]
-        value = with_nullability(self._over(over(window.value), other), dict.fromkeys(names, True))
-        there = call("is_not_null", (replace(own, nullable=True),), BOOLEAN)
-        return logic.choose([(there, value)], over(window.default))
+        optional = dict.fromkeys((other.column(column).name for column in other.columns), True)
+        found = with_nullability(self._over(value, other), optional)
+        branches = [(call("is_not_null", (replace(own, nullable=True),), BOOLEAN), found)]
+        if window.so_far and rising:
+            places = [with_nullability(self._over(one.expr, other), optional) for one in rising]
+            branches.insert(0, (_before(rising, places), over(window.default)))
+        return logic.choose(branches, over(window.default))
 
     def _framed(
         self, window: Window, calls: tuple[AggregateCall, ...], partition: tuple[Expr, ...], order: tuple[Sort, ...]
     ) -> Expr:
         """An aggregate over a number of rows before and after."""
         assert window.frame is not None
-        own = self._number(partition, order)
+        own = self.number(partition, order)
         row, other = self._occurrence("row_of_frame"), self._occurrence("frame")
-        number, at = row.column(row.columns[-1]), other.column(other.columns[-1])
+        number, at = self._over(own, row), self._over(own, other)
         keys = [*(self._over(one, row) for one in partition), number]
         tests: list[Expr] = [
             equality(self._over(one, other), place) for one, place in zip(partition, keys, strict=False)
@@ -214,7 +249,7 @@ class _Rows:
     def _ranked(self, rank_by: str, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
         """The number of a row, or the rank of its place in the order."""
         if rank_by == "row_number":
-            return self._number(partition, order)
+            return self.number(partition, order)
         keys = (*partition, *(one.expr for one in order))
         if rank_by == "rank":
             return self._join(self._by_places("rank", self.base, _listed(keys), partition, order), keys)
