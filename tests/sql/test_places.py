@@ -335,7 +335,7 @@ SCRIPTS = [
     ("CREATE VIEW n AS SELECT a FROM r§, WHERE a > 1", "a table is missing after ,", SqlError),
     ("CREATE VIEW n AS SELECT r.a FROM r JOIN s USING (§)", "USING needs columns in parentheses", SqlError),
     ("CREATE TABLE n (a INT); §/* open", "Missing */ to close", SqlError),
-    ("§%", "something is missing after %", SqlError),
+    ("§%", "Unexpected token, at '%'", SqlError),
     ("CREATE VIEW w AS SELECT a FROM r; DROP TABLE §ww", "unknown table ww", CatalogError),
     ("CREATE VIEW w AS SELECT a FROM r; DROP VIEW §ww", "unknown view ww; did you mean w?", CatalogError),
     ("§SHOW " + "x" * 1000, "x... (1005 characters) is not supported", UnsupportedSql),

@@ -170,6 +170,8 @@ class Binder:
         if type(node) in _ARITHMETIC:
             return _ARITHMETIC[type(node)](self.bind_any(node.this), self.bind_any(node.expression))
         if isinstance(node, exp.Neg):
+            if isinstance(node.this, exp.Literal) and not node.this.is_string:
+                return _number(node.this.name, "-")
             return arithmetic.negate(self.bind_any(node.this))
         if type(node) in _DIVISION:
             return _DIVISION[type(node)](self.bind(node.this), self.bind(node.expression))
@@ -266,8 +268,9 @@ class Binder:
             if node.args.get("format"):
                 raise self.text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
             to = type_of(self.text, node.args["to"])
-            if to == FLOAT and isinstance(node.this, exp.Literal) and self.text.of(node)[-1] in "fF":
-                _check_float(node.this)
+            number = node.this.this if isinstance(node.this, exp.Neg) else node.this
+            if to == FLOAT and isinstance(number, exp.Literal) and self.text.of(node)[-1] in "fF":
+                _check_float(number)
             return (try_cast if node.args.get("safe") else cast)(self.bind(node.this), to)
         if type(node) in _BITS:
             return _BITS[type(node)](self.bind(node.this), self.bind(node.expression))
@@ -319,10 +322,8 @@ class Binder:
         value, what = self.bind(node.this), node.expression
         if isinstance(what, exp.Null):
             return call("is_null", (value,), BOOLEAN) if value.nullable else FALSE
-        if isinstance(what, exp.Boolean):
-            flag = logic.condition(value, "IS TRUE")
-            return call("is_true", (flag if what.this else logic.negation(flag),), BOOLEAN)
-        raise Fault("IS takes NULL, TRUE, FALSE or DISTINCT FROM")
+        flag = logic.condition(value, "IS TRUE")
+        return call("is_true", (flag if what.this else logic.negation(flag),), BOOLEAN)
 
     def _in(self, node: exp.In) -> Expr:
         if node.args.get("query") is not None or node.args.get("unnest") is not None or node.args.get("field"):
@@ -455,8 +456,7 @@ def _constants(node: Node) -> list[Expr]:
         elif digits is None:
             found.append(null(VOID))
         else:
-            number = _number(digits)
-            found.append(arithmetic.negative(number) if sign else number)
+            found.append(_number(digits, sign))
     return found
 
 
@@ -464,15 +464,14 @@ def _literal(node: exp.Literal) -> Expr:
     return text(str(node.this)) if node.is_string else _number(str(node.this))
 
 
-def _number(digits: str) -> Expr:
+def _number(digits: str, sign: str = "") -> Expr:
     if "e" in digits.lower():
-        value = float(digits)
+        value = float(sign + digits)
         if isinf(value):
-            raise Fault(f"{digits} is more than a DOUBLE holds; CAST('Infinity' AS DOUBLE) is infinity")
+            raise Fault(f"{sign}{digits} is more than a DOUBLE holds; CAST('Infinity' AS DOUBLE) is infinity")
         return Literal(value, DOUBLE)
-    if "." in digits:
-        return literal_decimal(digits)
-    whole = int(digits)
-    if whole < 2**31:
-        return Literal(whole, INT)
-    return Literal(whole, BIGINT) if whole < 2**63 else literal_decimal(digits)
+    whole = 2**63 if "." in digits else int(sign + digits)
+    if not -(2**63) < whole < 2**63:
+        decimal = literal_decimal(digits)
+        return arithmetic.negative(decimal) if sign else decimal
+    return Literal(whole, INT if -(2**31) <= whole < 2**31 else BIGINT)

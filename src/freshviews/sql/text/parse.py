@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
@@ -26,20 +26,14 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from freshviews.catalog.nesting import DEPTH, TOO_DEEP
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.sql.text.dialects import Misuse, as_spark, tokens_of
-from freshviews.sql.text.interpreted import spark_parser
+from freshviews.sql.text.operators import SPAN, Operators
 from freshviews.sql.text.spelling import NO_STATEMENT, misspelt, plain_message
-
-if TYPE_CHECKING:
-    from sqlglot.parsers.spark import SparkParser
-else:
-    SparkParser = spark_parser()
 
 Node = exp.Expr
 
 LONGEST_NUMBER = 1000
 """Most characters of a number in a text; no type holds a longer one."""
 
-_SPAN = "freshviews_span"
 _LIST = "freshviews_list"
 _LONG_LIST = 1000
 """Fewest constants of an IN that are read at once."""
@@ -66,7 +60,7 @@ def string_of(quoted: str) -> str:
     return str(Spark().tokenize(quoted)[0].text) if "\\" in quoted else quoted[1:-1]
 
 
-class _Parser(SparkParser):
+class _Parser(Operators):
     """The Spark parser, extended: it stores spans and keeps function calls as written.
 
     ``lists``: by the offset of its parenthesis, the constants of an IN that the tokens leave out; ``taken``: the
@@ -75,10 +69,10 @@ class _Parser(SparkParser):
 
     FUNCTIONS = {}  # noqa: RUF012
     FUNCTION_PARSERS = {  # noqa: RUF012
-        name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
+        name: parse for name, parse in Operators.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
     }
     NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012
-        name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name in ("CASE", "IF")
+        name: parse for name, parse in Operators.NO_PAREN_FUNCTION_PARSERS.items() if name in ("CASE", "IF")
     }
 
     FUNCTION_PARSERS["FLOOR"] = lambda self: self._parse_floor()
@@ -112,8 +106,8 @@ class _Parser(SparkParser):
         if not messages[0].startswith("Required keyword"):
             self.raise_error(messages[0])
         right = expression.args.get("expression")
-        if not expression.args.get("this") and isinstance(right, Node) and _SPAN in right.meta:
-            begin = right.meta[_SPAN][0]
+        if not expression.args.get("this") and isinstance(right, Node) and SPAN in right.meta:
+            begin = right.meta[SPAN][0]
             sign = next(token for token in reversed(self._tokens[: self._index]) if token.start < begin)
             self.raise_error(f"something is missing before {sign.text}", sign)
         self.raise_error(f"something is missing after {self._prev.text}" if self._prev else NO_STATEMENT, self._prev)
@@ -198,11 +192,11 @@ def _remembering_spans(method: Callable[..., Any]) -> Callable[..., Any]:
         if last and last.end >= first.start:
             # Most calls only pass on what an inner one made.
             meta, start, end = node.meta, first.start, last.end
-            known = meta.get(_SPAN)
+            known = meta.get(SPAN)
             if known is None:
-                meta[_SPAN] = (start, end)
+                meta[SPAN] = (start, end)
             elif start < known[0] or end > known[1]:
-                meta[_SPAN] = (min(start, known[0]), max(end, known[1]))
+                meta[SPAN] = (min(start, known[0]), max(end, known[1]))
         return node
 
     return parse
@@ -245,14 +239,14 @@ class SqlText:
 
     def of(self, node: Node) -> str:
         """The node's source text, white space collapsed to single spaces."""
-        span = node.meta.get(_SPAN)
+        span = node.meta.get(SPAN)
         if span is None:
             return str(node.sql(dialect="spark"))
         return " ".join(self.text[span[0] : span[1] + 1].split())
 
     def whole(self, node: Node) -> str:
         """The node's source text as it was written."""
-        start, end = node.meta.get(_SPAN, (0, len(self.text)))
+        start, end = node.meta.get(SPAN, (0, len(self.text)))
         return self.text[start : end + 1]
 
     def error(self, node: Node, message: str) -> SqlError:
@@ -265,7 +259,7 @@ class SqlText:
 
 def _start(node: Node) -> int | None:
     """The offset of the first character inside the node, or of the enclosing node."""
-    places = [n.meta[_SPAN][0] for n in node.walk() if _SPAN in n.meta]
+    places = [n.meta[SPAN][0] for n in node.walk() if SPAN in n.meta]
     places += [n.meta["start"] for n in node.walk() if n.meta.get("start") is not None]
     if places:
         return int(min(places))
