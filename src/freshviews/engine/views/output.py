@@ -69,7 +69,8 @@ def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Co
     """Output rows, shape (n, outputs + 1), of raw rows, or these themselves; the last column is the multiplicity."""
     rows, width = raw.shape
     if rows and projection.host:
-        columns = {name: raw[:, i] for i, name in enumerate(projection.raw) if i < width - 1}
+        # Without columns, the multiplicities say how many rows there are.
+        columns = {name: raw[:, i] for i, name in enumerate(projection.raw) if i < width - 1} or {"": raw[:, -1]}
         try:
             computed = [evaluate(columns) for evaluate in projection.host.values()]
         except HostFailure as failure:

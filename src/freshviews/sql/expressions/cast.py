@@ -157,7 +157,7 @@ def literal_decimal(digits: str) -> Literal:
     whole, _, fraction = digits.partition(".")
     unscaled = int((whole + fraction) or "0")
     scale = len(fraction)
-    precision = max(len(str(unscaled)), scale)
-    if precision > 38 or unscaled > _INT64:
+    precision = max(len(str(abs(unscaled))), scale)
+    if precision > 38 or abs(unscaled) > _INT64:
         raise Fault(f"{digits[:60]}{'...' * (len(digits) > 60)} has more digits than a 64-bit decimal holds")
     return Literal(unscaled, decimal(precision, scale))

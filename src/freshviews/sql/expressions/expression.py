@@ -170,8 +170,6 @@ class Binder:
         if type(node) in _ARITHMETIC:
             return _ARITHMETIC[type(node)](self.bind_any(node.this), self.bind_any(node.expression))
         if isinstance(node, exp.Neg):
-            if isinstance(node.this, exp.Literal) and not node.this.is_string:
-                return _number(node.this.name, "-")
             return arithmetic.negate(self.bind_any(node.this))
         if type(node) in _DIVISION:
             return _DIVISION[type(node)](self.bind(node.this), self.bind(node.expression))
@@ -186,7 +184,7 @@ class Binder:
     def _predicate(self, node: Node) -> Expr:
         if type(node) in COMPARISONS:
             listed = _members(node.expression)
-            if listed is not None and not isinstance(node.expression, exp.Tuple):
+            if listed is not None:
                 every, members = listed
                 value, sign = self.bind(node.this), COMPARISONS[type(node)]
                 compared = [logic.compare(sign, value, self.bind(member)) for member in members]
@@ -258,19 +256,12 @@ class Binder:
     def _special(self, node: Node) -> Expr:
         if isinstance(node, exp.Case):
             return self._case(node)
-        if isinstance(node, exp.If):
-            otherwise = node.args.get("false")
-            value = self.bind(node.args["true"])
-            return logic.choose(
-                [(self.bind(node.this), value)], self.bind(otherwise) if otherwise is not None else null(VOID)
-            )
         if isinstance(node, (exp.Cast, exp.TryCast)):
             if node.args.get("format"):
                 raise self.text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
             to = type_of(self.text, node.args["to"])
-            number = node.this.this if isinstance(node.this, exp.Neg) else node.this
-            if to == FLOAT and isinstance(number, exp.Literal) and self.text.of(node)[-1] in "fF":
-                _check_float(number)
+            if to == FLOAT and isinstance(node.this, exp.Literal) and self.text.of(node)[-1] in "fF":
+                _check_float(node.this)
             return (try_cast if node.args.get("safe") else cast)(self.bind(node.this), to)
         if type(node) in _BITS:
             return _BITS[type(node)](self.bind(node.this), self.bind(node.expression))
@@ -288,15 +279,8 @@ class Binder:
             characters = node.expression
             side = str(node.args.get("position") or "")
             return trimmed(side, self.bind(node.this), self.bind(characters) if characters is not None else None)
-        if isinstance(node, exp.Substring):
-            return self._optional("substring", node.this, node.args.get("start"), node.args.get("length"))
-        if isinstance(node, exp.StrPosition):
-            return self._optional("locate", node.args["substr"], node.this, node.args.get("position"))
         kind = type(node).__name__.upper()
         raise self.text.unsupported(node, f"{kind}, as in {self.text.of(node)},", "see docs/sql.md for what is")
-
-    def _optional(self, name: str, *parts: Node | None) -> Expr:
-        return scalar(name, [self.bind(part) for part in parts if part is not None])
 
     def _call(self, node: Node) -> Expr:
         inner = node.this if isinstance(node, exp.Filter) else node
@@ -315,6 +299,8 @@ class Binder:
         for argument in inner.expressions:
             if isinstance(argument, exp.Distinct):
                 raise self.text.error(argument, f"DISTINCT stands in aggregate functions, which {name} is not")
+        if name in _WITH_UNIT and len(inner.expressions) == 3 and not is_unit(inner.expressions[0]):
+            raise Fault(f"{name} of three arguments takes a unit as a word, as in {name}(MONTH, ...)")
         bind: Callable[[Node], Any] = self.bind_any if name in WITH_INTERVALS else self.bind
         return scalar(name, [text(arg.name) if is_unit(arg) else bind(arg) for arg in inner.expressions])
 
@@ -359,6 +345,8 @@ class Binder:
         op = "rlike" if isinstance(node, exp.RegexpLike) else "ilike" if isinstance(node, exp.ILike) else "like"
         value = cast(self.bind(node.this), STRING)
         every, patterns = _members(node.expression) or (False, [node.expression])
+        if not patterns:
+            raise Fault("LIKE ANY and LIKE ALL take patterns, as in LIKE ANY ('a%', 'b%')")
         more = () if escape is None else (escape,)
         tests = [call(op, (value, cast(self.bind(one), STRING), *more), BOOLEAN) for one in patterns]
         if node.args.get("negate"):
@@ -401,12 +389,14 @@ def _between(value: Expr, low: Expr, high: Expr) -> Expr:
 
 def _members(node: Node) -> tuple[bool, list[Node]] | None:
     """Whether ANY, SOME or ALL of a list is meant, and its members: ``= ANY (ARRAY[1])``, ``LIKE ALL ('a', 'b')``."""
-    inside: Any = node
+    inside: Any = None
     every = isinstance(node, exp.All)
     if isinstance(node, (exp.Any, exp.All)):
         inside = node.this
     elif isinstance(node, exp.Anonymous) and node.name.lower() in ("any", "some", "all") and len(node.expressions) == 1:
         every, inside = node.name.lower() == "all", node.expressions[0]
+    else:
+        return None
     while isinstance(inside, exp.Paren):
         inside = inside.this
     if isinstance(inside, (exp.Array, exp.Tuple)) or (
@@ -443,20 +433,20 @@ def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
     return logic.any_of([found, *compared])
 
 
-_CONSTANT = re.compile(r"('(?:[^'\\]|\\.)*+')|(-?)([0-9.]+(?:E[+-]?[0-9]+)?)|NULL", re.IGNORECASE | re.DOTALL)
+_CONSTANT = re.compile(r"('(?:[^'\\]|\\.)*+')|(-?[0-9.]+(?:E[+-]?[0-9]+)?)|NULL", re.IGNORECASE | re.DOTALL)
 
 
 def _constants(node: Node) -> list[Expr]:
     """The members of a long list."""
     found: list[Expr] = []
     for constant in _CONSTANT.finditer(node.this):
-        string, sign, digits = constant.groups()
+        string, digits = constant.groups()
         if string is not None:
             found.append(text(string_of(string)))
         elif digits is None:
             found.append(null(VOID))
         else:
-            found.append(_number(digits, sign))
+            found.append(_number(digits))
     return found
 
 
@@ -464,14 +454,15 @@ def _literal(node: exp.Literal) -> Expr:
     return text(str(node.this)) if node.is_string else _number(str(node.this))
 
 
-def _number(digits: str, sign: str = "") -> Expr:
+def _number(digits: str) -> Expr:
     if "e" in digits.lower():
-        value = float(sign + digits)
+        value = float(digits)
         if isinf(value):
-            raise Fault(f"{sign}{digits} is more than a DOUBLE holds; CAST('Infinity' AS DOUBLE) is infinity")
+            raise Fault(f"{digits} is more than a DOUBLE holds; CAST('Infinity' AS DOUBLE) is infinity")
         return Literal(value, DOUBLE)
-    whole = 2**63 if "." in digits else int(sign + digits)
-    if not -(2**63) < whole < 2**63:
-        decimal = literal_decimal(digits)
-        return arithmetic.negative(decimal) if sign else decimal
-    return Literal(whole, INT if -(2**31) <= whole < 2**31 else BIGINT)
+    if "." in digits:
+        return literal_decimal(digits)
+    whole = int(digits)
+    if -(2**31) <= whole < 2**31:
+        return Literal(whole, INT)
+    return Literal(whole, BIGINT) if -(2**63) < whole < 2**63 else literal_decimal(digits)

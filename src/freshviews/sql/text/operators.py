@@ -77,12 +77,12 @@ class Operators(SparkParser):
     def _parse_minus(self) -> Any:
         """Minus. Before a number it is a part of the number, so that - 2 :: STRING is '-2'."""
         is_number = self._curr.token_type == TokenType.NUMBER
-        operand = inner = self._parse_unary()
-        while is_number and isinstance(inner, exp.Cast):
-            inner = inner.this
-        if inner is operand or not isinstance(inner, exp.Literal):
+        operand = number = self._parse_unary()
+        while isinstance(number, exp.Cast):
+            number = number.this
+        if not is_number or not isinstance(number, exp.Literal):
             return self.expression(exp.Neg(this=operand))
-        inner.replace(exp.Neg(this=inner.copy()))
+        number.set("this", f"-{number.this}")
         return operand
 
     def _parse_equality(self, parse_is: bool = True) -> Any:

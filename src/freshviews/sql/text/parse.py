@@ -26,8 +26,10 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from freshviews.catalog.nesting import DEPTH, TOO_DEEP
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.sql.text.dialects import Misuse, as_spark, tokens_of
-from freshviews.sql.text.operators import SPAN, Operators
+from freshviews.sql.text.fields import unread
+from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.spelling import NO_STATEMENT, misspelt, plain_message
+from freshviews.sql.text.strict import Strict
 
 Node = exp.Expr
 
@@ -60,7 +62,7 @@ def string_of(quoted: str) -> str:
     return str(Spark().tokenize(quoted)[0].text) if "\\" in quoted else quoted[1:-1]
 
 
-class _Parser(Operators):
+class _Parser(Strict):
     """The Spark parser, extended: it stores spans and keeps function calls as written.
 
     ``lists``: by the offset of its parenthesis, the constants of an IN that the tokens leave out; ``taken``: the
@@ -69,10 +71,10 @@ class _Parser(Operators):
 
     FUNCTIONS = {}  # noqa: RUF012
     FUNCTION_PARSERS = {  # noqa: RUF012
-        name: parse for name, parse in Operators.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
+        name: parse for name, parse in Strict.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
     }
     NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012
-        name: parse for name, parse in Operators.NO_PAREN_FUNCTION_PARSERS.items() if name in ("CASE", "IF")
+        name: parse for name, parse in Strict.NO_PAREN_FUNCTION_PARSERS.items() if name == "CASE"
     }
 
     FUNCTION_PARSERS["FLOOR"] = lambda self: self._parse_floor()
@@ -278,6 +280,9 @@ def parse(sql: SqlText) -> list[Node]:
         nodes = list(tree.walk())
         if len(nodes) > DEPTH:
             _check_depth(sql, tree)
+        ignored = unread(nodes)
+        if ignored is not None:
+            raise sql.unsupported(*ignored)
         try:
             as_spark(tree, frozenset(map(type, nodes)))
         except Misuse as misuse:
@@ -309,11 +314,22 @@ def _without_lists(sql: SqlText) -> list[Node] | None:
     return trees if parser.taken == lists.keys() else None
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 def _parsed(sql: SqlText, text: str, parser: _Parser) -> list[Node]:
     """The statements of a text whose places are those of the script."""
+    alone = _SURROGATE.search(text)
+    if alone is not None:
+        raise SqlError(f"{alone[0]!a} is half of a character; write the whole one", *sql.place(alone.start()))
     try:
         tokens = Spark().tokenize(text)
-        for token in tokens:
+        for before, token in zip([None, *tokens], tokens, strict=False):
+            if token.token_type == TokenType.ALIAS and before and before.token_type == TokenType.SELECT:
+                raise SqlError("an expression is missing before AS", *sql.place(token.start))
+            if token.token_type == TokenType.PIPE_GT:
+                what = "the pipe operator |> is not supported; write SELECT ... FROM ... WHERE ... GROUP BY ..."
+                raise UnsupportedSql(what, *sql.place(token.start))
             if token.token_type == TokenType.NUMBER and len(token.text) > LONGEST_NUMBER:
                 raise SqlError(
                     f"a number of {len(token.text)} characters; a number has at most {LONGEST_NUMBER}",
@@ -334,18 +350,29 @@ def _parsed(sql: SqlText, text: str, parser: _Parser) -> list[Node]:
     return [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
 
 
-_OPENING = (TokenType.L_PAREN, TokenType.CASE)
-_CLOSING = (TokenType.R_PAREN, TokenType.END)
+_CASES = {TokenType.CASE: 1, TokenType.END: -1}
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+_CLOSED_BY = {opening: closing for closing, opening in _PAIRS.items()}
 _LEVELS = (exp.Func, exp.Unary, exp.Binary, exp.Subquery)
 
 
 def _check_brackets(sql: SqlText, tokens: list[Token]) -> None:
-    """Refuse what nests more deeply than the parser can follow, before it tries."""
-    depth = 0
+    """Refuse brackets without their partners, and what nests more deeply than the parser can follow."""
+    cases = 0
+    opened: list[Token] = []
     for token in tokens:
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        if depth > DEPTH:
-            raise SqlError(TOO_DEEP, *sql.place(token.start))
+        cases += _CASES.get(token.token_type, 0)
+        sign = token.text if token.end == token.start else ""
+        if sign in _PAIRS.values():
+            opened.append(token)
+            if len(opened) + cases > DEPTH:
+                raise SqlError(TOO_DEEP, *sql.place(token.start))
+        elif sign == ";" and opened:
+            break
+        elif sign in _PAIRS and (not opened or opened.pop().text != _PAIRS[sign]):
+            raise SqlError(f"{sign} closes nothing that is open here", *sql.place(token.start))
+    if opened:
+        raise SqlError(f"Missing {_CLOSED_BY[opened[-1].text]} to close what begins here", *sql.place(opened[-1].start))
 
 
 def _check_depth(sql: SqlText, tree: Node) -> None:
