@@ -62,6 +62,10 @@ class CatalogError(FreshviewsError):
     """A table or view is unknown, exists already, or is still needed by another."""
 
 
+class NameProblem(SqlError, CatalogError):
+    """A table or view named in SQL is unknown, exists already, or is still needed."""
+
+
 class RingDefinitionError(FreshviewsError):
     """A ring cannot be registered; the message names the ring, the function or the law, and the remedy."""
 

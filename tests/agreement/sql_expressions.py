@@ -18,6 +18,7 @@ KINDS = ("int", "decimal", "double", "string", "date", "bool", "timestamp")
 SUMMABLE = ("int", "decimal", "double")
 DATES = ("2024-01-30", "2024-01-31", "2024-02-29")
 TIMESTAMPS = ("2024-01-30 23:59:59", "2024-01-31 00:00:00", "2024-02-29 12:30:00.5")
+_LEVELS = {"*": 0, "+": 1, "-": 1, "&": 2, "^": 3, "|": 4}
 STRINGS = ("a", "b", "ab", "", "1", "20")
 
 
@@ -100,7 +101,7 @@ class Expressions:
         below = depth - 1
         general = [self.case, self.coalesce, self.nullif]
         own: dict[str, list[Callable[[str, int], Term]]] = {
-            "int": [self.arithmetic, self.arithmetic, self.integer],
+            "int": [self.arithmetic, self.arithmetic, self.integer, self.flat],
             "decimal": [self.decimals],
             "double": [self.arithmetic],
             "string": [self.string],
@@ -145,6 +146,21 @@ class Expressions:
             return made(kind, "(-{0})", a)
         op = self.choose.pick(("+", "-", "*"))
         return made(kind, f"({{0}} {op} {{1}})", a, self.any(kind, depth))
+
+    def flat(self, kind: str, depth: int) -> Term:
+        """Operators of several levels without parentheses; DuckDB gets those that Spark's precedence means."""
+        parts = [self.leaf("int") for _ in range(self.choose.between(3, 4))]
+        signs = [self.choose.pick(tuple(_LEVELS)) for _ in parts[1:]]
+        negated = tuple(self.choose.pick(("", "", "- ", "~ ")) for _ in parts)
+        pairs = zip(["", *signs], negated, strict=True)
+        flat = " ".join(f"{sign} {before}{{{i}}}" for i, (sign, before) in enumerate(pairs))
+        duck = [f"({before}{{{i}}})" for i, before in enumerate(negated)]
+        for level in sorted(set(_LEVELS.values())):
+            while level in (levels := [_LEVELS[sign] for sign in signs]):
+                at = levels.index(level)
+                sign, right = signs.pop(at), duck.pop(at + 1)
+                duck[at] = f"xor({duck[at]}, {right})" if sign == "^" else f"({duck[at]} {sign} {right})"
+        return made("int", f"({flat})", *parts, duck=duck[0])
 
     def integer(self, kind: str, depth: int) -> Term:
         forms = ("mod", "abs", "div", "guarded", "length", "part", "diff", "hour", "sign", "cast", "text")
@@ -289,6 +305,11 @@ class Expressions:
             guards = ("({0} AND {1} > 1)", "({0} IS NOT TRUE OR {1} > 1)", "({0} AND {1} <> 0 AND 10 / {1} > 1)")
             guard = self.choose.pick(guards)
             return made("bool", guard, test, number, duck=guard.replace("10 / {1}", "10 / NULLIF({1}, 0)"))
+        if choice == "or" and depth > 0 and self.choose.chance(40):
+            a, b = self.two("int")
+            flat = "(NOT {0} < {1} OR {2} AND {1} <= {0} = {2})"
+            duck = "((NOT ({0} < {1})) OR ({2} AND (({1} <= {0}) = {2})))"
+            return made("bool", flat, a, b, self.predicate("bool", depth - 1), duck=duck)
         if choice in ("and", "or") and depth > 0:
             sides = self.predicate("bool", depth - 1), self.predicate("bool", depth - 1)
             return made("bool", f"({{0}} {choice.upper()} {{1}})", *sides)

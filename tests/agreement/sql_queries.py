@@ -205,10 +205,12 @@ def _after(choose: Choices, expressions: Expressions, groups: Sequence[Term], fi
     by = Text(", ".join(g.text.spark for g in groups), ", ".join(g.text.duck for g in groups))
     if several:
         by = grouping_sets(choose, groups, first)
+    elif first and choose.chance(10):
+        by = Text.same("ALL")
     elif first and choose.chance(15):
         by = Text.same(", ".join(str(i) for i in range(1, len(groups) + 1)))
-    spark = f" GROUP BY {by.spark}" if groups else ""
-    duck = f" GROUP BY {by.duck}" if groups else ""
+    spark = f" GROUP BY {by.spark}" if by.spark else ""
+    duck = f" GROUP BY {by.duck}" if by.duck else ""
     if choose.chance(20):
         kind = choose.pick(("int", "int", "decimal"))
         value = aggregate(choose, expressions, kind)

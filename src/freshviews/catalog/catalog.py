@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TypeVar
 
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
-from freshviews.errors import CatalogError, SqlError
 
 Named = TypeVar("Named", TableDef, ViewDef, PlainView)
 
@@ -68,10 +67,6 @@ class AlterTable:
 
 
 Statement = TableDef | ViewDefs | PlainView | AlterTable | AlterView | DropTable | DropView
-
-
-class NameProblem(SqlError, CatalogError):
-    """A table or view named in SQL is unknown, exists already, or is still needed."""
 
 
 @dataclass(frozen=True)

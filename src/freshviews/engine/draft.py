@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 
-from freshviews.catalog.catalog import AlterTable, AlterView, Catalog, DropTable, NameProblem, Statement, ViewDefs
+from freshviews.catalog.catalog import AlterTable, AlterView, Catalog, DropTable, Statement, ViewDefs
 from freshviews.catalog.definitions import PlainView, TableDef, ViewDef
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.engine.backfill import ROWS, fill, input_rows
@@ -27,7 +27,7 @@ from freshviews.engine.tables.growing import store_again
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.maintained import MaintainedView
 from freshviews.engine.views.view_state import ViewState
-from freshviews.errors import CatalogError, PlanError
+from freshviews.errors import CatalogError, NameProblem, PlanError
 from freshviews.kernel.memory.collection import no_collection
 from freshviews.plan.crown.tree_choice import NAMED
 from freshviews.sql.statements.script import parse_script

@@ -20,7 +20,6 @@ from freshviews.catalog.catalog import (
     Catalog,
     DropTable,
     DropView,
-    NameProblem,
     Statement,
     ViewDefs,
 )
@@ -35,7 +34,6 @@ __all__ = [
     "Catalog",
     "DropTable",
     "DropView",
-    "NameProblem",
     "PlainView",
     "Statement",
     "ViewDefs",

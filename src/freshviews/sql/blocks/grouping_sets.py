@@ -64,16 +64,14 @@ def written(text: SqlText, group: exp.Group) -> Written:
     """Return the expressions and grouping sets of GROUP BY. Raises SqlError with the place."""
     behind = [one for name in ("rollup", "cube", "grouping_sets") for one in group.args.get(name) or ()]
     parts = [part for part in group.expressions if type(part) in _WORDS]
+    if not group.expressions and not behind:
+        raise text.error(group, "GROUP BY needs columns or expressions")
     if not behind and not parts:
         return Written(tuple(group.expressions))
     clause = (behind or parts)[0]
-    if group.args.get("all"):
-        raise text.error(clause, f"{_WORDS[type(clause)]} takes its groups by name; GROUP BY ALL has none")
-    if behind:
-        last = group.expressions[-1] if group.expressions else clause
-        if parts or len(behind) > 1 or text.at(clause) < text.at(last):
-            what = f"{_WORDS[type(clause)]} after the groups stands alone and last"
-            raise text.error(clause, f"{what}; GROUP BY ROLLUP (a), CUBE (b) puts several together")
+    if behind and parts:
+        what = f"{_WORDS[type(clause)]} after the groups stands alone and last"
+        raise text.error(clause, f"{what}; GROUP BY ROLLUP (a), CUBE (b) puts several together")
     nodes: list[Node] = []
     if behind:
         if isinstance(clause, exp.GroupingSets):
@@ -271,7 +269,9 @@ def grouping_sets(
     found: list[Form] = []
     for item, node, form in bound:
         check_group(text, item, node)
-        assert form is not None, text.of(node)
+        if form is None:
+            what = f"{text.of(node)}, of an enclosing query, as a group of ROLLUP, CUBE or GROUPING SETS"
+            raise text.unsupported(node, what, "group by columns of FROM")
         chosen.setdefault(form, item)
         found.append(form)
     places = {form: i for i, form in enumerate(chosen)}

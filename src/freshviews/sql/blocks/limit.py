@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from freshviews.catalog.definitions import SortPlace
+from freshviews.errors import SqlError
 from freshviews.expr.nodes import Literal
 from freshviews.sql.blocks.bound import Bound, Item, Limited, Select, Sort
 from freshviews.sql.expressions.build import key
@@ -93,9 +94,7 @@ def places_of(
     nodes: list[Node] = []
     for ordered in clause.order:
         node = ordered.this
-        if isinstance(node, exp.Var) and node.name.upper() == "ALL":
-            if len(clause.order) > 1:
-                raise binder.text.unsupported(node, "ORDER BY ALL with more", "write ALL alone, or the columns")
+        if len(clause.order) == 1 and _is_all(node.unnest(), binder):
             found = list(range(len(items)))
         elif isinstance(node, exp.Literal) and not node.is_string:
             found = [position(node)]
@@ -111,6 +110,17 @@ def places_of(
         descending, nulls_last = bool(ordered.args.get("desc")), not ordered.args.get("nulls_first")
         places += [SortPlace(i, descending, nulls_last) for i in found]
     return tuple(places), tuple(every[len(items) :]), tuple(nodes)
+
+
+def _is_all(node: Node, binder: Binder) -> bool:
+    """True for ALL, where no column has this name."""
+    if not isinstance(node, exp.Column) or node.table or node.name.lower() != "all":
+        return False
+    try:
+        binder.resolve(node)
+    except SqlError:
+        return True
+    return False
 
 
 def limited(select: Select, clause: Clause, places: tuple[SortPlace, ...], columns: int) -> Bound:

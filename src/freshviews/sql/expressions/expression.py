@@ -202,7 +202,7 @@ class Binder:
     def _predicate(self, node: Node) -> Expr:
         if type(node) in COMPARISONS:
             listed = _members(node.expression)
-            if listed is not None and not isinstance(node.expression, exp.Tuple):
+            if listed is not None:
                 every, members = listed
                 value, sign = self.bind(node.this), COMPARISONS[type(node)]
                 compared = [logic.compare(sign, value, self.bind(member)) for member in members]
@@ -279,9 +279,6 @@ class Binder:
     def _special(self, node: Node) -> Expr:
         if isinstance(node, exp.Case):
             return self._case(node)
-        if isinstance(node, exp.If):
-            branch = (self.bind(node.this), self._perhaps(node.args["true"]))
-            return self._choose([branch], node.args.get("false"))
         if isinstance(node, (exp.Cast, exp.TryCast)):
             if node.args.get("format"):
                 raise self.text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
@@ -305,17 +302,10 @@ class Binder:
             characters = node.expression
             side = str(node.args.get("position") or "")
             return trimmed(side, self.bind(node.this), self.bind(characters) if characters is not None else None)
-        if isinstance(node, exp.Substring):
-            return self._optional("substring", node.this, node.args.get("start"), node.args.get("length"))
-        if isinstance(node, exp.StrPosition):
-            return self._optional("locate", node.args["substr"], node.this, node.args.get("position"))
         if isinstance(node, exp.WithinGroup):
             raise self.text.unsupported(node, f"{node.this.name.upper()}(...) WITHIN GROUP", WITHIN_GROUP)
         kind = type(node).__name__.upper()
         raise self.text.unsupported(node, f"{kind}, as in {self.text.of(node)},", "see docs/sql.md for what is")
-
-    def _optional(self, name: str, *parts: Node | None) -> Expr:
-        return scalar(name, [self.bind(part) for part in parts if part is not None])
 
     def _call(self, node: Node) -> Expr:
         inner = node.this if isinstance(node, exp.Filter) else node
@@ -340,6 +330,8 @@ class Binder:
             first = self._value(inner.expressions[0])
             with perhaps():
                 return scalar(name, [first, *map(self._value, inner.expressions[1:])])
+        if name in _WITH_UNIT and len(inner.expressions) == 3 and not is_unit(inner.expressions[0]):
+            raise Fault(f"{name} of three arguments takes a unit as a word, as in {name}(MONTH, ...)")
         bind: Callable[[Node], Any] = self.bind_any if name in WITH_INTERVALS else self._value
         return scalar(name, [text(arg.name) if is_unit(arg) else bind(arg) for arg in inner.expressions])
 
@@ -347,10 +339,8 @@ class Binder:
         value, what = self.bind(node.this), node.expression
         if isinstance(what, exp.Null):
             return call("is_null", (value,), BOOLEAN) if value.nullable else FALSE
-        if isinstance(what, exp.Boolean):
-            flag = logic.condition(value, "IS TRUE")
-            return call("is_true", (flag if what.this else logic.negation(flag),), BOOLEAN)
-        raise Fault("IS takes NULL, TRUE, FALSE or DISTINCT FROM")
+        flag = logic.condition(value, "IS TRUE")
+        return call("is_true", (flag if what.this else logic.negation(flag),), BOOLEAN)
 
     def _in(self, node: exp.In) -> Expr:
         if node.args.get("query") is not None or node.args.get("unnest") is not None or node.args.get("field"):
@@ -387,6 +377,8 @@ class Binder:
         op = "rlike" if isinstance(node, exp.RegexpLike) else "ilike" if isinstance(node, exp.ILike) else "like"
         value = cast(self.bind(node.this), STRING)
         every, patterns = _members(node.expression) or (False, [node.expression])
+        if not patterns:
+            raise Fault("LIKE ANY and LIKE ALL take patterns, as in LIKE ANY ('a%', 'b%')")
         more = () if escape is None else (escape,)
         tests = [call(op, (value, cast(self.bind(one), STRING), *more), BOOLEAN) for one in patterns]
         if node.args.get("negate"):
@@ -433,12 +425,14 @@ def _between(value: Expr, low: Expr, high: Expr) -> Expr:
 
 def _members(node: Node) -> tuple[bool, list[Node]] | None:
     """Whether ANY, SOME or ALL of a list is meant, and its members: ``= ANY (ARRAY[1])``, ``LIKE ALL ('a', 'b')``."""
-    inside: Any = node
+    inside: Any = None
     every = isinstance(node, exp.All)
     if isinstance(node, (exp.Any, exp.All)):
         inside = node.this
     elif isinstance(node, exp.Anonymous) and node.name.lower() in ("any", "some", "all") and len(node.expressions) == 1:
         every, inside = node.name.lower() == "all", node.expressions[0]
+    else:
+        return None
     while isinstance(inside, exp.Paren):
         inside = inside.this
     if isinstance(inside, (exp.Array, exp.Tuple)) or (

@@ -228,6 +228,8 @@ def _scaled_by(factor: float) -> Function:
 
 def _bits(op: str) -> Callable[[Expr, Expr], Expr]:
     def make(a: Expr, b: Expr) -> Expr:
+        if STRING in (a.type, b.type) and a.type != b.type:
+            a, b = (cast(one, BIGINT) if one.type == STRING else one for one in (a, b))
         to = common(a.type, b.type)
         if to is None or not to.is_integer:
             raise Fault(f"bits are those of integers, not of {a.type} and {b.type}")

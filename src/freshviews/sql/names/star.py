@@ -21,6 +21,8 @@ def columns_of(text: SqlText, node: Node, scope: Scope) -> tuple[Entry, ...]:
         raise text.unsupported(node, "* REPLACE", "* and * EXCEPT (columns) are")
     found = scope.star(text, node, table)
     for column in star.args.get("except_") or ():
+        if not isinstance(column, exp.Column):
+            raise text.error(column, "* EXCEPT takes names of columns, as in * EXCEPT (a, b)")
         if not any(e.name.lower() == column.name.lower() for e in found):
             raise text.error(column, unknown("column", column.name, (e.name for e in found)))
         found = tuple(e for e in found if e.name.lower() != column.name.lower())

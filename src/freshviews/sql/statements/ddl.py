@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from freshviews.catalog.catalog import AlterTable, Catalog, NameProblem, column_named, same, unknown
+from freshviews.catalog.catalog import AlterTable, Catalog, column_named, same, unknown
 from freshviews.catalog.definitions import ColumnDef, Default, ForeignKey, TableDef
 from freshviews.catalog.widening import holds, said
 from freshviews.catalog.window import window_of, with_its_column
-from freshviews.errors import SqlError
+from freshviews.errors import NameProblem, SqlError
 from freshviews.sql.statements.defaults import check_null, default_of
 from freshviews.sql.text.parse import Node, SqlText, parse
 from freshviews.sql.text.typenames import column_type

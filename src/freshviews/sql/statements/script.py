@@ -20,14 +20,13 @@ from freshviews.catalog.catalog import (
     Catalog,
     DropTable,
     DropView,
-    NameProblem,
     Statement,
     ViewDefs,
     unknown,
 )
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.catalog.nesting import TOO_DEEP, room
-from freshviews.errors import short
+from freshviews.errors import NameProblem, short
 from freshviews.sql.blocks.bound import Bound, places_of_groups
 from freshviews.sql.blocks.building.block import with_query_names
 from freshviews.sql.blocks.building.narrowing import narrowed
@@ -44,6 +43,7 @@ from freshviews.sql.statements.ddl import (
     properties_of,
     table_of,
 )
+from freshviews.sql.text.fields import unknown_nodes
 from freshviews.sql.text.parse import Node, SqlText, parse
 
 _ACCEPTED = (
@@ -66,6 +66,9 @@ def parse_script(text: str, catalog: Catalog) -> list[Statement]:
             made = _statements(sql, node, catalog)
         except RecursionError:
             raise sql.error(node, TOO_DEEP) from None
+        for one in unknown_nodes(node.walk()):
+            kind = type(one).__name__.upper()
+            raise sql.unsupported(one, f"{kind}, as in {sql.of(one)},", "see docs/sql.md for what is")
         for statement in made:
             statements.append(statement)
             catalog = catalog.after(statement)

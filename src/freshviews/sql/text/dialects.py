@@ -22,7 +22,11 @@ from sqlglot import Token, TokenType, exp
 Node = exp.Expr
 
 _TABLES = ("TUMBLE", "HOP")
-_CHANGED = (TokenType.TABLE, TokenType.WINDOW)
+_CHANGED = (TokenType.TABLE, TokenType.WINDOW, TokenType.ALL, TokenType.DISTINCT)
+_STARTED = (TokenType.SELECT, TokenType.L_PAREN)
+_ENDED = frozenset(
+    (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.ALIAS, TokenType.DOT, TokenType.SEMICOLON)
+)
 _OF_NULLS = ("any_value", "first", "first_value", "last", "last_value", "nth_value")
 _NULLS = (exp.IgnoreNulls, exp.RespectNulls)
 _JOINING = ("string_agg", "listagg", "group_concat")
@@ -40,11 +44,18 @@ class Misuse(Exception):
 
 
 def tokens_of(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens without TABLE around TUMBLE and HOP and before their table, and with ``window(`` as a function."""
+    """The tokens without TABLE around TUMBLE and HOP and before their table, with ``window(`` as a function, and with
+    ALL and DISTINCT as names where they are none of SELECT and of an aggregate."""
     made: list[Token] = []
     for i, token in enumerate(tokens):
         if token.token_type not in _CHANGED:
             made.append(token)
+            continue
+        if token.token_type in (TokenType.ALL, TokenType.DISTINCT):
+            # With nothing behind it that it could be about, it is a name.
+            follows = tokens[i + 1].token_type if i + 1 < len(tokens) else TokenType.SEMICOLON
+            is_name = follows in _ENDED and i > 0 and tokens[i - 1].token_type in _STARTED
+            made.append(_as_name(token) if is_name else token)
             continue
         after = [one.text.upper() for one in tokens[i + 1 : i + 4]]
         before = [one.text.upper() for one in tokens[max(i - 2, 0) : i]]

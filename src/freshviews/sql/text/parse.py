@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
@@ -26,20 +26,16 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from freshviews.catalog.nesting import DEPTH, TOO_DEEP
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.sql.text.dialects import Misuse, as_spark, tokens_of
-from freshviews.sql.text.interpreted import spark_parser
+from freshviews.sql.text.fields import unread
+from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.spelling import NO_STATEMENT, misspelt, plain_message
-
-if TYPE_CHECKING:
-    from sqlglot.parsers.spark import SparkParser
-else:
-    SparkParser = spark_parser()
+from freshviews.sql.text.strict import Strict
 
 Node = exp.Expr
 
 LONGEST_NUMBER = 1000
 """Most characters of a number in a text; no type holds a longer one."""
 
-_SPAN = "freshviews_span"
 _LIST = "freshviews_list"
 _LONG_LIST = 1000
 """Fewest constants of an IN that are read at once."""
@@ -66,7 +62,7 @@ def string_of(quoted: str) -> str:
     return str(Spark().tokenize(quoted)[0].text) if "\\" in quoted else quoted[1:-1]
 
 
-class _Parser(SparkParser):
+class _Parser(Strict):
     """The Spark parser, extended: it stores spans and keeps function calls as written.
 
     ``lists``: by the offset of its parenthesis, the constants of an IN that the tokens leave out; ``taken``: the
@@ -75,10 +71,10 @@ class _Parser(SparkParser):
 
     FUNCTIONS = {}  # noqa: RUF012
     FUNCTION_PARSERS = {  # noqa: RUF012
-        name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
+        name: parse for name, parse in Strict.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
     }
     NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012
-        name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name in ("CASE", "IF")
+        name: parse for name, parse in Strict.NO_PAREN_FUNCTION_PARSERS.items() if name == "CASE"
     }
 
     FUNCTION_PARSERS["FLOOR"] = lambda self: self._parse_floor()
@@ -135,8 +131,8 @@ class _Parser(SparkParser):
         if not messages[0].startswith("Required keyword"):
             self.raise_error(messages[0])
         right = expression.args.get("expression")
-        if not expression.args.get("this") and isinstance(right, Node) and _SPAN in right.meta:
-            begin = right.meta[_SPAN][0]
+        if not expression.args.get("this") and isinstance(right, Node) and SPAN in right.meta:
+            begin = right.meta[SPAN][0]
             sign = next(token for token in reversed(self._tokens[: self._index]) if token.start < begin)
             self.raise_error(f"something is missing before {sign.text}", sign)
         self.raise_error(f"something is missing after {self._prev.text}" if self._prev else NO_STATEMENT, self._prev)
@@ -240,11 +236,11 @@ def _remembering_spans(method: Callable[..., Any]) -> Callable[..., Any]:
         if last and last.end >= first.start:
             # Most calls only pass on what an inner one made.
             meta, start, end = node.meta, first.start, last.end
-            known = meta.get(_SPAN)
+            known = meta.get(SPAN)
             if known is None:
-                meta[_SPAN] = (start, end)
+                meta[SPAN] = (start, end)
             elif start < known[0] or end > known[1]:
-                meta[_SPAN] = (min(start, known[0]), max(end, known[1]))
+                meta[SPAN] = (min(start, known[0]), max(end, known[1]))
         return node
 
     return parse
@@ -287,14 +283,14 @@ class SqlText:
 
     def of(self, node: Node) -> str:
         """The node's source text, white space collapsed to single spaces."""
-        span = node.meta.get(_SPAN)
+        span = node.meta.get(SPAN)
         if span is None:
             return str(node.sql(dialect="spark"))
         return " ".join(self.text[span[0] : span[1] + 1].split())
 
     def whole(self, node: Node) -> str:
         """The node's source text as it was written."""
-        start, end = node.meta.get(_SPAN, (0, len(self.text)))
+        start, end = node.meta.get(SPAN, (0, len(self.text)))
         return self.text[start : end + 1]
 
     def error(self, node: Node, message: str) -> SqlError:
@@ -307,7 +303,7 @@ class SqlText:
 
 def _start(node: Node) -> int | None:
     """The offset of the first character inside the node, or of the enclosing node."""
-    places = [n.meta[_SPAN][0] for n in node.walk() if _SPAN in n.meta]
+    places = [n.meta[SPAN][0] for n in node.walk() if SPAN in n.meta]
     places += [n.meta["start"] for n in node.walk() if n.meta.get("start") is not None]
     if places:
         return int(min(places))
@@ -326,6 +322,9 @@ def parse(sql: SqlText) -> list[Node]:
         nodes = list(tree.walk())
         if len(nodes) > DEPTH:
             _check_depth(sql, tree)
+        ignored = unread(nodes)
+        if ignored is not None:
+            raise sql.unsupported(*ignored)
         try:
             as_spark(tree, frozenset(map(type, nodes)))
         except Misuse as misuse:
@@ -357,11 +356,22 @@ def _without_lists(sql: SqlText) -> list[Node] | None:
     return trees if parser.taken == lists.keys() else None
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 def _parsed(sql: SqlText, text: str, parser: _Parser) -> list[Node]:
     """The statements of a text whose places are those of the script."""
+    alone = _SURROGATE.search(text)
+    if alone is not None:
+        raise SqlError(f"{alone[0]!a} is half of a character; write the whole one", *sql.place(alone.start()))
     try:
         tokens = Spark().tokenize(text)
-        for token in tokens:
+        for before, token in zip([None, *tokens], tokens, strict=False):
+            if token.token_type == TokenType.ALIAS and before and before.token_type == TokenType.SELECT:
+                raise SqlError("an expression is missing before AS", *sql.place(token.start))
+            if token.token_type == TokenType.PIPE_GT:
+                what = "the pipe operator |> is not supported; write SELECT ... FROM ... WHERE ... GROUP BY ..."
+                raise UnsupportedSql(what, *sql.place(token.start))
             if token.token_type == TokenType.NUMBER and len(token.text) > LONGEST_NUMBER:
                 raise SqlError(
                     f"a number of {len(token.text)} characters; a number has at most {LONGEST_NUMBER}",
@@ -382,18 +392,29 @@ def _parsed(sql: SqlText, text: str, parser: _Parser) -> list[Node]:
     return [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
 
 
-_OPENING = (TokenType.L_PAREN, TokenType.CASE)
-_CLOSING = (TokenType.R_PAREN, TokenType.END)
+_CASES = {TokenType.CASE: 1, TokenType.END: -1}
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+_CLOSED_BY = {opening: closing for closing, opening in _PAIRS.items()}
 _LEVELS = (exp.Func, exp.Unary, exp.Binary, exp.Subquery)
 
 
 def _check_brackets(sql: SqlText, tokens: list[Token]) -> None:
-    """Refuse what nests more deeply than the parser can follow, before it tries."""
-    depth = 0
+    """Refuse brackets without their partners, and what nests more deeply than the parser can follow."""
+    cases = 0
+    opened: list[Token] = []
     for token in tokens:
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        if depth > DEPTH:
-            raise SqlError(TOO_DEEP, *sql.place(token.start))
+        cases += _CASES.get(token.token_type, 0)
+        sign = token.text if token.end == token.start else ""
+        if sign in _PAIRS.values():
+            opened.append(token)
+            if len(opened) + cases > DEPTH:
+                raise SqlError(TOO_DEEP, *sql.place(token.start))
+        elif sign == ";" and opened:
+            break
+        elif sign in _PAIRS and (not opened or opened.pop().text != _PAIRS[sign]):
+            raise SqlError(f"{sign} closes nothing that is open here", *sql.place(token.start))
+    if opened:
+        raise SqlError(f"Missing {_CLOSED_BY[opened[-1].text]} to close what begins here", *sql.place(opened[-1].start))
 
 
 def _check_depth(sql: SqlText, tree: Node) -> None:

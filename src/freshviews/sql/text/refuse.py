@@ -1,43 +1,11 @@
-"""Clauses and functions that are refused, each with what is accepted instead.
-
-No clause is ignored: ``check_*`` compare the clauses of a node with those that the binder reads. A clause that is
-neither read nor listed here is refused too.
-"""
+"""Functions and forms that are refused, each with what is accepted instead."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from freshviews.catalog.rings import aggregate_over
-from freshviews.sql.text.parse import Node, SqlText
-
-_CLAUSES: dict[str, tuple[str, str]] = {
-    "sort": ("SORT BY in a view", "ORDER BY is accepted: the order in which the view is read"),
-    "laterals": ("LATERAL VIEW", "FROM takes tables, views and subqueries"),
-    "sample": ("TABLESAMPLE", "name the whole table"),
-    "pivots": ("PIVOT", "SUM(CASE WHEN ... THEN ... END) per column is accepted"),
-    "cluster": ("CLUSTER BY", "leave it out"),
-    "distribute": ("DISTRIBUTE BY", "leave it out"),
-    "into": ("SELECT INTO", "CREATE MATERIALIZED VIEW ... AS SELECT is accepted"),
-    "locks": ("FOR UPDATE", "leave it out"),
-    "by_name": ("BY NAME", "list the columns of each SELECT in one order"),
-    "kind": ("SELECT AS STRUCT", "list the columns"),
-    "totals": ("WITH TOTALS", "GROUP BY ... WITH ROLLUP has a row of the totals"),
-    "version": ("time travel (VERSION AS OF, TIMESTAMP AS OF)", "a view reads its tables as they are now"),
-    "hints": ("WITH (...) after a table", "leave it out"),
-    "materialized": ("AS [NOT] MATERIALIZED in a WITH query", "leave it out"),
-}
-
-_LIMIT = ("order", "limit", "offset")
-_LAST = (*_LIMIT, "qualify", "windows")
-_READ = {
-    exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "hint", *_LAST),
-    exp.SetOperation: ("this", "expression", "distinct", "with_", *_LIMIT),
-    exp.Subquery: ("this", "alias", "with_", *_LIMIT),
-    exp.Group: ("expressions", "all", "rollup", "cube", "grouping_sets"),
-    exp.Table: ("this", "db", "catalog", "alias", "joins"),
-    exp.CTE: ("this", "alias"),
-}
+from freshviews.sql.text.parse import SqlText
 
 AGGREGATES = frozenset(
     (
@@ -117,44 +85,12 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
 
 
 def check_select(text: SqlText, node: exp.Select) -> None:
-    """Raise UnsupportedSql for a clause of SELECT that is not accepted."""
-    _check(text, node, exp.Select)
+    """Raise SqlError for a SELECT without columns, UnsupportedSql for what its DISTINCT and GROUP BY do not accept."""
     if not node.expressions:
         raise text.error(node, "SELECT needs at least one column; write *, or name the columns")
     distinct = node.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is not None:
         raise text.unsupported(distinct, "DISTINCT ON", "SELECT DISTINCT, or GROUP BY with MIN and MAX, is accepted")
     group = node.args.get("group")
-    if group is not None:
-        if group.args.get("all") is False:
-            raise text.unsupported(group, "GROUP BY DISTINCT", "leave DISTINCT out")
-        _check(text, group, exp.Group)
-
-
-def check_set_operation(text: SqlText, node: Node) -> None:
-    """Raise UnsupportedSql for a refused clause of a UNION, EXCEPT, INTERSECT or query in parentheses."""
-    _check(text, node, exp.SetOperation if isinstance(node, exp.SetOperation) else exp.Subquery)
-
-
-def check_table(text: SqlText, node: exp.Table) -> None:
-    """Raise UnsupportedSql for a refused clause after a table in FROM."""
-    _check(text, node, exp.Table)
-    alias = node.args.get("alias")
-    # sqlglot reads ``t@v1`` as a table and its alias ``@v1``.
-    if alias is not None and isinstance(alias.this, exp.Parameter):
-        raise text.unsupported(alias, "time travel (table@version)", _CLAUSES["version"][1])
-
-
-def check_cte(text: SqlText, node: exp.CTE) -> None:
-    """Raise UnsupportedSql for a refused clause of a WITH query."""
-    _check(text, node, exp.CTE)
-
-
-def _check(text: SqlText, node: Node, kind: type[Node]) -> None:
-    for name, value in node.args.items():
-        if not value or name in _READ[kind]:
-            continue
-        where = value[0] if isinstance(value, list) else value
-        place = where if isinstance(where, Node) else node
-        what, instead = _CLAUSES.get(name, (name.strip("_").replace("_", " ").upper(), "leave it out"))
-        raise text.unsupported(place, what, instead)
+    if group is not None and group.args.get("all") is False:
+        raise text.unsupported(group, "GROUP BY DISTINCT", "leave DISTINCT out")

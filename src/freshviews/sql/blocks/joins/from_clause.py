@@ -27,7 +27,6 @@ from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.marks import OUTER, unmarked
 from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, aliases_in, name_of, table_scope
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.sql.text.refuse import check_table
 from freshviews.sql.text.terms import has_subquery, terms_of
 
 Relation = Callable[[exp.Table], "Select | Source"]
@@ -276,6 +275,7 @@ class FromBinder:
         side, kind, method = (str(word or "").upper() for word in (join.side, join.kind, join.method))
         found = _kind(join)
         known = found is not None and method in ("", "NATURAL")
+        known = known and not (kind in ("CROSS", "INNER") and side) and not (kind == "OUTER" and not side)
         if not known or found is None or (kind in ("SEMI", "ANTI") and side not in ("", "LEFT")):
             instead = "INNER, CROSS, LEFT, RIGHT, FULL, LEFT SEMI, LEFT ANTI, NATURAL and comma joins are accepted"
             raise self.text.unsupported(join, " ".join(filter(None, (method, side, kind, "JOIN"))), instead)
@@ -289,14 +289,9 @@ class FromBinder:
         return joined
 
     def _alone(self, node: Node) -> Joined:
-        if node.args.get("sample") is not None:
-            raise self.text.unsupported(node, "TABLESAMPLE", "name the whole table")
-        if node.args.get("pivots"):
-            raise self.text.unsupported(node, "PIVOT", "SUM(CASE WHEN ... THEN ... END) per column is accepted")
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             if node.args.get("db") is not None:
                 raise self.text.error(node, f"{self.text.of(node)}: tables have one name, without a schema")
-            check_table(self.text, node)
             return self._named(node, self.relation(node), node.alias or node.name)
         if isinstance(node, exp.Subquery) and _is_nest(node.this):
             return self._renamed(node, self._item(node.this))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from freshviews.catalog.catalog import Catalog, NameProblem, unknown
+from freshviews.catalog.catalog import Catalog, unknown
 from freshviews.catalog.definitions import (
     ColumnDef,
     ConstantRow,
@@ -21,6 +21,7 @@ from freshviews.catalog.definitions import (
     TableDef,
     ViewDef,
 )
+from freshviews.errors import NameProblem
 from freshviews.expr.nodes import Call, Column
 from freshviews.query.block import Block
 from freshviews.sql.blocks.bound import Bound, Item, Select, Sort
@@ -38,7 +39,7 @@ from freshviews.sql.expressions.build import VOID, Fault
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.scope import Entry, Scope, Source, name_of
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.sql.text.refuse import check_cte, check_select, check_set_operation
+from freshviews.sql.text.refuse import check_select
 from freshviews.types import INT
 
 _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
@@ -89,7 +90,6 @@ class ViewBinder:
     def _query(self, node: Node, ctes: Mapping[str, Cte], around: Names | None) -> Bound:
         """Bind a query whose WITH queries are known."""
         if isinstance(node, (exp.Subquery, exp.SetOperation)):
-            check_set_operation(self.text, node)
             clause = clause_of(self.text, node)
             if isinstance(node, exp.Subquery):
                 bound = self.bind(node.this, ctes, around)
@@ -184,7 +184,6 @@ class ViewBinder:
         seen: set[str] = set()
         for cte in clause.expressions:
             name = cte.alias.lower()
-            check_cte(self.text, cte)
             if name in seen:
                 raise self.text.error(cte, f"{cte.alias} stands twice in WITH; give one of them another name")
             seen.add(name)

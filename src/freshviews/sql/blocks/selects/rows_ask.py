@@ -31,14 +31,32 @@ def rows_ask(select: exp.Select, groups: Sequence[Node]) -> Iterator[Node]:
         waiting += [(inner, within) for inner in node.iter_expressions()]
 
 
+def is_all(select: exp.Select, known: Container[str]) -> bool:
+    """True for GROUP BY ALL: alone, and no column of FROM and no alias has this name."""
+    group = select.args.get("group")
+    if group is None or len(group.expressions) != 1:
+        return False
+    node = group.expressions[0].unnest()
+    if not isinstance(node, exp.Column) or node.table or node.name.lower() != "all" or "all" in known:
+        return False
+    return not any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets")) and not any(
+        isinstance(one, exp.Alias) and one.alias.lower() == "all" for one in select.expressions
+    )
+
+
+def is_over_groups(select: exp.Select, node: Node) -> bool:
+    """True for an item of the list that GROUP BY ALL leaves out: one with an aggregate or a window function."""
+    return _calls(node) or any(window.parent_select is select for window in node.find_all(exp.Window))
+
+
 def listed_groups(select: exp.Select, listed: Sequence[Node], known: Container[str]) -> list[Node]:
     """The expressions of the list that GROUP BY names by ALL, by number or by alias. ``listed``: the node of each
     column of the list; ``known``: the names of columns of FROM, which come before aliases."""
     group = select.args.get("group")
     if group is None:
         return []
-    if group.args.get("all"):
-        return [node for node in listed if not has_call(node)]
+    if is_all(select, known):
+        return [node for node in listed if not is_over_groups(select, node)]
     aliases = {node.alias.lower(): node for node in reversed(listed) if isinstance(node, exp.Alias)}
     found: list[Node] = []
     waiting: list[tuple[Node, bool]] = [(group, True)]

@@ -41,7 +41,8 @@ from freshviews.sql.blocks.limit import Clause, places_of
 from freshviews.sql.blocks.selects.groups import naming_groups, over_groups_of, refuse_ungrouped
 from freshviews.sql.blocks.selects.rows_ask import (
     asked_within,
-    has_call,
+    is_all,
+    is_over_groups,
     listed_groups,
     rows_ask,
     windows_of,
@@ -80,6 +81,8 @@ class SelectBinder:
     """The subqueries of a grouped SELECT whose values are those of its groups."""
     listed: list[Node] = field(default_factory=list)
     """The expressions of the list with subqueries that GROUP BY names."""
+    by_all: bool = False
+    """True for GROUP BY ALL."""
     made: list[str] = field(default_factory=list)
     """Aliases of the sources that subqueries became."""
 
@@ -95,11 +98,16 @@ class SelectBinder:
         having = node.args.get("having")
         by = None if group is None else written(text, group)
         sets = None if by is None or by.sets is None else self._sets(by, joined.scope)
-        kind = "groups" if by is not None and not by.is_global else "global"
+        of_groups = partial(is_over_groups, node)
+        is_global = by is None or by.is_global or (self.by_all and all(map(of_groups, node.expressions)))
+        kind = "global" if is_global else "groups"
         collector = self._collector(joined.scope, kind == "groups", _no_sets(text) if sets is None else sets.grouping)
         items, nodes = self._items(joined.scope, collector, sets)
         named = _aliases(items, nodes)
         every = self._groups(by, joined.scope, items, nodes) if sets is None else ()
+        if self.by_all and kind == "groups" and not every:
+            what = "GROUP BY ALL over aggregates and aliases of them"
+            raise text.unsupported(node.args["group"], what, "leave it out")
         # A constant is the same in all rows.
         groups = tuple(g for g in every if not isinstance(g.expr, Literal)) if sets is None else sets.groups
         # Grouping sets resolved their groups when the items were bound.
@@ -207,6 +215,7 @@ class SelectBinder:
         terms = [*binder.asked, *([] if where is None else [where.this])]
         if terms:
             joined = self._where(joined, terms)
+        self.by_all = is_all(self.node, {entry.name.lower() for entry in joined.scope.visible})
         self.listed = self._listed_groups(joined.scope)
         asked = list(rows_ask(self.node, self.listed))
         if any(isinstance(one, exp.Window) for one in asked):
@@ -440,12 +449,10 @@ class SelectBinder:
     ) -> list[tuple[Item, Node, int | None]]:
         """The expressions of GROUP BY, and for each one given by number its position in the list."""
         text = self.views.text
-        group = self.node.args["group"]
-        if group.args.get("all"):
+        if self.by_all:
             listed = enumerate(zip(items, nodes, strict=True))
-            return [(item, node, i) for i, (item, node) in listed if not (has_aggregate(item.expr) or has_call(node))]
-        if not group.expressions:
-            raise text.error(group, "GROUP BY needs columns or expressions")
+            grouped = ((item, node, i) for i, (item, node) in listed if not has_aggregate(item.expr))
+            return [one for one in grouped if not is_over_groups(self.node, one[1])]
         within = scope.with_aliases(_aliases(items, nodes))
         binder = Binder(text, lambda c: within.resolve(text, c), "GROUP BY", subquery=self._subquery)
         bound: list[tuple[Item, Node, int | None]] = []

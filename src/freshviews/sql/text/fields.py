@@ -1,0 +1,177 @@
+"""What is read of each node of a tree, so that no clause is ignored.
+
+``READ`` has, for each class of nodes that the binder knows, the arguments that it reads or that mean nothing. Any other
+argument that is there is a clause that sqlglot reads and nobody looks at: the statement is refused. A class that is
+absent here is refused by the binder, or by ``unknown_nodes`` after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from sqlglot import exp
+
+Node = exp.Expr
+
+_CLAUSES: Mapping[str, tuple[str, str]] = {
+    "sort": ("SORT BY in a view", "ORDER BY is accepted: the order in which the view is read"),
+    "laterals": ("LATERAL VIEW", "FROM takes tables, views and subqueries"),
+    "sample": ("TABLESAMPLE", "name the whole table"),
+    "pivots": ("PIVOT", "SUM(CASE WHEN ... THEN ... END) per column is accepted"),
+    "cluster": ("CLUSTER BY", "leave it out"),
+    "distribute": ("DISTRIBUTE BY", "leave it out"),
+    "into": ("SELECT INTO", "CREATE MATERIALIZED VIEW ... AS SELECT is accepted"),
+    "locks": ("FOR UPDATE", "leave it out"),
+    "by_name": ("BY NAME", "list the columns of each SELECT in one order"),
+    "kind": ("SELECT AS STRUCT", "list the columns"),
+    "totals": ("WITH TOTALS", "GROUP BY ... WITH ROLLUP has a row of the totals"),
+    "version": ("time travel (VERSION AS OF, TIMESTAMP AS OF)", "a view reads its tables as they are now"),
+    "hints": ("WITH (...) after a table", "leave it out"),
+    "materialized": ("AS [NOT] MATERIALIZED in a WITH query", "leave it out"),
+    "field": ("IN without parentheses", "IN (1, 2) and IN (SELECT ...) are accepted"),
+    "unnest": ("IN UNNEST", "IN (1, 2) and IN (SELECT ...) are accepted"),
+    "exclude": ("EXCLUDE in a frame", "leave it out"),
+    "ilike": ("* ILIKE", "name the columns, or write * EXCEPT (columns)"),
+    "with_fill": ("WITH FILL", "leave it out"),
+    "purge": ("PURGE", "leave it out"),
+}
+
+_THIS = ("this",)
+_LISTED = ("expressions",)
+_SIDES = ("this", "expression")
+_LAST = ("order", "limit", "offset")
+_SETS = (*_SIDES, "distinct", "with_", *_LAST)
+_SELECT = (
+    *("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "hint", "qualify", "windows"),
+)
+_BINARY = (
+    *(exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.And, exp.Or),
+    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.Escape),
+    *(exp.Extract, exp.WithinGroup, exp.Filter),
+)
+_UNARY = (
+    *(exp.Paren, exp.Neg, exp.Not, exp.BitwiseNot, exp.Boolean, exp.Var, exp.From, exp.Where, exp.Having, exp.Qualify),
+    *(exp.Exists, exp.Any, exp.All, exp.IgnoreNulls, exp.DataTypeParam, exp.DefaultColumnConstraint),
+    *(exp.CommentColumnConstraint, exp.SchemaCommentProperty, exp.UniqueColumnConstraint),
+)
+_LISTS = (exp.Tuple, exp.Array, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Properties, exp.AlterSet, exp.Hint)
+_EMPTY = (exp.Null, exp.IndexParameters, exp.MaterializedProperty, exp.PrimaryKeyColumnConstraint)
+
+_FIELDS: dict[type[Node], tuple[str, ...]] = {
+    **dict.fromkeys(_BINARY, _SIDES),
+    **dict.fromkeys(_UNARY, _THIS),
+    **dict.fromkeys(_LISTS, _LISTED),
+    **dict.fromkeys(_EMPTY, ()),
+    **dict.fromkeys((exp.Union, exp.Except, exp.Intersect), _SETS),
+    **dict.fromkeys((exp.Like, exp.ILike), (*_SIDES, "negate")),
+    exp.RegexpLike: _SIDES,
+    exp.Select: (*_SELECT, *_LAST),
+    exp.Subquery: ("this", "alias", "with_", "joins", *_LAST),
+    exp.Values: ("expressions", "alias", *_LAST),
+    exp.Table: ("this", "db", "catalog", "alias", "joins"),
+    exp.TableAlias: ("this", "columns"),
+    exp.CTE: ("this", "alias"),
+    exp.With: ("expressions", "recursive"),
+    exp.Join: ("this", "on", "using", "side", "kind", "method"),
+    exp.Lateral: ("this", "alias"),
+    exp.Group: ("expressions", "all", "rollup", "cube", "grouping_sets"),
+    exp.Order: ("this", "expressions"),
+    exp.Ordered: ("this", "desc", "nulls_first"),
+    exp.Limit: ("expression", "limit_options", "expressions"),
+    exp.LimitOptions: ("percent", "rows", "with_ties"),
+    exp.Fetch: ("direction", "count", "limit_options"),
+    exp.Offset: ("expression",),
+    exp.Window: ("this", "partition_by", "order", "spec", "alias", "over"),
+    exp.WindowSpec: ("kind", "start", "start_side", "end", "end_side"),
+    exp.Distinct: ("expressions", "on"),
+    exp.Star: ("except_", "replace", "rename"),
+    exp.Alias: ("this", "alias"),
+    exp.Column: ("this", "table", "db", "catalog"),
+    exp.Dot: _SIDES,
+    exp.Identifier: ("this", "quoted"),
+    exp.Literal: ("this", "is_string"),
+    exp.Anonymous: ("this", "expressions"),
+    exp.JoinHint: ("this", "expressions"),
+    exp.Div: (*_SIDES, "typed", "safe"),
+    exp.DPipe: (*_SIDES, "safe"),
+    exp.Between: ("this", "low", "high", "symmetric"),
+    exp.In: ("this", "expressions", "query"),
+    exp.Case: ("this", "ifs", "default"),
+    exp.If: ("this", "true"),
+    exp.Cast: ("this", "to", "format"),
+    exp.TryCast: ("this", "to", "format", "safe", "requires_string"),
+    exp.Trim: ("this", "position", "expression"),
+    exp.Interval: ("this", "unit", "fraction_in_string"),
+    exp.DataType: ("this", "expressions"),
+    exp.Create: ("this", "kind", "expression", "properties", "exists", "replace"),
+    exp.Drop: ("this", "tables", "kind", "exists", "materialized", "cascade"),
+    exp.Alter: ("this", "kind", "actions", "exists"),
+    exp.AlterColumn: ("this", "dtype"),
+    exp.Schema: ("this", "expressions"),
+    exp.ColumnDef: ("this", "kind", "constraints", "position", "exists"),
+    exp.ColumnConstraint: ("this", "kind"),
+    exp.ColumnPosition: ("this", "position"),
+    exp.Constraint: ("this", "expressions"),
+    exp.NotNullColumnConstraint: ("allow_null",),
+    exp.PrimaryKey: ("expressions", "include"),
+    exp.ForeignKey: ("expressions", "reference"),
+    exp.Reference: ("this", "options"),
+    exp.Property: ("this", "value"),
+}
+READ: Mapping[type[Node], frozenset[str]] = {kind: frozenset(names) for kind, names in _FIELDS.items()}
+
+_STATEMENTS = (exp.Create, exp.Drop, exp.Alter)
+_NAMED: Mapping[type[Node], str] = {exp.Alias: "alias", exp.TableAlias: "this", exp.ColumnDef: "this"}
+_IN_FROM = (exp.From, exp.Join, exp.Lateral, exp.Subquery)
+
+
+def unread(nodes: Iterable[Node]) -> tuple[Node, str, str] | None:
+    """The place, the name and the remedy of the first clause of a statement that nobody reads; None if there is none.
+
+    ``nodes``: those of a tree, the root first. Statements that are refused as a whole have none.
+    """
+    first = True
+    for node in nodes:
+        if first and not isinstance(node, _STATEMENTS):
+            return None
+        first = False
+        read = READ.get(type(node))
+        if read is None:
+            continue
+        for name, value in node.args.items():
+            if value and name not in read:
+                where = value[0] if isinstance(value, list) else value
+                what, instead = _CLAUSES.get(name, (name.strip("_").replace("_", " ").upper(), "leave it out"))
+                return where if isinstance(where, Node) else node, what, instead
+        misplaced = _misplaced(node)
+        if misplaced is not None:
+            return node, *misplaced
+    return None
+
+
+def _misplaced(node: Node) -> tuple[str, str] | None:
+    """The name and the remedy of an argument that has no meaning where it is."""
+    kind = type(node)
+    named = node.args.get(_NAMED.get(kind, ""))
+    if kind is exp.TableAlias and isinstance(named, exp.Parameter):
+        # sqlglot reads t@v1 as a table and its alias.
+        return "time travel (table@version)", _CLAUSES["version"][1]
+    if named is not None and not isinstance(named, exp.Identifier):
+        return "a name that is none", "a name of letters, or one in backquotes, is accepted"
+    if kind is exp.CTE and node.args.get("materialized") is not None:
+        return _CLAUSES["materialized"]
+    if kind is exp.Alias and not isinstance(node.parent, exp.Select):
+        return "a name for an expression here", "the list of a SELECT has names"
+    if kind is exp.Subquery and node.args.get("alias") is not None and not isinstance(node.parent, _IN_FROM):
+        return "a name for a query here", "FROM and WITH have names of queries"
+    if kind is exp.Select and node.args.get("joins") and node.args.get("from_") is None:
+        return "JOIN without FROM", "FROM a JOIN b ON ... is accepted"
+    builds = kind is exp.Window and node.args.get("alias") is not None
+    if builds and any(node.args.get(name) for name in ("partition_by", "order", "spec")):
+        return "a window that builds on another one", "write PARTITION BY and ORDER BY in each"
+    return None
+
+
+def unknown_nodes(nodes: Iterable[Node]) -> Iterator[Node]:
+    """The nodes that the binder cannot know: what it accepts has none."""
+    return (node for node in nodes if type(node) not in READ)

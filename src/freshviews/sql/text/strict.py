@@ -1,0 +1,170 @@
+"""What sqlglot passes over, and Spark refuses: a missing word, a missing item of a list, a name in a place without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import TokenType, exp
+
+from freshviews.sql.text.operators import Operators
+
+_NO_NAMES = (
+    *(TokenType.STRING, TokenType.NUMBER, TokenType.NATIONAL_STRING, TokenType.RAW_STRING, TokenType.HEX_STRING),
+    *(TokenType.BYTE_STRING, TokenType.BIT_STRING, TokenType.UNICODE_STRING),
+)
+
+
+class Strict(Operators):
+    """The Spark parser, which misses nothing."""
+
+    def _needs(self, token: TokenType, word: str, example: str) -> None:
+        if not self._match(token):
+            self.raise_error(f"{word} is missing, as in {example}")
+
+    def _value(self, parse: Callable[[], Any]) -> Any:
+        """What the method reads; a value is needed here."""
+        before, made = self._prev, parse()
+        if made is None:
+            self.raise_error(f"something is missing after {before.text}", before)
+        return made
+
+    def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
+        first = parse_method()
+        if first is None:
+            if self._curr.token_type == sep:
+                self.raise_error(f"something is missing before {self._curr.text}")
+            return []
+        items = [first]
+        while self._match(sep):
+            items.append(self._value(parse_method))
+        return items
+
+    def _parse_function_args(self, alias: bool = False) -> Any:
+        return super()._parse_function_args(False)
+
+    def _parse_id_var(self, any_token: bool = True, tokens: Any = None) -> Any:
+        token = self._curr
+        is_word = token.token_type not in _NO_NAMES and (token.text[:1].isalnum() or token.text[:1] == "_")
+        return super()._parse_id_var(any_token and is_word, tokens)
+
+    def _parse_string_as_identifier(self) -> None:
+        """A string is no name."""
+
+    def _parse_alias(self, this: Any, explicit: bool = False) -> Any:
+        made = super()._parse_alias(this, explicit)
+        if made is this and self._prev.token_type == TokenType.ALIAS:
+            self.raise_error("a name is missing after AS", self._prev)
+        return made
+
+    def _parse_table_alias(self, alias_tokens: Any = None) -> Any:
+        made = super()._parse_table_alias(alias_tokens)
+        if made is None and self._prev.token_type == TokenType.ALIAS:
+            self.raise_error("a name is missing after AS", self._prev)
+        return made
+
+    def _parse_star_op(self, *keywords: str) -> Any:
+        if self._match_texts(keywords, advance=False) and self._next.token_type != TokenType.L_PAREN:
+            word = self._curr.text.upper()
+            self.raise_error(f"* {word} takes columns in parentheses, as in * EXCEPT (a, b)")
+        made = super()._parse_star_op(*keywords)
+        if made == []:
+            self.raise_error("* EXCEPT takes at least one column, as in * EXCEPT (a, b)", self._prev)
+        return made
+
+    def _parse_table(self, *args: Any, **options: Any) -> Any:
+        made = super()._parse_table(*args, **options)
+        if made is not None and self._prev.token_type == TokenType.STAR:
+            self.raise_error("Unexpected token", self._prev)
+        return made
+
+    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
+        first, made = self._curr, super()._parse_type(parse_interval, fallback_to_identifier)
+        if type(made) is exp.Cast and first.text.upper() != "CAST" and not made.this.is_string:
+            self.raise_error(f"{first.text.upper()} before a constant takes a string, as in DATE '2026-01-01'", first)
+        return made
+
+    def _parse_using_identifiers(self) -> Any:
+        if self._curr.token_type != TokenType.L_PAREN:
+            self.raise_error("USING needs columns in parentheses, as in USING (x)", self._prev)
+        return super()._parse_using_identifiers()
+
+    def _parse_case(self) -> Any:
+        if self._curr.token_type == TokenType.DOT:
+            return super()._parse_case()
+        value = None if self._curr.token_type == TokenType.WHEN else self._value(self._parse_disjunction)
+        branches = []
+        while self._match(TokenType.WHEN):
+            when = self._value(self._parse_disjunction)
+            self._needs(TokenType.THEN, "THEN", "CASE WHEN a THEN b END")
+            branches.append(self.expression(exp.If(this=when, true=self._value(self._parse_disjunction))))
+        if not branches:
+            self.raise_error("WHEN is missing, as in CASE WHEN a THEN b END")
+        default = self._value(self._parse_disjunction) if self._match(TokenType.ELSE) else None
+        self._needs(TokenType.END, "END", "CASE WHEN a THEN b END")
+        return self.expression(exp.Case(this=value, ifs=branches, default=default))
+
+    def _parse_substring(self) -> Any:
+        args = self._parse_csv(self._parse_disjunction)
+        if len(args) == 1 and self._match(TokenType.FROM):
+            args.append(self._value(self._parse_disjunction))
+            if self._match(TokenType.FOR):
+                args.append(self._value(self._parse_disjunction))
+        return self.expression(exp.Anonymous(this="substring", expressions=args))
+
+    def _parse_position(self, haystack_first: bool = False) -> Any:
+        args = self._parse_csv(self._parse_bitwise)
+        if len(args) == 1 and self._match(TokenType.IN):
+            args.append(self._value(self._parse_bitwise))
+        return self.expression(exp.Anonymous(this="position", expressions=args))
+
+    def _parse_where(self, skip_where_token: bool = False) -> Any:
+        if skip_where_token and self._prev.token_type != TokenType.WHERE:
+            self.raise_error("WHERE is missing, as in COUNT(*) FILTER (WHERE a > 0)")
+        return super()._parse_where(skip_where_token)
+
+    def _parse_group(self, skip_group_by_token: bool = False) -> Any:
+        """GROUP BY. ALL is read as a column of this name."""
+        if not skip_group_by_token and not self._match(TokenType.GROUP_BY):
+            return None
+        clauses: dict[str, Any] = {"all": False} if self._match(TokenType.DISTINCT) else {}
+        clauses["expressions"] = self._parse_csv(self._parse_grouping_set)
+        behind = self._curr
+        if self._match(TokenType.WITH):
+            after = self._parse_cube_or_rollup(with_prefix=True)
+            if after is not None:
+                clauses["rollup" if isinstance(after, exp.Rollup) else "cube"] = [after]
+                behind = self._prev
+            elif self._match_text_seq("TOTALS"):
+                clauses["totals"] = True
+            else:
+                self._retreat(self._index - 1)
+        elif (sets := self._parse_grouping_sets()) is not None:
+            clauses["grouping_sets"] = [sets]
+        more = self._curr.token_type
+        if behind is not self._curr and more in (TokenType.COMMA, TokenType.WITH, TokenType.GROUPING_SETS):
+            what = f"{behind.text.upper()} after the groups stands alone and last"
+            self.raise_error(f"{what}; GROUP BY ROLLUP (a), CUBE (b) puts several together", behind)
+        return self.expression(exp.Group(**clauses))
+
+    def _parse_ordered(self, parse_method: Any = None) -> Any:
+        """An expression of ORDER BY. ALL is read as a column of this name; sqlglot takes all.all for it, too."""
+        inner = parse_method or self._parse_disjunction
+        made = super()._parse_ordered(lambda: exp.Paren(this=found) if (found := inner()) is not None else None)
+        if made is not None:
+            made.set("this", made.this.this)
+        return made
+
+    def _parse_partition_by(self) -> Any:
+        return self._listed(super()._parse_partition_by, "PARTITION BY")
+
+    def _parse_order(self, this: Any = None, skip_order_token: bool = False) -> Any:
+        return self._listed(lambda: super(Strict, self)._parse_order(this, skip_order_token), "ORDER BY")
+
+    def _listed(self, parse: Callable[[], Any], clause: str) -> Any:
+        """A clause with at least one expression."""
+        index, made = self._index, parse()
+        if self._index > index and self._prev is self._tokens[index]:
+            self.raise_error(f"{clause} needs an expression", self._prev)
+        return made
