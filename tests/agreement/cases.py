@@ -259,6 +259,9 @@ FOUND: dict[str, Scenario] = {
         "SELECT r.a, CAST(r.w AS INT) AS n FROM r JOIN s ON r.w = s.w WHERE s.w RLIKE '^[0-9]+$'",
         "SELECT r.a FROM r JOIN s ON r.w = s.w WHERE s.w RLIKE '^[0-9]+$' AND CAST(r.w AS INT) > 1",
         "SELECT r.a FROM r WHERE r.x IN (SELECT x FROM s WHERE x <> 0) AND 10 / r.x > 1",
+        "SELECT r.a, s.c FROM r JOIN s ON r.w = s.w WHERE s.w RLIKE '^[0-9]+$' AND CAST(r.w AS INT) > s.b",
+        "SELECT r.b, COUNT(*) AS n, SUM(s.c) AS m FROM r JOIN s ON r.w = s.w"
+        " WHERE s.w RLIKE '^[0-9]+$' AND (CAST(r.w AS INT) < s.b OR CAST(s.w AS INT) + r.a > 1) GROUP BY r.b",
         "SELECT r.a FROM r WHERE NOT EXISTS (SELECT 1 FROM r AS q WHERE q.w = r.w AND q.w NOT RLIKE '^[0-9]+$')"
         " AND CAST(r.w AS INT) > 1",
     ),

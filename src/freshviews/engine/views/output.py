@@ -13,13 +13,14 @@ from freshviews.engine.blocks.host_columns import HostColumn, HostColumns
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address, words_at
+from freshviews.engine.views.counted import counted_in
 from freshviews.engine.views.two_values import two_values_of
 from freshviews.expr.nodes import Column, Expr
 from freshviews.expr.ops import may_fail
 from freshviews.kernel.memory import mem
 from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.output.drain import append_rows
-from freshviews.kernel.scalar.failure import COMPUTED, ERRORS, TWO_VALUES
+from freshviews.kernel.scalar.failure import COMPUTED, COUNTED, ERRORS, TWO_VALUES
 from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS
 from freshviews.query.block import Block
 from freshviews.types.dictionary import Dictionary
@@ -35,7 +36,7 @@ class Projection:
     ``raw`` names the words of a raw row; ``places[i]`` says where output ``i`` comes from: ("raw", word), or
     ("compiled", position in ``compiled``). Host subexpressions have further raw words, ``host``.
     ``injective``: different raw rows give different output rows. ``two_values`` words the error of ONLY_VALUE.
-    ``fails``: a row may have no output.
+    ``fails``: a row may have no output; ``counted`` words the error COUNTED.
     """
 
     raw: tuple[str, ...]
@@ -46,6 +47,7 @@ class Projection:
     injective: bool
     two_values: Callable[[Codes], str]
     fails: bool
+    counted: str
 
     @cached_property
     def order(self) -> list[int] | None:
@@ -71,7 +73,7 @@ def projection_of(block: Block, dictionary: Dictionary) -> Projection:
     kept = {e.name for e in (o.expr for o in block.outputs) if isinstance(e, Column)}
     injective, worded = kept.issuperset(names), two_values_of(block, dictionary)
     fails = any(map(may_fail, (*compiled, *(() if having is None else (having,)))))
-    return Projection(raw, places, compiled, having, computed, injective, worded, fails)
+    return Projection(raw, places, compiled, having, computed, injective, worded, fails, counted_in(block))
 
 
 def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Codes) -> Codes:
@@ -109,6 +111,8 @@ def reason(projection: Projection, compiled: CompiledBlock, state: BlockState, r
     CASE and HAVING may leave out other rows without a value, so the row is found by bisection.
     """
     error = int(state.status[0])
+    if error == COUNTED:
+        return projection.counted
     if error < COMPUTED and error != TWO_VALUES:
         return MESSAGES[error]
     while len(raw) > 1:
@@ -124,6 +128,8 @@ def reason(projection: Projection, compiled: CompiledBlock, state: BlockState, r
             (failure,) = one.evaluate(_columns(projection, raw))[1].values()
             if failure.call.op != "only_value":
                 return failure.reason
+    if error == COUNTED:
+        return projection.counted
     return MESSAGES[error] if error in MESSAGES and error != TWO_VALUES else projection.two_values(raw)
 
 

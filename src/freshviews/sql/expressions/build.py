@@ -193,7 +193,7 @@ def is_guarded(expr: Expr) -> bool:
     Overflow of + - * and texts that are too long do not count: such an expression may be computed for rows whose
     result is not needed.
     """
-    if not isinstance(expr, Call):
+    if not isinstance(expr, Call) or expr.op in ("attempt", "failed"):
         return False
     if any(is_guarded(arg) for arg in expr.args):
         return True

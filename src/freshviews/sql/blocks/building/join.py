@@ -101,7 +101,7 @@ def joined(sources: tuple[Source, ...], conjuncts: Iterable[Expr], optional: Seq
         elif len(aliases) <= 1:
             # A constant condition becomes a filter of the first source.
             filters[next(iter(aliases), sources[0].alias)].append(conjunct)
-        elif isinstance(conjunct, Call) and _joins(conjunct):
+        elif isinstance(conjunct, Call) and joins(conjunct):
             equalities.append(conjunct)
         else:
             across.append(conjunct)
@@ -150,8 +150,9 @@ def _keep_known(filters: list[Expr], term: Expr) -> None:
         filters.append(call("is_not_null", (term,), BOOLEAN))
 
 
-def _joins(conjunct: Call) -> bool:
-    if conjunct.op not in EQUALITIES:
+def joins(conjunct: Expr) -> bool:
+    """Whether it is an equality of two expressions that read one source each."""
+    if not isinstance(conjunct, Call) or conjunct.op not in EQUALITIES:
         return False
     left, right = map(aliases_in, conjunct.args)
     return len(left) == 1 and len(right) == 1

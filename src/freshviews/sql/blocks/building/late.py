@@ -19,9 +19,10 @@ from dataclasses import replace
 
 from freshviews.expr.nodes import Call, Expr
 from freshviews.sql.blocks.bound import AggregateCall, Select, aggregate_ref
+from freshviews.sql.blocks.building.join import joins
 from freshviews.sql.blocks.building.variables import is_lazy
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import TRUE, call, integer, is_guarded, null, replaced
+from freshviews.sql.expressions.build import TRUE, call, integer, is_guarded, nodes_of, null, replaced
 from freshviews.sql.names.scope import aliases_in
 from freshviews.types import BIGINT, BOOLEAN
 
@@ -46,10 +47,14 @@ def with_failures(select: Select) -> Select:
 
     def passed(condition: Expr) -> Expr:
         optional = {one.alias for one in select.optional}
-        if not _fails(condition) or len(aliases_in(condition)) > 1 or aliases_in(condition) & optional:
+        compared = len(aliases_in(condition)) > 1 and (not keyed or joins(condition))
+        if not _fails(condition) or compared or aliases_in(condition) & optional:
             return condition
-        return logic.either(_failed(condition), tried(condition))
+        made = tried(condition)
+        attempts = [part for part in nodes_of(made) if isinstance(part, Call) and part.op == "attempt"]
+        return logic.either(_any([part.args[0] for part in attempts]), made)
 
+    keyed = any(map(joins, select.conjuncts))
     conjuncts = tuple(map(passed, select.conjuncts))
     if select.kind == "bag":
         if not failures:
