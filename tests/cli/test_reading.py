@@ -18,10 +18,14 @@ import pytest
 from freshviews.catalog.definitions import TableDef
 from freshviews.cells import plan_cells
 from freshviews.engine.database import Database
+from freshviews.errors import SqlError
+from freshviews.spark import settings
 from freshviews.spark.definition import catalog_of, tables_of
 from freshviews.spark.layout.layout import Layout, layout_of
 from freshviews.spark.reading import computed
 from freshviews.spark.reading.contents import contents
+from freshviews.spark.reading.select import select
+from freshviews.spark.settings import NoSpark
 from freshviews.spark.state.bundle import Bundle
 from freshviews.spark.state.cell import changes_schema, load_cell, new_token, segment_of
 from freshviews.spark.state.manifest import Manifest, Manifests
@@ -135,6 +139,25 @@ def test_a_log_of_inserts_is_read_without_pandas(tmp_path: Path) -> None:
     ):
         lines, modules = run(tmp_path, "query", "shop.sql", sql, "--json")
         assert len(lines) == 1 and modules & (NEVER | {"numba"}) == set()
+
+
+def test_a_name_that_is_unknown_is_reported_without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where pyspark is not installed."""
+    monkeypatch.setattr(settings, "spark_home", lambda: None)
+    commit(tmp_path / "shop.checkpoint", None, [sale(1, "a")])
+    store = store_of(tmp_path / "shop.checkpoint")
+    for sql, message in (
+        ("SELECT prat FROM by_part", "unknown column by_part.prat; did you mean part?"),
+        ("SELECT part FROM by_part WHERE nn = 1", "unknown column by_part.nn; did you mean n?"),
+        ("SELECT part FROM by_part ORDER BY parts", "unknown column by_part.parts; did you mean part?"),
+        ("SELECT part FROM by_parts", "unknown view by_parts; did you mean by_part?"),
+    ):
+        with pytest.raises(SqlError) as refused:
+            select(store, sql)
+        assert str(refused.value) == message
+    # Spark takes an alias of the list as a name.
+    with pytest.raises(NoSpark):
+        select(store, "SELECT n AS m, m FROM by_part")
 
 
 def test_contents_that_a_version_has_are_read_without_an_engine(tmp_path: Path) -> None:

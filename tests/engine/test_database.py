@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -488,3 +488,26 @@ def test_a_batch_that_a_view_refuses_does_not_count_as_its_updates() -> None:
             db.insert("t", [(i,) for i in range(50)])
         db.insert("t", [(i,) for i in range(1, 31)])
         assert db.stats()["views"]["v"]["updates"] == 31
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda db: db.execute("CREATE TABLE x (a INT)", (5,)), fv.SqlError, "without parameters; write each"),
+        (lambda db: db.execute("CREATE TABLE x (a INT)", parameters=[5]), fv.SqlError, "without parameters"),
+        (lambda db: db.define("CREATE TABLE x (a INT)"), fv.SqlError, "Database.execute takes the text of a script"),
+        (lambda db: db.define(None), fv.SqlError, "a list of parsed statements, not NoneType"),
+        (lambda db: db.bytes_of(None), fv.CatalogError, "is given by its name, not by NULL"),
+        (lambda db: db.table("t").lookup(3), TypeError, r"not int; for one key: pyarrow.table\(\{'a': \[value\]\}\)"),
+        (lambda db: db.table("t").to_batches("5"), TypeError, "to_batches needs rows of 1 or more, a whole number"),
+        (lambda db: db.apply_net("t", [], "v", None), TypeError, "apply_net needs rows of 1 or more"),
+    ],
+)
+def test_wrong_arguments_are_refused_with_what_is_accepted(
+    call: Callable[[Any], object], kind: type[Exception], message: str
+) -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (b INT, a INT PRIMARY KEY); CREATE MATERIALIZED VIEW v AS SELECT a FROM t")
+    with pytest.raises(kind, match=message):
+        call(db)
+    assert db.tables == ("t",)

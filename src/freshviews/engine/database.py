@@ -37,7 +37,7 @@ from freshviews.engine.durable.children import call_in_children
 from freshviews.engine.durable.database_image import read_database, write_database
 from freshviews.engine.durable.durability import are_words, batch_payload, snapshot_records, words_payload, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
-from freshviews.engine.handles import ROWS, Table, View
+from freshviews.engine.handles import ROWS, Table, View, check_rows
 from freshviews.engine.measured.replanning import (
     STRATEGY_GAIN,
     advised,
@@ -163,13 +163,20 @@ class Database:
 
     # Definitions
 
-    def execute(self, sql: str) -> None:
+    def execute(self, sql: str, *parameters: object, **named: object) -> None:
         """Execute a script of CREATE, ALTER and DROP statements: all of it, or on an error none of it.
+
+        There are no parameters: they are refused, with how a value is written.
 
         A view over tables that have rows is backfilled before this returns, and a table with rows that gets columns
         stores them again. Raises SqlError with line
         and column, CatalogError, PlanError, and EvaluationError where a view cannot be computed.
         """
+        if parameters or named:
+            raise SqlError(
+                "Database.execute takes a script of SQL alone, without parameters; write each value into the script, "
+                "as 5, 'text' or DATE '2026-01-31'"
+            )
         _check_text("a script of SQL", sql)
         with self._lock:
             self._check_usable()
@@ -206,6 +213,11 @@ class Database:
 
         Only for a database in memory: a durable one has its definitions as SQL. Raises FreshviewsError.
         """
+        if isinstance(statements, str) or not isinstance(statements, Sequence):
+            raise SqlError(
+                f"Database.define takes a list of parsed statements, not {type(statements).__name__}; "
+                "Database.execute takes the text of a script"
+            )
         with self._lock:
             self._check_usable()
             if self._directory is not None:
@@ -370,8 +382,7 @@ class Database:
         that and the change of one update. Where one is refused, so are those of its version and all after it. Errors
         as ``insert``.
         """
-        if rows < 1:
-            raise ValueError("apply_in_order needs rows of 1 or more")
+        check_rows("Database.apply_in_order", rows)
         state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
         return in_order(encoded, commit_piece, state, target, self._relations.downstream[target], rows)
 
@@ -384,8 +395,7 @@ class Database:
         enumerated and has all columns that the tables have in it, each row of the change comes once. Elsewhere a row
         may go in one record batch and come in a later one; the sum is the change. Errors as ``insert``.
         """
-        if rows < 1:
-            raise ValueError("apply_net needs rows of 1 or more")
+        check_rows("Database.apply_net", rows)
         state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
         if target.has_window:
             raise CatalogError(f"table {target.name} has a window: what leaves it follows from the order of updates")
@@ -778,6 +788,7 @@ class Database:
         """Bytes that a table or view keeps, internal views included; unlike ``stats`` it looks at no row."""
         with self._lock:
             self._check_usable()
+            _check_name("table or view", name)
             wanted = name.lower()
             held = self._relations.views.items()
             views = sum(v.maintained.bytes() for key, v in held if key == wanted or key.startswith(f"{wanted}#"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from operator import index
 from threading import RLock
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,14 @@ ROWS = 1 << 16
 
 Guard = Callable[[Relation], AbstractContextManager[RLock]]
 """Locks the database and checks that it is open and the relation still there."""
+
+
+def check_rows(method: str, rows: object) -> None:
+    """Raise TypeError or ValueError where ``rows``, those of a record batch, is no whole number of 1 or more."""
+    if isinstance(rows, bool) or not isinstance(rows, SupportsIndex):
+        raise TypeError(f"{method} needs rows of 1 or more, a whole number, not {shown(rows)}")
+    if index(rows) < 1:
+        raise ValueError(f"{method} needs rows of 1 or more")
 
 
 class Readable:
@@ -64,8 +73,7 @@ class Readable:
 
         Raises EvaluationError where an output column cannot be computed for a row.
         """
-        if rows < 1:
-            raise ValueError("to_batches needs rows of 1 or more")
+        check_rows("to_batches", rows)
         decoder = self._state.decoder
         return map(decoder.rows, repeated(self._read(rows), rows))
 
@@ -127,7 +135,10 @@ class Table(Readable):
         the key is not there or cannot be of its type.
         """
         if not isinstance(keys, pa.RecordBatch | pa.Table):
-            raise TypeError(f"lookup takes keys as a pyarrow RecordBatch or Table, not {type(keys).__name__}")
+            raise TypeError(
+                f"lookup takes keys as a pyarrow RecordBatch or Table, not {type(keys).__name__}; for one key: "
+                f"pyarrow.table({{'{self._key_name()}': [value]}})"
+            )
         state = self._state
         with self._guard(state):
             assert state.stored is not None
@@ -139,6 +150,12 @@ class Table(Readable):
             codes = key_codes(state.definition, side.columns, keys, state.decoder.dictionary)
             found = state.stored.with_keys(codes)
             return pa.Table.from_batches([state.decoder.rows(found)], self.schema)
+
+
+    def _key_name(self) -> str:
+        """The first column of the key, for an example."""
+        keys = self._state.definition.keys
+        return keys[0][0] if keys else self._state.definition.columns[0].name
 
 
 class View(Readable):

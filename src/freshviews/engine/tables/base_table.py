@@ -67,9 +67,10 @@ class BaseTable:
         self._words = words
         by_name = {column.name: column for column in definition.columns}
         self.packing = packing_of([by_name[name] for name in self.columns], len(primary))
-        keyed = [base_reads.duplicate] if definition.keys else []
-        self.calls: tuple[Callable[..., int], ...] = (kernel.add_rows, kernel.settle_base, base_reads.missing, *keyed)
+        self.calls: list[Callable[..., int | None]] = [kernel.add_rows, kernel.settle_base, base_reads.missing]
         """What every batch calls."""
+        if definition.keys:
+            self.calls.append(base_reads.duplicate)
         compile_ahead(*self.calls, kernel.undo_base)
         if definition.foreign_keys:
             compile_ahead(base_reads.orphan, base_reads.deserted)

@@ -102,7 +102,9 @@ def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Co
 
 
 def _columns(projection: Projection, raw: Codes) -> dict[str, Codes]:
-    return {name: raw[:, i] for i, name in enumerate(projection.raw) if i < raw.shape[1] - 1}
+    """The words of raw rows by name. Without any, the multiplicities say how many rows there are."""
+    found = {name: raw[:, i] for i, name in enumerate(projection.raw) if i < raw.shape[1] - 1}
+    return found or {"": raw[:, -1]}
 
 
 def reason(projection: Projection, compiled: CompiledBlock, state: BlockState, raw: Codes) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from freshviews.catalog.catalog import unknown
 from freshviews.expr.like import matcher
 from freshviews.spark.reading.plain_select import (
     Column,
@@ -36,6 +37,7 @@ from freshviews.spark.reading.plain_select import (
     PlainSelect,
     Sort,
     Star,
+    UnknownName,
     Within,
 )
 from freshviews.types import BIGINT, BOOLEAN
@@ -62,11 +64,12 @@ def selected(select: PlainSelect, view: str, rows: pa.Table) -> pa.Table:
 
     Rows are in the order of the contents where ORDER BY does not say otherwise.
     """
-    scope = _Scope(select.alias or view, rows)
+    aliases = _aliases(select)
+    scope = _Scope(select.alias or view, rows, aliases)
     items = _items(select, scope)
     if select.where is not None:
         rows = rows.filter(_truth(select.where, scope))
-        scope = _Scope(scope.name, rows)
+        scope = _Scope(scope.name, rows, aliases)
     if isinstance(select.what, Count):
         if select.order:
             raise NotPlain
@@ -81,11 +84,12 @@ def selected(select: PlainSelect, view: str, rows: pa.Table) -> pa.Table:
 
 
 class _Scope:
-    """The columns of a view, under the name that it has in the SELECT."""
+    """The columns of a view, under the name that it has in the SELECT. ``aliases``: other names that Spark may find."""
 
-    def __init__(self, name: str, rows: pa.Table) -> None:
+    def __init__(self, name: str, rows: pa.Table, aliases: frozenset[str]) -> None:
         self.name = name
         self._rows = rows
+        self._aliases = aliases
 
     def columns(self) -> list[Column]:
         return [Column(None, name) for name in self._rows.schema.names]
@@ -98,12 +102,20 @@ class _Scope:
         """The position of a column in the view."""
         self.check(column.table)
         found = [i for i, name in enumerate(self._rows.schema.names) if name.lower() == column.name.lower()]
+        if not found and column.name.lower() not in self._aliases:
+            raise UnknownName(unknown("column", column.name, self._rows.schema.names, self.name))
         if len(found) != 1:
             raise NotPlain
         return found[0]
 
     def values(self, column: Column) -> pa.ChunkedArray:
         return self._rows.column(self.place(column))
+
+
+def _aliases(select: PlainSelect) -> frozenset[str]:
+    """Names of items that are not those of their columns, in lower case."""
+    items = () if isinstance(select.what, Count | Star) else select.what
+    return frozenset(item.name.lower() for item in items if item.name.lower() != item.column.name.lower())
 
 
 def _items(select: PlainSelect, scope: _Scope) -> Sequence[Item]:

@@ -191,6 +191,10 @@ class NotPlain(Exception):
     """The SELECT is not plain: Spark must read it."""
 
 
+class UnknownName(NotPlain):
+    """A SELECT that no engine takes: the message says which name is unknown."""
+
+
 def parsed(sql: str) -> PlainSelect:
     """Read a plain SELECT. Raises NotPlain if it is more than that, or has an error."""
     try:

@@ -1,7 +1,7 @@
 """A SELECT over the views of a checkpoint, at its last committed version.
 
 A plain SELECT (``plain_select``) is evaluated here, over the contents of its view. Spark evaluates all others, and
-reports all errors. Both give the same result, but Spark takes seconds to start.
+reports their errors. Both give the same result, but Spark takes seconds to start.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from freshviews.catalog.catalog import unknown
 from freshviews.errors import SqlError
 from freshviews.spark.reading.contents import contents, latest, view_schema
 from freshviews.spark.reading.plain_rows import selected
-from freshviews.spark.reading.plain_select import NotPlain, parsed
+from freshviews.spark.reading.plain_select import NotPlain, UnknownName, parsed
 from freshviews.spark.settings import need_spark, spark_home, sql_settings_of
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.stores.store import Store
@@ -37,6 +38,8 @@ def select(store: Store, sql: str, manifest: Manifest | None = None) -> pa.Table
     manifest = manifest or latest(store)
     try:
         return plainly_selected(store, manifest, sql)
+    except UnknownName as error:
+        raise SqlError(str(error)) from None
     except NotPlain:
         pass
     need_spark()
@@ -54,8 +57,10 @@ def plainly_selected(
     view = next((name for name in manifest.views if name.lower() == query.view.lower()), None)
     home = spark_home()
     # A setting of the user may give the SELECT another meaning, as one by which names differ in case.
-    if view is None or (home is not None and sql_settings_of(os.environ, home)):
+    if home is not None and sql_settings_of(os.environ, home):
         raise NotPlain
+    if view is None:
+        raise UnknownName(unknown("view", query.view, manifest.views))
     try:
         # Whether it is plain is seen without the rows, which are loaded after that.
         selected(query, view, pa.Table.from_batches([], view_schema(manifest, view)[1]))

@@ -78,11 +78,6 @@ class _Parser(Strict):
     }
 
     FUNCTION_PARSERS["FLOOR"] = lambda self: self._parse_floor()
-    UNARY_PARSERS = {  # noqa: RUF012
-        **SparkParser.UNARY_PARSERS,
-        TokenType.PLUS: lambda self: self._parse_plus(),
-        TokenType.DASH: lambda self: self._parse_minus(),
-    }
 
     failed_at: int | None = None
     lists: Mapping[int, str] = MappingProxyType({})
@@ -96,24 +91,6 @@ class _Parser(Strict):
             args = [exp.Literal.string(unit.name if unit else ""), *args]
             return self.expression(exp.Anonymous(this="date_trunc", expressions=args))
         return self.expression(exp.Anonymous(this="FLOOR", expressions=args))
-
-    def _parse_plus(self) -> Any:
-        sign = self._prev
-        operand = self._parse_unary()
-        if operand is None:
-            self.raise_error("something is missing after +", sign)
-        return self.expression(exp.Anonymous(this="positive", expressions=[operand]))
-
-    def _parse_minus(self) -> Any:
-        """The sign of a number belongs to it, before ``::`` and a letter of a type: ``-1::STRING`` is '-1'."""
-        signed = self._curr is not None and self._curr.token_type == TokenType.NUMBER
-        operand = number = self._parse_unary()
-        while isinstance(number, exp.Cast):
-            number = number.this
-        if not signed or not isinstance(number, exp.Literal):
-            return self.expression(exp.Neg(this=operand))
-        number.set("this", f"-{number.this}")
-        return operand
 
     def raise_error(self, message: str, *args: Any, **options: Any) -> None:
         token = args[0] if args else options.get("token") or self._curr or self._prev

@@ -46,7 +46,7 @@ def is_all(select: exp.Select, known: Container[str]) -> bool:
 
 def is_over_groups(select: exp.Select, node: Node) -> bool:
     """True for an item of the list that GROUP BY ALL leaves out: one with an aggregate or a window function."""
-    return _calls(node) or any(window.parent_select is select for window in node.find_all(exp.Window))
+    return has_call(node) or any(window.parent_select is select for window in node.find_all(exp.Window))
 
 
 def listed_groups(select: exp.Select, listed: Sequence[Node], known: Container[str]) -> list[Node]:
