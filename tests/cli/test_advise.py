@@ -63,6 +63,28 @@ def test_advise_says_what_is_missing_of_a_stream(script: Path, tmp_path: Path) -
     assert "has no r2.csv or r2.parquet with the updates of table r2" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("r2.parquet", b"PAR1 no more", "r2.parquet: "),
+        ("r2.csv", b"x2,x3,_order\n1,2\n", "r2.csv: "),
+        ("r2.csv", b"x2,x3,_order\n1,2,x\n", "column _order: "),
+        ("r2.csv", b"x2,x3,_order\n1,2,\n", "column _order: "),
+        ("r2.csv", b"x2,x3,_order\n1,\xff,3\n", "column x3"),
+        ("r2.csv", b"x2,x3,_or\xffder\n1,2,3\n", "r2.csv: "),
+    ],
+)
+def test_advise_refuses_a_corrupt_stream_with_its_file(
+    script: Path, tmp_path: Path, name: str, data: bytes, message: str
+) -> None:
+    folder = write(tmp_path / "changes", 3)
+    (folder / "r2.csv").unlink()
+    (folder / name).write_bytes(data)
+    result = run("advise", script, "--stream", folder)
+    assert result.exit_code == 1
+    assert message in result.stderr and "inside freshviews" not in result.stderr
+
+
 def test_a_join_tree_that_is_none_is_refused(script: Path) -> None:
     script.write_text(SCRIPT.replace("VIEW v AS", "VIEW v TBLPROPERTIES ('freshviews.join_tree' = 'r1') AS"))
     result = run("check", script)

@@ -196,6 +196,38 @@ def test_keys_and_changes_are_checked_too(db: fv.Database, name: str) -> None:
         signed_rows(pa.table({"s": column}), table("CREATE TABLE t (s STRING)"), AppendOnly(), set_aside=True)
 
 
+def test_a_stream_that_ends_early_is_refused(db: fv.Database) -> None:
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch({"id": range(100)})
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+        writer.write_batch(batch)
+    data = sink.getvalue().to_pybytes()
+    for given in (pa.ipc.open_stream(data[:-300]), _Stream(pa.ipc.open_stream(data[:-300]))):
+        with pytest.raises(fv.BatchError, match="table t: the Arrow stream cannot be read to its end"):
+            db.insert("t", given)
+    assert not len(db.table("t"))
+
+
+class _Stream:
+    """Something that only offers a stream, as frames of other libraries do."""
+
+    def __init__(self, reader: pa.RecordBatchReader) -> None:
+        self._reader = reader
+
+    def __arrow_c_stream__(self, schema: Any = None) -> Any:
+        return self._reader.__arrow_c_stream__(schema)
+
+
+NAMELESS = {"int": [{10**5000: 1}], "NULL": [{None: 1}], "bytes": [{b"id": 1}], "0-d": np.array(3)}
+
+
+@pytest.mark.parametrize("rows", NAMELESS.values(), ids=NAMELESS)
+def test_rows_without_names_of_columns_are_refused(db: fv.Database, rows: Any) -> None:
+    with pytest.raises(fv.BatchError, match=r"table t.*(there is no column|iteration over a 0-d array)"):
+        db.insert("t", rows)
+
+
 def test_random_changes_of_bytes_are_accepted_or_refused() -> None:
     flips = Flips()
     for number in range(400):

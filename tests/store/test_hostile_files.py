@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import freshviews as fv
 from freshviews.errors import StoreError
 from freshviews.spark.state.begun import begun
+from freshviews.spark.state.bundle import Bundle, read_all
 from freshviews.spark.state.delivered import Delivered
 from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.runs import Runs, runs_of
@@ -98,6 +101,23 @@ def test_other_objects_of_a_checkpoint_may_be_nested_too_deeply(tmp_path: Path) 
         Delivered(store)
     with pytest.raises(OSError, match="nested too deeply"):
         begun(store)
+
+
+@pytest.mark.parametrize("damage", ["cut", "offsets"])
+def test_rows_of_a_checkpoint_that_are_corrupt_are_refused_with_their_object(tmp_path: Path, damage: str) -> None:
+    store = store_of(tmp_path)
+    rows = pa.record_batch({"s": ["abc", "defg", "hi"]})
+    bundle = Bundle(store, "changes", "contents-")
+    bundle.add("all", rows.schema, [rows])
+    name = bundle.finish()["all"]
+    bundle.wait()
+    assert read_all(store, [name]) == pa.Table.from_batches([rows])
+    path = tmp_path / name.partition("@")[0]
+    data = path.read_bytes()
+    whole, other = np.array([[0, 3, 7, 9], [0, 8, 7, 9]], np.int32)
+    path.write_bytes(data[:-40] + bytes(40) if damage == "cut" else data.replace(whole.tobytes(), other.tobytes()))
+    with pytest.raises(StoreError, match=f"{path.name} is corrupt"):
+        read_all(store, [name])
 
 
 def test_json_is_nested_as_deeply_as_it_can_be_read() -> None:

@@ -27,7 +27,9 @@ from freshviews.program.reference.scalars import evaluate
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.join_trees import LIMIT, all_trees, best_tree
 from freshviews.query.query import Atom, Query
-from freshviews.types.columns import MULTIPLICITY
+from freshviews.types import BIGINT
+from freshviews.types.arrow_check import columns_of
+from freshviews.types.columns import MULTIPLICITY, encode_arrow
 from freshviews.types.dictionary import Dictionary
 
 ORDER = "_order"
@@ -134,7 +136,10 @@ def _batches(encoders: Mapping[str, TableEncoder], folder: Path) -> dict[str, tu
         table = _read(folder, name)
         if ORDER not in table.column_names:
             raise StreamError(f"{folder / name} has no column {ORDER}: the place of an update among all, a BIGINT")
-        orders[name] = table[ORDER].cast(pa.int64()).to_numpy()
+        try:
+            orders[name] = encode_arrow(BIGINT, table[ORDER], Dictionary(), nullable=False)
+        except (TypeError, ValueError) as error:
+            raise StreamError(f"{folder / name}, column {ORDER}: {error}") from None
         rows = table.drop_columns([ORDER])
         sign = 0 if MULTIPLICITY in rows.column_names else 1
         encoded[name] = encoder.encode(rows, sign).batch
@@ -157,8 +162,10 @@ def _read(folder: Path, name: str) -> pa.Table:
     for path in (folder / f"{name}.parquet", folder / f"{name}.csv"):
         if path.exists():
             try:
-                return pa.parquet.read_table(path) if path.suffix == ".parquet" else pa.csv.read_csv(path)
-            except (pa.ArrowInvalid, OSError) as error:
+                found = pa.parquet.read_table(path) if path.suffix == ".parquet" else pa.csv.read_csv(path)
+                columns_of(found)
+                return found
+            except (pa.ArrowException, OSError, ValueError) as error:
                 raise StreamError(f"{path}: {error}") from None
     raise StreamError(f"{folder} has no {name}.csv or {name}.parquet with the updates of table {name}")
 

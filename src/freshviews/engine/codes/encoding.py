@@ -21,7 +21,7 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.defaults import default_code
 from freshviews.engine.codes.string_codes import codes_of
 from freshviews.engine.codes.text_columns import TextResults
-from freshviews.errors import BatchError, OutOfMemory, refused
+from freshviews.errors import BatchError, OutOfMemory, refused, short, shown
 from freshviews.expr.texts import TextFunction
 from freshviews.types import BIGINT, NULL
 from freshviews.types.arrow_check import columns_of, flaw_of, sizes_fit
@@ -442,13 +442,14 @@ class TableEncoder:
 
     def _unknown_column(self, name: object, row: int | None = None) -> NoReturn:
         names = ", ".join(column.name for column in self._columns)
-        hint = "; multiplicities are taken by apply" if name == MULTIPLICITY else ""
+        spelled = short(name) if isinstance(name, str) else shown(name)
+        hint = "; multiplicities are taken by apply" if spelled == MULTIPLICITY else ""
         where = f"table {self._table}" + ("" if row is None else f", row {row}")
         raise BatchError(
-            f"{where}: there is no column {name}; the columns are {names}{hint}",
+            f"{where}: there is no column {spelled}; the columns are {names}{hint}",
             table=self._table,
             row=row,
-            column=str(name),
+            column=spelled,
             rule="columns are known",
         )
 

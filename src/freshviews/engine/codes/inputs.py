@@ -28,7 +28,7 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
             raise BatchError(message, table=table, rule="a batch has 0 rows or more")
         return rows
     if isinstance(rows, pa.RecordBatchReader):
-        return rows.read_all()
+        return _read_all(rows, table)
     home = type(rows).__module__.partition(".")[0]
     kind = type(rows).__name__
     if home == "pandas" and kind == "DataFrame":
@@ -36,12 +36,24 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
     if home == "polars" and kind == "DataFrame":
         return rows.to_arrow()
     if hasattr(rows, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(rows).read_all()
+        return _read_all(pa.RecordBatchReader.from_stream(rows), table)
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise BatchError(
             f"table {table}: rows given as {kind}; {ACCEPTED}", table=table, rule="rows of an accepted shape"
         )
-    return accepted(list(rows), table)
+    try:
+        each = iter(rows)
+    except TypeError as error:  # A NumPy array without dimensions.
+        raise BatchError(f"table {table}: {error}; {ACCEPTED}", table=table, rule="rows of an accepted shape") from None
+    return accepted(list(each), table)
+
+
+def _read_all(reader: pa.RecordBatchReader, table: str) -> pa.Table:
+    try:
+        return reader.read_all()
+    except (pa.ArrowException, OSError) as error:
+        message = f"table {table}: the Arrow stream cannot be read to its end: {error}"
+        raise BatchError(message, table=table, rule="the stream is whole") from error
 
 
 _REFUSED = (pa.ArrowException, TypeError, ValueError, OverflowError)

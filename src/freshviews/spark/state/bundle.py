@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshviews.spark.state.stores.store import Store, Writer, read_ranges
+from freshviews.errors import StoreError
+from freshviews.spark.state.stores.store import Data, Store, Writer, read_ranges
 from freshviews.types.columns import MULTIPLICITY
 
 # Compressing integers takes less time than writing them uncompressed.
@@ -74,10 +75,20 @@ def _ranges_of(name: str) -> Iterable[tuple[str, int, int]]:
 
 def read_all(store: Store, names: Iterable[str]) -> pa.Table | None:
     """The rows of several sections as one table; None if none is given."""
-    found = read_ranges(store, (one for name in names for one in _ranges_of(name)))
-    tables = [pa.ipc.open_stream(data).read_all() for data in found]
+    ranges = [one for name in names for one in _ranges_of(name)]
+    found = zip(ranges, read_ranges(store, ranges), strict=True)
+    tables = [_rows_of(store, name, data) for (name, _, _), data in found]
     # Sections with the same columns may differ in their nullability.
     return pa.concat_tables(tables, promote_options="default") if tables else None
+
+
+def _rows_of(store: Store, name: str, data: Data) -> pa.Table:
+    try:
+        rows = pa.ipc.open_stream(data).read_all()
+        rows.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(f"{store.address}/{name} is corrupt: {error}; restore it from a copy") from None
+    return rows
 
 
 def read_change(store: Store, names: Sequence[str]) -> pa.Table | None:
