@@ -82,7 +82,7 @@ v: e STRING
         "join columns of different types meet at their common type",
         "SELECT k.name FROM r JOIN k ON r.p = k.id",
         """v: name STRING NOT NULL
-  bag v(name) = r(p | is_not_null(p)) k(p=scale_up(id, 100), name)
+  bag v(name) = r(floor_decimal_p=floor_decimal(p, 100) | eq(floor_decimal(p, 100), ceil_decimal(p, 100))) k(floor_decimal_p=id, name)
   -> name""",
     ),
     (

@@ -103,7 +103,7 @@ SCALARS = [
     ("ts - INTERVAL '1' DAY", "TIMESTAMP"),
     ("datediff(d, '2026-01-01')", "INT"),
     ("date_add(d, 1)", "DATE"),
-    ("date_add(MONTH, 2, d)", "DATE"),
+    ("date_add(MONTH, 2, d)", "TIMESTAMP"),
     ("add_months(ts, 1)", "DATE"),
     ("year(ts)", "INT"),
     ("extract(DAY FROM d)", "INT"),
