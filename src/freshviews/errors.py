@@ -5,6 +5,7 @@ A leaf per thing a user can get wrong. Each message names the thing, the place a
 
 from __future__ import annotations
 
+_LONGEST = 1000
 _SHOWN = 200
 """Most characters of a value in a message."""
 
@@ -31,7 +32,13 @@ def short(text: str) -> str:
 
 
 class FreshviewsError(Exception):
-    """Root of every error raised on purpose by freshviews."""
+    """Root of every error raised on purpose by freshviews. The middle of a very long message is left out."""
+
+    def __init__(self, message: str = "", *args: object) -> None:
+        if len(message) > 2 * _LONGEST:
+            left_out = len(message) - 2 * _LONGEST
+            message = f"{message[:_LONGEST]}... ({left_out} characters) ...{message[-_LONGEST:]}"
+        super().__init__(message, *args)
 
 
 class SqlError(FreshviewsError):
