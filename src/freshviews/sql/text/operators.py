@@ -72,11 +72,15 @@ class Operators(SparkParser):
     }
 
     def _parse_plus(self) -> Any:
-        return self.expression(exp.Anonymous(this="positive", expressions=[self._parse_unary()]))
+        sign = self._prev
+        operand = self._parse_unary()
+        if operand is None:
+            self.raise_error("something is missing after +", sign)
+        return self.expression(exp.Anonymous(this="positive", expressions=[operand]))
 
     def _parse_minus(self) -> Any:
         """Minus. Before a number it is a part of the number, so that - 2 :: STRING is '-2'."""
-        is_number = self._curr.token_type == TokenType.NUMBER
+        is_number = self._curr is not None and self._curr.token_type == TokenType.NUMBER
         operand = number = self._parse_unary()
         while isinstance(number, exp.Cast):
             number = number.this

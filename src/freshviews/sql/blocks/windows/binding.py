@@ -260,5 +260,6 @@ def _bound(frame: Node, which: str) -> int | None:
     sign = -1 if side.upper() == "PRECEDING" else 1
     if value == "UNBOUNDED":
         return sign * _LAST
-    whole = isinstance(value, exp.Literal) and not value.is_string and value.name.isdigit()
-    return sign * min(int(value.name), _LAST - 1) if whole else None
+    if not isinstance(value, exp.Literal) or value.is_string or not value.name.isdigit():
+        return None
+    return sign * min(int(value.name), _LAST - 1)
