@@ -265,6 +265,15 @@ FOUND: dict[str, Scenario] = {
         "SELECT r.a FROM r WHERE NOT EXISTS (SELECT 1 FROM r AS q WHERE q.w = r.w AND q.w NOT RLIKE '^[0-9]+$')"
         " AND CAST(r.w AS INT) > 1",
     ),
+    "rows of set operations are counted where expressions of a join may fail": _guarded(
+        "SELECT r.a, CASE WHEN r.w RLIKE '^[0-9]+$' THEN CAST(r.w AS INT) END AS n FROM r JOIN s ON r.b = s.b"
+        " EXCEPT ALL SELECT b, c FROM s",
+        "SELECT r.a, CASE WHEN s.w RLIKE '^[0-9]+$' THEN CAST(s.w AS INT) END AS n FROM r LEFT JOIN s ON r.b = s.b"
+        " INTERSECT ALL SELECT a, b FROM r",
+        "SELECT CAST(r.w AS INT) AS n FROM r JOIN s ON r.w = s.w WHERE s.w RLIKE '^[0-9]+$' UNION SELECT a FROM r",
+        "SELECT DISTINCT CAST(r.w AS INT) AS n FROM r JOIN s ON r.w = s.w WHERE s.w RLIKE '^[0-9]+$' EXCEPT ALL"
+        " SELECT a FROM r",
+    ),
     "sums and groups of a join are of the rows that it has": _guarded(
         "SELECT r.b, SUM(CAST(r.w AS INT)) AS n, MAX(CAST(r.w AS INT)) AS m, COUNT(DISTINCT CAST(s.w AS INT)) AS d"
         " FROM r JOIN s ON r.w = s.w WHERE s.w RLIKE '^[0-9]+$' GROUP BY r.b",

@@ -93,7 +93,7 @@ SetTerm = int | SetOperation
 """A block, by its position in the view, or an operation.
 
 A block that is not below UNION ALLs alone has distinct rows: its kind is ``groups`` and all its free variables are
-outputs. Where its rows are counted (``looked_up_blocks``), its one result is how often each row is there; without a
+outputs. Where its rows are counted (``looked_up_blocks``), its first result is how often each row is there; without a
 result each is there once.
 """
 

@@ -26,6 +26,7 @@ from freshviews.kernel.output.drain import append_rows
 from freshviews.kernel.scalar.payload import RING_ERRORS, TOO_NARROW
 from freshviews.plan.planner import plan_block
 from freshviews.plan.strategy import Plan
+from freshviews.program.payload import COUNT
 from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.upkeep import ByTriggers, Evaluated, Recomputed
@@ -59,8 +60,8 @@ class ViewBlock:
     """By relation, the columns that triggers read."""
     keys: tuple[int, ...]
     """Positions of the free variables among the outputs, in a block whose rows are looked up."""
-    counted: bool = False
-    """Whether the one result of its groups is how often a row is there."""
+    count: int | None = None
+    """The word of a raw row that says how often a row is there, where that is the first result of its groups."""
     is_inner: bool = True
     """Whether no update emits a row that it takes back, as a default row that equals the row in its place."""
     fed: BlockState | None = None
@@ -142,7 +143,12 @@ class ViewBlock:
     def _rows(self, raw: Codes) -> Codes:
         """The output rows of raw rows, as often as they are there."""
         rows = self.project(raw)
-        return np.column_stack([rows[:, :-1], rows[:, -1] * raw[:, -2]]) if self.counted else rows
+        return rows if self.count is None else np.column_stack([rows[:, :-1], rows[:, -1] * raw[:, self.count]])
+
+    @property
+    def counted(self) -> bool:
+        """Whether a row may be there several times."""
+        return self.count is not None
 
     def counts(self, rows: Codes) -> Codes:
         """How often each of these rows is there, in a block whose rows are looked up."""
@@ -352,9 +358,10 @@ def blocks_of(
             needed.setdefault(trigger.relation, {}).update(dict.fromkeys(trigger.columns))
         names = {relation: tuple(columns) for relation, columns in needed.items()}
         evaluators = {name: h.computed(dictionary) for name, h in host.items() if h.found}
-        counted = looked_up.get(number, False) and bool(block.results)
+        has_count = any(result.components == (COUNT,) for result in block.results[:1])
+        count = len(block.free) if looked_up.get(number, False) and has_count else None
         inner = block.query.is_inner
-        one = ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or (), counted, inner)
+        one = ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or (), count, inner)
         one.wide = wide
         if block.gathering is not None:
             one.texts = Texts(block.gathering, dictionary)
