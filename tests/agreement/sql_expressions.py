@@ -362,7 +362,7 @@ def has_column(term: Term) -> bool:
 def _digits(string: Term) -> tuple[Term, Term]:
     """Whether a string is a number of few digits; and that number, which DuckDB computes for the other strings, too."""
     few = "'^[0-9]{{1,9}}$'"
-    test = made("bool", f"{{0}} RLIKE {few}", string, duck=f"regexp_matches({{0}}, {few})")
+    test = made("bool", f"({{0}} RLIKE {few})", string, duck=f"regexp_matches({{0}}, {few})")
     return test, made("int", "CAST({0} AS INT)", string, duck="TRY_CAST({0} AS INT)")
 
 

@@ -456,7 +456,7 @@ def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
     """A long IN: strings, and constants of types whose codes are equal where the values are, are data, a JSON text of
     the codes. Other members are compared one by one."""
     codes: dict[Any, None] = {}
-    others: dict[Expr, None] = {}
+    compared: dict[Expr, None] = {}
     coded = to == STRING or to.is_integer or to in (DATE, TIMESTAMP)
     for member in members:
         equal = logic.compare("=", value, member) if to.is_decimal else None
@@ -465,10 +465,9 @@ def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
         elif coded and isinstance(member, Literal) and member.value is not None:
             codes[member.value] = None
         else:
-            others[member] = None
-    compared = [*dict.fromkeys(logic.compare("=", value, member) for member in others)]
+            compared[equal or logic.compare("=", value, member)] = None
     if not codes:
-        return logic.any_of(compared)
+        return logic.any_of([*compared])
     listed = Literal(json.dumps([*codes]), STRING)
     found = call("in_list", (value if to == STRING else retyped(value, BIGINT), listed), BOOLEAN)
     return logic.any_of([found, *compared])
