@@ -79,7 +79,8 @@ class HostColumns:
         if not name:
             name = self._names[expr] = f"#{len(self.found) + 1}"
             self.found[name] = expr
-            self.error[name] = next(self.errors) if may_fail(expr) else 0
+            fails = may_fail(expr) and text_function(expr) is None
+            self.error[name] = next(self.errors) if fails else 0
         column = Column(name, expr.type, expr.nullable)
         if not self.error[name]:
             return column
