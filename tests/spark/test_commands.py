@@ -261,7 +261,7 @@ def test_json_status_and_query_while_it_runs_and_after(tmp_path: Path) -> None:
     assert "files that wait: 1 of orders, 1 of items" in told
     asked = run(tmp_path, "query", "shop.sql", "SELECT * FROM by_prt")
     assert asked.returncode == 1 and "by_prt" in asked.stderr and len(asked.stderr.splitlines()) < 8
-    assert "The views are by_part" in asked.stderr and "at org.apache" not in asked.stderr
+    assert "did you mean by_part?" in asked.stderr and "at org.apache" not in asked.stderr
     assert "Traceback" not in asked.stderr
 
 
