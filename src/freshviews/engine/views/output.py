@@ -13,7 +13,7 @@ from freshviews.engine.blocks.host_columns import HostColumn, HostColumns
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address, words_at
-from freshviews.engine.views.counted import counted_in
+from freshviews.engine.views.failure import counted_in
 from freshviews.engine.views.two_values import two_values_of
 from freshviews.expr.nodes import Column, Expr
 from freshviews.expr.ops import may_fail

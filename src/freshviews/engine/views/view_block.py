@@ -15,7 +15,7 @@ from freshviews.codegen.narrowing import may_be_narrow, with_narrow_sums
 from freshviews.engine.blocks.host_columns import HostColumn, HostColumns, evaluate_columns, lift_program
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
-from freshviews.engine.views.failure import Failed, Failure
+from freshviews.engine.views.failure import Failed, Failure, failures_of
 from freshviews.engine.views.output import MESSAGES, Projection, consolidate, project, projection_of, reason
 from freshviews.engine.views.set_rows import change_of, rows_of
 from freshviews.engine.views.texts import Texts
@@ -26,7 +26,6 @@ from freshviews.kernel.output.drain import append_rows
 from freshviews.kernel.scalar.payload import RING_ERRORS, TOO_NARROW
 from freshviews.plan.planner import plan_block
 from freshviews.plan.strategy import Plan
-from freshviews.program.payload import COUNT
 from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.upkeep import ByTriggers, Evaluated, Recomputed
@@ -358,7 +357,7 @@ def blocks_of(
             needed.setdefault(trigger.relation, {}).update(dict.fromkeys(trigger.columns))
         names = {relation: tuple(columns) for relation, columns in needed.items()}
         evaluators = {name: h.computed(dictionary) for name, h in host.items() if h.found}
-        has_count = any(result.components == (COUNT,) for result in block.results[:1])
+        has_count = any(result.name not in failures_of(block) for result in block.results[:1])
         count = len(block.free) if looked_up.get(number, False) and has_count else None
         inner = block.query.is_inner
         one = ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or (), count, inner)

@@ -44,11 +44,6 @@ def is_all(select: exp.Select, known: Container[str]) -> bool:
     )
 
 
-def is_over_groups(select: exp.Select, node: Node) -> bool:
-    """True for an item of the list that GROUP BY ALL leaves out: one with an aggregate or a window function."""
-    return has_call(node) or any(window.parent_select is select for window in node.find_all(exp.Window))
-
-
 def listed_groups(select: exp.Select, listed: Sequence[Node], known: Container[str]) -> list[Node]:
     """The expressions of the list that GROUP BY names by ALL, by number or by alias. ``listed``: the node of each
     column of the list; ``known``: the names of columns of FROM, which come before aliases."""
@@ -56,7 +51,7 @@ def listed_groups(select: exp.Select, listed: Sequence[Node], known: Container[s
     if group is None:
         return []
     if is_all(select, known):
-        return [node for node in listed if not is_over_groups(select, node)]
+        return [node for node in listed if not has_call(node)]
     aliases = {node.alias.lower(): node for node in reversed(listed) if isinstance(node, exp.Alias)}
     found: list[Node] = []
     waiting: list[tuple[Node, bool]] = [(group, True)]

@@ -41,8 +41,8 @@ from freshviews.sql.blocks.limit import Clause, places_of
 from freshviews.sql.blocks.selects.groups import naming_groups, over_groups_of, refuse_ungrouped
 from freshviews.sql.blocks.selects.rows_ask import (
     asked_within,
+    has_call,
     is_all,
-    is_over_groups,
     listed_groups,
     rows_ask,
     windows_of,
@@ -98,8 +98,7 @@ class SelectBinder:
         having = node.args.get("having")
         by = None if group is None else written(text, group)
         sets = None if by is None or by.sets is None else self._sets(by, joined.scope)
-        of_groups = partial(is_over_groups, node)
-        is_global = by is None or by.is_global or (self.by_all and all(map(of_groups, node.expressions)))
+        is_global = by is None or by.is_global or (self.by_all and all(map(has_call, node.expressions)))
         kind = "global" if is_global else "groups"
         collector = self._collector(joined.scope, kind == "groups", _no_sets(text) if sets is None else sets.grouping)
         items, nodes = self._items(joined.scope, collector, sets)
@@ -452,7 +451,7 @@ class SelectBinder:
         if self.by_all:
             listed = enumerate(zip(items, nodes, strict=True))
             grouped = ((item, node, i) for i, (item, node) in listed if not has_aggregate(item.expr))
-            return [one for one in grouped if not is_over_groups(self.node, one[1])]
+            return [one for one in grouped if not has_call(one[1])]
         within = scope.with_aliases(_aliases(items, nodes))
         binder = Binder(text, lambda c: within.resolve(text, c), "GROUP BY", subquery=self._subquery)
         bound: list[tuple[Item, Node, int | None]] = []
