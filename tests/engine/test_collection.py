@@ -16,9 +16,9 @@ from freshviews.engine.change import Change
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.string_codes import codes_of
 from freshviews.engine.commit.collection import Collection
+from freshviews.engine.commit.string_keys import string_keys
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.program.program import Program
-from freshviews.program.string_keys import string_keys
 from freshviews.sql.statements.script import parse_script
 
 pytestmark = pytest.mark.plain_python

@@ -25,39 +25,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
 
 from freshviews.program.program import Program
-from freshviews.program.statements import (
-    Add,
-    Balance,
-    Beside,
-    Changed,
-    Clear,
-    Cross,
-    Emit,
-    Enter,
-    Exists,
-    Forget,
-    If,
-    Into,
-    Leap,
-    Leave,
-    Let,
-    Lookup,
-    Loop,
-    Perform,
-    RangeLoop,
-    RangeSum,
-    Renumber,
-    Scan,
-    Smaller,
-    Statement,
-    Sum,
-    Tally,
-    Top,
-)
-from freshviews.program.structure import visit
+from freshviews.program.roles import Often
+from freshviews.program.statements import Add, Enter, Into, Leave, RangeLoop, RangeSum, Smaller, Statement, Sum, Tally
+from freshviews.program.structure import bodies, often, uses, visit
 from freshviews.program.upkeep import ByTriggers, Recomputed
 
 Body = tuple[Statement, ...]
@@ -209,61 +181,57 @@ class _Walk:
             self.statement(statement, times)
 
     def statement(self, statement: Statement, times: float) -> None:
+        found = uses(statement)
+        for alias in found.rows:
+            self._views[alias] = next(iter((*found.changes, *found.views)), "")
         match statement:
-            case If(body=body) | Top(body=body) | Cross(body=body):
-                self.body(body, times)
-            case Beside(body=body) | Forget(body=body) | Renumber(body=body):
-                self.body(body, times)
-            case Lookup(view=view, alias=alias, body=body, otherwise=otherwise):
-                self._views[alias] = view
-                if (view, "") in self.filled:
-                    self.body(body, times)
-                self.body(otherwise, times)
-            case Loop(view=view, alias=alias, body=body, bound=bound, among=among):
-                self._views[alias] = view
-                if (view, among) in self.filled:
-                    turns = times * self.rows[view] / (self.values if bound else 1.0)
-                    self.turns += turns
-                    self.body(body, turns)
-            case RangeLoop(rows=rows, alias=alias, body=body):
-                self._views[alias] = rows.view
-                if (rows.view, "") in self.filled:
-                    turns = times * self.rows[rows.view] / (self.values if rows.prefix else 1.0)
-                    self.turns += turns
-                    self.body(body, turns)
-            case RangeSum(alias=alias, rows=rows):
-                if (rows.view, "") in self.filled:
-                    self._sums.add(alias)
-            case Smaller(left=left, right=right):
-                if {(left.view, left.among), (right.view, right.among)} <= self.filled:
-                    self.statement(left, times)
-            case Exists(view=view, among=among, body=body):
-                if (view, among) in self.filled:
-                    self.body(body, times)
-            case Sum(alias=alias, body=body, then=then):
+            case Add(view=view):
+                self.filled.add((view, ""))
+            case Enter(alias=alias, subset=subset):
+                self.filled.add((self._views.get(alias, ""), subset))
+            case Sum(alias=alias):
                 self._sums.discard(alias)
-                self.body(body, times)
-                if alias in self._sums:
-                    self.body(then, times)
             case Into(alias=alias):
                 self._sums.add(alias)
-            case Add(view=view, appear=appear, stay=stay, alias=alias):
-                self._views[alias] = view
-                self.filled.add((view, ""))
+            case RangeSum(alias=alias, rows=rows) if (rows.view, "") in self.filled:
+                self._sums.add(alias)
+            case Leave():
+                return
+        for body, how in zip(bodies(statement), often(statement), strict=True):
+            self.inner(statement, body, how, times)
+
+    def inner(self, statement: Statement, body: Body, how: Often, times: float) -> None:
+        """Visit a body of a statement that runs ``times`` times."""
+        slices = [(view, getattr(statement, "among", "")) for view in uses(statement).views]
+        match how:
+            case Often.EACH:
+                if self.filled.issuperset(slices):
+                    ((view, _),) = slices
+                    given = statement.rows.prefix if isinstance(statement, RangeLoop) else uses(statement).reads
+                    times *= self.rows[view] / (self.values if given else 1.0)
+                    self.turns += times
+                    self.body(body, times)
+            case Often.FOUND:
+                if self.filled.issuperset(slices):
+                    self.body(body, times)
+            case Often.SHORTER:
+                assert isinstance(statement, Smaller)
+                sides = {(side.view, side.among) for side in (statement.left, statement.right)}
+                if sides <= self.filled and body == (statement.left,):
+                    self.body(body, times)
+            case Often.NONZERO:
+                assert isinstance(statement, Sum)
+                if statement.alias in self._sums:
+                    self.body(body, times)
+            case Often.APPEARS | Often.ALONE:
                 # A key is new once, so its statements run at most once per row of the relation.
-                self.body(appear, min(times, 1.0) / self.values)
-                self.body(stay, times)
-            case Tally(amount=amount, body=body) if amount >= 0:
-                self.body(body, times)
-            case Enter(alias=alias, subset=subset, events=events):
-                self.filled.add((self._views.get(alias, ""), subset))
-                for event in events:
-                    self.body(event.alone, min(times, 1.0) / self.values)
-                    self.body(event.others, times)
-            case Changed() | Leave():
-                # No subscriber wants the change while a view is initialised.
-                pass
-            case Let() | Leap() | Tally() | Balance() | Perform() | Scan() | Clear() | Emit():
+                self.body(body, min(times, 1.0) / self.values)
+            case Often.FULL:
+                assert isinstance(statement, Tally)
+                if statement.amount >= 0:
+                    self.body(body, times)
+            case Often.VANISHES | Often.WANTED:
+                # No row is deleted, and no subscriber wants the change while a view is initialised.
                 pass
             case _:
-                assert_never(statement)
+                self.body(body, times)

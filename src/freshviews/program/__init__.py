@@ -1,8 +1,9 @@
 """The trigger language, between strategies and back ends.
 
 ``statements``, ``payload`` and ``views`` are its nodes; a ``program`` puts them together, with how the result is kept
-(``results``), how views are maintained beside the triggers (``upkeep``), and heavy and light ``parts``. ``printer``,
-``rewrite`` and ``structure`` work on every program; ``reference`` is the executable specification.
+(``results``), how views are maintained beside the triggers (``upkeep``), and heavy and light ``parts``. ``printer`` and
+``rewrite`` work on every program, ``structure`` walks over it by the ``roles`` of fields; ``reference`` is the
+executable specification.
 """
 
 __all__ = [
@@ -15,9 +16,9 @@ __all__ = [
     "reference",
     "results",
     "rewrite",
+    "roles",
     "rule",
     "statements",
-    "string_keys",
     "structure",
     "traced",
     "upkeep",

@@ -5,43 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import is_
-from typing import assert_never
+from typing import Any
 
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial, Value
-from freshviews.program.statements import (
-    Add,
-    Balance,
-    Beside,
-    Body,
-    Bound,
-    Changed,
-    Clear,
-    Cross,
-    Cursor,
-    Emit,
-    Enter,
-    Exists,
-    Forget,
-    If,
-    Into,
-    Leap,
-    Leave,
-    Let,
-    Lookup,
-    Loop,
-    Perform,
-    Range,
-    RangeLoop,
-    RangeSum,
-    Renumber,
-    Scan,
-    Smaller,
-    Statement,
-    Sum,
-    Tally,
-    Top,
-)
+from freshviews.program.roles import Part, Role, mapped
+from freshviews.program.statements import Add, Body, Emit, Into, Statement, Sum
 from freshviews.program.structure import visit, with_bodies
 
 
@@ -115,17 +84,32 @@ class Renaming:
             return expr
         return replace(expr, args=tuple(map(self.expression, expr.args)))
 
-    def cursor(self, cursor: Cursor) -> Cursor:
-        return Cursor(self.tries.get(cursor.trie, cursor.trie), self.key(cursor.key), self.alias(cursor.alias))
-
-    def bound(self, bound: Bound | None) -> Bound | None:
-        return None if bound is None else replace(bound, variable=self.variable(bound.variable))
-
-    def range(self, rows: Range) -> Range:
-        return Range(self.view(rows.view), self.key(rows.prefix), self.bound(rows.low), self.bound(rows.high))
-
     def payload(self, payload: tuple[Monomial, ...]) -> tuple[Monomial, ...]:
         return tuple(replace(one, factors=tuple(map(self._factor, one.factors))) for one in payload)
+
+    def names(self, value: str | tuple[str | tuple[int, str], ...]) -> object:
+        """Variables, alone or after positions."""
+        if isinstance(value, str):
+            return self.variable(value)
+        return tuple(self.variable(one) if isinstance(one, str) else (one[0], self.variable(one[1])) for one in value)
+
+    def part(self, part: Part, value: Any) -> Any:
+        """The value of a part of a statement."""
+        match part.role:
+            case Role.VIEW | Role.CHANGED:
+                return self.view(value)
+            case Role.TRIE:
+                return self.tries.get(value, value)
+            case Role.ROW | Role.ALIAS | Role.SUM:
+                return self.alias(value)
+            case Role.EXPRESSION:
+                return self.expression(value)
+            case Role.PAYLOAD:
+                return self.payload(value)
+            case Role.SIDE | None:
+                return value
+            case _:
+                return self.names(value)
 
     def _factor(self, factor: ComponentOf | Value) -> ComponentOf | Value:
         if isinstance(factor, ComponentOf):
@@ -135,62 +119,8 @@ class Renaming:
 
 def renamed(statement: Statement, to: Renaming) -> Statement:
     """The statement with other names; those in its bodies stay."""
-    match statement:
-        case Let(variable, expr):
-            return Let(to.variable(variable), to.expression(expr))
-        case If(condition):
-            return replace(statement, condition=to.expression(condition))
-        case Lookup(view, key, alias) | Loop(view, key, alias=alias):
-            return replace(statement, view=to.view(view), key=to.key(key), alias=to.alias(alias))
-        case RangeSum(alias, rows):
-            return replace(statement, alias=to.alias(alias), rows=to.range(rows))
-        case RangeLoop(rows, key, alias):
-            return replace(statement, rows=to.range(rows), key=to.key(key), alias=to.alias(alias))
-        case Leap(cursors):
-            return replace(statement, cursors=tuple(map(to.cursor, cursors)))
-        case Exists(view, key) | Balance(view, key):
-            return replace(statement, view=to.view(view), key=to.key(key))
-        case Sum(alias=alias, remembered=remembered):
-            return replace(statement, alias=to.alias(alias), remembered=to.key(remembered))
-        case Into(alias, payload):
-            return replace(statement, alias=to.alias(alias), payload=to.payload(payload))
-        case Add(view, key, payload=payload, alias=alias):
-            return replace(
-                statement, view=to.view(view), key=to.key(key), payload=to.payload(payload), alias=to.alias(alias)
-            )
-        case Tally(alias) | Enter(alias) | Leave(alias):
-            return replace(statement, alias=to.alias(alias))
-        case Perform(arguments=arguments):
-            return replace(statement, arguments=to.key(arguments))
-        case Scan(view, key, source=source, within=within):
-            return replace(
-                statement, view=to.view(view), key=to.key(key), source=to.view(source), within=to.key(within)
-            )
-        case Top(alias=alias, grown=grown, key=key, change=change):
-            made = replace(statement, alias=to.alias(alias), key=to.key(key))
-            return replace(made, grown=to.variable(grown), change=to.variable(change))
-        case Forget(alias, places, place):
-            moved = replace(places, view=to.view(places.view))
-            return replace(statement, alias=to.alias(alias), places=moved, place=to.variable(place))
-        case Renumber(places, start, key=key, place=place, change=change):
-            moved = replace(places, view=to.view(places.view))
-            renumber = replace(statement, places=moved, start=to.key(start), key=to.key(key))
-            return replace(renumber, place=to.variable(place), change=to.variable(change))
-        case Beside(alias=alias, grown=grown, key=key, other=other, there=there, change=change):
-            beside = replace(statement, alias=to.alias(alias), key=to.key(key), there=to.variable(there))
-            others = tuple((i, to.variable(name)) for i, name in other)
-            return replace(beside, other=others, grown=to.variable(grown), change=to.variable(change))
-        case Cross(view, within, limit, point=point, change=change):
-            cross = replace(statement, view=to.view(view), within=to.key(within), limit=to.variable(limit))
-            return replace(cross, point=to.variable(point), change=to.variable(change))
-        case Clear(view):
-            return Clear(to.view(view))
-        case Emit(row, payload):
-            return Emit(to.key(row), to.payload(payload))
-        case Smaller() | Changed():
-            return statement
-        case _:
-            assert_never(statement)
+    made: Statement = mapped(statement, to.part)
+    return made
 
 
 def rename(body: Body, names: Mapping[str, str], aliases: Mapping[str, str]) -> Body:

@@ -16,9 +16,25 @@ hold row addresses: a loop or lookup on a view never encloses an Add to it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from freshviews.expr.nodes import Expr
 from freshviews.program.payload import Component, Monomial, hashed_once
+from freshviews.program.roles import Columns, Often, Role, Runs
+
+Variables = tuple[str, ...]
+ReadView = Annotated[str, Role.VIEW]
+ChangedView = Annotated[str, Role.CHANGED]
+Reads = Annotated[Variables, Role.READS]
+Key = Annotated[Variables, Role.READS, Columns()]
+Opened = Annotated[Variables, Role.BINDS, Columns()]
+ReadVariable = Annotated[str, Role.READS]
+BoundVariable = Annotated[str, Role.BINDS]
+Alias = Annotated[str, Role.ALIAS]
+RowAlias = Annotated[str, Role.ROW]
+SumAlias = Annotated[str, Role.SUM]
+Payload = Annotated[tuple[Monomial, ...], Role.PAYLOAD]
+Expression = Annotated[Expr, Role.EXPRESSION]
 
 
 @hashed_once
@@ -26,8 +42,8 @@ from freshviews.program.payload import Component, Monomial, hashed_once
 class Let:
     """Binds ``variable`` to the value of an expression over variables, for the rest of the enclosing body."""
 
-    variable: str
-    expr: Expr
+    variable: Annotated[str, Role.DEFINES]
+    expr: Expression
 
 
 @hashed_once
@@ -35,8 +51,8 @@ class Let:
 class If:
     """Runs the body if the condition is TRUE."""
 
-    condition: Expr
-    body: tuple[Statement, ...]
+    condition: Expression
+    body: Annotated[Body, Runs(Often.HOLDS)]
 
 
 @hashed_once
@@ -48,11 +64,11 @@ class Lookup:
     other components.
     """
 
-    view: str
-    key: tuple[str, ...]
-    alias: str
-    body: tuple[Statement, ...]
-    otherwise: tuple[Statement, ...] = ()
+    view: ReadView
+    key: Key
+    alias: Alias
+    body: Annotated[Body, Runs(Often.FOUND)]
+    otherwise: Annotated[Body, Runs(Often.MISSING)] = ()
     optional: bool = False
 
 
@@ -67,11 +83,11 @@ class Loop:
     runs once, with the default row of the view and NULL for the variables that the loop binds.
     """
 
-    view: str
-    key: tuple[str, ...]
+    view: ReadView
+    key: Annotated[Variables, Role.UNBOUND, Columns()]
     bound: tuple[int, ...]
-    alias: str
-    body: tuple[Statement, ...]
+    alias: Alias
+    body: Annotated[Body, Runs(Often.EACH)]
     among: str = ""
     optional: bool = False
 
@@ -83,9 +99,9 @@ class Cursor:
     ``alias`` names the row, if ``key`` has a variable for every level of the trie.
     """
 
-    trie: str
-    key: tuple[str, ...]
-    alias: str = ""
+    trie: Annotated[str, Role.TRIE]
+    key: Annotated[Variables, Role.LAST, Columns()]
+    alias: Alias = ""
 
 
 @hashed_once
@@ -95,7 +111,7 @@ class Leap:
     have, in order."""
 
     cursors: tuple[Cursor, ...]
-    body: tuple[Statement, ...]
+    body: Annotated[Body, Runs()]
 
     @property
     def variable(self) -> str:
@@ -107,8 +123,8 @@ class Leap:
 class Smaller:
     """Runs the loop whose slice has fewer rows, the left one on a tie."""
 
-    left: Loop
-    right: Loop
+    left: Annotated[Loop, Role.SIDE, Runs(Often.SHORTER)]
+    right: Annotated[Loop, Role.SIDE, Runs(Often.SHORTER)]
 
 
 @hashed_once
@@ -120,12 +136,12 @@ class Sum:
     end may cache it by their values.
     """
 
-    alias: str
+    alias: Alias
     components: tuple[Component, ...]
-    body: tuple[Statement, ...]
-    then: tuple[Statement, ...]
+    body: Annotated[Body, Runs()]
+    then: Annotated[Body, Runs(Often.NONZERO)]
     once: bool = False
-    remembered: tuple[str, ...] = ()
+    remembered: Reads = ()
 
 
 @hashed_once
@@ -133,8 +149,8 @@ class Sum:
 class Into:
     """Adds to the Sum ``alias``: a monomial per component of it."""
 
-    alias: str
-    payload: tuple[Monomial, ...]
+    alias: SumAlias
+    payload: Payload
 
 
 @hashed_once
@@ -147,14 +163,14 @@ class Add:
     ``vanish`` the row is still in its subsets; it leaves them afterwards.
     """
 
-    view: str
-    key: tuple[str, ...]
+    view: ChangedView
+    key: Key
     components: tuple[str, ...]
-    payload: tuple[Monomial, ...]
-    appear: tuple[Statement, ...] = ()
-    vanish: tuple[Statement, ...] = ()
-    stay: tuple[Statement, ...] = ()
-    alias: str = ""
+    payload: Payload
+    appear: Annotated[Body, Runs(Often.APPEARS)] = ()
+    vanish: Annotated[Body, Runs(Often.VANISHES)] = ()
+    stay: Annotated[Body, Runs(Often.STAYS)] = ()
+    alias: Alias = ""
 
 
 @hashed_once
@@ -162,7 +178,7 @@ class Add:
 class Clear:
     """Removes all rows of a scratch view, or of one without journal and order."""
 
-    view: str
+    view: ChangedView
 
 
 @hashed_once
@@ -173,10 +189,10 @@ class Exists:
     ``key`` names a variable per bound position; ``bound`` is an index of the view, or of the subset ``among``.
     """
 
-    view: str
-    key: tuple[str, ...]
+    view: ReadView
+    key: Annotated[Variables, Role.READS, Columns(bound=True)]
     bound: tuple[int, ...]
-    body: tuple[Statement, ...]
+    body: Annotated[Body, Runs(Often.FOUND)]
     among: str = ""
 
 
@@ -189,11 +205,11 @@ class Tally:
     0 if it is ``full``.
     """
 
-    alias: str
+    alias: RowAlias
     component: str
     amount: int
     full: int
-    body: tuple[Statement, ...] = ()
+    body: Annotated[Body, Runs(Often.FULL)] = ()
 
 
 @hashed_once
@@ -203,8 +219,8 @@ class Event:
     else ``others``."""
 
     bound: tuple[int, ...]
-    alone: tuple[Statement, ...] = ()
-    others: tuple[Statement, ...] = ()
+    alone: Annotated[Body, Runs(Often.ALONE)] = ()
+    others: Annotated[Body, Runs(Often.OTHERS)] = ()
 
 
 @hashed_once
@@ -212,7 +228,7 @@ class Event:
 class Enter:
     """The row ``alias`` enters a subset of its view, which did not contain it; then the events run, in order."""
 
-    alias: str
+    alias: RowAlias
     subset: str
     events: tuple[Event, ...] = ()
 
@@ -225,7 +241,7 @@ class Leave:
     A row that is not in the subset may leave it, if there are no events.
     """
 
-    alias: str
+    alias: RowAlias
     subset: str
     events: tuple[Event, ...] = ()
 
@@ -239,8 +255,8 @@ class Balance:
     else, for each partition of the view, a minor one where the degree of the row's value has left those of its part.
     """
 
-    view: str
-    key: tuple[str, ...]
+    view: ChangedView
+    key: Key
 
 
 @hashed_once
@@ -249,7 +265,7 @@ class Perform:
     """Runs a procedure of the program's Balancing for these values, with ``sign`` as the multiplicity ``m``."""
 
     procedure: str
-    arguments: tuple[str, ...]
+    arguments: Reads
     sign: int
 
 
@@ -258,7 +274,7 @@ class Perform:
 class Changed:
     """Runs the body only while a subscriber wants changes of the view."""
 
-    body: tuple[Statement, ...]
+    body: Annotated[Body, Runs(Often.WANTED)]
 
 
 @hashed_once
@@ -266,8 +282,8 @@ class Changed:
 class Emit:
     """Emits a row of the result: its variables, and a monomial per emitted component."""
 
-    row: tuple[str, ...]
-    payload: tuple[Monomial, ...]
+    row: Reads
+    payload: Payload
 
 
 @hashed_once
@@ -281,11 +297,11 @@ class Scan:
     are no rows. The row of ``view`` is created if it is absent.
     """
 
-    view: str
-    key: tuple[str, ...]
+    view: ChangedView
+    key: Key
     component: str
-    source: str
-    within: tuple[str, ...]
+    source: ReadView
+    within: Key
     kind: str
 
 
@@ -301,13 +317,13 @@ class Top:
     within appear, vanish or stay of the Add.
     """
 
-    alias: str
-    grown: str
+    alias: RowAlias
+    grown: ReadVariable
     first: int
     last: int
-    key: tuple[str, ...]
-    change: str
-    body: tuple[Statement, ...]
+    key: Opened
+    change: BoundVariable
+    body: Annotated[Body, Runs(Often.MOVED)]
 
 
 @hashed_once
@@ -320,7 +336,7 @@ class Places:
     many, and the first one.
     """
 
-    view: str
+    view: ChangedView
     last: int
     ranks: bool = False
 
@@ -333,10 +349,10 @@ class Forget:
     ``place`` is bound to the place, counted from 1. The statement is within a Lookup.
     """
 
-    alias: str
+    alias: RowAlias
     places: Places
-    place: str
-    body: tuple[Statement, ...]
+    place: BoundVariable
+    body: Annotated[Body, Runs()]
 
 
 @hashed_once
@@ -351,11 +367,11 @@ class Renumber:
     """
 
     places: Places
-    start: tuple[str, ...]
-    key: tuple[str, ...]
-    place: str
-    change: str
-    body: tuple[Statement, ...]
+    start: Key
+    key: Opened
+    place: BoundVariable
+    change: BoundVariable
+    body: Annotated[Body, Runs()]
 
 
 @hashed_once
@@ -369,14 +385,14 @@ class Beside:
     for one pair.
     """
 
-    alias: str
-    grown: str
+    alias: RowAlias
+    grown: ReadVariable
     shift: int
-    key: tuple[str, ...]
-    other: tuple[tuple[int, str], ...]
-    there: str
-    change: str
-    body: tuple[Statement, ...]
+    key: Opened
+    other: Annotated[tuple[tuple[int, str], ...], Role.BINDS, Columns()]
+    there: BoundVariable
+    change: BoundVariable
+    body: Annotated[Body, Runs()]
 
 
 @hashed_once
@@ -389,20 +405,20 @@ class Cross:
     and ``change`` to 1 or -1, after its component ``selected`` has become 1 or 0.
     """
 
-    view: str
-    within: tuple[str, ...]
-    limit: str
+    view: ChangedView
+    within: Key
+    limit: ReadVariable
     strict: bool
-    point: str
-    change: str
-    body: tuple[Statement, ...]
+    point: Annotated[str, Role.BINDS, Columns(after=True)]
+    change: BoundVariable
+    body: Annotated[Body, Runs()]
 
 
 @dataclass(frozen=True)
 class Bound:
     """A bound of a range: the value of a variable, left out if ``strict``."""
 
-    variable: str
+    variable: ReadVariable
     strict: bool = False
 
 
@@ -415,8 +431,8 @@ class Range:
     is NULL is empty.
     """
 
-    view: str
-    prefix: tuple[str, ...]
+    view: ReadView
+    prefix: Key
     low: Bound | None = None
     high: Bound | None = None
 
@@ -434,7 +450,7 @@ class RangeSum:
     Each component of the Sum has the name of one that the view sums.
     """
 
-    alias: str
+    alias: SumAlias
     rows: Range
     coefficient: int = 1
 
@@ -445,9 +461,9 @@ class RangeLoop:
     """Runs the body for each row of a range. ``key`` names the variables that it binds, to the ordered columns."""
 
     rows: Range
-    key: tuple[str, ...]
-    alias: str
-    body: tuple[Statement, ...]
+    key: Annotated[Variables, Role.BINDS, Columns(after=True)]
+    alias: Alias
+    body: Annotated[Body, Runs(Often.EACH)]
 
 
 Statement = (

@@ -1,49 +1,19 @@
-"""What each statement of the trigger language contains, reads, binds and changes.
+"""What each statement of the trigger language contains, reads, binds and changes: folds over its parts.
 
-``bodies`` and ``uses`` say it once per kind of statement, for every walk over programs; ``with_bodies`` is the
-counterpart of ``bodies`` for rewriting. Each has a case for every kind of statement, which the type checker verifies.
+The parts are said by the class of a statement (``program.roles``); no walk lists the kinds of statement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from operator import is_
-from typing import NamedTuple, assert_never
+from typing import Any, NamedTuple
 
 from freshviews.expr.nodes import columns_of
 from freshviews.program.payload import ComponentOf, Monomial, Value
-from freshviews.program.statements import (
-    Add,
-    Balance,
-    Beside,
-    Body,
-    Changed,
-    Clear,
-    Cross,
-    Emit,
-    Enter,
-    Exists,
-    Forget,
-    If,
-    Into,
-    Leap,
-    Leave,
-    Let,
-    Lookup,
-    Loop,
-    Perform,
-    RangeLoop,
-    RangeSum,
-    Renumber,
-    Scan,
-    Smaller,
-    Statement,
-    Sum,
-    Tally,
-    Top,
-)
+from freshviews.program.roles import Often, Part, Role, mapped, walk
+from freshviews.program.statements import Body, Loop, Statement
 
 
 @dataclass(frozen=True)
@@ -86,31 +56,15 @@ def bodies(statement: Statement) -> tuple[Body, ...]:
     """
     found: tuple[Body, ...] | None = statement.__dict__.get("_bodies")
     if found is None:
-        found = _bodies(statement)
+        parts = ((part, value) for part, value, _ in walk(statement) if part.runs is not None)
+        found = tuple((value,) if part.role is Role.SIDE else value for part, value in parts)
         object.__setattr__(statement, "_bodies", found)
     return found
 
 
-def _bodies(statement: Statement) -> tuple[Body, ...]:
-    match statement:
-        case If() | Loop() | RangeLoop() | Changed() | Exists() | Tally() | Leap() | Top() | Cross():
-            return (statement.body,)
-        case Beside() | Forget() | Renumber():
-            return (statement.body,)
-        case Lookup(body=body, otherwise=otherwise):
-            return (body, otherwise)
-        case Enter(events=events) | Leave(events=events):
-            return tuple(body for event in events for body in (event.alone, event.others))
-        case Smaller(left=left, right=right):
-            return ((left,), (right,))
-        case Sum(body=body, then=then):
-            return (body, then)
-        case Add(appear=appear, vanish=vanish, stay=stay):
-            return (appear, vanish, stay)
-        case Let() | Into() | RangeSum() | Balance() | Perform() | Scan() | Clear() | Emit():
-            return ()
-        case _:
-            assert_never(statement)
+def often(statement: Statement) -> tuple[Often, ...]:
+    """How often each body of a statement runs."""
+    return tuple(part.runs.often for part, _, _ in walk(statement) if part.runs is not None)
 
 
 def uses(statement: Statement) -> Uses:
@@ -123,61 +77,63 @@ def uses(statement: Statement) -> Uses:
 
 
 def _uses(statement: Statement) -> Uses:
-    match statement:
-        case Let(variable, expr):
-            return Uses(_variables(columns_of(expr)), defines=(variable,))
-        case If(condition):
-            return Uses(_variables(columns_of(condition)))
-        case Lookup(view, key, alias):
-            return Uses(_variables(key), rows=(alias,), views=(view,))
-        case Loop(view, key, bound, alias):
-            given = tuple(key[i] for i in bound)
-            opened = tuple(v for i, v in enumerate(key) if i not in bound)
-            return Uses(_variables(given), binds=opened, rows=(alias,), views=(view,))
-        case RangeSum(rows=place):
-            return Uses(_variables(place.variables), views=(place.view,))
-        case RangeLoop(place, key, alias):
-            return Uses(_variables(place.variables), binds=key, rows=(alias,), views=(place.view,))
-        case Leap(cursors):
-            given = tuple(v for cursor in cursors for v in cursor.key[:-1])
-            rows = tuple(cursor.alias for cursor in cursors if cursor.alias)
-            return Uses(_variables(given), binds=(statement.variable,), rows=rows)
-        case Exists(view, key):
-            return Uses(_variables(key), views=(view,))
-        case Sum(alias=alias, remembered=remembered):
-            return Uses(_variables(remembered), rows=(alias,))
-        case Into(payload=payload):
-            return Uses(_factors(payload))
-        case Add(view, key, payload=payload, alias=alias):
-            return Uses((*_variables(key), *_factors(payload)), rows=(alias,) if alias else (), changes=(view,))
-        case Tally(alias) | Enter(alias) | Leave(alias):
-            return Uses((Row(alias),))
-        case Balance(view, key):
-            return Uses(_variables(key), changes=(view,))
-        case Perform(arguments=arguments):
-            return Uses(_variables(arguments))
-        case Scan(view, key, source=source, within=within):
-            return Uses(_variables((*key, *within)), views=(source,), changes=(view,))
-        case Top(alias=alias, grown=grown, key=key, change=change):
-            return Uses((Row(alias), Variable(grown)), binds=(*key, change))
-        case Forget(alias=alias, place=place):
-            return Uses((Row(alias),), binds=(place,))
-        case Renumber(places, start, key=key, place=place, change=change):
-            return Uses(_variables(start), binds=(*key, place, change), changes=(places.view,))
-        case Beside(alias=alias, grown=grown, key=key, other=other, there=there, change=change):
-            return Uses((Row(alias), Variable(grown)), binds=(*key, *(name for _, name in other), there, change))
-        case Cross(view, within, limit, point=point, change=change):
-            return Uses(_variables((*within, limit)), binds=(point, change), changes=(view,))
-        case Clear(view):
-            return Uses(changes=(view,))
-        case Emit(row, payload):
-            return Uses((*_variables(row), *_factors(payload)))
-        case Smaller(left, right):
-            return Uses(views=(left.view, right.view))
-        case Changed():
-            return Uses()
-        case _:
-            assert_never(statement)
+    reads: list[Name] = []
+    binds: dict[str, None] = {}
+    defines: list[str] = []
+    rows: list[str] = []
+    views: list[str] = []
+    changes: list[str] = []
+    for part, value, owner in walk(statement):
+        match part.role:
+            case Role.VIEW:
+                views.append(value)
+            case Role.CHANGED:
+                changes.append(value)
+            case Role.SIDE:
+                views.append(value.view)
+            case Role.ROW:
+                reads.append(Row(value))
+            case Role.ALIAS if value:
+                rows.append(value)
+            case Role.READS:
+                reads += _variables((value,) if isinstance(value, str) else value)
+            case Role.BINDS:
+                binds.update(dict.fromkeys(_names(value)))
+            case Role.DEFINES:
+                defines.append(value)
+            case Role.UNBOUND:
+                reads += _variables(tuple(value[i] for i in owner.bound))
+                binds.update((name, None) for i, name in enumerate(value) if i not in owner.bound)
+            case Role.LAST:
+                reads += _variables(value[:-1])
+                binds[value[-1]] = None
+            case Role.EXPRESSION:
+                reads += _variables(columns_of(value))
+            case Role.PAYLOAD:
+                reads += _factors(value)
+    return Uses(tuple(reads), tuple(binds), tuple(defines), tuple(rows), tuple(views), tuple(changes))
+
+
+def _names(value: str | tuple[str | tuple[int, str], ...]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(one if isinstance(one, str) else one[1] for one in value)
+
+
+def columns(statement: Statement) -> Iterator[tuple[str, Part, str, int]]:
+    """The variables of a statement that are columns: of what, by the part that names it; each with its position."""
+    named, of, next_column = None, "", 0
+    for part, value, owner in walk(statement):
+        if part.role in (Role.VIEW, Role.CHANGED, Role.TRIE, Role.ROW):
+            named, of = part, value
+        if part.columns is None or named is None:
+            continue
+        first = next_column if part.columns.after else 0
+        for i, one in enumerate((value,) if isinstance(value, str) else value):
+            place = owner.bound[i] if part.columns.bound else first + i
+            place, name = one if isinstance(one, tuple) else (place, one)
+            yield name, named, of, place
+            next_column = place + 1
 
 
 _variable = lru_cache(maxsize=1 << 16)(Variable)
@@ -217,29 +173,15 @@ def visit(body: Body) -> Iterator[Statement]:
 def with_bodies(statement: Statement, change: Callable[[Body], Body]) -> Statement:
     """The statement, each body directly in it replaced by ``change`` of it; the statement itself where ``change``
     returns what it is given. A Smaller needs a Loop on each side."""
-    own = bodies(statement)
-    changed = tuple(map(change, own))
-    if all(map(is_, own, changed)):
-        return statement
-    match statement:
-        case If() | Loop() | RangeLoop() | Leap() | Changed() | Exists() | Tally() | Top() | Cross():
-            return replace(statement, body=changed[0])
-        case Beside() | Forget() | Renumber():
-            return replace(statement, body=changed[0])
-        case Lookup():
-            return replace(statement, body=changed[0], otherwise=changed[1])
-        case Enter(events=events) | Leave(events=events):
-            pairs = zip(events, changed[::2], changed[1::2], strict=True)
-            return replace(statement, events=tuple(replace(e, alone=one, others=more) for e, one, more in pairs))
-        case Smaller():
-            (left,), (right,) = changed
-            assert isinstance(left, Loop) and isinstance(right, Loop)
-            return Smaller(left, right)
-        case Sum():
-            return replace(statement, body=changed[0], then=changed[1])
-        case Add():
-            return replace(statement, appear=changed[0], vanish=changed[1], stay=changed[2])
-        case Let() | Into() | RangeSum() | Balance() | Perform() | Scan() | Clear() | Emit():
-            return statement
-        case _:
-            assert_never(statement)
+
+    def changed(part: Part, value: Any) -> Any:
+        if part.runs is None:
+            return value
+        if part.role is not Role.SIDE:
+            return change(value)
+        (side,) = change((value,))
+        assert isinstance(side, Loop)
+        return side
+
+    found: Statement = mapped(statement, changed)
+    return found

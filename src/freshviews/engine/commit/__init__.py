@@ -10,5 +10,6 @@ __all__ = [
     "in_order",
     "interrupts",
     "notices",
+    "string_keys",
     "threads",
 ]

@@ -39,12 +39,12 @@ import numpy as np
 
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.marks import Marks, columns_of
+from freshviews.engine.commit.string_keys import string_keys
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.constraints import Changes
 from freshviews.kernel.hash.table import LIVE, PENDING, USED
 from freshviews.kernel.memory.mem import load
 from freshviews.program.program import Program
-from freshviews.program.string_keys import string_keys
 from freshviews.types.dictionary import Dictionary
 
 LEAST = 4096

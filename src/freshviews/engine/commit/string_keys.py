@@ -9,41 +9,12 @@ name count as one; so more columns may be found than hold strings, never fewer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
 
 from freshviews.expr.nodes import Column, Expr
 from freshviews.program.program import Program
-from freshviews.program.statements import (
-    Add,
-    Balance,
-    Beside,
-    Body,
-    Changed,
-    Clear,
-    Cross,
-    Emit,
-    Enter,
-    Exists,
-    Forget,
-    If,
-    Into,
-    Leap,
-    Leave,
-    Let,
-    Lookup,
-    Loop,
-    Perform,
-    RangeLoop,
-    RangeSum,
-    Renumber,
-    Scan,
-    Smaller,
-    Statement,
-    Sum,
-    Tally,
-    Top,
-)
-from freshviews.program.structure import visit
+from freshviews.program.roles import Part, Role
+from freshviews.program.statements import Body, Let, Perform
+from freshviews.program.structure import columns, uses, visit
 
 Place = str | tuple[str, int]
 """A variable, or a column of a view."""
@@ -105,18 +76,29 @@ def _flows(program: Program) -> Iterator[tuple[Place, Place]]:
             yield name, expr.name
     for view in program.stores:
         yield from _named(view.name, view.key)
-    views: dict[str, set[str]] = {}
     statements = [statement for body in _bodies(program) for statement in visit(body)]
+    views: dict[str, set[str]] = {}
     for statement in statements:
-        if isinstance(statement, Add | Lookup | Loop) and statement.alias:
-            views.setdefault(statement.alias, set()).add(statement.view)
+        found = uses(statement)
+        for alias in found.rows:
+            views.setdefault(alias, set()).update((*found.views, *found.changes))
+    tries = {trie.name: trie for trie in program.upkeep.tries}
+
+    def place(named: Part, of: str, column: int) -> Iterator[Place]:
+        if named.role is Role.ROW:
+            yield from ((view, column) for view in views.get(of, ()))
+        elif named.role is Role.TRIE:
+            yield tries[of].view, tries[of].order[column]
+        else:
+            yield of, column
+
     for statement in statements:
-        if isinstance(statement, Top | Beside):
-            for name in views.get(statement.alias, ()):
-                yield from _named(name, statement.key)
-                if isinstance(statement, Beside):
-                    yield from ((variable, (name, place)) for place, variable in statement.other)
-        yield from _of_statement(program, statement)
+        for variable, named, of, column in columns(statement):
+            yield from ((variable, one) for one in place(named, of, column))
+        if isinstance(statement, Perform):
+            assert program.balancing is not None
+            parameters = program.balancing.procedure(statement.procedure).parameters
+            yield from zip(parameters, statement.arguments, strict=True)
     for join in program.upkeep.joins:
         for atom in join.rule.atoms:
             yield from _named(atom.relation, atom.variables)
@@ -128,40 +110,6 @@ def _flows(program: Program) -> Iterator[tuple[Place, Place]]:
             for i, variable in enumerate(partition.value):
                 yield variable, (partition.heavy, i)
                 yield variable, (partition.view, partition.by[i])
-
-
-def _of_statement(program: Program, statement: Statement) -> Iterator[tuple[Place, Place]]:
-    match statement:
-        case Add(view, key) | Lookup(view, key) | Loop(view, key) | Balance(view, key):
-            yield from _named(view, key)
-        case Exists(view, key, bound):
-            yield from ((variable, (view, place)) for variable, place in zip(key, bound, strict=True))
-        case Scan(view, key, source=source, within=within):
-            yield from _named(view, key)
-            yield from _named(source, within)
-        case Cross(view, within, point=point):
-            yield from _named(view, (*within, point))
-        case RangeLoop(rows, key):
-            yield from _named(rows.view, (*rows.prefix, *key))
-        case RangeSum(rows=rows):
-            yield from _named(rows.view, rows.prefix)
-        case Leap(cursors):
-            orders = {trie.name: trie for trie in program.upkeep.tries}
-            for cursor in cursors:
-                trie = orders[cursor.trie]
-                yield from ((v, (trie.view, trie.order[i])) for i, v in enumerate(cursor.key))
-        case Perform(procedure, arguments):
-            assert program.balancing is not None
-            yield from zip(program.balancing.procedure(procedure).parameters, arguments, strict=True)
-        case Renumber(places, start, key):
-            yield from _named(places.view, start)
-            yield from _named(places.view, key)
-        case Top() | Beside() | Let():
-            pass
-        case If() | Smaller() | Sum() | Into() | Tally() | Enter() | Leave() | Forget() | Clear() | Changed() | Emit():
-            pass
-        case _:
-            assert_never(statement)
 
 
 def _named(view: str, key: tuple[str, ...]) -> Iterator[tuple[Place, Place]]:

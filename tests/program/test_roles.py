@@ -1,0 +1,66 @@
+"""A statement says what its fields are; every walk over programs follows from that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args
+
+import pytest
+
+from freshviews.expr.nodes import Column
+from freshviews.program.payload import ComponentOf, Monomial, Value, hashed_once
+from freshviews.program.rewrite import Renaming, rename, renamed
+from freshviews.program.roles import Columns, Often, Role, Runs, parts_of
+from freshviews.program.statements import Add, Body, Emit, Key, Let, ReadView, Statement
+from freshviews.program.structure import bodies, columns, often, uses, visit, with_bodies
+from freshviews.types import BIGINT
+
+
+@hashed_once
+@dataclass(frozen=True)
+class Values:
+    """A kind of statement that no module of the product knows: runs the body for each value of a column of a view."""
+
+    view: ReadView
+    prefix: Key
+    value: Annotated[str, Role.BINDS, Columns(after=True)]
+    body: Annotated[Body, Runs(Often.EACH)]
+    limit: int = 5
+
+
+def statement(body: Body = ()) -> Any:
+    return Values("V", ("a", "b"), "c", body)
+
+
+def test_a_new_statement_is_walked_as_its_class_says() -> None:
+    inner = Add("W", ("c",), ("count",), (Monomial((ComponentOf("v", "count"),)),))
+    made = statement((inner,))
+    assert list(visit((made,))) == [made, inner]
+    assert bodies(made) == ((inner,),)
+    assert often(made) == (Often.EACH,)
+    found = uses(made)
+    assert [one.name for one in found.reads if not isinstance(one, ComponentOf)] == ["a", "b"]  # type: ignore[union-attr]
+    assert (found.binds, found.views, found.changes) == (("c",), ("V",), ())
+    assert [(name, of, place) for name, _, of, place in columns(made)] == [("a", "V", 0), ("b", "V", 1), ("c", "V", 2)]
+
+
+def test_a_new_statement_is_renamed_with_all_that_is_in_it() -> None:
+    inner: Statement = Let("d", Column("c", BIGINT))
+    (made,) = rename((statement((inner,)),), {"c": "x", "b": "y"}, {})
+    assert made == Values("V", ("a", "y"), "x", (Let("d", Column("x", BIGINT)),))
+    assert renamed(statement(), Renaming(views={"V": "U"})).view == "U"  # type: ignore[union-attr]
+
+
+def test_bodies_are_replaced_and_the_statement_stays_where_nothing_changes() -> None:
+    emit = Emit(("c",), (Monomial((Value("m"),)),))
+    made = statement((emit,))
+    assert with_bodies(made, lambda body: body) is made
+    assert bodies(with_bodies(made, lambda body: ())) == ((),)
+    assert with_bodies(made, lambda body: ()).limit == 5  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kind", get_args(Statement))
+def test_every_body_says_how_often_it_runs(kind: type) -> None:
+    hints = kind.__annotations__
+    told = {part.name for part in parts_of(kind) if part.runs is not None}
+    assert {name for name, hint in hints.items() if "Body" in hint or "Loop" in hint} == told
