@@ -103,13 +103,9 @@ class ViewBlock:
         self.failures.update(failed)
         return found
 
-    def failure(self) -> Failure | None:
-        """Why what has run since ``reset`` is refused; None where nothing failed."""
+    def failure(self) -> Failure:
+        """Why what has run since ``reset`` is refused, by the word at the status."""
         error, row = map(int, self.state.status[:2])
-        if self.state.failed():
-            return Failure("memory", "memory ran out")
-        if not error:
-            return None
         if error == TOO_NARROW:
             return Failure("narrow", "a sum of doubles needs more words")
         failed = self.failures.get(error, {})
@@ -253,7 +249,7 @@ class ViewBlocks:
             names = block.needed.get(batch.relation)
             if names is None:
                 continue
-            found = block.columns(batch)
+            found = block.columns(batch) if batch.relation in block.evaluators else batch.columns
             places = {}
             for name in names:
                 places[name] = address_of(found[name])
@@ -261,8 +257,13 @@ class ViewBlocks:
 
     def failure(self) -> Failure | None:
         """Why what has run since ``reset`` is refused; None where nothing failed."""
-        found = [failure for block in self.blocks if (failure := block.failure()) is not None]
-        return next((one for one in found if one.kind == "memory"), found[0] if found else None)
+        found = None
+        for block in self.blocks:
+            if block.state.failed():
+                return Failure("memory", "memory ran out")
+            if found is None and block.state.status[0]:
+                found = block.failure()
+        return found
 
     @property
     def ring_failed(self) -> bool:
