@@ -16,7 +16,7 @@ _REORDERS = "\u2028-\u202e\u2066-\u2069"
 _CONTROLS = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_REORDERS}\ud800-\udfff]")
 _IN_CELLS = re.compile(f"[\x00-\x1f\x7f-\x9f{_REORDERS}\ud800-\udfff]")
 _IN_JSON = re.compile(f"[\x7f-\x9f{_REORDERS}\ud800-\udfff]")
-"""Those that JSON does not escape itself."""
+"""The control characters that JSON does not escape itself."""
 
 
 def say(text: str = "", *, to: TextIO | None = None, end: str = "\n") -> None:

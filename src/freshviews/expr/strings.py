@@ -191,7 +191,7 @@ def translate(text: str, characters: str, by: str) -> str:
 
 
 def substring_index(text: str, delimiter: str, count: int) -> str:
-    """What is before the delimiter of this number, or, counted from the end, after it. Delimiters may overlap."""
+    """The text before the delimiter of this number, or, counted from the end, after it. Delimiters may overlap."""
     if not delimiter or not count:
         return ""
     at = -1 if count > 0 else len(text) - len(delimiter) + 1

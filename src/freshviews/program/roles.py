@@ -25,7 +25,7 @@ from typing import Any, get_type_hints
 
 
 class Role(Enum):
-    """What a field is to the statement."""
+    """The role of a field in its statement."""
 
     VIEW = "the name of a view that it reads"
     CHANGED = "the name of a view that it changes"

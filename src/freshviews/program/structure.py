@@ -1,4 +1,4 @@
-"""What each statement of the trigger language contains, reads, binds and changes: folds over its parts.
+"""Folds over the parts of a statement: what it contains, reads, binds and changes.
 
 The parts are said by the class of a statement (``program.roles``); no walk lists the kinds of statement.
 """

@@ -32,7 +32,7 @@ _NO_ERROR = np.zeros(1, np.int64)
 
 @dataclass(frozen=True)
 class HostColumn:
-    """What computes a host expression, and the columns that it gives.
+    """The evaluator of a host expression, and the columns that it gives.
 
     ``known``: what the results are called in every batch of a relation. ``error``: the error of a row without a value;
     0 where there is none such.

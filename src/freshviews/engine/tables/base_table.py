@@ -68,7 +68,7 @@ class BaseTable:
         by_name = {column.name: column for column in definition.columns}
         self.packing = packing_of([by_name[name] for name in self.columns], len(primary))
         self.calls: list[Callable[..., int | None]] = [kernel.add_rows, kernel.settle_base, base_reads.missing]
-        """What every batch calls."""
+        """The kernels that every batch calls."""
         if definition.keys:
             self.calls.append(base_reads.duplicate)
         compile_ahead(*self.calls, kernel.undo_base)

@@ -32,7 +32,7 @@ class Failed(Exception):
 
 
 def counted_in(block: Block) -> str:
-    """What a group, or a row of a join, may have of which an expression fails, by the names of the sources."""
+    """The error COUNTED in words: the expressions that may have failed, each with the name of its source."""
     query = block.query
     of_atoms = [(atom.name, expr) for atom in query.atoms for expr in (*atom.columns, *atom.filters)]
     of_lifts = [(lift.atom or "", lift.expr) for one in query.aggregates for lift in one.lifts]

@@ -419,7 +419,7 @@ def _answer(number: int) -> None:
 
 
 class Orders:
-    """What another process asks for, as one thread reads it and another compiles it."""
+    """The orders of another process: one thread reads them, another one compiles them."""
 
     def __init__(self, answer: Callable[[int], None]) -> None:
         """``answer`` is called with the number of an order that was taken back before it was begun."""

@@ -1,4 +1,4 @@
-"""What is read of each node of a tree, so that no clause is ignored.
+"""The fields of each node of a tree that are read, so that no clause is ignored.
 
 ``READ`` has, for each class of nodes that the binder knows, the arguments that it reads or that mean nothing. Any other
 argument that is there is a clause that sqlglot reads and nobody looks at: the statement is refused. A class that is

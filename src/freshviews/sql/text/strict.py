@@ -1,5 +1,4 @@
-"""What sqlglot passes over, and Spark refuses: a missing word, a missing item of a list, a name in a place without one.
-"""
+"""A parser that refuses what sqlglot passes over and Spark does not: missing words, items and names."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ class Strict(Operators):
             self.raise_error(f"{word} is missing, as in {example}")
 
     def _value(self, parse: Callable[[], Any]) -> Any:
-        """What the method reads; a value is needed here."""
+        """The value that the method reads; an error if there is none."""
         before, made = self._prev, parse()
         if made is None:
             self.raise_error(f"something is missing after {before.text}", before)

@@ -190,7 +190,7 @@ def are_told_apart(text: SqlText, windows: Sequence[exp.Window]) -> bool:
 
 
 def _numbering(text: SqlText, node: exp.Window) -> Hashable:
-    """What determines the places of rows by which a function tells equal ones apart; None if it does not."""
+    """The expressions that place the rows, of a function that tells equal rows apart; None for another function."""
     spec = _spec(text, node)
     name = _function_of(node, spec)
     if name in _SHIFTS:
