@@ -14,7 +14,7 @@ from freshviews.expr.nodes import Column, columns_of
 from freshviews.program.payload import MULTIPLICITY
 from freshviews.program.program import Parameter, Program
 from freshviews.program.statements import Statement
-from freshviews.program.structure import Variable, uses, visit
+from freshviews.program.structure import uses, variables_read, visit
 from freshviews.query.query import Aggregate, Lift, Query
 
 RESULT = "Q"
@@ -134,7 +134,8 @@ def names_in(program: Program) -> Iterator[str]:
 
 def names_of(body: tuple[Statement, ...]) -> tuple[set[str], set[str]]:
     """The variables that statements mention, and the aliases of the rows and sums that they bind."""
-    found = [uses(statement) for statement in visit(body)]
+    statements = tuple(visit(body))
+    found = [uses(statement) for statement in statements]
     variables = {name for one in found for name in (*one.binds, *one.defines)}
-    variables.update(read.name for one in found for read in one.reads if isinstance(read, Variable))
+    variables.update(*map(variables_read, statements))
     return variables - {MULTIPLICITY.name}, {alias for one in found for alias in one.rows}

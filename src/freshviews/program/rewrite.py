@@ -75,7 +75,7 @@ class Renaming:
         return self.views.get(name, name)
 
     def key(self, variables: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(self.variable, variables))
+        return tuple([self.variables.get(name, name) for name in variables])
 
     def expression(self, expr: Expr) -> Expr:
         if isinstance(expr, Column):

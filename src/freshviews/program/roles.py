@@ -91,10 +91,7 @@ class Part:
     role: Role | None
     runs: Runs | None
     columns: Columns | None
-
-    @property
-    def nested(self) -> bool:
-        return self.role is None and self.runs is None
+    nested: bool
 
 
 @cache
@@ -108,7 +105,7 @@ def parts_of(kind: Hashable) -> tuple[Part, ...]:
         role = next((mark for mark in marks if isinstance(mark, Role)), None)
         runs = next((mark for mark in marks if isinstance(mark, Runs)), None)
         columns = next((mark for mark in marks if isinstance(mark, Columns)), None)
-        part = Part(field.name, role, runs, columns)
+        part = Part(field.name, role, runs, columns, nested=role is None and runs is None)
         if not part.nested or _is_nested(hints[field.name]):
             found.append(part)
     return tuple(found)

@@ -151,7 +151,7 @@ def _factors(payload: tuple[Monomial, ...]) -> tuple[Name, ...]:
 
 def variables_read(statement: Statement) -> tuple[str, ...]:
     """The names of the variables that a statement itself reads."""
-    return tuple(one.name for one in uses(statement).reads if isinstance(one, Variable))
+    return tuple([one.name for one in uses(statement).reads if isinstance(one, Variable)])
 
 
 def views_in(statement: Statement) -> tuple[str, ...]:
