@@ -12,7 +12,7 @@ from freshviews.program.payload import ComponentOf, Monomial, Value, hashed_once
 from freshviews.program.rewrite import Renaming, rename, renamed
 from freshviews.program.roles import Columns, Often, Role, Runs, parts_of
 from freshviews.program.statements import Add, Body, Emit, Key, Let, ReadView, Statement
-from freshviews.program.structure import bodies, columns, often, uses, visit, with_bodies
+from freshviews.program.structure import Slice, bodies, columns, slice_of, uses, visit, visits, with_bodies, work
 from freshviews.types import BIGINT
 
 
@@ -37,11 +37,13 @@ def test_a_new_statement_is_walked_as_its_class_says() -> None:
     made = statement((inner,))
     assert list(visit((made,))) == [made, inner]
     assert bodies(made) == ((inner,),)
-    assert often(made) == (Often.EACH,)
+    assert [one.often for one in visits(made)] == [Often.EACH]
     found = uses(made)
     assert [one.name for one in found.reads if not isinstance(one, ComponentOf)] == ["a", "b"]  # type: ignore[union-attr]
     assert (found.binds, found.views, found.changes) == (("c",), ("V",), ())
     assert [(name, of, place) for name, _, of, place in columns(made)] == [("a", "V", 0), ("b", "V", 1), ("c", "V", 2)]
+    assert slice_of(made) == Slice("V", ("a", "b", "c"), (0, 1), "", False, False, "")
+    assert work(made).walks
 
 
 def test_a_new_statement_is_renamed_with_all_that_is_in_it() -> None:

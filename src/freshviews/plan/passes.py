@@ -28,8 +28,8 @@ from dataclasses import dataclass, field
 
 from freshviews.program.program import Program
 from freshviews.program.roles import Often
-from freshviews.program.statements import Add, Enter, Into, Leave, RangeLoop, RangeSum, Smaller, Statement, Sum, Tally
-from freshviews.program.structure import bodies, often, uses, visit
+from freshviews.program.statements import Add, Enter, Into, Leave, RangeSum, Statement, Sum, Tally
+from freshviews.program.structure import bodies, slice_of, uses, visit, visits
 from freshviews.program.upkeep import ByTriggers, Recomputed
 
 Body = tuple[Statement, ...]
@@ -197,27 +197,26 @@ class _Walk:
                 self._sums.add(alias)
             case Leave():
                 return
-        for body, how in zip(bodies(statement), often(statement), strict=True):
+        for body, (how, _) in zip(bodies(statement), visits(statement), strict=True):
             self.inner(statement, body, how, times)
 
     def inner(self, statement: Statement, body: Body, how: Often, times: float) -> None:
         """Visit a body of a statement that runs ``times`` times."""
-        slices = [(view, getattr(statement, "among", "")) for view in uses(statement).views]
+        rows = slice_of(statement)
         match how:
             case Often.EACH:
-                if self.filled.issuperset(slices):
-                    ((view, _),) = slices
-                    given = statement.rows.prefix if isinstance(statement, RangeLoop) else uses(statement).reads
-                    times *= self.rows[view] / (self.values if given else 1.0)
+                assert rows is not None
+                if (rows.view, rows.among) in self.filled:
+                    times *= self.rows[rows.view] / (self.values if rows.bound else 1.0)
                     self.turns += times
                     self.body(body, times)
             case Often.FOUND:
-                if self.filled.issuperset(slices):
+                assert rows is not None
+                if (rows.view, rows.among) in self.filled:
                     self.body(body, times)
             case Often.SHORTER:
-                assert isinstance(statement, Smaller)
-                sides = {(side.view, side.among) for side in (statement.left, statement.right)}
-                if sides <= self.filled and body == (statement.left,):
+                sides = {(side.view, side.among) for (loop,) in bodies(statement) if (side := slice_of(loop)) is not None}
+                if sides <= self.filled and body is bodies(statement)[0]:
                     self.body(body, times)
             case Often.NONZERO:
                 assert isinstance(statement, Sum)

@@ -96,17 +96,17 @@ class Renaming:
     def part(self, part: Part, value: Any) -> Any:
         """The value of a part of a statement."""
         match part.role:
-            case Role.VIEW | Role.CHANGED:
+            case Role.VIEW | Role.RANGE | Role.CHANGED:
                 return self.view(value)
             case Role.TRIE:
                 return self.tries.get(value, value)
-            case Role.ROW | Role.ALIAS | Role.SUM:
+            case Role.ROW | Role.UPDATED | Role.ALIAS | Role.SUM:
                 return self.alias(value)
             case Role.EXPRESSION:
                 return self.expression(value)
             case Role.PAYLOAD:
                 return self.payload(value)
-            case Role.SIDE | None:
+            case Role.SIDE | Role.AMONG | None:
                 return value
             case _:
                 return self.names(value)

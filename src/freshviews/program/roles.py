@@ -28,9 +28,11 @@ class Role(Enum):
     """The role of a field in its statement."""
 
     VIEW = "the name of a view that it reads"
+    RANGE = "the name of an ordered view of which it looks up a range"
     CHANGED = "the name of a view that it changes"
     TRIE = "the name of a trie that it reads"
     ROW = "the alias of a row that is bound around it"
+    UPDATED = "the alias of a row that is bound around it and that it changes in place"
     ALIAS = "the alias of a row or sum that it binds in its bodies; empty for none"
     SUM = "the alias of a sum around it that it adds to"
     READS = "variables that it reads"
@@ -41,6 +43,7 @@ class Role(Enum):
     EXPRESSION = "an expression over variables that it reads"
     PAYLOAD = "monomials of the variables and components that it reads"
     SIDE = "a statement of its own that is a body, and whose view it reads"
+    AMONG = "the name of a subset of its view; empty for all rows"
 
 
 class Often(Enum):

@@ -32,6 +32,8 @@ ReadVariable = Annotated[str, Role.READS]
 BoundVariable = Annotated[str, Role.BINDS]
 Alias = Annotated[str, Role.ALIAS]
 RowAlias = Annotated[str, Role.ROW]
+UpdatedRow = Annotated[str, Role.UPDATED]
+Subset = Annotated[str, Role.AMONG]
 SumAlias = Annotated[str, Role.SUM]
 Payload = Annotated[tuple[Monomial, ...], Role.PAYLOAD]
 Expression = Annotated[Expr, Role.EXPRESSION]
@@ -88,7 +90,7 @@ class Loop:
     bound: tuple[int, ...]
     alias: Alias
     body: Annotated[Body, Runs(Often.EACH)]
-    among: str = ""
+    among: Subset = ""
     optional: bool = False
 
 
@@ -193,7 +195,7 @@ class Exists:
     key: Annotated[Variables, Role.READS, Columns(bound=True)]
     bound: tuple[int, ...]
     body: Annotated[Body, Runs(Often.FOUND)]
-    among: str = ""
+    among: Subset = ""
 
 
 @hashed_once
@@ -205,7 +207,7 @@ class Tally:
     0 if it is ``full``.
     """
 
-    alias: RowAlias
+    alias: UpdatedRow
     component: str
     amount: int
     full: int
@@ -228,7 +230,7 @@ class Event:
 class Enter:
     """The row ``alias`` enters a subset of its view, which did not contain it; then the events run, in order."""
 
-    alias: RowAlias
+    alias: UpdatedRow
     subset: str
     events: tuple[Event, ...] = ()
 
@@ -241,7 +243,7 @@ class Leave:
     A row that is not in the subset may leave it, if there are no events.
     """
 
-    alias: RowAlias
+    alias: UpdatedRow
     subset: str
     events: tuple[Event, ...] = ()
 
@@ -431,7 +433,7 @@ class Range:
     is NULL is empty.
     """
 
-    view: ReadView
+    view: Annotated[str, Role.RANGE]
     prefix: Key
     low: Bound | None = None
     high: Bound | None = None

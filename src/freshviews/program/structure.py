@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from freshviews.expr.nodes import columns_of
 from freshviews.program.payload import ComponentOf, Monomial, Value
@@ -31,6 +31,22 @@ class Row:
 
 
 Name = Variable | Row | ComponentOf
+_Found = TypeVar("_Found")
+
+
+def _kept(find: Callable[[Statement], _Found]) -> Callable[[Statement], _Found]:
+    """A function of which each statement keeps the result: nested bodies are walked many times."""
+    name = f"_{find.__name__}"
+
+    def kept(statement: Statement) -> _Found:
+        known = statement.__dict__
+        if name not in known:
+            object.__setattr__(statement, name, find(statement))
+        found: _Found = known[name]
+        return found
+
+    kept.__doc__ = find.__doc__
+    return kept
 
 
 class Uses(NamedTuple):
@@ -49,34 +65,100 @@ class Uses(NamedTuple):
     changes: tuple[str, ...] = ()
 
 
-def bodies(statement: Statement) -> tuple[Body, ...]:
-    """The bodies of a statement. Those of a Smaller are its two loops, each a body of one statement.
+class Visit(NamedTuple):
+    """A body of a statement: how often it runs, and the statement or the part of it that has the body."""
 
-    The statement keeps them: nested bodies are walked many times.
+    often: Often
+    owner: Any
+
+
+class Slice(NamedTuple):
+    """The rows of a view that a statement looks up, visits or adds to.
+
+    ``key`` has a variable for each of the first columns, and ``bound`` the positions whose values are given. ``among``:
+    the subset of the view. ``optional``: where there is no row, a default row is visited. ``limited``: the column after
+    ``bound`` lies in a range. ``alias``: the row in the bodies.
     """
-    found: tuple[Body, ...] | None = statement.__dict__.get("_bodies")
-    if found is None:
-        parts = ((part, value) for part, value, _ in walk(statement) if part.runs is not None)
-        found = tuple((value,) if part.role is Role.SIDE else value for part, value in parts)
-        object.__setattr__(statement, "_bodies", found)
-    return found
+
+    view: str
+    key: tuple[str, ...]
+    bound: tuple[int, ...]
+    among: str
+    optional: bool
+    limited: bool
+    alias: str
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The variables that have the values at ``bound``."""
+        return tuple(self.key[i] for i in self.bound)
 
 
-def often(statement: Statement) -> tuple[Often, ...]:
+class Work(NamedTuple):
+    """The steps of a statement itself, as the interpreter counts them: rows looked up, and changes of stored rows.
+    ``walks``: each run of its first body is one more. ``into``: the sums that it adds to."""
+
+    lookups: int
+    writes: int
+    walks: bool
+    into: tuple[str, ...]
+
+
+@_kept
+def bodies(statement: Statement) -> tuple[Body, ...]:
+    """The bodies of a statement. Those of a Smaller are its two loops, each a body of one statement."""
+    parts = ((part, value) for part, value, _ in walk(statement) if part.runs is not None)
+    return tuple((value,) if part.role is Role.SIDE else value for part, value in parts)
+
+
+@_kept
+def visits(statement: Statement) -> tuple[Visit, ...]:
     """How often each body of a statement runs."""
-    return tuple(part.runs.often for part, _, _ in walk(statement) if part.runs is not None)
+    return tuple(Visit(part.runs.often, owner) for part, _, owner in walk(statement) if part.runs is not None)
 
 
+@_kept
+def slice_of(statement: Statement) -> Slice | None:
+    """The rows of a view that a statement looks up, visits or adds to, the first view that it names; None for none."""
+    by_role = {part.role: value for part, value, _ in reversed(list(walk(statement)))}
+    view = next((by_role[role] for role in _VIEWS if role in by_role), None)
+    if view is None:
+        return None
+    named = {place: name for name, part, of, place in columns(statement) if part.role in _VIEWS and of == view}
+    binds = uses(statement).binds
+    key = tuple(named.get(i, "") for i in range(max(named, default=-1) + 1))
+    bound = tuple(i for i, name in enumerate(key) if name and name not in binds)
+    return Slice(
+        view,
+        key,
+        bound,
+        by_role.get(Role.AMONG, ""),
+        getattr(statement, "optional", False),
+        Role.RANGE in by_role,
+        by_role.get(Role.ALIAS, ""),
+    )
+
+
+_VIEWS = (Role.CHANGED, Role.VIEW, Role.RANGE)
+
+
+@_kept
+def work(statement: Statement) -> Work:
+    """The steps of a statement itself."""
+    roles = [part.role for part, _, _ in walk(statement)]
+    often = [visit.often for visit in visits(statement)]
+    found = uses(statement)
+    return Work(
+        (Often.FOUND in often) + often.count(Often.SHORTER) + (Role.RANGE in roles),
+        len(found.changes) + roles.count(Role.UPDATED),
+        Often.EACH in often or Often.MOVED in often,
+        tuple(value for part, value, _ in walk(statement) if part.role is Role.SUM),
+    )
+
+
+@_kept
 def uses(statement: Statement) -> Uses:
-    """What a statement reads, binds and changes. The statement keeps it, as it keeps its bodies."""
-    found: Uses | None = statement.__dict__.get("_uses")
-    if found is None:
-        found = _uses(statement)
-        object.__setattr__(statement, "_uses", found)
-    return found
-
-
-def _uses(statement: Statement) -> Uses:
+    """What a statement reads, binds and changes."""
     reads: list[Name] = []
     binds: dict[str, None] = {}
     defines: list[str] = []
@@ -85,13 +167,13 @@ def _uses(statement: Statement) -> Uses:
     changes: list[str] = []
     for part, value, owner in walk(statement):
         match part.role:
-            case Role.VIEW:
+            case Role.VIEW | Role.RANGE:
                 views.append(value)
             case Role.CHANGED:
                 changes.append(value)
             case Role.SIDE:
                 views.append(value.view)
-            case Role.ROW:
+            case Role.ROW | Role.UPDATED:
                 reads.append(Row(value))
             case Role.ALIAS if value:
                 rows.append(value)
@@ -120,11 +202,14 @@ def _names(value: str | tuple[str | tuple[int, str], ...]) -> tuple[str, ...]:
     return tuple(one if isinstance(one, str) else one[1] for one in value)
 
 
+_NAMED = (*_VIEWS, Role.TRIE, Role.ROW, Role.UPDATED)
+
+
 def columns(statement: Statement) -> Iterator[tuple[str, Part, str, int]]:
     """The variables of a statement that are columns: of what, by the part that names it; each with its position."""
     named, of, next_column = None, "", 0
     for part, value, owner in walk(statement):
-        if part.role in (Role.VIEW, Role.CHANGED, Role.TRIE, Role.ROW):
+        if part.role in _NAMED:
             named, of = part, value
         if part.columns is None or named is None:
             continue

@@ -85,7 +85,7 @@ def _flows(program: Program) -> Iterator[tuple[Place, Place]]:
     tries = {trie.name: trie for trie in program.upkeep.tries}
 
     def place(named: Part, of: str, column: int) -> Iterator[Place]:
-        if named.role is Role.ROW:
+        if named.role in (Role.ROW, Role.UPDATED):
             yield from ((view, column) for view in views.get(of, ()))
         elif named.role is Role.TRIE:
             yield tries[of].view, tries[of].order[column]

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.plan.costs.degrees import Asked, Degrees, Probe
@@ -23,28 +24,9 @@ from freshviews.plan.costs.origins import Cover, Origin, Origins, Place
 from freshviews.program.heavy_light import Partition, thresholds
 from freshviews.program.payload import MULTIPLICITY
 from freshviews.program.program import Program
-from freshviews.program.statements import (
-    Add,
-    Balance,
-    Body,
-    Changed,
-    Enter,
-    Exists,
-    If,
-    Into,
-    Leave,
-    Lookup,
-    Loop,
-    RangeLoop,
-    RangeSum,
-    Scan,
-    Smaller,
-    Statement,
-    Sum,
-    Tally,
-    Top,
-)
-from freshviews.program.structure import bodies
+from freshviews.program.roles import Often
+from freshviews.program.statements import Add, Body, Statement, Sum, Top
+from freshviews.program.structure import Row, Slice, bodies, slice_of, uses, visits, work
 from freshviews.program.upkeep import BY_TRIGGERS
 
 RANGE = 0.5
@@ -130,8 +112,23 @@ class _Scope:
     inserts: float = 0.5
 
 
-def _grows(statement: Add, scope: _Scope) -> float:
+_AT_ENDS = (Often.APPEARS, Often.VANISHES, Often.STAYS, Often.ALONE, Often.OTHERS, Often.FULL)
+
+
+def _slice(statement: Statement) -> Slice:
+    found = slice_of(statement)
+    assert found is not None
+    return found
+
+
+def _row(statement: Statement, scope: _Scope) -> _Row | None:
+    """The row that a statement refers to."""
+    return next((scope.rows.get(one.alias) for one in uses(statement).reads if isinstance(one, Row)), None)
+
+
+def _grows(statement: Statement, scope: _Scope) -> float:
     """The share of the runs of an Add that add more than zero."""
+    assert isinstance(statement, Add)
     first = statement.payload[0]
     if MULTIPLICITY in first.factors:
         return scope.inserts if first.coefficient > 0 else 1.0 - scope.inserts
@@ -175,73 +172,76 @@ class _Walk:
 
     def _count(self, statement: Statement, scope: _Scope, times: float, counts: Counts) -> None:
         """Count what a statement does itself."""
-        match statement:
-            case Lookup() | Exists() | RangeSum():
-                counts["lookups", ""] += times
-            case Smaller():
-                counts["lookups", ""] += 2 * times
-            case Add() | Tally() | Enter() | Leave() | Scan() | Balance():
-                counts["writes", ""] += times
-            case Loop():
-                counts["walked", ""] += times * self._runs(statement, 0, scope)
-            case RangeLoop():
-                counts["lookups", ""] += times
-                counts["walked", ""] += times * self._runs(statement, 0, scope)
-            case Top():
-                counts["walked", ""] += times * self._runs(statement, 0, scope)
-        if isinstance(statement, Into | RangeSum):
-            counts["into", statement.alias] += times
+        own = work(statement)
+        counts["lookups", ""] += own.lookups * times
+        counts["writes", ""] += own.writes * times
+        if own.walks:
+            counts["walked", ""] += times * self._runs(statement, 0, scope)
+        for alias in own.into:
+            counts["into", alias] += times
 
     # How often a body runs
 
     def _runs(self, statement: Statement, number: int, scope: _Scope) -> float:
         """How often a body of a statement runs, per run of the statement."""
-        match statement:
-            case Lookup(view, key, optional=optional):
-                found = self._found(view, tuple(range(len(key))), key, scope)
-                return 1.0 if optional and number == 0 else found if number == 0 else 1.0 - found
-            case Exists(view, key, bound):
-                return self._found(view, bound, key, scope)
-            case Loop(view, key, bound, optional=optional):
-                given = tuple(key[i] for i in bound)
-                degree = self._degree(view, bound, given, scope) * self._share(view, statement.among)
-                if optional:
-                    degree += 1.0 - self._found(view, bound, given, scope)
-                return min(degree, 1.0) if scope.once else degree
-            case RangeLoop(rows):
-                return RANGE * self._degree(rows.view, tuple(range(len(rows.prefix))), rows.prefix, scope)
-            case Smaller(left, right):
-                side = self._runs((left, right)[number], 0, scope)
-                return 0.5 * self._least(left, right, scope) / side if side else 0.0
-            case Sum():
-                return 1.0 if number == 0 else self._nonzero(statement, scope)
-            case Add(view, key):
-                alone, grows = self._alone(view, key, scope), _grows(statement, scope)
-                return (alone * grows, alone * (1.0 - grows), 1.0 - alone)[number]
-            case Enter(alias, events=events) | Leave(alias, events=events):
-                row = scope.rows.get(alias)
+        often, owner = visits(statement)[number]
+        match often:
+            case Often.FOUND:
+                rows = _slice(statement)
+                return 1.0 if rows.optional else self._found(rows.view, rows.bound, rows.given, scope)
+            case Often.MISSING:
+                rows = _slice(statement)
+                return 1.0 - self._found(rows.view, rows.bound, rows.given, scope)
+            case Often.EACH:
+                return self._visited(_slice(statement), scope)
+            case Often.SHORTER:
+                sides = [loop for (loop,) in bodies(statement)]
+                side = self._runs(sides[number], 0, scope)
+                return 0.5 * self._least(sides, scope) / side if side else 0.0
+            case Often.NONZERO:
+                return self._nonzero(statement, scope)
+            case Often.APPEARS | Often.VANISHES:
+                rows = _slice(statement)
+                grows = _grows(statement, scope)
+                return self._alone(rows.view, rows.key, scope) * (grows if often is Often.APPEARS else 1.0 - grows)
+            case Often.STAYS:
+                rows = _slice(statement)
+                return 1.0 - self._alone(rows.view, rows.key, scope)
+            case Often.ALONE | Often.OTHERS:
+                row = _row(statement, scope)
                 if row is None:
                     return 0.5
-                alone = self._share_alone(tuple(row.key[i] for i in events[number // 2].bound), row.view, scope)
-                return alone if number % 2 == 0 else 1.0 - alone
-            case Tally(alias):
-                return self._full(scope.rows.get(alias), scope)
-            case Top(alias):
-                return self._moved(statement, scope.rows.get(alias), scope)
-            case Changed():
+                alone = self._share_alone(tuple(row.key[i] for i in owner.bound), row.view, scope)
+                return alone if often is Often.ALONE else 1.0 - alone
+            case Often.FULL:
+                return self._full(_row(statement, scope), scope)
+            case Often.MOVED:
+                return self._moved(statement, _row(statement, scope), scope)
+            case Often.WANTED:
                 return 0.0
-            case If(condition):
-                return self._holds(condition, scope)
-            case _:
+            case Often.HOLDS:
+                return self._holds(owner.condition, scope)
+            case Often.ONCE:
                 return 1.0
+            case _:
+                assert_never(often)
 
-    def _moved(self, top: Top, row: _Row | None, scope: _Scope) -> float:
+    def _visited(self, rows: Slice, scope: _Scope) -> float:
+        """The rows of a slice that are visited."""
+        degree = self._degree(rows.view, rows.bound, rows.given, scope) * self._share(rows.view, rows.among)
+        if rows.limited:
+            return RANGE * degree
+        if rows.optional:
+            degree += 1.0 - self._found(rows.view, rows.bound, rows.given, scope)
+        return min(degree, 1.0) if scope.once else degree
+
+    def _moved(self, statement: Statement, row: _Row | None, scope: _Scope) -> float:
         """Rows that enter or leave a range of positions: the row itself, if it is in the range, and another one."""
-        if row is None:
+        if row is None or not isinstance(statement, Top):
             return 2.0
         prefix = len(self._program.view(row.view).prefix)
         group = self._degree(row.view, tuple(range(prefix)), row.key[:prefix], scope)
-        return 2.0 * min(1.0, (top.last - top.first) / group) if group else 2.0
+        return 2.0 * min(1.0, (statement.last - statement.first) / group) if group else 2.0
 
     def _holds(self, condition: Expr, scope: _Scope) -> float:
         """The share of runs in which a condition holds."""
@@ -262,39 +262,36 @@ class _Walk:
         bound = self._origins.bound_by(statement, scope.depth + 1)
         if bound:
             scope = replace(scope, variables={**scope.variables, **bound}, depth=scope.depth + 1)
-        match statement:
-            case Lookup(view, key, alias):
-                return replace(scope, rows={**scope.rows, alias: _Row(view, key)})
-            case Loop(view, key, alias=alias):
-                rows = {**scope.rows, alias: _Row(view, key)}
-                return replace(scope, rows=rows, around=self._around(statement, before))
-            case RangeLoop(place, key, alias):
-                return replace(scope, rows={**scope.rows, alias: _Row(place.view, (*place.prefix, *key))})
-            case Add(view, key, alias=alias):
-                stays = 1.0 - self._alone(view, key, scope)
-                rows = dict(scope.rows)
-                if alias:
-                    rows[alias] = _Row(view, key, stays if number == 2 else 1.0)
-                if number == 2:
-                    return replace(scope, rows=rows)
-                return replace(
-                    scope, rows=rows, alone=self._known_alone(key, scope), inserts=1.0 if number == 0 else 0.0
-                )
-            case Enter(alias, events=events) | Leave(alias, events=events):
-                row = scope.rows.get(alias)
-                if row is None or number % 2:
+        often, owner = visits(statement)[number]
+        rows = slice_of(statement)
+        if isinstance(statement, Sum):
+            return replace(scope, once=statement.once and often is Often.ONCE)
+        if rows is not None and rows.alias:
+            row = _Row(rows.view, rows.key)
+            if often is Often.STAYS:
+                row = replace(row, stays=1.0 - self._alone(rows.view, rows.key, scope))
+            scope = replace(scope, rows={**scope.rows, rows.alias: row})
+        match often:
+            case Often.EACH:
+                assert rows is not None
+                return scope if rows.limited else replace(scope, around=self._around(rows, before))
+            case Often.APPEARS | Often.VANISHES:
+                assert rows is not None
+                inserts = 1.0 if often is Often.APPEARS else 0.0
+                return replace(scope, alone=self._known_alone(rows.key, scope), inserts=inserts)
+            case Often.ALONE:
+                held = _row(statement, scope)
+                if held is None:
                     return scope
-                key = tuple(row.key[i] for i in events[number // 2].bound)
+                key = tuple(held.key[i] for i in owner.bound)
                 return replace(scope, alone=self._known_alone(key, scope))
-            case Sum():
-                return replace(scope, once=statement.once and number == 0)
             case _:
                 return scope
 
-    def _around(self, loop: Loop, scope: _Scope) -> Mapping[Binding, tuple[Probe, ...]]:
+    def _around(self, rows: Slice, scope: _Scope) -> Mapping[Binding, tuple[Probe, ...]]:
         """The probes around the body of a loop: its own, and that from its rows back to the binding at hand."""
-        covers = self._origins.covers.get(loop.view)
-        probes = self._probes(covers[0], loop.bound, tuple(loop.key[i] for i in loop.bound), scope) if covers else []
+        covers = self._origins.covers.get(rows.view)
+        probes = self._probes(covers[0], rows.bound, rows.given, scope) if covers else []
         if len(probes) != 1:
             return scope.around
         ((here, probe),) = probes
@@ -302,8 +299,9 @@ class _Walk:
         there = (probe.trigger, scope.depth + 1)
         return {**scope.around, here: (*scope.around.get(here, ()), probe), there: (back,)}
 
-    def _nonzero(self, statement: Sum, scope: _Scope) -> float:
+    def _nonzero(self, statement: Statement, scope: _Scope) -> float:
         """The share of runs in which a Sum is added to."""
+        assert isinstance(statement, Sum)
         place = (scope.trigger, id(statement))
         if place not in self._sums:
             counts: Counts = defaultdict(float)
@@ -452,16 +450,16 @@ class _Walk:
         probes = self._probes(cover, tuple(range(len(key))), key, scope)
         return math.prod((self._matched(*one, scope) for one in probes), start=1.0) * self._thinned(cover)
 
-    def _least(self, left: Loop, right: Loop, scope: _Scope) -> float:
+    def _least(self, loops: Sequence[Statement], scope: _Scope) -> float:
         """Rows of the smaller one of two slices, on average."""
-        sides = [self._runs(loop, 0, scope) for loop in (left, right)]
+        sides = [self._runs(loop, 0, scope) for loop in loops]
         probes = []
-        for loop in (left, right):
-            covers = self._origins.covers.get(loop.view)
-            if not covers or loop.among or loop.optional or scope.once:
+        for rows in map(_slice, loops):
+            covers = self._origins.covers.get(rows.view)
+            if not covers or rows.among or rows.optional or scope.once:
                 return min(sides)
-            found = self._probes(covers[0], loop.bound, tuple(loop.key[i] for i in loop.bound), scope)
-            if len(found) != 1 or len(found[0][1].key) != len(loop.bound):
+            found = self._probes(covers[0], rows.bound, rows.given, scope)
+            if len(found) != 1 or len(found[0][1].key) != len(rows.bound):
                 return min(sides)
             probes.append(found[0])
         (here, probe), (there, other) = probes
@@ -512,7 +510,7 @@ class _Walk:
     def _reach(self, place: Place) -> float:
         scope, times = self._outermost(place.trigger), 1.0
         for statement, number in place.path:
-            if isinstance(statement, Add | Enter | Leave | Tally):
+            if visits(statement)[number].often in _AT_ENDS:
                 # What happens at the first and the last row of a value keeps a row for each value.
                 continue
             times *= self._runs(statement, number, scope)

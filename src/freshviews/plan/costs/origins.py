@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from freshviews.program.program import Program
-from freshviews.program.statements import Add, Body, Loop, RangeLoop, Statement
-from freshviews.program.structure import bodies, uses
+from freshviews.program.roles import Role
+from freshviews.program.statements import Add, Body, Statement
+from freshviews.program.structure import bodies, columns, uses
 
 Path = tuple[tuple[Statement, int], ...]
 """Statements around a statement, outer ones first, each with the number of its body."""
@@ -101,15 +102,11 @@ class Origins:
 
     def bound_by(self, statement: Statement, row: int) -> Mapping[str, Origin | None]:
         """The origins of the variables that a statement binds in its bodies, as those of a row."""
-        match statement:
-            case Loop(view, key, bound):
-                columns = self.columns(view)
-                return {v: _as_row(columns[i], row) for i, v in enumerate(key) if i not in bound}
-            case RangeLoop(rows, key):
-                columns = self.columns(rows.view)[len(rows.prefix) :]
-                return {v: _as_row(column, row) for v, column in zip(key, columns, strict=False)}
-            case _:
-                return dict.fromkeys(uses(statement).binds)
+        found: dict[str, Origin | None] = dict.fromkeys(uses(statement).binds)
+        for name, part, of, place in columns(statement):
+            if name in found and part.role in (Role.VIEW, Role.RANGE):
+                found[name] = _as_row(self.columns(of)[place], row)
+        return found
 
 
 def _as_row(origin: Origin | None, row: int) -> Origin | None:
