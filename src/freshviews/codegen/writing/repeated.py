@@ -18,31 +18,13 @@ from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.prologue import write_prologue
 from freshviews.program.payload import ComponentOf
 from freshviews.program.program import Program
-from freshviews.program.statements import (
-    Add,
-    Balance,
-    Body,
-    Enter,
-    Exists,
-    Into,
-    Leave,
-    Let,
-    Lookup,
-    Loop,
-    Perform,
-    RangeLoop,
-    RangeSum,
-    Smaller,
-    Statement,
-    Sum,
-)
-from freshviews.program.structure import Row, Variable, bodies, uses, visit
+from freshviews.program.statements import Balance, Body, Into, Let, Perform, RangeSum, Smaller, Statement, Sum
+from freshviews.program.structure import Row, Variable, bodies, slice_of, uses, visit
 
 LONG = 100
 """Most lookups, loops and additions of a function that inlines them; in longer functions they are calls."""
 _SHORT = 30
 """Most lookups, loops and additions of a trigger whose repeated bodies are written out."""
-_WORK = Lookup | Loop | RangeLoop | RangeSum | Add | Exists | Enter | Leave
 _LEAST = 4
 """Fewest lookups, loops and additions of a body that becomes a function."""
 
@@ -66,7 +48,7 @@ def changing(program: Program, body: Body) -> frozenset[str] | None:
 
 def size(body: Body, repeated: frozenset[Body]) -> int:
     """Lookups, loops and additions that are written where the body is, and not in functions of repeated bodies."""
-    return sum(isinstance(s, Lookup | Loop | RangeLoop | RangeSum | Add) for s in _written(body, repeated))
+    return sum(slice_of(statement) is not None for statement in _written(body, repeated))
 
 
 def repeated_in(program: Program) -> frozenset[Body]:
@@ -164,7 +146,7 @@ def _inner(body: Body) -> Iterator[Body]:
 
 def _is_long(body: Body) -> bool:
     """Whether a body has ``_LEAST`` lookups, loops and additions."""
-    return sum(1 for _ in islice((s for s in visit(body) if isinstance(s, _WORK)), _LEAST)) == _LEAST
+    return sum(1 for _ in islice((s for s in visit(body) if slice_of(s) is not None), _LEAST)) == _LEAST
 
 
 def _written(body: Body, apart: frozenset[Body]) -> Iterator[Statement]:
