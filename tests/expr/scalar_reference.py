@@ -51,6 +51,11 @@ def nonzero(value: Any) -> Any:
     return value
 
 
+def quotient(a: float, b: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.float64(a) / np.float64(b + 0.0))
+
+
 def same(one: Any, other: Any) -> Any:
     if one != other:
         raise Fault
@@ -189,6 +194,7 @@ STRICT: dict[str, Reference] = {
     "sub_float": ("ff", lambda a, b: a - b),
     "mul_float": ("ff", lambda a, b: a * b),
     "div_float": ("ff", lambda a, b: a / nonzero(b)),
+    "quotient_float": ("ff", quotient),
     "mod_float": ("ff", lambda a, b: c_float(np.fmod)(a, nonzero(b))),
     "neg_float": ("f", lambda a: -a),
     "abs_float": ("f", abs),

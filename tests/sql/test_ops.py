@@ -11,7 +11,6 @@ from freshviews.errors import SqlError
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.expr.ops import OPS
 from freshviews.sql.expressions.build import nodes_of
-from freshviews.sql.expressions.fold import FOLDS
 from freshviews.sql.expressions.functions import FUNCTIONS
 from freshviews.sql.text.refuse import REFUSED_FUNCTIONS
 from tests.sql.printed import view
@@ -88,10 +87,6 @@ def test_every_function_makes_operations_of_the_table() -> None:
         used |= check(view(f"SELECT {sql} AS y FROM r, k GROUP BY b"))
     # Rounding of decimals is done by scale_down and scale_up, which say the scale of the result.
     assert set(OPS) - used == {"round_decimal", "unless_failed"}
-
-
-def test_a_constant_is_computed_only_for_operations_of_the_table() -> None:
-    assert set(FOLDS) <= {name for name, op in OPS.items() if op.kernel is not None}
 
 
 def test_a_function_is_accepted_or_refused_but_not_both() -> None:

@@ -136,7 +136,7 @@ def _node(expr: Expr, dictionary: Dictionary) -> _Node:
         varying = [place for place, arg in enumerate(expr.args) if not isinstance(arg, Literal) or arg.value is None]
         if len(varying) == 1:
             return _of_one(expr, varying[0], args[varying[0]], op.host, dictionary)
-    return _strict(expr, args, _host(expr, op, dictionary) if op.host else _compiled(expr, op), dictionary)
+    return _strict(expr, args, _host(expr, op, dictionary) if op.host else compiled(expr, op), dictionary)
 
 
 def _column(name: str) -> _Node:
@@ -291,7 +291,8 @@ def _host(call: Call, op: Op, dictionary: Dictionary) -> Callable[..., _Code]:
     return apply
 
 
-def _compiled(call: Call, op: Op) -> Callable[..., _Code]:
+def compiled(call: Call, op: Op) -> Callable[..., int | HostFailure]:
+    """A compiled operation as a function of the codes of its arguments."""
     assert op.kernel is not None
     kernel = getattr(scalar, op.kernel)
     if not op.fallible:

@@ -45,6 +45,7 @@ div_float mod_float (a, b)                         error where b = 0
 ln log10 log2 (x), log1p (x)                       NULL where x <= 0, where x <= -1
 sqrt cbrt exp expm1 sin cos tan asin acos atan     IEEE: NaN where undefined
 tanh abs_float (x), power atan2 (a, b)             the same
+quotient_float (a, b)                              a / b, infinite or NaN where b = 0
 mul_rest (a, b)                                    a * b less its nearest double; 0 where that is infinite
 comoment (n, x, x', y, y', p, p', q)               sum of (x - mean x) * (y - mean y) over n rows, from the totals of
                                                    x, y and x * y, each a sum of doubles (x + x'); NULL where n = 0
@@ -213,7 +214,7 @@ _ALL = [
     *_compiled("bits_or", 2),
     *_compiled("check_range", 3, fallible=True),
     # floats
-    *_compiled("add_float sub_float mul_float mul_rest power round_float atan2", 2),
+    *_compiled("add_float sub_float mul_float mul_rest quotient_float power round_float atan2", 2),
     *_compiled("div_float mod_float", 2, fallible=True),
     *_compiled("neg_float abs_float sign_float sqrt cbrt exp expm1 sin cos tan asin acos atan tanh", 1),
     *_compiled("ln log10 log2 log1p", 1, null="own"),

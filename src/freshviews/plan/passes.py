@@ -215,8 +215,9 @@ class _Walk:
                 if (rows.view, rows.among) in self.filled:
                     self.body(body, times)
             case Often.SHORTER:
-                sides = {(side.view, side.among) for (loop,) in bodies(statement) if (side := slice_of(loop)) is not None}
-                if sides <= self.filled and body is bodies(statement)[0]:
+                sides = bodies(statement)
+                found = (slice_of(loop) for (loop,) in sides)
+                if body is sides[0] and all(one and (one.view, one.among) in self.filled for one in found):
                     self.body(body, times)
             case Often.NONZERO:
                 assert isinstance(statement, Sum)

@@ -373,17 +373,18 @@ def literal_code(kind: SqlType, value: str | int | float | bool | None, dictiona
     """The code of a value of ``freshviews.expr.nodes.Literal`` (dates as days, and so on)."""
     if isinstance(value, str):
         return dictionary.encode(value)
-    return _code_of_number(kind, value)
+    return number_code(kind, value)
 
 
 def constant_code(kind: SqlType, value: str | int | float | bool | None, dictionary: Dictionary) -> int:
     """As ``literal_code``, of a constant: its code keeps its meaning for the life of the dictionary."""
     if isinstance(value, str):
         return dictionary.pin(value)
-    return _code_of_number(kind, value)
+    return number_code(kind, value)
 
 
-def _code_of_number(kind: SqlType, value: int | float | bool | None) -> int:
+def number_code(kind: SqlType, value: int | float | bool | None) -> int:
+    """As ``literal_code``, of a value that is not a string."""
     if value is None:
         return NULL
     return _code_of_float(float(value)) if kind.is_float else int(value)
@@ -391,10 +392,13 @@ def _code_of_number(kind: SqlType, value: int | float | bool | None) -> int:
 
 def literal_value(kind: SqlType, code: int, dictionary: Dictionary) -> str | int | float | bool | None:
     """The inverse of ``literal_code``."""
+    return dictionary.decode(code) if kind.name == "STRING" and code != NULL else number_value(kind, code)
+
+
+def number_value(kind: SqlType, code: int) -> int | float | bool | None:
+    """As ``literal_value``, of a value that is not a string."""
     if code == NULL:
         return None
-    if kind.name == "STRING":
-        return dictionary.decode(code)
     if kind.is_float:
         number: float = _FROM_WORD(_TO_WORD(code))[0]
         return number

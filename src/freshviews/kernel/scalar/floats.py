@@ -59,6 +59,17 @@ def div_float(a: int, b: int, status: int) -> int:
 
 
 @inlined
+def quotient_float(a: int, b: int) -> int:
+    """a / b as IEEE 754 has it; the one zero is positive."""
+    if a == NULL or b == NULL:
+        return NULL
+    if b != 0:
+        return code(f64(a) / f64(b))
+    x = f64(a)
+    return code(x * math.inf) if x == x and x != 0.0 else NAN
+
+
+@inlined
 def mod_float(a: int, b: int, status: int) -> int:
     if a == NULL or b == NULL:
         return NULL

@@ -14,7 +14,7 @@ from typing import Any
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.ops import OPS, fails_itself, may_fail
-from freshviews.sql.expressions.fold import FOLDS
+from freshviews.sql.expressions.fold import computed, is_computed
 from freshviews.types import BIGINT, BOOLEAN, STRING, NotHeldError, SqlType
 
 VOID = SqlType("VOID")
@@ -65,18 +65,16 @@ def call(op: str, args: tuple[Expr, ...], result: SqlType) -> Expr:
     how = OPS[op]
     if how.null == "strict" and any(isinstance(a, Literal) and a.value is None for a in args):
         return null(result)
-    values = [a.value for a in args if isinstance(a, Literal)]
-    if len(values) == len(args):
-        compute = how.host or FOLDS.get(op)
-        if compute is not None and (None not in values or op in FOLDS):
-            try:
-                return Literal(_computed(compute, values), result)
-            except Fault:
-                if not _perhaps.get():
-                    raise
+    constants = [a for a in args if isinstance(a, Literal)]
+    if len(constants) == len(args) and is_computed(op, constants):
+        try:
+            return Literal(_tried(computed, op, constants, result), result)
+        except Fault:
+            if not _perhaps.get():
+                raise
     if op in _PATTERNS and how.host is not None and all(isinstance(a, Literal) for a in args[1:]):
         # A pattern that is wrong is refused at CREATE, not with the first batch.
-        _computed(how.host, ["", *(a.value for a in args[1:] if isinstance(a, Literal))])
+        _tried(how.host, "", *(a.value for a in args[1:] if isinstance(a, Literal)))
     return Call(op, args, result, nullable_call(op, args))
 
 
@@ -96,7 +94,7 @@ def perhaps() -> Iterator[None]:
 _PATTERNS = ("like", "ilike", "rlike", "regexp_extract", "regexp_replace", "regexp_count", "regexp_substr")
 
 
-def _computed(compute: Callable[..., Any], values: list[Any]) -> Any:
+def _tried(compute: Callable[..., Any], *values: Any) -> Any:
     try:
         return compute(*values)
     except NotHeldError as error:

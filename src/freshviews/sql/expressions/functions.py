@@ -175,7 +175,7 @@ def _log(base: Expr, value: Expr | None = None) -> Expr:
     """log(x) is the natural logarithm, log(base, x) to a base."""
     if value is None:
         return _double("ln")(base)
-    return arithmetic.divide(_double("ln")(value), _double("ln")(base))
+    return call("quotient_float", (_double("ln")(value), _double("ln")(base)), DOUBLE)
 
 
 def _replace(value: Expr, search: Expr, by: Expr | None = None) -> Expr:
