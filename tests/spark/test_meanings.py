@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.sql.meanings import ERROR, QUESTIONS, TABLES, comparable
+from tests.sql.meanings import ERROR, QUESTIONS, REFUSED, TABLES, comparable
 
 pytestmark = pytest.mark.spark
 
@@ -24,7 +24,7 @@ IN_4_1 = {"the empty grouping set alone": [], "a constant has no correlation": E
 
 def test_spark_answers_as_the_table_says(asked: Any) -> None:
     others = IN_4_1 if asked.version.startswith("4.1.") else {}
-    for name, question in QUESTIONS.items():
+    for name, question in (QUESTIONS | REFUSED).items():
         expected = others.get(name, question.spark)
         try:
             found = comparable(asked.sql(question.query).collect())

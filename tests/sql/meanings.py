@@ -264,7 +264,178 @@ WINDOWS: dict[str, Question] = {
 }
 """Window functions, where neither the order of rows nor NULL leaves the answer open."""
 
-QUESTIONS = SAME | DIFFERENT | WINDOWS
+GROUPS: dict[str, Question] = {
+    "ORDER BY of a column of the list beside a group of this name": Question(
+        "SELECT -MAX(x) AS x, COUNT(*) AS n FROM places GROUP BY places.x + 1 ORDER BY 1 + x LIMIT 1",
+        [(-1, 2)],
+        ERROR,
+    ),
+    "NOT of a grouped condition": _both("SELECT NOT (x IS NULL) AS y FROM places GROUP BY x IS NULL", [(True,)]),
+    "NOT of a grouped comparison with the opposite sign": Question(
+        "SELECT NOT (x > 0) AS y, COUNT(*) AS n FROM places GROUP BY x <= 0",
+        [(False, 2), (True, 1)], ERROR,
+    ),
+    "<> over a grouped =": Question(
+        "SELECT x <> 0 AS y, COUNT(*) AS n FROM places GROUP BY x = 0",
+        [(False, 1), (True, 2)], ERROR,
+    ),
+    "NOT LIKE over a grouped LIKE": Question(
+        "SELECT w NOT LIKE 'a%' AS y, COUNT(*) AS n FROM places GROUP BY w LIKE 'a%'",
+        [(False, 1), (None, 1), (True, 1)], ERROR,
+    ),
+    "a grouped sum in another order": Question(
+        "SELECT 1 + x AS y, COUNT(*) AS n FROM places GROUP BY x + 1",
+        [(1, 1), (2, 2)], ERROR,
+    ),
+    "a part of an expression in another order": Question(
+        "SELECT 2 * (1 + x) AS y, COUNT(*) AS n FROM places GROUP BY x + 1",
+        [(2, 1), (4, 2)], ERROR,
+    ),
+    "a grouped chain in another order": Question(
+        "SELECT 1 + x + 2 AS y FROM places GROUP BY x + (2 + 1)",
+        [(3,), (4,)], ERROR,
+    ),
+    "a part of a grouped chain": _both("SELECT x + 2 + 1 AS y FROM places GROUP BY x + 1", ERROR),
+    "a grouped difference as a sum": _both("SELECT x - 1 AS y FROM places GROUP BY -1 + x", ERROR),
+    "a grouped comparison turned round": Question(
+        "SELECT 0 < x AS y, 0 <= x AS z FROM places GROUP BY x > 0, x >= 0",
+        [(False, True), (True, True)], ERROR,
+    ),
+    "a grouped <=> turned round": Question(
+        "SELECT NOT (0 <=> x) AS y FROM places GROUP BY x <=> 0",
+        [(False,), (True,)], ERROR,
+        "SELECT 0 IS DISTINCT FROM x AS y FROM places GROUP BY x IS NOT DISTINCT FROM 0",
+    ),
+    "a grouped AND in another order": Question(
+        "SELECT x > 0 AND w > 'a' AS y FROM places GROUP BY 'a' < w AND x > 0",
+        [(False,), (None,), (True,)], ERROR,
+    ),
+    "grouped bits in another order": Question(
+        "SELECT x & 1 AS y, x | 1 AS z FROM places GROUP BY 1 & x, 1 | x",
+        [(0, 1), (1, 1)], ERROR,
+    ),
+    "a grouped greatest in another order": Question(
+        "SELECT greatest(x, 1) AS y FROM places GROUP BY greatest(1, x)",
+        [(1,)], ERROR,
+    ),
+    "a grouped coalesce in another order": _both(
+        "SELECT coalesce(x, 1) AS y FROM places GROUP BY coalesce(1, x)",
+        ERROR,
+    ),
+    "a grouped IN in another order": Question(
+        "SELECT x IN (1, 2) AS y, x NOT IN (2, 1) AS z FROM places GROUP BY x IN (2, 1)",
+        [(False, True), (True, False)], ERROR,
+    ),
+    "HAVING and ORDER BY of a group in another order": Question(
+        "SELECT x + 1 AS y FROM places GROUP BY x + 1 HAVING 1 + x > 1 ORDER BY 1 + x",
+        [(2,)], ERROR,
+    ),
+    "HAVING of a group by number in another order": Question(
+        "SELECT x + 1 AS y FROM places GROUP BY 1 HAVING 1 + x > 1",
+        [(2,)], ERROR,
+    ),
+    "a window function of a group in another order": Question(
+        "SELECT x + 1 AS y, RANK() OVER (ORDER BY 1 + x) AS n FROM places GROUP BY x + 1",
+        [(1, 1), (2, 2)], ERROR,
+    ),
+    "a group of ROLLUP in another order": Question(
+        "SELECT 1 & x AS y, COUNT(*) AS n FROM places GROUP BY ROLLUP (x & 1)",
+        [(0, 1), (1, 2), (None, 3)], ERROR,
+    ),
+    "<> over a group of ROLLUP": Question(
+        "SELECT x <> 0 AS y, COUNT(*) AS n FROM places GROUP BY ROLLUP (x = 0)",
+        [(False, 1), (None, 3), (True, 2)], ERROR,
+    ),
+    "GROUP BY ALL": _both("SELECT x, COUNT(*) AS n FROM places GROUP BY ALL", [(0, 1), (1, 2)]),
+    "GROUP BY ALL without aggregates": _both("SELECT * FROM places GROUP BY ALL", [(0, 'abc'), (1, 'def'), (1, None)]),
+    "GROUP BY ALL of aggregates alone": _both(
+        "SELECT SUM(x) AS n FROM places GROUP BY ALL",
+        [(2,)],
+        "SELECT SUM(x) AS n FROM places",
+    ),
+    "GROUP BY ALL of a column beside an aggregate": _both("SELECT x + SUM(x) AS n FROM places GROUP BY ALL", ERROR),
+    "GROUP BY ALL and a column": _both("SELECT x, COUNT(*) AS n FROM places GROUP BY ALL, x", ERROR),
+    "GROUP BY ALL and HAVING": _both("SELECT x, COUNT(*) AS n FROM places GROUP BY ALL HAVING 0 < x", [(1, 2)]),
+    "an array beside a number": _both("SELECT x = array(1) AS y FROM places", ERROR),
+    "an array in IN": _both("SELECT x IN (array(1)) AS y FROM places", ERROR),
+}
+"""Groups that are written otherwise than in GROUP BY, GROUP BY ALL, and arrays."""
+
+CONSTANTS: dict[str, Question] = {
+    "HAVING casts to BOOLEAN": _both("SELECT x FROM places GROUP BY x HAVING 5", [(0,), (1,)]),
+    "HAVING casts a column to BOOLEAN": _both("SELECT x FROM places GROUP BY x HAVING x", [(1,)]),
+    "HAVING casts a text to BOOLEAN": _both("SELECT x FROM places GROUP BY x HAVING 'no'", []),
+    "HAVING does not cast a DATE": _both("SELECT x FROM places GROUP BY x HAVING DATE '2024-01-01'", ERROR),
+    "WHERE casts nothing to BOOLEAN": Question("SELECT x FROM places WHERE x", ERROR, [(1,), (1,)]),
+    "LIMIT of a constant expression": _both("SELECT x FROM places ORDER BY x LIMIT 2 + 1 OFFSET 1 + 1", [(1,)]),
+    "LIMIT of a function": _both("SELECT x FROM places ORDER BY x LIMIT length('ab')", [(0,), (1,)]),
+    "LIMIT of a BIGINT": _both("SELECT x FROM places ORDER BY x LIMIT 2L", ERROR),
+    "LIMIT below 0": _both("SELECT x FROM places ORDER BY x LIMIT 1 - 2", ERROR),
+    "LIMIT of a column": _both("SELECT x FROM places ORDER BY x LIMIT x", ERROR),
+    "LIMIT ALL": _both("SELECT x FROM places ORDER BY x LIMIT ALL", [(0,), (1,), (1,)]),
+    "a column of NULL": _both("SELECT NULL AS z, x FROM places", [(None, 0), (None, 1), (None, 1)]),
+    "distinct NULLs": _both("SELECT DISTINCT NULL AS z FROM places", [(None,)]),
+    "CASE of NULL alone": _both(
+        "SELECT CASE WHEN x > 0 THEN NULL END AS z, COUNT(*) AS n FROM places GROUP BY 1",
+        [(None, 3)],
+    ),
+    "NULL in UNION ALL with a type": _both(
+        "SELECT NULL AS z FROM places UNION ALL SELECT w FROM places",
+        [('abc',), ('def',), (None,), (None,), (None,), (None,)],
+    ),
+    "NULL in UNION without a type": _both("SELECT NULL AS z FROM places UNION SELECT NULL FROM places", [(None,)]),
+    "a subquery with a column of NULL in UNION ALL": _both(
+        "SELECT z FROM (SELECT DISTINCT NULL AS z FROM places) AS q UNION ALL SELECT w FROM places",
+        [('abc',), ('def',), (None,), (None,)],
+    ),
+    "the sum of a column of NULL": _both(
+        "SELECT z + 1 AS w FROM (SELECT NULL AS z, x FROM places GROUP BY x) AS q",
+        [(None,), (None,)],
+    ),
+    "NULL in VALUES": _both("SELECT * FROM VALUES (NULL), (NULL) AS q(a)", [(None,), (None,)]),
+    "NULL in IN": _both(
+        "SELECT x IN (1, NULL) AS y, NULL IN (1, 2) AS z FROM places",
+        [(None, None), (True, None), (True, None)],
+    ),
+    "COALESCE of NULL and a value": _both(
+        "SELECT coalesce(NULL, x) AS y, coalesce(NULL, NULL) AS z FROM places",
+        [(0, None), (1, None), (1, None)],
+    ),
+    "the first rows of NULL": _both("SELECT NULL AS z, x FROM places ORDER BY z, x LIMIT 1", [(None, 0)]),
+    "LAG of NULL": _both("SELECT LAG(NULL) OVER (ORDER BY x) AS z FROM places", [(None,), (None,), (None,)]),
+    "an outer join with a column of NULL": _both(
+        "SELECT a.x, z FROM places AS a LEFT JOIN (SELECT NULL AS z, COUNT(*) AS n FROM places) AS b ON a.x = b.n",
+        [(0, None), (1, None), (1, None)],
+    ),
+    "a frame without BETWEEN": _both(
+        "SELECT SUM(x) OVER (ORDER BY x ROWS 1 PRECEDING AND CURRENT ROW) AS s FROM places",
+        ERROR,
+    ),
+    "a frame without its second bound": _both(
+        "SELECT SUM(x) OVER (ORDER BY x ROWS BETWEEN 1 PRECEDING) AS s FROM places",
+        ERROR,
+    ),
+    "a window without AS": _both("SELECT SUM(x) OVER w AS s FROM places WINDOW w (PARTITION BY x)", ERROR),
+    "SIMILAR TO": Question("SELECT x FROM places WHERE w SIMILAR TO '(a|b)%'", ERROR, []),
+    "FETCH with ties": _both("SELECT x FROM places ORDER BY x FETCH FIRST 2 ROWS WITH TIES", ERROR),
+    "too many arguments": _both("SELECT round(1, 2, 3) AS y FROM places", ERROR),
+}
+"""Constants where a BOOLEAN or a number is wanted, NULL without a type, and what no grammar has."""
+
+REFUSED: dict[str, Question] = {
+    "the pipe operator": Question("FROM places |> SELECT x", [(0,), (1,), (1,)], ERROR),
+    "the pipe operator after a query": Question("SELECT x FROM places |> WHERE x > 0", [(1,), (1,)], ERROR),
+    "an array as a value": Question("SELECT array(x) AS y FROM places", [([0],), ([1],), ([1],)], ERROR),
+    "comparison of arrays": Question(
+        "SELECT array(1) = array(x) AS y FROM places",
+        [(False,), (True,), (True,)], ERROR,
+    ),
+    "percentiles": _both("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS p FROM places", [(1.0,)]),
+    "OFFSET without LIMIT": _both("SELECT x FROM places ORDER BY x OFFSET 1", [(1,), (1,)]),
+}
+"""Queries that Spark answers and freshviews refuses by name."""
+
+QUESTIONS = SAME | DIFFERENT | WINDOWS | GROUPS | CONSTANTS
 
 
 def comparable(rows: Any) -> list[str]:

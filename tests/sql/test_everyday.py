@@ -74,6 +74,8 @@ QUERIES: list[tuple[str, str]] = [
     ("SELECT DISTINCT ON (k) k, x, d FROM t ORDER BY k, x DESC",
      "SELECT DISTINCT ON (k) k, x, d FROM t ORDER BY k, x DESC NULLS LAST, y NULLS FIRST, p NULLS FIRST, "
      "s NULLS FIRST, ts NULLS FIRST, d NULLS FIRST"),
+    ("SELECT DISTINCT ON (s) k, s FROM t ORDER BY s, k DESC, s",
+     "SELECT DISTINCT ON (s) k, s FROM t ORDER BY s NULLS FIRST, k DESC NULLS LAST"),
     ("SELECT x, s FROM t LIMIT 4", "SELECT x, s FROM t ORDER BY x NULLS FIRST, s NULLS FIRST LIMIT 4"),
     ("SELECT x, s FROM t ORDER BY x FETCH FIRST 3 ROWS ONLY",
      "SELECT x, s FROM t ORDER BY x NULLS FIRST, s NULLS FIRST LIMIT 3"),
@@ -187,7 +189,8 @@ def test_months_between_is_sparks() -> None:
 
 
 WRONG = [
-    ("SELECT DISTINCT ON (x) k, x FROM t ORDER BY k", "ORDER BY begins with the expressions of DISTINCT ON"),
+    ("SELECT DISTINCT ON (x) k, x FROM t ORDER BY k", "expressions of DISTINCT ON before others; x is not before k"),
+    ("SELECT DISTINCT ON (k, x) k, d FROM t ORDER BY k, d, x", "x is not before d"),
     ("SELECT k FROM TUMBLE(t, ts)", "TUMBLE in FROM takes a table, a column and intervals, as TUMBLE"),
     ("SELECT COUNT(*) AS n FROM t GROUP BY window(ts, '1 month')", "a window takes a constant interval above 0"),
     ("SELECT variance(DISTINCT x) AS a FROM t", "take it over SELECT DISTINCT in FROM"),

@@ -29,6 +29,13 @@ def test_an_argument_that_nobody_reads_is_refused(kind: Any) -> None:
         assert found[1] and found[2]
 
 
+def test_an_argument_of_a_later_version_of_sqlglot_is_refused() -> None:
+    for kind in READ:
+        node = kind(added_later=exp.to_identifier("x"))
+        found = unread([exp.Create(this=exp.to_identifier("v")), node])
+        assert found is not None and found[1] == "ADDED LATER", kind
+
+
 def test_what_is_read_is_an_argument() -> None:
     for kind, names in READ.items():
         # Older versions of sqlglot have what is dropped in ``this``.
@@ -65,6 +72,52 @@ def test_a_clause_without_effect_is_no_clause(query: str, message: str) -> None:
     with pytest.raises(SqlError) as caught:
         parse_script("CREATE MATERIALIZED VIEW v AS " + query.replace("§", ""), catalog())
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("marked", "message"),
+    [
+        ("SELECT SUM(a) OVER (ORDER BY a ROWS 1 PRECEDING §AND CURRENT ROW) AS x FROM r", "BETWEEN is missing before"),
+        ("SELECT SUM(a) OVER (ORDER BY a ROWS BETWEEN 1 §PRECEDING) AS x FROM r", "the second bound of the frame is"),
+        ("SELECT SUM(a) OVER (ORDER BY a ROWS BETWEEN 1 PRECEDING §AND) AS x FROM r", "something is missing after AND"),
+        ("SELECT SUM(a) OVER (ORDER BY a ROWS 1§) AS x FROM r", "PRECEDING or FOLLOWING is missing"),
+        ("SELECT SUM(a) OVER w AS x FROM r WINDOW w §(PARTITION BY b)", "AS is missing, as in WINDOW w AS"),
+        ("SELECT SUM(a) OVER w AS x FROM r WINDOW w §AS", "a window is missing after AS"),
+        ("SELECT COUNT(*) §OVER AS n FROM r", "a window is missing after OVER"),
+        ("SELECT a FROM r §FETCH WHERE b > 1", "FIRST is missing after FETCH"),
+        ("SELECT a FROM r §FETCH FIRST 3", "ROWS ONLY is missing after FETCH"),
+        ("SELECT TOP §3 a FROM r", "Unexpected token"),
+        ("SELECT a FROM r ORDER BY a §ASC DESC", "ASC and DESC exclude each other"),
+        ("SELECT a FROM r §GROUP BY a WHERE a > 1", "GROUP BY before WHERE"),
+        ("SELECT COUNT(*) AS n FROM r §HAVING COUNT(*) > 1 GROUP BY a", "HAVING before GROUP BY"),
+        ("SELECT a §AS GROUP BY FROM r", "a name is missing after AS"),
+        ("WITH §AS q (SELECT a FROM r) SELECT a FROM q", "a name is missing before AS"),
+        ("SELECT §r.'a' AS x FROM r", "a name that is none"),
+        ("SELECT a FROM r §* AS p", "Unexpected token"),
+        ("SELECT a FROM §. r", "a name is missing before ."),
+        ("SELECT §. 1 AS x FROM r", "something is missing before ."),
+        ("SELECT MAX(§SELECT b) AS x FROM r", "a subquery without parentheses of its own"),
+        ("SELECT a FROM r WHERE b IN (1, §SELECT 3)", "a subquery without parentheses of its own"),
+        ("SELECT coalesce(b, §ALL a) AS x FROM r", "ALL stands before the first argument of an aggregate"),
+        ("SELECT CAST(a AS BIGINT §COLLATE) AS x FROM r", "COLLATE in CAST"),
+        ("§ROW SELECT a FROM r", "Unexpected token"),
+        ("SELECT a FROM r §NATURAL JOIN s USING (a)", "NATURAL JOIN with ON or USING"),
+        ("SELECT §FIRST_VALUE() IGNORE NULLS OVER (ORDER BY a) AS x FROM r", "FIRST_VALUE takes"),
+        ("SELECT §~s AS x FROM r", "bits are those of integers, not of STRING"),
+        ("SELECT a FROM r WHERE a > 1 AND d > §DATE '%3'", "DATE '%3' is no DATE"),
+        ("SELECT a FROM r WHERE §s SIMILAR TO '(a|b)%'", "SIMILAR TO is not supported; RLIKE takes a regular"),
+        ("SELECT a FROM r WHERE a = §array(1)", "array(...), a value made of several, is not supported"),
+        ("SELECT a FROM r ORDER BY a §FETCH FIRST 2 ROWS WITH TIES", "FETCH ... WITH TIES is not supported; QUALIFY"),
+        ("SELECT a FROM r §|> WHERE a > 1", "the pipe operator |> is not supported"),
+        ("SELECT §round(1, 2, 3) AS x FROM r", "round takes 1 or 2 arguments, not 3"),
+    ],
+)
+def test_what_spark_refuses_is_refused_where_it_is_wrong(marked: str, message: str) -> None:
+    before = "CREATE MATERIALIZED VIEW v AS "
+    with pytest.raises(SqlError) as caught:
+        parse_script(before + marked.replace("§", ""), catalog())
+    assert message in str(caught.value)
+    assert caught.value.column == len(before) + marked.index("§") + 1
 
 
 def test_the_place_of_a_clause_is_reported() -> None:

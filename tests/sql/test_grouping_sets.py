@@ -74,7 +74,7 @@ def test_a_group_may_be_null_where_some_set_lacks_it() -> None:
     [
         ("b", "case(lt(@set, 1), b, NULL)"),
         ("(a)", "case(lt(@set, 2), a, NULL)"),
-        ("c + a", "case(lt(@set, 3), a_c, NULL)"),
+        ("c + a", "case(lt(@set, 3), i, NULL)"),
         ("r.a + c + b", "add_int(case(lt(@set, 3), a_c, NULL), case(lt(@set, 1), b, NULL))"),
         ("s || 'X'", "case(lt(@set, 4), i, NULL)"),
         ("grouping(a + c)", "case(lt(@set, 3), 0, 1)"),

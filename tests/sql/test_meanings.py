@@ -8,8 +8,8 @@ import duckdb
 import pytest
 
 from freshviews import Database
-from freshviews.errors import BatchError, SqlError
-from tests.sql.meanings import DIFFERENT, ERROR, QUESTIONS, TABLES, comparable
+from freshviews.errors import BatchError, SqlError, UnsupportedSql
+from tests.sql.meanings import DIFFERENT, ERROR, QUESTIONS, REFUSED, TABLES, comparable
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
 
@@ -22,6 +22,12 @@ def test_a_view_has_what_spark_answers(name: str) -> None:
             _rows(question.query)
     else:
         assert comparable(_rows(question.query)) == comparable(question.spark)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_spark_alone_answers_is_refused_by_name(name: str) -> None:
+    with pytest.raises(UnsupportedSql):
+        _rows(REFUSED[name].query)
 
 
 def _rows(query: str) -> list[Any]:

@@ -13,9 +13,10 @@ from freshviews.catalog.definitions import ColumnDef, SetOperation
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.query.block import COFACTORS, SET, Gathering
 from freshviews.sql.expressions.build import key, nodes_of, replaced
+from freshviews.sql.expressions.logic import negation
 from freshviews.sql.names.marks import is_marked
 from freshviews.sql.names.scope import Source, name_of
-from freshviews.types import BIGINT, INT, SqlType
+from freshviews.types import BIGINT, BOOLEAN, INT, SqlType
 
 _GROUP = "\x1dgroup"
 _AGGREGATE = "\x1daggregate"
@@ -288,14 +289,18 @@ def has_subquery_ref(expr: Expr) -> bool:
 
 
 def over_groups(expr: Expr, groups: tuple[Item, ...]) -> Expr:
-    """Replace every part of the expression that equals a group expression by a reference to that group."""
+    """Replace every part of the expression that equals a group expression, or is NOT of one, by a reference to that
+    group."""
     places = {key(group.expr): i for i, group in enumerate(groups)}
+    inverse = {key(negation(g.expr)): i for i, g in enumerate(groups) if g.expr.type == BOOLEAN}
 
     def reference(part: Expr) -> Expr | None:
         if is_ref(part):
             return part
-        place = places.get(key(part))
-        return None if place is None else group_ref(place, part)
+        form = key(part)
+        if form in places:
+            return group_ref(places[form], part)
+        return negation(group_ref(inverse[form], part)) if form in inverse else None
 
     return replaced(expr, reference)
 

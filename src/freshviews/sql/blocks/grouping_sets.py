@@ -13,8 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import prod
-from types import MappingProxyType
-from typing import Any
 
 from sqlglot import exp
 
@@ -22,11 +20,9 @@ from freshviews.errors import SqlError
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import SET
 from freshviews.sql.blocks.bound import Item, group_ref, has_aggregate, has_subquery_ref
+from freshviews.sql.blocks.forms import NONE, Form, Forms
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import call, integer, key, null, retyped
-from freshviews.sql.expressions.expression import is_asked
-from freshviews.sql.names.scope import Entry, Scope
-from freshviews.sql.names.star import columns_of, is_star
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import BIGINT, BOOLEAN, TINYINT, SqlType
 
@@ -36,10 +32,6 @@ MOST = 64
 Sets = tuple[tuple[int, ...], ...]
 """Per grouping set, the positions of its groups, ascending."""
 
-_COMMUTATIVE = (exp.Add, exp.Mul, exp.And, exp.Or, exp.EQ, exp.NEQ, exp.NullSafeEQ)
-_TURNED: dict[type[Node], type[Node]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
-_BINARY = (*_COMMUTATIVE, *_TURNED, *_TURNED.values())
-_NONE: Mapping[str, Any] = MappingProxyType({})
 _WORDS: dict[type[Node], str] = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS"}
 
 
@@ -134,88 +126,6 @@ def _too_many(text: SqlText, place: Node, number: int) -> SqlError:
     )
 
 
-Form = tuple[Any, ...]
-"""The form of an expression as written, with columns of FROM as entries. Forms are equal where Spark treats the
-expressions as the same, as it does ``a + b`` and ``b + a``."""
-
-
-@dataclass(frozen=True)
-class Forms:
-    """Forms of the expressions of a SELECT: of its list, and of its aliases."""
-
-    scope: Scope
-    items: tuple[Form | None, ...]
-    aliases: Mapping[str, Form | None]
-
-    def of(self, node: Node, shown: Mapping[str, int] = _NONE) -> Form | None:
-        """The form of an expression; None if it has a name that is no column.
-
-        ``shown``: names that denote a column of the list, by position, before one of FROM.
-        """
-        return form_of(node, self.scope, self.aliases, {name: self.items[i] for name, i in shown.items()})
-
-
-def forms_of(text: SqlText, listed: Sequence[Node], scope: Scope) -> Forms:
-    """The forms of a SELECT list."""
-    items: list[Form | None] = []
-    aliases: dict[str, Form | None] = {}
-    for node in listed:
-        if is_star(node):
-            items += map(column_form, columns_of(text, node, scope))
-            continue
-        items.append(form_of(node, scope, aliases))
-        if isinstance(node, exp.Alias):
-            aliases.setdefault(node.alias.lower(), items[-1])
-    return Forms(scope, tuple(items), aliases)
-
-
-def form_of(
-    node: Any, scope: Scope, aliases: Mapping[str, Form | None], shown: Mapping[str, Form | None] = _NONE
-) -> Form | None:
-    """The form of a node or of a node's argument.
-
-    ``aliases`` apply where FROM has no such name; ``shown`` applies before FROM.
-    """
-    if isinstance(node, (exp.Paren, exp.Alias)):
-        return form_of(node.this, scope, aliases, shown)
-    if isinstance(node, exp.Column):
-        name = "" if node.table else node.name.lower()
-        if name in shown:
-            return shown[name]
-        entry = scope.find(node)
-        return aliases.get(name) if entry is None else column_form(entry)
-    if isinstance(node, exp.Literal):
-        return (exp.Literal, node.is_string, node.this)
-    if isinstance(node, Node) and is_asked(node) and not isinstance(node, exp.Window):
-        # Its names are its own; equal texts are the same.
-        return (exp.Subquery, node.unnest())
-    if type(node) in _BINARY:
-        left, right = (form_of(one, scope, aliases, shown) for one in (node.this, node.expression))
-        return None if left is None or right is None else _in_order(type(node), left, right)
-    if isinstance(node, Node):
-        parts = [(name, form_of(value, scope, aliases, shown)) for name, value in node.args.items() if value]
-        return None if any(part is None for _, part in parts) else (type(node), *parts)
-    if isinstance(node, list):
-        forms = [form_of(one, scope, aliases, shown) for one in node]
-        return None if None in forms else tuple(forms)
-    return (node.lower() if isinstance(node, str) else node,)
-
-
-def _in_order(kind: type[Node], left: Form, right: Form) -> Form:
-    """The form of a commutative operation: operands are sorted, also across a chain of the same operation."""
-    if kind in _TURNED:
-        return (_TURNED[kind], right, left)
-    if kind not in _COMMUTATIVE:
-        return (kind, left, right)
-    chained = kind in (exp.Add, exp.Mul, exp.And, exp.Or)
-    parts = [part for one in (left, right) for part in (one[1:] if chained and one[0] is kind else (one,))]
-    return (kind, *sorted(parts, key=repr))
-
-
-def column_form(entry: Entry) -> Form:
-    return (exp.Column, entry)
-
-
 @dataclass(frozen=True)
 class GroupingSets:
     """The grouping sets of a SELECT.
@@ -238,7 +148,7 @@ class GroupingSets:
         ref = group_ref(place, group)
         return replace(ref, nullable=group.nullable or any(place not in one for one in self.sets))
 
-    def of(self, node: Node, shown: Mapping[str, int] = _NONE) -> Expr | None:
+    def of(self, node: Node, shown: Mapping[str, int] = NONE) -> Expr | None:
         """The reference for a node that is a whole group, else None; ``shown`` as in ``Forms.of``."""
         return self.reference(self.forms.of(node, shown))
 

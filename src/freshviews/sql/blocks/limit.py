@@ -15,11 +15,12 @@ from sqlglot import exp
 
 from freshviews.catalog.definitions import SortPlace
 from freshviews.errors import SqlError
-from freshviews.expr.nodes import Literal
+from freshviews.expr.nodes import Expr, Literal
 from freshviews.sql.blocks.bound import Bound, Item, Limited, Select, Sort
 from freshviews.sql.expressions.build import key
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.text.parse import Node, SqlText
+from freshviews.types import INT
 
 MOST = 2**31 - 1
 """The largest LIMIT or OFFSET, as in Spark."""
@@ -80,9 +81,15 @@ def _word(clause: Node) -> str:
 
 def _number(text: SqlText, node: Node, word: str) -> int:
     value = node.args.get("expression")
-    if not isinstance(value, exp.Literal) or value.is_string or not value.name.isdigit() or int(value.name) > MOST:
-        raise text.error(value or node, f"{word} takes a whole number from 0 to {MOST}")
-    return int(value.name)
+    error = text.error(value or node, f"{word} takes a constant, a whole number from 0 to {MOST}")
+
+    def refused(_: exp.Column) -> Expr:
+        raise error
+
+    found = None if value is None else Binder(text, refused, word).bind(value)
+    if not isinstance(found, Literal) or found.type != INT or found.value is None or int(found.value) < 0:
+        raise error
+    return int(found.value)
 
 
 def places_of(

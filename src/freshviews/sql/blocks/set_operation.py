@@ -17,9 +17,10 @@ from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, dist
 from freshviews.sql.blocks.building.block import block_of
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
+from freshviews.sql.expressions.build import VOID, null
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.names.scope import Source
-from freshviews.types import BIGINT, SqlType
+from freshviews.types import BIGINT, STRING, SqlType
 
 ALL = "all"
 
@@ -34,6 +35,8 @@ def set_operation(kind: str, left: Bound, right: Bound, views: Views) -> Bound:
         logic.common_type(both, f"column {number} of {word}")
         for number, both in enumerate(zip(left.columns, right.columns, strict=True), 1)
     ]
+    if kind != ALL:
+        types = [STRING if one == VOID else one for one in types]
     left, right = _cast(left, types, views), _cast(right, types, views)
     nullable = tuple(a.nullable or b.nullable for a, b in zip(left.columns, right.columns, strict=True))
     if kind == ALL and left.combined is None and right.combined is None:
@@ -85,10 +88,16 @@ def _cast(bound: Bound, types: list[SqlType], views: Views) -> Bound:
     return Bound((_cast_items(everything(source, bound), types),))
 
 
+def typed(bound: Bound, views: Views) -> Bound:
+    """The query with a type for each column: STRING for one that is NULL alone, of Spark's type VOID."""
+    return _cast(bound, [STRING if column.type == VOID else column.type for column in bound.columns], views)
+
+
 def everything(source: Source, named: Bound) -> Select:
-    """All rows of an internal view of a query, with the query's column names."""
+    """All rows of an internal view of a query, with the query's column names and NULL for columns of nothing else."""
     items = zip(named.columns, source.columns, strict=True)
-    return Select("bag", (source,), (), tuple(Item(one.name, source.column(c)) for one, c in items))
+    values = ((one.name, null(VOID) if one.type == VOID else source.column(column)) for one, column in items)
+    return Select("bag", (source,), (), tuple(Item(name, value) for name, value in values))
 
 
 def _cast_items(select: Select, types: list[SqlType]) -> Select:

@@ -90,6 +90,9 @@ _REFUSED: dict[type[Node], tuple[str, str]] = {
     ),
     exp.Star: ("* here", "name the columns; * is accepted in SELECT and in COUNT(*)"),
     exp.Lambda: ("a lambda", "scalar expressions over columns are accepted"),
+    exp.SimilarTo: ("SIMILAR TO", "RLIKE takes a regular expression, as in s RLIKE '^(a|b).*$', and LIKE a pattern"),
+    exp.Array: ("an array as a value", "columns have plain types; IN (1, 2) and = ANY (ARRAY[1, 2]) compare with each"),
+    exp.Tuple: ("a row of values here", "write one value; (a, b) = (1, 2) and (a, b) IN ((1, 2)) compare rows"),
     exp.Bracket: ("an element of an array or map", "columns have plain types"),
     exp.Placeholder: ("a parameter", "write the value"),
     exp.Parameter: ("a parameter", "write the value"),
@@ -162,10 +165,11 @@ class Binder:
             return self.text.of(node)[-1] in "lLsS" and isinstance(node.this, exp.Literal) and not node.this.is_string
         return isinstance(node, exp.Literal) and not node.is_string
 
-    def condition(self, node: Node) -> Expr:
+    def condition(self, node: Node, casts: bool = False) -> Expr:
+        """The expression as a BOOLEAN; ``casts``: values of other types are cast, as HAVING does."""
         bound = self.bind(node)
         try:
-            return logic.condition(bound, self.clause)
+            return cast(bound, BOOLEAN) if casts else logic.condition(bound, self.clause)
         except Fault as fault:
             raise self.text.error(node, str(fault)) from None
 
@@ -285,7 +289,10 @@ class Binder:
             to = type_of(self.text, node.args["to"])
             if to.is_float and isinstance(node.this, exp.Literal) and self.text.of(node)[-1] in "dDfF":
                 return _float(node.this, to)
-            return (try_cast if node.args.get("safe") else cast)(self.bind(node.this), to)
+            made = (try_cast if node.args.get("safe") else cast)(self.bind(node.this), to)
+            if isinstance(made, Call) and isinstance(node.this, exp.Literal) and self.text.of(node)[-1] in "'\"":
+                raise Fault(f"{self.text.of(node)} is no {to}")
+            return made
         if type(node) in _BITS:
             return _BITS[type(node)](self.bind(node.this), self.bind(node.expression))
         if isinstance(node, exp.BitwiseNot):

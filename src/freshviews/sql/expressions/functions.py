@@ -242,6 +242,8 @@ bits_and, bits_or, bits_xor = map(_bits, ("bits_and", "bits_or", "bits_xor"))
 
 
 def bits_not(a: Expr) -> Expr:
+    if a.type == STRING:
+        raise Fault("bits are those of integers, not of STRING")
     return bits_xor(a, Literal(-1, a.type if a.type.is_integer else INT))
 
 

@@ -188,6 +188,8 @@ def all_of(terms: Sequence[Expr]) -> Expr:
 def choose(branches: Sequence[tuple[Expr, Expr]], otherwise: Expr) -> Expr:
     """CASE WHEN ... THEN ... ELSE ... END, its values brought to one type."""
     to = common_type([*(value for _, value in branches), otherwise], "CASE")
+    if to == VOID:
+        return otherwise
     args: list[Expr] = []
     last = cast(otherwise, to)
     for when, value in branches:
@@ -220,6 +222,8 @@ def first_of(values: Sequence[Expr]) -> Expr:
 def extreme(which: str, values: Sequence[Expr]) -> Expr:
     """GREATEST or LEAST, which skip NULLs."""
     to = common_type(values, which.upper())
+    if to == VOID:
+        return values[0]
     kind = "float" if to.is_float else "string" if to == STRING else "int"
     return reduce(lambda a, b: call(f"{which}_{kind}", (a, b), to), [cast(value, to) for value in values])
 

@@ -33,7 +33,7 @@ from freshviews.sql.blocks.building.narrowing import narrowed
 from freshviews.sql.blocks.building.text_parts import with_parts
 from freshviews.sql.blocks.limit import has_limit
 from freshviews.sql.blocks.selects.query import ViewBinder
-from freshviews.sql.blocks.set_operation import blocks_of, uniquely_named
+from freshviews.sql.blocks.set_operation import blocks_of, typed, uniquely_named
 from freshviews.sql.statements.ddl import (
     VIEW_PROPERTIES,
     altered_table,
@@ -148,8 +148,7 @@ def _bound(
     """The query of a CREATE VIEW, and the columns of the view."""
     if node.expression is None:
         raise text.error(node, f"view {target.name} needs AS SELECT ...")
-    bound = binder.whole_query(node.expression)
-    binder.check_types(bound, node.expression)
+    bound = typed(binder.whole_query(node.expression), binder)
     columns = bound.columns
     if not columns:
         raise text.error(node.expression, f"view {target.name} has no columns; name at least one in its SELECT")

@@ -6,7 +6,7 @@
 - ``GROUP BY window(ts, '10 minutes')`` with ``window.start`` and ``window.end`` (Spark), and ``TUMBLE(...)`` with
   ``TUMBLE_START(...)`` (Calcite), are scalar functions of the moment; so is ``HOP(...)``, beside such a join.
 - ``SELECT DISTINCT ON (a) ... ORDER BY a, b`` (Postgres) is QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1.
-- ``FETCH FIRST n ROWS ONLY`` is LIMIT n.
+- ``FETCH FIRST n ROWS ONLY`` is LIMIT n, and ``LIMIT ALL`` (Postgres, Spark) no LIMIT.
 - ``FIRST_VALUE(x) IGNORE NULLS`` (the standard, Spark) is ``FIRST_VALUE(x, true)`` (Spark).
 - ``LISTAGG(x, sep) WITHIN GROUP (ORDER BY y)`` (Spark, Oracle) is ``LISTAGG(x, sep ORDER BY y)`` (Postgres, DuckDB).
 
@@ -91,6 +91,9 @@ def as_spark(tree: Node, kinds: frozenset[type[Node]]) -> None:
         distinct = select.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
             _first_of_each(select, distinct)
+    for limit in list(tree.find_all(exp.Limit)):
+        if isinstance(limit.expression, exp.Var):
+            limit.pop()
     for fetch in list(tree.find_all(exp.Fetch)):
         options = fetch.args.get("limit_options")
         if options is None or not (options.args.get("percent") or options.args.get("with_ties")):
@@ -107,7 +110,7 @@ def _ignore_nulls(nulls: Node) -> None:
         word = "IGNORE" if isinstance(nulls, exp.IgnoreNulls) else "RESPECT"
         raise Misuse(nulls, f"{name}{word} NULLS is not supported; {', '.join(_OF_NULLS).upper()} take it")
     _put(nulls, nulls.this)
-    if isinstance(nulls, exp.IgnoreNulls):
+    if isinstance(nulls, exp.IgnoreNulls) and call.expressions:
         call.append("expressions", exp.true())
 
 
@@ -290,10 +293,11 @@ def _first_of_each(select: exp.Select, distinct: exp.Distinct) -> None:
     for one in sorts:
         one.set("this", _named(select, one.this))
     later = [one for one in sorts if one.this not in groups]
-    if len(later) < len(sorts) and any(one.this in groups for one in sorts[len(groups) :]):
-        raise Misuse(on, "ORDER BY begins with the expressions of DISTINCT ON")
-    if sorts and any(one.this not in groups for one in sorts[: len(groups)]) and len(sorts) >= len(groups):
-        raise Misuse(on, "ORDER BY begins with the expressions of DISTINCT ON")
+    ahead = [one.this for one in sorts[: sorts.index(later[0])]] if later else groups
+    behind = next((one for one in groups if one not in ahead), None)
+    if behind is not None:
+        what = f"ORDER BY has all expressions of DISTINCT ON before others; {behind.sql('spark')} is not before"
+        raise Misuse(on, f"{what} {later[0].this.sql('spark')}")
     later = later or [exp.Ordered(this=one.copy(), nulls_first=True) for one in groups]
     number = exp.Window(
         this=exp.Anonymous(this="row_number", expressions=[]),

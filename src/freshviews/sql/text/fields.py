@@ -8,8 +8,11 @@ absent here is refused by the binder, or by ``unknown_nodes`` after it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
 from sqlglot import exp
+
+from freshviews.sql.text.operators import SPAN
 
 Node = exp.Expr
 
@@ -35,6 +38,8 @@ _CLAUSES: Mapping[str, tuple[str, str]] = {
     "with_fill": ("WITH FILL", "leave it out"),
     "purge": ("PURGE", "leave it out"),
 }
+
+_NAME = "a name of letters, or one in backquotes, is accepted"
 
 _THIS = ("this",)
 _LISTED = ("expressions",)
@@ -122,6 +127,11 @@ READ: Mapping[type[Node], frozenset[str]] = {kind: frozenset(names) for kind, na
 
 _STATEMENTS = (exp.Create, exp.Drop, exp.Alter)
 _NAMED: Mapping[type[Node], str] = {exp.Alias: "alias", exp.TableAlias: "this", exp.ColumnDef: "this"}
+_WITH_ARGUMENTS = (exp.Anonymous, exp.In)
+_IN_ORDER = (
+    *(("from_", "FROM"), ("where", "WHERE"), ("group", "GROUP BY"), ("having", "HAVING")),
+    *(("windows", "WINDOW"), ("order", "ORDER BY")),
+)
 _IN_FROM = (exp.From, exp.Join, exp.Lateral, exp.Subquery)
 
 
@@ -145,31 +155,49 @@ def unread(nodes: Iterable[Node]) -> tuple[Node, str, str] | None:
                 return where if isinstance(where, Node) else node, what, instead
         misplaced = _misplaced(node)
         if misplaced is not None:
-            return node, *misplaced
+            return misplaced
     return None
 
 
-def _misplaced(node: Node) -> tuple[str, str] | None:
-    """The name and the remedy of an argument that has no meaning where it is."""
+def _misplaced(node: Node) -> tuple[Node, str, str] | None:
+    """The place, the name and the remedy of an argument that has no meaning where it is."""
     kind = type(node)
     named = node.args.get(_NAMED.get(kind, ""))
     if kind is exp.TableAlias and isinstance(named, exp.Parameter):
         # sqlglot reads t@v1 as a table and its alias.
-        return "time travel (table@version)", _CLAUSES["version"][1]
+        return node, "time travel (table@version)", _CLAUSES["version"][1]
     if named is not None and not isinstance(named, exp.Identifier):
-        return "a name that is none", "a name of letters, or one in backquotes, is accepted"
+        return node, "a name that is none", _NAME
+    if kind is exp.Column and not isinstance(node.this, (exp.Identifier, exp.Star)):
+        return node, "a name that is none", _NAME
+    values = node.expressions if kind in _WITH_ARGUMENTS else ()
+    bare = next((one for one in values if isinstance(one, (exp.Select, exp.SetOperation))), None)
+    if bare is not None:
+        what = "a subquery without parentheses of its own among values"
+        return bare, what, "f((SELECT ...)) and IN (SELECT ...) are accepted"
+    if kind is exp.Join and node.args.get("method") and (node.args.get("on") or node.args.get("using")):
+        return node, f"{node.args['method']} JOIN with ON or USING", "write one of them"
     if kind is exp.CTE and node.args.get("materialized") is not None:
-        return _CLAUSES["materialized"]
+        return node, *_CLAUSES["materialized"]
     if kind is exp.Alias and not isinstance(node.parent, exp.Select):
-        return "a name for an expression here", "the list of a SELECT has names"
+        return node, "a name for an expression here", "the list of a SELECT has names"
     if kind is exp.Subquery and node.args.get("alias") is not None and not isinstance(node.parent, _IN_FROM):
-        return "a name for a query here", "FROM and WITH have names of queries"
+        return node, "a name for a query here", "FROM and WITH have names of queries"
     if kind is exp.Select and node.args.get("joins") and node.args.get("from_") is None:
-        return "JOIN without FROM", "FROM a JOIN b ON ... is accepted"
+        return node, "JOIN without FROM", "FROM a JOIN b ON ... is accepted"
+    if kind is exp.Select:
+        written = [(_first(node.args[name]), word) for name, word in _IN_ORDER if node.args.get(name)]
+        for (clause, word), (early, later) in pairwise(one for one in written if SPAN in one[0].meta):
+            if early.meta[SPAN] < clause.meta[SPAN]:
+                return early, f"{later} before {word}", f"write {word} before {later}"
     builds = kind is exp.Window and node.args.get("alias") is not None
     if builds and any(node.args.get(name) for name in ("partition_by", "order", "spec")):
-        return "a window that builds on another one", "write PARTITION BY and ORDER BY in each"
+        return node, "a window that builds on another one", "write PARTITION BY and ORDER BY in each"
     return None
+
+
+def _first(clause: Node | list[Node]) -> Node:
+    return clause[0] if isinstance(clause, list) else clause
 
 
 def unknown_nodes(nodes: Iterable[Node]) -> Iterator[Node]:

@@ -76,6 +76,11 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
         "it is an argument of COFACTOR, as in COFACTOR(x, CATEGORY(city)); GROUP BY the column counts its values",
     ),
     **_each(
+        "array map struct named_struct map_from_arrays",
+        "{}(...), a value made of several,",
+        "columns have plain types; IN (1, 2) compares with each of several values",
+    ),
+    **_each(
         "explode explode_outer posexplode inline stack",
         "the generator {}",
         "a row of a table gives one row of a join",

@@ -13,6 +13,10 @@ _NO_NAMES = (
     *(TokenType.STRING, TokenType.NUMBER, TokenType.NATIONAL_STRING, TokenType.RAW_STRING, TokenType.HEX_STRING),
     *(TokenType.BYTE_STRING, TokenType.BIT_STRING, TokenType.UNICODE_STRING),
 )
+_OF_TWO_WORDS = (
+    *(TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.PARTITION_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY),
+    *(TokenType.SORT_BY, TokenType.GROUPING_SETS),
+)
 
 
 class Strict(Operators):
@@ -45,7 +49,10 @@ class Strict(Operators):
 
     def _parse_id_var(self, any_token: bool = True, tokens: Any = None) -> Any:
         token = self._curr
-        is_word = token.token_type not in _NO_NAMES and (token.text[:1].isalnum() or token.text[:1] == "_")
+        # A keyword of two words, as GROUP BY, is one token.
+        is_word = token.token_type not in (*_NO_NAMES, *_OF_TWO_WORDS) and (
+            token.text[:1].isalnum() or token.text[:1] == "_"
+        )
         return super()._parse_id_var(any_token and is_word, tokens)
 
     def _parse_string_as_identifier(self) -> None:
@@ -72,11 +79,57 @@ class Strict(Operators):
             self.raise_error("* EXCEPT takes at least one column, as in * EXCEPT (a, b)", self._prev)
         return made
 
-    def _parse_table(self, *args: Any, **options: Any) -> Any:
-        made = super()._parse_table(*args, **options)
-        if made is not None and self._prev.token_type == TokenType.STAR:
-            self.raise_error("Unexpected token", self._prev)
+    def _parse_table_parts(self, *args: Any, **options: Any) -> Any:
+        if self._curr.token_type == TokenType.DOT:
+            self.raise_error("a name is missing before .")
+        made = super()._parse_table_parts(*args, **options)
+        if made is not None and self._curr.token_type == TokenType.STAR:
+            self.raise_error("Unexpected token")
         return made
+
+    def _parse_primary(self) -> Any:
+        if self._curr.token_type == TokenType.DOT and self._next.start != self._curr.end + 1:
+            self.raise_error("something is missing before .")
+        return super()._parse_primary()
+
+    def _parse_limit(self, this: Any = None, top: bool = False, skip_limit_token: bool = False) -> Any:
+        """LIMIT and FETCH. TOP and FETCH before the list are none of Spark's clauses."""
+        if top:
+            return this
+        fetch, example = self._curr, "as in FETCH FIRST 3 ROWS ONLY"
+        if fetch.token_type == TokenType.FETCH and self._next.token_type not in (TokenType.FIRST, TokenType.NEXT):
+            self.raise_error(f"FIRST is missing after FETCH, {example}", fetch)
+        made = super()._parse_limit(this, top, skip_limit_token)
+        if fetch.token_type == TokenType.FETCH and self._prev.text.upper() not in ("ONLY", "TIES"):
+            self.raise_error(f"ROWS ONLY is missing after FETCH, {example}", fetch)
+        return made
+
+    def _parse_cte(self) -> Any:
+        if self._curr.token_type == TokenType.ALIAS:
+            self.raise_error("a name is missing before AS, as in WITH q AS (SELECT ...)")
+        return super()._parse_cte()
+
+    def _parse_window(self, this: Any, alias: bool = False) -> Any:
+        made = super()._parse_window(this, alias)
+        if made is not this and self._prev.token_type in (TokenType.OVER, TokenType.ALIAS):
+            word = self._prev.text.upper()
+            self.raise_error(f"a window is missing after {word}, as in {word} (ORDER BY a)", self._prev)
+        return made
+
+    def _parse_lambda(self, alias: bool = False) -> Any:
+        if self._prev.token_type == TokenType.COMMA and self._curr.token_type == TokenType.ALL:
+            self.raise_error("ALL stands before the first argument of an aggregate only, as in COUNT(ALL a)")
+        return super()._parse_lambda(alias)
+
+    def _parse_cast(self, *args: Any, **options: Any) -> Any:
+        made = super()._parse_cast(*args, **options)
+        if self._prev.token_type == TokenType.COLLATE:
+            self.raise_error("COLLATE in CAST is not supported; leave it out", self._prev)
+        return made
+
+    def _parse_row(self) -> Any:
+        """ROW FORMAT, of which sqlglot passes over ROW alone."""
+        self.raise_error("Unexpected token", self._prev)
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
         first, made = self._curr, super()._parse_type(parse_interval, fallback_to_identifier)
@@ -149,8 +202,14 @@ class Strict(Operators):
 
     def _parse_ordered(self, parse_method: Any = None) -> Any:
         """An expression of ORDER BY. ALL is read as a column of this name; sqlglot takes all.all for it, too."""
-        inner = parse_method or self._parse_disjunction
-        made = super()._parse_ordered(lambda: exp.Paren(this=found) if (found := inner()) is not None else None)
+
+        def inner() -> Any:
+            found = (parse_method or self._parse_disjunction)()
+            if self._curr.token_type == TokenType.ASC and self._next.token_type == TokenType.DESC:
+                self.raise_error("ASC and DESC exclude each other; write one of them")
+            return None if found is None else exp.Paren(this=found)
+
+        made = super()._parse_ordered(inner)
         if made is not None:
             made.set("this", made.this.this)
         return made
@@ -160,6 +219,27 @@ class Strict(Operators):
 
     def _parse_order(self, this: Any = None, skip_order_token: bool = False) -> Any:
         return self._listed(lambda: super(Strict, self)._parse_order(this, skip_order_token), "ORDER BY")
+
+    def _parse_named_window(self) -> Any:
+        if self._next.token_type != TokenType.ALIAS:
+            self.raise_error("AS is missing, as in WINDOW w AS (ORDER BY a)", self._next)
+        return super()._parse_named_window()
+
+    def _parse_window_spec(self) -> dict[str, Any]:
+        """A bound of a frame. BETWEEN and AND, of which sqlglot needs neither, stand before and after the first one."""
+        before, example = self._prev.token_type, "as in ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"
+        value = "UNBOUNDED" if self._match_text_seq("UNBOUNDED") else None
+        value = "CURRENT ROW" if value is None and self._match_text_seq("CURRENT", "ROW") else value
+        made = {"value": value or self._value(self._parse_bitwise), "side": None}
+        if value != "CURRENT ROW":
+            if not self._match_texts(self.WINDOW_SIDES):
+                self.raise_error(f"PRECEDING or FOLLOWING is missing, {example}")
+            made["side"] = self._prev.text
+        if before == TokenType.BETWEEN and self._curr.token_type != TokenType.AND:
+            self.raise_error(f"the second bound of the frame is missing, {example}", self._prev)
+        if before not in (TokenType.BETWEEN, TokenType.AND) and self._curr.token_type == TokenType.AND:
+            self.raise_error(f"BETWEEN is missing before the first bound of the frame, {example}")
+        return made
 
     def _listed(self, parse: Callable[[], Any], clause: str) -> Any:
         """A clause with at least one expression."""

@@ -11,6 +11,7 @@ from freshviews.sql.expressions.build import VOID, Fault
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.text.parse import Node, SqlText
+from freshviews.types import STRING
 
 
 def constant_rows(text: SqlText, node: exp.Values) -> tuple[tuple[ColumnDef, ...], tuple[ConstantRow, ...]]:
@@ -28,15 +29,12 @@ def constant_rows(text: SqlText, node: exp.Values) -> tuple[tuple[ColumnDef, ...
     columns: list[ColumnDef] = []
     values: list[list[str | int | float | bool | None]] = []
     for i in range(len(nodes[0])):
-        name = f"col{i + 1}"
         try:
             of = logic.common_type([row[i] for row in bound], f"column {i + 1} of VALUES")
             found = [_constant(text, row[i], cast(one[i], of)) for row, one in zip(nodes, bound, strict=True)]
         except Fault as fault:
             raise text.error(node, str(fault)) from None
-        if of == VOID:
-            raise text.error(node, f"column {name} of VALUES is NULL without a type; write CAST(NULL AS INT) in a row")
-        columns.append(ColumnDef(name, of, any(one.value is None for one in found)))
+        columns.append(ColumnDef(f"col{i + 1}", STRING if of == VOID else of, any(one.value is None for one in found)))
         values.append([one.value for one in found])
     return tuple(columns), tuple(zip(*values, strict=True))
 

@@ -32,10 +32,10 @@ from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limite
 from freshviews.sql.blocks.selects.constants import constant_rows
 from freshviews.sql.blocks.selects.select import SelectBinder
 from freshviews.sql.blocks.selects.with_queries import Cte, query_of, renamed_view
-from freshviews.sql.blocks.set_operation import ALL, blocks_of, everything, set_operation, uniquely_named
+from freshviews.sql.blocks.set_operation import ALL, blocks_of, everything, set_operation, typed, uniquely_named
 from freshviews.sql.blocks.subqueries.correlation import is_one_row
 from freshviews.sql.blocks.windows.rows import first_rows
-from freshviews.sql.expressions.build import VOID, Fault
+from freshviews.sql.expressions.build import Fault
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.scope import Entry, Scope, Source, name_of
 from freshviews.sql.text.parse import Node, SqlText
@@ -275,10 +275,10 @@ class ViewBinder:
 
     def rows_of(self, bound: Bound, node: Node, around: Names | None) -> Select:
         """All rows of a query, as those of an internal view."""
-        self.check_types(bound, node)
+        made = typed(bound, self)
         if around is not None and depends(bound):
-            return as_bag(bound, around, self)
-        return everything(self.source_of(self.internal_view(uniquely_named(bound))), bound)
+            return as_bag(made, around, self)
+        return everything(self.source_of(self.internal_view(uniquely_named(made))), bound)
 
     def position(self, node: exp.Literal, items: tuple[Item, ...], clause: str) -> int:
         """The position, from 0, of the SELECT item that a number in GROUP BY or ORDER BY names."""
@@ -308,23 +308,12 @@ class ViewBinder:
             made = set_operation(kind, left, right, self)
         except Fault as fault:
             raise self.text.error(node.expression, str(fault)) from None
-        if kind != ALL:
-            self.check_types(made, node)
         return made
 
     def _operand(self, node: Node, ctes: Mapping[str, Cte], around: Names | None) -> Bound:
         """Bind an operand of a set operation. An operand with a LIMIT becomes an internal view."""
         bound = self.bind(node, ctes, around)
         return bound if bound.selects[0].limit is None else Bound((self.rows_of(bound, node, around),))
-
-    def check_types(self, bound: Bound, node: Node) -> None:
-        """Raise SqlError where a column has no type: a bare NULL has none."""
-        for column in bound.columns:
-            if column.type == VOID:
-                raise self.text.error(
-                    node,
-                    f"column {column.name} is NULL without a type; write CAST(NULL AS INT) or another type",
-                )
 
     def relation(self, table: exp.Table, ctes: Mapping[str, Cte]) -> Select | Source:
         cte = ctes.get(table.name.lower())
@@ -380,7 +369,7 @@ class ViewBinder:
         forced = joined in ("left", "always") and dependent
         if plain and not forced:
             return bound.selects[0]
-        self.check_types(bound, node)
+        whole, bound = bound, typed(bound, self)
         names = [column.name.lower() for column in bound.columns]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -391,4 +380,5 @@ class ViewBinder:
             if found is not None:
                 return found
             return as_bag(bound, around, self, forced)
-        return self.source_of(self.internal_view(bound))
+        source = self.source_of(self.internal_view(bound))
+        return source if whole is bound else everything(source, whole)

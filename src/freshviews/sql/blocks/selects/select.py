@@ -24,12 +24,11 @@ from freshviews.sql.blocks.bound import (
     subquery_ref,
 )
 from freshviews.sql.blocks.enclosing import Names
+from freshviews.sql.blocks.forms import column_form, forms_of
 from freshviews.sql.blocks.grouping_sets import (
     GroupingSets,
     Written,
     check_group,
-    column_form,
-    forms_of,
     grouping_sets,
     written,
 )
@@ -48,6 +47,7 @@ from freshviews.sql.blocks.selects.rows_ask import (
     windows_of,
     within_others,
 )
+from freshviews.sql.blocks.selects.spelled import spell_groups
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
 from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
 from freshviews.sql.blocks.text_aggregates import with_provenance
@@ -97,6 +97,8 @@ class SelectBinder:
         group = node.args.get("group")
         having = node.args.get("having")
         by = None if group is None else written(text, group)
+        if by is not None:
+            self._spell_groups(by, joined.scope)
         sets = None if by is None or by.sets is None else self._sets(by, joined.scope)
         is_global = by is None or by.is_global or (self.by_all and all(map(has_call, node.expressions)))
         kind = "global" if is_global else "groups"
@@ -120,7 +122,7 @@ class SelectBinder:
             scope = joined.scope.with_aliases(named)
             whole = None if sets is None else sets.of
             binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind, self._subquery, whole)
-            test = over_groups_of(self.views.text, binder.condition(having.this), known, having.this, scope)
+            test = over_groups_of(self.views.text, binder.condition(having.this, True), known, having.this, scope)
         kept = self._qualified(joined.scope.with_aliases(named), collector, sets, known)
         join = joined.sources, joined.conjuncts
         if not (collector.calls or group is not None or having is not None):
@@ -331,11 +333,26 @@ class SelectBinder:
         """The expressions of the list with subqueries that GROUP BY names by ALL, by number or by alias."""
         if not any(map(has_subquery, self.node.expressions)) or any(map(is_matrix, self.node.expressions)):
             return []
+        found = listed_groups(self.node, self._each_listed(scope), _known(scope))
+        return [one for one in found if one.find(exp.Window) is None]
+
+    def _each_listed(self, scope: Scope) -> list[Node]:
+        """The node of each column of the list."""
         listed: list[Node] = []
         for node in self.node.expressions:
             listed += [node] * (len(columns_of(self.views.text, node, scope)) if is_star(node) else 1)
-        known = {entry.name.lower() for entry in (*scope.entries, *scope.visible)}
-        return [one for one in listed_groups(self.node, listed, known) if one.find(exp.Window) is None]
+        return listed
+
+    def _spell_groups(self, by: Written, scope: Scope) -> None:
+        """Spell what Spark takes for a group as GROUP BY does."""
+        if any(map(is_matrix, self.node.expressions)):
+            return
+        named = [one.unalias() for one in listed_groups(self.node, self._each_listed(scope), _known(scope))]
+        groups = [one for one in (*by.nodes, *named) if not isinstance(one, (exp.Column, exp.Literal, exp.Star))]
+        groups = [one for one in groups if not has_subquery(one)]
+        if groups:
+            bind = Binder(self.views.text, partial(scope.resolve, self.views.text), "SELECT").bind
+            spell_groups(self.node, groups, forms_of(self.views.text, self.node.expressions, scope), bind)
 
     def _value_of_row(self, node: Node) -> Expr | None:
         """The value of a subquery that is one of the rows of the join, or equal to one of GROUP BY."""
@@ -479,6 +496,11 @@ def _renamed(rows: Select, alias: str) -> Select:
         return alias + name.removeprefix(source.alias) if alias_of(name) == source.alias else name
 
     return replace(rows.mapped(lambda expr: renamed(expr, to)), sources=(replace(source, alias=alias),))
+
+
+def _known(scope: Scope) -> set[str]:
+    """The names of columns of FROM, in lower case."""
+    return {entry.name.lower() for entry in (*scope.entries, *scope.visible)}
 
 
 def _aliases(items: Sequence[Item], nodes: Sequence[Node]) -> dict[str, Expr]:

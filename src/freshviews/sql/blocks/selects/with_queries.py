@@ -51,8 +51,6 @@ class Queries(Views, Protocol):
 
     def position(self, node: exp.Literal, items: tuple[Item, ...], clause: str) -> int: ...
 
-    def check_types(self, bound: Bound, node: Node) -> None: ...
-
 
 def query_of(view: PlainView, catalog: Catalog) -> Cte:
     """The query of a plain view, as a WITH query of a text of its own."""

@@ -85,7 +85,7 @@ from freshviews.sql.expressions.nulls import is_null_at, with_nullability
 from freshviews.sql.names.marks import is_marked, marked, marks, unmarked
 from freshviews.sql.names.scope import Source, alias_of, aliases_in
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.types import BIGINT, BOOLEAN, INT, SqlType
+from freshviews.types import BIGINT, BOOLEAN, INT, STRING, SqlType
 
 _PRESENT = Item("present", Literal(1, INT))
 _ROWS = AggregateCall("count", (), False, BIGINT)
@@ -375,12 +375,12 @@ class SubqueryBinder:
         return bound
 
     def _query(self, node: Node, like: Sequence[SqlType] = ()) -> Bound:
-        """Bind a subquery. NULL without a type becomes one of the type in ``like``, or else of INT: a view has typed
-        columns."""
+        """Bind a subquery. NULL without a type becomes one of the type in ``like``, or else of STRING: a view has
+        typed columns."""
         bound = self.query(node, self._own_names)
         if all(column.type != VOID for column in bound.columns):
             return bound
-        types = [one if one != VOID else INT for one in islice(chain(like, repeat(INT)), len(bound.columns))]
+        types = [one if one != VOID else STRING for one in islice(chain(like, repeat(STRING)), len(bound.columns))]
 
         def typed(select: Select) -> Select:
             pairs = zip(select.items, types, strict=True)
