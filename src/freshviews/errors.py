@@ -38,8 +38,8 @@ def short(text: str) -> str:
 
 
 class FreshviewsError(Exception):
-    """Root of every error raised on purpose by freshviews. A message is without secrets, and without its middle if it is
-    very long."""
+    """Root of every error raised on purpose by freshviews. A message is without secrets, and a very
+    long one without its middle."""
 
     def __init__(self, message: str = "", *args: object) -> None:
         message = masked(message)
@@ -47,6 +47,10 @@ class FreshviewsError(Exception):
             left_out = len(message) - 2 * _LONGEST
             message = f"{message[:_LONGEST]}... ({left_out} characters) ...{message[-_LONGEST:]}"
         super().__init__(message, *args)
+
+
+class ArgumentError(FreshviewsError, TypeError, ValueError):
+    """An argument of a call is of a wrong type or out of range; the message says what is expected."""
 
 
 _Made = TypeVar("_Made")

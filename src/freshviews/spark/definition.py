@@ -90,7 +90,8 @@ class Definition:
         """Take secrets of options and settings out of the message of an error of ours."""
         if isinstance(error, FreshviewsError):
             message = str(error)
-            for options in (*(one.options for one in (*self.tables, *self.views)), self.settings):
+            of_tables = [table.options for table in self.tables]
+            for options in (*of_tables, *(view.options for view in self.views), self.settings):
                 message = without_secrets(message, options)
             if message != str(error):
                 error.args = (message, *error.args[1:])
