@@ -115,3 +115,10 @@ def test_swapped_arguments_name_the_argument(method: str) -> None:
     for given in (db, db.batch()):
         with pytest.raises(fv.FreshviewsError, match="a table is given by its name"):
             getattr(given, method)([("screw", 1)], "items")
+
+
+def test_an_arrow_column_that_a_table_of_one_column_lacks_is_named() -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (a INT)")
+    with pytest.raises(fv.BatchError, match="there is no column x"):
+        db.insert("t", pa.table({"x": [1]}))
