@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from freshviews.engine.handles import Table, View
     from freshviews.engine.views.own_rings import register_ring
     from freshviews.errors import (
+        ArgumentError,
         BatchError,
         CatalogError,
         EvaluationError,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from freshviews.ring import UserRing
 
 __all__ = [
+    "ArgumentError",
     "Batch",
     "BatchError",
     "CatalogError",

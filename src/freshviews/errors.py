@@ -5,6 +5,12 @@ A leaf per thing a user can get wrong. Each message names the thing, the place a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+
+from freshviews.secrets import masked, without_those_of
+
 _LONGEST = 1000
 _SHOWN = 200
 """Most characters of a value in a message."""
@@ -32,13 +38,36 @@ def short(text: str) -> str:
 
 
 class FreshviewsError(Exception):
-    """Root of every error raised on purpose by freshviews. The middle of a very long message is left out."""
+    """Root of every error raised on purpose by freshviews. A message is without secrets, and a very
+    long one without its middle."""
 
     def __init__(self, message: str = "", *args: object) -> None:
+        message = masked(message)
         if len(message) > 2 * _LONGEST:
             left_out = len(message) - 2 * _LONGEST
             message = f"{message[:_LONGEST]}... ({left_out} characters) ...{message[-_LONGEST:]}"
         super().__init__(message, *args)
+
+
+class ArgumentError(FreshviewsError, TypeError, ValueError):
+    """An argument of a call is of a wrong type or out of range; the message says what is expected."""
+
+
+_Made = TypeVar("_Made")
+
+
+def hiding_secrets(read: Callable[..., _Made]) -> Callable[..., _Made]:
+    """A function whose first argument is a script: no message of its errors has a secret of the script."""
+
+    @wraps(read)
+    def reading(script: str, *args: object, **named: object) -> _Made:
+        try:
+            return read(script, *args, **named)
+        except FreshviewsError as error:
+            error.args = (without_those_of(script, str(error)), *error.args[1:])
+            raise
+
+    return reading
 
 
 class SqlError(FreshviewsError):

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "freshviews"
 
 ORDER = (
-    "errors", "printable", "types", "kernel", "expr", "ring", "query", "catalog", "program", "plan", "codegen", "sql",
-    "rules", "store", "engine", "learn", "stream", "cells", "advice", "spark", "cli",
+    "secrets", "errors", "arguments", "printable", "types", "kernel", "expr", "ring", "query", "catalog", "program",
+    "plan", "codegen", "sql", "rules", "store", "engine", "learn", "stream", "cells", "advice", "spark", "cli",
 )  # fmt: skip
 """Each may import itself and what stands before it."""
 

@@ -14,6 +14,7 @@ import typer
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.memory.collection import no_collection
 from freshviews.printable import say
+from freshviews.secrets import masked
 
 if TYPE_CHECKING:
     from freshviews.cli.script import PlannedScript
@@ -333,6 +334,7 @@ def _errors_told() -> Iterator[None]:
         if os.environ.get(TRACEBACK):
             raise
         what = ": ".join(part for part in (type(error).__name__, _first_line(error)) if part)
+        what = masked(what)
         _fail(f"an error inside freshviews: {what}; {TRACEBACK}=1 in the environment shows where")
 
 

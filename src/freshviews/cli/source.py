@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from freshviews.errors import FreshviewsError
+from freshviews.secrets import starred
 
 STANDARD_INPUT = "-"
 _WIDEST = 400
@@ -61,25 +61,12 @@ def _bytes(name: str) -> bytes:
     return sys.stdin.buffer.read()
 
 
-_SECRET = re.compile(
-    r"""((?:[\w.\-]*(?:pass|pwd|secret|token|credential|jaas|user\.info|key|url)[\w.\-]*['"`]?\s*=?\s*)(['"]))"""
-    r"""((?:\\.|(?!\2).)*)|(//)()([^/@\s'"]+)(?=@)""",
-    re.IGNORECASE | re.DOTALL,
-)
-"""The value of an option whose name says that it is secret, and user and password before a host."""
-
-
-def _hidden(text: str) -> str:
-    """A script whose secrets are stars; each character keeps its place."""
-    return _SECRET.sub(lambda m: (m[1] or m[4]) + re.sub(r"[^\n]", "*", m[3] if m[1] else m[6]), text)
-
-
 def error_text(source: Source, error: ScriptError) -> str:
     """``file:line:column: message``, the line at fault, and a caret under its column."""
     if not error.line:
         return f"{source.name}: {error}"
     where = f"{source.name}:{error.line}:{error.column}: {error}"
-    lines = _hidden(source.text).splitlines()
+    lines = starred(source.text).splitlines()
     if error.line > len(lines):
         return where
     line = lines[error.line - 1]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from freshviews import arguments
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.decoding import Decoder
 
@@ -28,8 +29,10 @@ class Change:
 
     def to_batches(self, rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
         """As ``to_arrow``, in record batches of at most ``rows`` rows, each made when it is asked for."""
-        if rows < 1:
-            raise ValueError("to_batches needs rows of 1 or more")
+        arguments.count("Change.to_batches(rows)", rows, 1)
+        return self._pieces(rows)
+
+    def _pieces(self, rows: int) -> Iterator[pa.RecordBatch]:
         for start in range(0, len(self._batch), rows):
             cut = slice(start, start + rows)
             columns = {name: column[cut] for name, column in self._batch.columns.items()}

@@ -15,6 +15,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import pyarrow as pa
 
+from freshviews import arguments
 from freshviews.catalog.catalog import Statement, ViewDefs, near
 from freshviews.catalog.definitions import PlainView, TableDef
 from freshviews.engine.change import Change
@@ -53,7 +54,7 @@ from freshviews.engine.tables.growing import completed
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.views.view_state import ViewState
-from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError, shown
+from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, SqlError, StoreError, shown
 from freshviews.kernel.machine.beside import LITTLE, Taken, leave, take_in, work_for
 from freshviews.kernel.memory.collection import no_collection
 from freshviews.sql.statements.script import parse_script
@@ -121,9 +122,11 @@ class Database:
         ``sync``, ``close`` and the next commit raise StoreError, and nothing more is taken until the directory is
         opened again, in both modes.
 
-        Raises StoreError where the directory is open elsewhere, corrupt, incomplete, or of another format; ValueError
-        for another ``sync``, ``sync_seconds``, ``threads`` or ``spare_memory``.
+        Raises StoreError where the directory is open elsewhere, corrupt, incomplete, or of another format;
+        ArgumentError for another ``sync``, ``sync_seconds``, ``snapshot_bytes``, ``threads`` or ``spare_memory``.
         """
+        arguments.optional(arguments.path, "Database(path)", path)
+        arguments.count("Database(snapshot_bytes)", snapshot_bytes)
         seconds = _sync_seconds(sync, sync_seconds)
         self._threads = Threads(_thread_count(threads))
         self._lock = RLock()
@@ -198,6 +201,7 @@ class Database:
         taken, or on an error none. Raises RuleError with line and column, CatalogError, PlanError, EvaluationError.
         """
         _check_text("a text of rules", text)
+        arguments.optional(arguments.pairs, "Database.rule(properties)", properties)
         with self._lock:
             self._check_usable()
             from freshviews.rules import script_of  # With its parser, which SQL does not need.
@@ -213,11 +217,7 @@ class Database:
 
         Only for a database in memory: a durable one has its definitions as SQL. Raises FreshviewsError.
         """
-        if isinstance(statements, str) or not isinstance(statements, Sequence):
-            raise SqlError(
-                f"Database.define takes a list of parsed statements, not {type(statements).__name__}; "
-                "Database.execute takes the text of a script"
-            )
+        _check_statements("Database.define", statements)
         with self._lock:
             self._check_usable()
             if self._directory is not None:
@@ -244,6 +244,7 @@ class Database:
         trusted (see docs/crown.md). Counts start at 0 when a database is opened from a snapshot. ``stats`` and
         ``explain`` say when replanning pays. Raises CatalogError where there is no such view.
         """
+        arguments.flag("Database.replan(strategies)", strategies)
         with self._lock:
             state = self.view(view).state
             if strategies:
@@ -423,6 +424,7 @@ class Database:
         The batch is committed where the block ends; an exception inside leaves nothing behind. ``replayed``: its rows
         were taken before, as those of a log; whether memory is left for them is not asked.
         """
+        arguments.flag("Database.batch(replayed)", replayed)
         self._check_usable()
         return Batch(partial(self._encode_whole, replayed=replayed), partial(self._commit_parts, replayed=replayed))
 
@@ -432,6 +434,7 @@ class Database:
             if version is not None:
                 return version
         if type(rows) is not list:
+            _check_name("table", name)
             rows = accepted(rows, name)
         with self._lock, take_in(self._taken, len(rows)) as waits:
             if waits:
@@ -461,7 +464,11 @@ class Database:
                 with self._whole():
                     if self._memory.lacking(count, self._held) is not None:
                         return None
-            direct = self._direct.get(name) or self._direct_way(name)
+            try:
+                direct = self._direct.get(name) or self._direct_way(name)
+            except TypeError:
+                _check_name("table", name)
+                raise
             if direct is None:
                 return None
             if self._step.entered or self._defining:
@@ -546,6 +553,7 @@ class Database:
     ) -> tuple[TableState, Encoded]:
         """Encode rows with all their columns, as views may be created before they are committed."""
         if type(rows) is not list:
+            _check_name("table", name)
             rows = accepted(rows, name)
         with self._lock, take_in(self._taken, len(rows)), self._whole():
             table = self._table(name)
@@ -691,6 +699,8 @@ class Database:
         It holds strings, stored tables and views as they lie in memory, for ``from_image``; the definitions are
         left to the caller. ``sync``: it is on the disk before this returns. Raises StoreError.
         """
+        arguments.path("Database.write_image(folder)", folder)
+        arguments.flag("Database.write_image(sync)", sync)
         with self._lock:
             self._check_usable()
             with self._whole():
@@ -714,6 +724,9 @@ class Database:
         is missing or damaged, a table is not what it was, or a view to be backfilled reads a trusted table that has had
         rows.
         """
+        arguments.path("Database.from_image(folder)", folder)
+        arguments.flag("Database.from_image(verify)", verify)
+        _check_statements("Database.from_image", statements)
         made = cls(threads=threads)
         made._taken.rows = LITTLE + 1
         made._relations = read_database(Path(folder), statements, made._dictionary, verify)
@@ -793,6 +806,8 @@ class Database:
             held = self._relations.views.items()
             views = sum(v.maintained.bytes() for key, v in held if key == wanted or key.startswith(f"{wanted}#"))
             table = self._relations.tables.get(wanted)
+            if table is None and wanted not in self._relations.views:
+                raise CatalogError(f"unknown table or view {name}{near(name, (*self.tables, *self.views))}")
             return views + (0 if table is None else table.bytes)
 
     def _leave_to_parent(self) -> None:
@@ -875,26 +890,28 @@ class Database:
 
 
 def _sync_seconds(sync: str, seconds: float | None) -> float:
-    """The interval of syncing in seconds, 0 for none. Raises ValueError."""
+    """The interval of syncing in seconds, 0 for none. Raises ArgumentError."""
     if sync not in ("commit", "interval"):
-        raise ValueError(f"sync is 'commit' or 'interval', not {shown(sync)}")
+        raise ArgumentError(f"sync is 'commit' or 'interval', not {shown(sync)}")
     if sync == "commit":
         if seconds is not None:
-            raise ValueError("sync_seconds needs sync='interval': with sync='commit' every version is synced at once")
+            raise ArgumentError(
+                "sync_seconds needs sync='interval': with sync='commit' every version is synced at once"
+            )
         return 0.0
     if seconds is None:
         return SYNC_SECONDS
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST_INTERVAL:
-        raise ValueError(f"sync_seconds is more than 0 and at most {_LONGEST_INTERVAL:g}, not {shown(seconds)}")
+        raise ArgumentError(f"sync_seconds is more than 0 and at most {_LONGEST_INTERVAL:g}, not {shown(seconds)}")
     return float(seconds)
 
 
 def _thread_count(threads: int | None) -> int:
-    """The number of threads, by default of the cores that the process may use. Raises ValueError."""
+    """The number of threads, by default of the cores that the process may use. Raises ArgumentError."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ValueError(f"threads is a whole number of 1 or more, not {shown(threads)}")
+        raise ArgumentError(f"threads is a whole number of 1 or more, not {shown(threads)}")
     return threads
 
 
@@ -904,14 +921,14 @@ def _added(changes: Changes) -> dict[str, int]:
 
 
 def _spared(spared: int | None) -> int | None:
-    """Bytes that stay free. Raises ValueError."""
+    """Bytes that stay free. Raises ArgumentError."""
     if spared is None:
         text = os.environ.get(VARIABLE)
         if text is not None and not text.isdecimal():
-            raise ValueError(f"{VARIABLE} is a whole number of bytes of 0 or more, not {shown(text)}")
+            raise ArgumentError(f"{VARIABLE} is a whole number of bytes of 0 or more, not {shown(text)}")
         return None if text is None else int(text)
     if isinstance(spared, bool) or not isinstance(spared, int) or spared < 0:
-        raise ValueError(f"spare_memory is a whole number of bytes of 0 or more, not {shown(spared)}")
+        raise ArgumentError(f"spare_memory is a whole number of bytes of 0 or more, not {shown(spared)}")
     return spared
 
 
@@ -923,3 +940,14 @@ def _check_name(kind: str, name: object) -> None:
 def _check_text(what: str, text: object) -> None:
     if not isinstance(text, str):
         raise SqlError(f"{what} is a str, not {type(text).__name__}")
+
+
+def _check_statements(method: str, statements: object) -> None:
+    if isinstance(statements, str) or not isinstance(statements, Sequence):
+        raise SqlError(
+            f"{method} takes a list of parsed statements, not {type(statements).__name__}; "
+            "Database.execute takes the text of a script"
+        )
+    for one in statements:
+        if not isinstance(one, Statement):
+            raise SqlError(f"{method} takes parsed statements, as of freshviews.sql.parse_script, not {shown(one)}")

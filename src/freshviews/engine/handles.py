@@ -12,6 +12,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 import pyarrow as pa
 
+from freshviews import arguments
 from freshviews.catalog.nesting import room
 from freshviews.engine.change import Change, Subscription
 from freshviews.engine.codes.code_batch import CodeBatch
@@ -25,7 +26,7 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.contents import not_readable
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
-from freshviews.errors import CatalogError, FreshviewsError, shown
+from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, shown
 from freshviews.types.values import encoder_for
 
 ROWS = 1 << 16
@@ -36,11 +37,9 @@ Guard = Callable[[Relation], AbstractContextManager[RLock]]
 
 
 def check_rows(method: str, rows: object) -> None:
-    """Raise TypeError or ValueError where ``rows``, those of a record batch, is no whole number of 1 or more."""
-    if isinstance(rows, bool) or not isinstance(rows, SupportsIndex):
-        raise TypeError(f"{method} needs rows of 1 or more, a whole number, not {shown(rows)}")
-    if index(rows) < 1:
-        raise ValueError(f"{method} needs rows of 1 or more")
+    """Raise ArgumentError where ``rows``, those of a record batch, is no whole number of 1 or more."""
+    if isinstance(rows, bool) or not isinstance(rows, SupportsIndex) or index(rows) < 1:
+        raise ArgumentError(f"{method} needs rows of 1 or more, a whole number, not {shown(rows)}")
 
 
 class Readable:
@@ -135,7 +134,7 @@ class Table(Readable):
         the key is not there or cannot be of its type.
         """
         if not isinstance(keys, pa.RecordBatch | pa.Table):
-            raise TypeError(
+            raise ArgumentError(
                 f"lookup takes keys as a pyarrow RecordBatch or Table, not {type(keys).__name__}; for one key: "
                 f"pyarrow.table({{'{self._key_name()}': [value]}})"
             )
@@ -236,11 +235,12 @@ class View(Readable):
         It is called after the commit, in the thread that committed, one change after the other. What it
         raises does not undo the batch: the other subscribers are still called, then SubscriberError is raised
         to the caller of the commit. A callback may insert; subscribers are called with that change afterwards.
-        Raises TypeError where it cannot be called.
+        Raises ArgumentError where it cannot be called.
         """
         state = self._state
         if not callable(callback):
-            raise TypeError(f"view {state.name}: a subscriber is a function of a change, not {type(callback).__name__}")
+            came = type(callback).__name__
+            raise ArgumentError(f"view {state.name}: a subscriber is a function of a change, not {came}")
 
         with self._guard(state) as lock:
 
@@ -264,6 +264,7 @@ class View(Readable):
         them, from assumed degrees. ``strategies``: also plan the view by every strategy, which may take seconds, and
         show the steps of an update under each; if one takes less than half of the steps, say how it is named.
         """
+        arguments.flag("View.explain(strategies)", strategies)
         with self._guard(self._state):
             maintained, measured = self._state.maintained, self._measure()
             comparisons = maintained.compare(measured.degrees, measured.rates) if strategies else ()

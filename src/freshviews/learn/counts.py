@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from freshviews.engine.database import Database
-from freshviews.learn.kept_view import KeptView, LearnError, numbered
+from freshviews.learn.kept_view import KeptView, LearnError, check_model, numbered
 from freshviews.types import arrow_compute as pc
 
 MOST = 62
@@ -50,6 +50,7 @@ class CountsView(KeptView):
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], name: str) -> None:
+        check_model(database, name, source, variables)
         if not 2 <= len(variables) <= MOST:
             raise LearnError(f"model {name}: it has {len(variables)} variables; 2 to {MOST} are needed")
         names, chosen = numbered(variables)

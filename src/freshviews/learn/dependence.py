@@ -18,7 +18,7 @@ from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.counts import Counts, CountsView, Pair
 from freshviews.learn.frames import columns_of
-from freshviews.learn.kept_view import LearnError
+from freshviews.learn.kept_view import LearnError, check_model
 from freshviews.learn.moments import Vector
 
 
@@ -29,6 +29,7 @@ class MutualInformation:
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], *, name: str) -> None:
+        check_model(database, name, source, variables)
         self.variables = tuple(variables)
         self._view = CountsView(database, source, self.variables, name)
         self._counts: Counts | None = None
@@ -87,6 +88,7 @@ class ChowLiuTree(MutualInformation):
     def __init__(
         self, database: Database, source: str, variables: Sequence[str], *, name: str, root: str | None = None
     ) -> None:
+        check_model(database, name, source, variables)
         if root is not None and root not in variables:
             raise LearnError(f"model {name}: root {root} is none of its variables {', '.join(variables)}")
         self._root = 0 if root is None else list(variables).index(root)

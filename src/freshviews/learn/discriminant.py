@@ -11,7 +11,7 @@ import numpy as np
 from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.frames import matrix_of
-from freshviews.learn.kept_view import LearnError
+from freshviews.learn.kept_view import LearnError, check_model
 from freshviews.learn.moments import GroupedMomentsView, Moments, Vector
 
 
@@ -35,6 +35,7 @@ class LinearDiscriminant:
     """
 
     def __init__(self, database: Database, source: str, features: Sequence[str], target: str, *, name: str) -> None:
+        check_model(database, name, source, features, texts=(target,))
         self.features = tuple(features)
         self._view = GroupedMomentsView(database, source, self.features, target, name)
         self._last: _Solved | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from freshviews import arguments
 from freshviews.learn.encoded import EncodedMomentsView
 from freshviews.learn.kept_view import LearnError
 from freshviews.learn.linear import LinearRegression
@@ -55,6 +56,7 @@ class Baseline:
     """
 
     def __init__(self, model: LinearRegression | PCA | MomentsView) -> None:
+        arguments.of((LinearRegression, PCA, MomentsView), "Baseline(model)", model)
         view = model if isinstance(model, MomentsView) else model.view
         if isinstance(view, EncodedMomentsView):
             raise LearnError(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.counts import Counts, CountsView
-from freshviews.learn.kept_view import KeptView, LearnError, numbered
+from freshviews.learn.kept_view import KeptView, LearnError, check_model, numbered
 from freshviews.learn.moments import Moments, Vector, moments_of
 from freshviews.types import arrow_compute as pc
 
@@ -58,6 +58,7 @@ class EncodedMomentsView(KeptView):
         target: str,
         name: str,
     ) -> None:
+        check_model(database, name, source, features, categories, texts=(target,))
         if not 1 <= len(categories) <= MOST:
             raise LearnError(f"model {name}: it has {len(categories)} categories; 1 to {MOST} are accepted")
         groups, grouped = numbered(categories, "c")

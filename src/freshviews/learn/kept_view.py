@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from freshviews import arguments
 from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.errors import FreshviewsError
@@ -51,6 +52,19 @@ class KeptView:
     def drop(self) -> None:
         """Drop the view."""
         self._database.execute(f"DROP VIEW {self.name}")
+
+
+def check_model(
+    database: object, name: object, source: object, *lists: object, texts: Sequence[object] = ()
+) -> None:
+    """Raise ArgumentError where an argument of a model is none: ``lists`` of expressions, ``texts``: one expression."""
+    arguments.of(Database, "the database of a model", database)
+    arguments.text("the name of a model", name)
+    arguments.text(f"model {name}: source", source)
+    for one in lists:
+        arguments.texts(f"model {name}: variables", one)
+    for one in texts:
+        arguments.text(f"model {name}: target", one)
 
 
 def numbered(variables: Sequence[str], letter: str = "v") -> tuple[list[str], str]:

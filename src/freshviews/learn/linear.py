@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from freshviews import arguments
 from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.encoded import EncodedMoments, EncodedMomentsView
 from freshviews.learn.frames import matrix_of, places_of
-from freshviews.learn.kept_view import LearnError
+from freshviews.learn.kept_view import LearnError, check_model
 from freshviews.learn.least_squares import Values, depend, in_units, solution
 from freshviews.learn.moments import Moments, MomentsView, Vector
 from freshviews.learn.polynomial import MOST, expanded, expression, named, terms_of
@@ -71,6 +72,9 @@ class LinearRegression:
         degree: int = 1,
         categories: Sequence[str] = (),
     ) -> None:
+        check_model(database, name, source, features, categories, texts=(target,))
+        arguments.count(f"model {name}: degree", degree)
+        arguments.flag(f"model {name}: fit_intercept", fit_intercept)
         self.features = tuple(features)
         self.categories = tuple(categories)
         self.target = target
@@ -315,6 +319,7 @@ class Ridge(LinearRegression):
         degree: int = 1,
         categories: Sequence[str] = (),
     ) -> None:
+        arguments.number(f"model {name}: alpha", alpha)
         if not 0.0 <= alpha < np.inf:
             raise LearnError(f"model {name}: alpha is {alpha}; it must be 0 or more, and finite")
         super().__init__(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freshviews.engine.database import Database
-from freshviews.learn.kept_view import KeptView, numbered
+from freshviews.learn.kept_view import KeptView, check_model, numbered
 
 Vector = NDArray[np.float64]
 
@@ -38,6 +38,7 @@ class MomentsView(KeptView):
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], name: str) -> None:
+        check_model(database, name, source, variables)
         listed = ", ".join(variables)
         select = f"SELECT COFACTOR({listed}) AS f, COVAR_MATRIX({listed}) AS c FROM {source}"
         super().__init__(database, name, variables, select)
@@ -66,6 +67,7 @@ class GroupedMomentsView(KeptView):
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], by: str, name: str) -> None:
+        check_model(database, name, source, variables, texts=(by,))
         names, chosen = numbered(variables)
         listed = ", ".join(names)
         select = (

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from freshviews import arguments
 from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.frames import matrix_of
-from freshviews.learn.kept_view import LearnError
+from freshviews.learn.kept_view import LearnError, check_model
 from freshviews.learn.moments import Moments, MomentsView, Vector
 
 
@@ -33,6 +34,8 @@ class PCA:
     def __init__(
         self, database: Database, source: str, features: Sequence[str], *, name: str, components: int | None = None
     ) -> None:
+        check_model(database, name, source, features)
+        arguments.optional(arguments.count, f"model {name}: components", components)
         self.features = tuple(features)
         self.components = len(self.features) if components is None else components
         if not 1 <= self.components <= len(self.features):

@@ -9,12 +9,13 @@ from types import MappingProxyType
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.catalog.rings import RingAggregate, known_as
-from freshviews.errors import SqlError
+from freshviews.errors import FreshviewsError, SqlError
 from freshviews.expr.nodes import Column
 from freshviews.query import dependencies
 from freshviews.spark.connectors.declarations import UPSERT, connector_of, remedy
 from freshviews.spark.connectors.message_format import Written, split_options, written_as
 from freshviews.spark.connectors.polls import Poll
+from freshviews.spark.connectors.secrets import without_secrets
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.stream import ChangeFormat, Upserts, format_for
 from freshviews.stream.formats import DebeziumJson, FormatError
@@ -34,7 +35,7 @@ class TableSpec:
     name: str
     sql: str
     provider: str | None = None
-    options: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict, repr=False)
     changes: str | None = None
     form_options: dict[str, str] = field(default_factory=dict)
     bad_rows: str | None = None
@@ -50,7 +51,7 @@ class ViewSpec:
     name: str
     sql: str
     provider: str | None = None
-    options: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict, repr=False)
     output: str = "changes"
     written: Written | None = None
 
@@ -78,12 +79,22 @@ class Definition:
 
     tables: tuple[TableSpec, ...] = ()
     views: tuple[ViewSpec, ...] = ()
-    settings: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict, repr=False)
     alterations: tuple[Alteration, ...] = ()
     held: str = ""
     """The script of a checkpoint, where the views are those that it holds."""
     rings: Mapping[str, RingAggregate] = field(default_factory=dict)
     """The rings of a checkpoint, of its script."""
+
+    def hide_secrets(self, error: BaseException) -> None:
+        """Take secrets of options and settings out of the message of an error of ours."""
+        if isinstance(error, FreshviewsError):
+            message = str(error)
+            of_tables = [table.options for table in self.tables]
+            for options in (*of_tables, *(view.options for view in self.views), self.settings):
+                message = without_secrets(message, options)
+            if message != str(error):
+                error.args = (message, *error.args[1:])
 
     @property
     def catalog(self) -> Catalog:

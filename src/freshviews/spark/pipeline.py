@@ -240,6 +240,7 @@ class Pipeline:
             note_error(self._store, None)
             yield held
         except BaseException as error:
+            self._definition.hide_secrets(error)
             note_error(self._store, error)
             held.close()
             raise

@@ -126,7 +126,9 @@ class Query:
                 return None if timeout is None else True
             if self._run.error is not None:
                 raise self._run.error from None
-            raise PipelineError(f"Spark ended the query: {cause(error)}") from error
+            failure = PipelineError(f"Spark ended the query: {cause(error)}")
+            self._run.definition.hide_secrets(failure)
+            raise failure from error
         if ended is not False:
             self._release()
             if self._run.error is not None:

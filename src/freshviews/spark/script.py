@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from freshviews.catalog.definitions import TableDef, ViewDef
-from freshviews.errors import SqlError
+from freshviews.errors import SqlError, hiding_secrets
 from freshviews.spark.connectors import polls
 from freshviews.spark.connectors.declarations import OUTPUTS, connector_of, is_folder, lacking, refusal
 from freshviews.spark.connectors.message_format import OP, MessageError, message_format, split_options
@@ -27,6 +27,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _CREATE_VIEW = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?VIEW\s+(IF\s+NOT\s+EXISTS\s+)?", re.IGNORECASE)
 
 
+@hiding_secrets
 def read_script(
     text: str, folder: Path, environment: Mapping[str, str] = os.environ, *, folders: bool = True
 ) -> Definition:

@@ -268,8 +268,10 @@ class TableEncoder:
                 place, column = -1, ColumnDef(MULTIPLICITY, BIGINT, nullable=False)
             else:
                 place = self._places.get(name.lower(), -2)
+                if place == -2:
+                    return None
                 column = self._columns[place]
-            if place == -2 or place in places:
+            if place in places:
                 return None
             places.append(place)
             wishes.append(Wish(i, column, place == -1 or column.name in self.wanted))

@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
-_SECRET = re.compile(
-    r"pass(wor|w)d|passphrase|pwd|(^|[._-])pass$|secret|token|credential|jaas|user\.info"
-    r"|(keystore|account|private|access|api)[._-]?key|^url$|connection[._-]?ur[il]",
-    re.I,
-)
-"""Names of options whose values are hidden."""
+from freshviews.secrets import is_secret, standing
+
+_ADDRESS = re.compile(r"^url$|connection[._-]?ur[il]", re.I)
+"""Names of options whose values may have a password anywhere."""
 _NAMED = re.compile(r"(?:pass\w*|pwd|secret|token)\s*=\s*(?=(.+))", re.I | re.S)
 """A parameter of an address or of a configuration of JAAS, and all that follows."""
 _VALUES = (r'"([^"]*)"', r"'([^']*)'", r"\{([^}]*)\}", r"([^&;\"']+)", r"([^&;,)\"']+)")
@@ -23,14 +21,17 @@ _CONTAINER = re.compile(r"(?:abfs|wasb)s?:$", re.I)
 _ELSEWHERE = r":[^/:@?;]+/([^/@?;]+)@", r":thin:[^/:@]+/(.+)@", r",[^,/@?;:\s]+:([^,@]+)@"
 """``thin:user/password@host``, and the second of ``//user:password@host,user:password@host``."""
 _SERVER = re.compile(r"[a-z][a-z0-9:+.-]*://(?:[^/@?;]*@)?([\w.:,\[\]-]+(?:/[\w.-]*)?)(?=[?;/][^@]*$|$)", re.I)
-_ANYWHERE, _AS_WORD = 8, 4
-"""Letters of a secret from which on it is hidden anywhere, and as a whole word. A shorter one is hidden as a value."""
+
+
+def _hides(name: str) -> bool:
+    """Whether no message has the value of an option of this name."""
+    return is_secret(name) or _ADDRESS.search(name) is not None
 
 
 def without_secrets(text: str, options: Mapping[str, str]) -> str:
     """A message without the values of options that are secret, each replaced by the option's name, and without the
     passwords and users in addresses."""
-    hidden = {value: f"<{name}>" for name, value in options.items() if value and _SECRET.search(name)}
+    hidden = {value: f"<{name}>" for name, value in options.items() if value and _hides(name)}
     for value in options.values():
         for user in _users(value):
             hidden[f"//{user}@"] = "//<user>@"
@@ -41,7 +42,7 @@ def without_secrets(text: str, options: Mapping[str, str]) -> str:
     found = [
         (match.start(), -match.end(), shown)
         for value, shown in hidden.items()
-        for match in re.finditer(_standing(value), text)
+        for match in re.finditer(standing(value), text)
     ]
     parts, end = [], 0
     for start, minus, shown in sorted(found):
@@ -67,14 +68,6 @@ def _passwords(value: str) -> Iterator[str]:
     yield from (user.partition(":")[2] for user in _users(value) if user.partition(":")[2])
     for pattern in _ELSEWHERE:
         yield from (found[1] for found in re.finditer(pattern, value, re.S))
-
-
-def _standing(value: str) -> str:
-    """The pattern of the places of a secret in a message."""
-    if len(value) >= _ANYWHERE:
-        return re.escape(value)
-    before = r"(?<!\w)" if len(value) >= _AS_WORD else r"(?<=[=:/\"'{])"
-    return rf"{before}{re.escape(value)}(?!\w)"
 
 
 def server_of(url: str) -> str:

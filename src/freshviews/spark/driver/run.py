@@ -23,6 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.errors import SourceError
+from freshviews.secrets import masked
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition
 from freshviews.spark.driver.polling import referring
@@ -421,6 +422,7 @@ class Run:
         """End with an error; the first error is kept."""
         if self.error is None or self.error is error:
             self.error = error
+            self.definition.hide_secrets(error)
             note_error(self.store, error)
         self._deliveries.stop()
 
@@ -573,4 +575,4 @@ def note_error(store: Store, error: BaseException | None) -> None:
     """Record the error that ended a run for ``status``; None clears it."""
     # On a full disk this fails too; the user must see the first error.
     with contextlib.suppress(OSError):
-        store.write("error", b"" if error is None else f"{error}".encode())
+        store.write("error", b"" if error is None else masked(f"{error}").encode())

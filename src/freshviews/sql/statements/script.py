@@ -26,7 +26,7 @@ from freshviews.catalog.catalog import (
 )
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.catalog.nesting import TOO_DEEP, room
-from freshviews.errors import NameProblem, short
+from freshviews.errors import NameProblem, hiding_secrets, short
 from freshviews.sql.blocks.bound import Bound, places_of_groups
 from freshviews.sql.blocks.building.block import with_query_names
 from freshviews.sql.blocks.building.narrowing import narrowed
@@ -53,6 +53,7 @@ _ACCEPTED = (
 
 
 @room()
+@hiding_secrets
 def parse_script(text: str, catalog: Catalog) -> list[Statement]:
     """Return the statements of a script, in order. A statement that IF [NOT] EXISTS makes void is left out.
 

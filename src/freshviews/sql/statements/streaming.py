@@ -21,7 +21,7 @@ from typing import Any
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
 
-from freshviews.errors import SqlError
+from freshviews.errors import SqlError, hiding_secrets
 from freshviews.sql.text.parse import SqlText, parse
 
 _STREAMING = re.compile(r"\bCREATE\s+STREAMING\s+TABLE\b", re.IGNORECASE)
@@ -36,7 +36,7 @@ _ACCEPTED = (
 class Option:
     """An option's value as text, and its place (1-based)."""
 
-    value: str
+    value: str = field(repr=False)
     line: int
     column: int
 
@@ -77,6 +77,7 @@ class Streaming:
     settings: dict[str, Option] = field(default_factory=dict)
 
 
+@hiding_secrets
 def split_streaming(text: str) -> Streaming:
     """Split sources and sinks off a script. Raises SqlError with line and column."""
     sql = SqlText(text)
@@ -119,6 +120,7 @@ def _setting(sql: SqlText, token: Any, text: str) -> tuple[str, Option]:
     return found[1], Option(value, *sql.place(token.start + found.start(2)))
 
 
+@hiding_secrets
 def plain(text: str) -> str:
     """Return a streaming script without sources and sinks; any other text unchanged. Raises SqlError."""
     return split_streaming(text).sql if _STREAMING.search(text) else text
