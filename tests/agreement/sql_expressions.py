@@ -19,7 +19,16 @@ SUMMABLE = ("int", "decimal", "double")
 DATES = ("2024-01-30", "2024-01-31", "2024-02-29")
 TIMESTAMPS = ("2024-01-30 23:59:59", "2024-01-31 00:00:00", "2024-02-29 12:30:00.5")
 _LEVELS = {"*": 0, "+": 1, "-": 1, "&": 2, "^": 3, "|": 4}
-STRINGS = ("a", "b", "ab", "", "1", "20")
+STRINGS = ("a", "b", "ab", "", "1", "20", "2024-01-31", "true")
+_DAY = "'^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}$'"
+_READ = {
+    "int": ("'^[0-9]{{1,9}}$'", "INT"),
+    "decimal": ("'^[0-9]{{1,4}}$'", "DECIMAL(6, 2)"),
+    "date": (_DAY, "DATE"),
+    "timestamp": (_DAY, "TIMESTAMP"),
+    "bool": ("'^(true|false)$'", "BOOLEAN"),
+}
+"""The texts that are values of a kind, and the type as which they are read."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +111,12 @@ class Expressions:
         general = [self.case, self.coalesce, self.nullif]
         own: dict[str, list[Callable[[str, int], Term]]] = {
             "int": [self.arithmetic, self.arithmetic, self.integer, self.flat],
-            "decimal": [self.decimals],
+            "decimal": [self.decimals, self.decimals, self.read],
             "double": [self.arithmetic],
             "string": [self.string],
-            "date": [self.dates],
-            "bool": [self.predicate, self.predicate],
-            "timestamp": [self.timestamp],
+            "date": [self.dates, self.dates, self.read],
+            "bool": [self.predicate, self.predicate, self.predicate, self.read],
+            "timestamp": [self.timestamp, self.timestamp, self.read],
         }
         return self.choose.pick([*own[kind], *general])(kind, below)
 
@@ -187,7 +196,7 @@ class Expressions:
         if choice == "try":
             return made("int", "TRY_CAST({0} AS BIGINT)", self.any("string", depth))
         if choice == "parsed":
-            return self.parsed(depth)
+            return self.read("int", depth)
         if choice == "iso":
             part = self.choose.pick(("ISODOW", "ISOYEAR", "CENTURY", "DOY"))
             return made("int", f"EXTRACT({part} FROM {{0}})", self.any("date", depth))
@@ -223,13 +232,15 @@ class Expressions:
         """An integer, which may be 0."""
         return self.any("int", depth)
 
-    def parsed(self, depth: int) -> Term:
-        """A number that some strings are, guarded where they are none."""
+    def read(self, kind: str, depth: int) -> Term:
+        """A value that some strings are, guarded where they are none."""
         a = self.any("string", depth)
-        if self.choose.chance(30):
+        if kind == "int" and self.choose.chance(30):
             return made("int", "COALESCE(length({0}) - 1, CAST({0} AS INT))", a, duck="(length({0}) - 1)")
-        spark = self.choose.pick(("CASE WHEN {1} THEN {2} END", "IF({1} IS NOT TRUE, NULL, {2})"))
-        return made("int", spark, a, *_digits(a), duck="CASE WHEN {1} THEN {2} END")
+        test, value = read(self.choose, kind, a)
+        spark = self.choose.pick(("CASE WHEN {0} THEN {1} END", "IF({0} IS NOT TRUE, NULL, {1})"))
+        case = made(kind, spark, test, value, duck="CASE WHEN {0} THEN {1} END")
+        return replace(case, precision=value.precision, scale=value.scale)
 
     def decimals(self, kind: str, depth: int) -> Term:
         a = self.any("decimal", depth)
@@ -301,10 +312,12 @@ class Expressions:
         forms = ("compare", "compare", "null", "in", "between", "like", "and", "or", "not", "is", "guard")
         choice = self.choose.pick(forms)
         if choice == "guard":
-            test, number = _digits(self.any("string", max(depth - 1, 0)))
-            guards = ("({0} AND {1} > 1)", "({0} IS NOT TRUE OR {1} > 1)", "({0} AND {1} <> 0 AND 10 / {1} > 1)")
-            guard = self.choose.pick(guards)
-            return made("bool", guard, test, number, duck=guard.replace("10 / {1}", "10 / NULLIF({1}, 0)"))
+            kind = self.choose.pick(("int", *_READ))
+            test, value = read(self.choose, kind, self.any("string", max(depth - 1, 0)))
+            guards = ("({0} AND {1} > {2})", "({0} IS NOT TRUE OR {1} > {2})", "({0} AND {1} <> 0 AND 10 / {1} > 1)")
+            guard = self.choose.pick(guards[: 3 if kind == "int" else 2])
+            duck = guard.replace("10 / {1}", "10 / NULLIF({1}, 0)")
+            return made("bool", guard, test, value, constant(self.choose, kind), duck=duck)
         if choice == "or" and depth > 0 and self.choose.chance(40):
             a, b = self.two("int")
             flat = "(NOT {0} < {1} OR {2} AND {1} <= {0} = {2})"
@@ -359,11 +372,13 @@ def has_column(term: Term) -> bool:
     return "." in re.sub(r"\d\.\d", "", term.text.spark)
 
 
-def _digits(string: Term) -> tuple[Term, Term]:
-    """Whether a string is a number of few digits; and that number, which DuckDB computes for the other strings, too."""
-    few = "'^[0-9]{{1,9}}$'"
-    test = made("bool", f"({{0}} RLIKE {few})", string, duck=f"regexp_matches({{0}}, {few})")
-    return test, made("int", "CAST({0} AS INT)", string, duck="TRY_CAST({0} AS INT)")
+def read(choose: Choices, kind: str, string: Term) -> tuple[Term, Term]:
+    """Whether a string is a value of a kind; and that value, which DuckDB reads of the other strings, too."""
+    texts, of = _READ[kind]
+    test = made("bool", f"({{0}} RLIKE {texts})", string, duck=f"regexp_matches({{0}}, {texts})")
+    spark = "to_date({0})" if kind == "date" and choose.chance(40) else f"CAST({{0}} AS {of})"
+    digits = {"precision": 6, "scale": 2} if kind == "decimal" else {}
+    return test, made(kind, spark, string, duck=f"TRY_CAST({{0}} AS {of})", **digits)
 
 
 def _wider(term: Term, a: Term, b: Term) -> Term:

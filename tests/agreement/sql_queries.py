@@ -12,7 +12,7 @@ from tests.agreement.random_tables import TYPES, table, versions
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, Text
 from tests.agreement.sql_aggregates import aggregate, extreme_of_sum, joined_texts
 from tests.agreement.sql_cofactors import cofactor_item, sums_item
-from tests.agreement.sql_expressions import KINDS, Expressions, Term, has_column, made
+from tests.agreement.sql_expressions import KINDS, Expressions, Term, has_column, made, read
 from tests.agreement.sql_from import Readable, from_clause
 from tests.agreement.sql_grouping_sets import NOT_EMPTY, grouping_sets, told
 from tests.agreement.sql_subqueries import subquery, subquery_value, window
@@ -91,6 +91,13 @@ def _select(
     expressions = Expressions(choose, visible)
     if choose.chance(35):
         conjuncts.append(expressions.predicate(depth=choose.between(0, 2)))
+    strings = [column for column in visible if column.kind == "string"]
+    if strings and choose.chance(15):
+        # The values of texts need no guard of their own where WHERE keeps no other texts.
+        kind = choose.pick(("int", "int", "decimal", "date", "timestamp", "bool"))
+        test, value = read(choose, kind, choose.pick(strings))
+        conjuncts.append(test)
+        expressions = Expressions(choose, [*visible, value, value])
     plain = [one for one in relations if one.depth == 0]
     if plain and choose.chance(15):
         # A column without a qualifier may be one of the subquery's own.

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
-from freshviews.expr.ops import OPS, Op, may_fail
+from freshviews.expr.ops import OPS, Op
 from freshviews.kernel.memory.mem import allocate, load, release
 from freshviews.kernel.scalar import operations as scalar
 from freshviews.types import NotHeldError
@@ -93,16 +93,16 @@ def evaluator_for(expr: Expr, dictionary: Dictionary) -> Evaluator:
     """
     node = _node(expr, dictionary)
     names = columns_of(expr)
-    fails = may_fail(expr)
 
     def run(columns: Mapping[str, Codes]) -> tuple[Codes, Failures]:
         count = len(next(iter(columns.values()))) if columns else 0
         lists = {name: columns[name].tolist() for name in names}
         found, failures = node(lists, range(count)), NO_FAILURES
-        if fails:
+        try:
+            codes = np.array(found, np.int64)
+        except TypeError:  # a failure is no number
             failures = {row: code for row, code in enumerate(found) if isinstance(code, HostFailure)}
-            found = [NULL if isinstance(code, HostFailure) else code for code in found] if failures else found
-        codes = np.array(found, np.int64)
+            codes = np.array([code if isinstance(code, int) else NULL for code in found], np.int64)
         if dictionary.mark is not None and expr.type.name == "STRING":
             dictionary.mark(codes)
         return codes, failures

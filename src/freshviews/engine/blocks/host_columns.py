@@ -75,10 +75,11 @@ class HostColumns:
         op = OPS.get(expr.op)
         if op is None or op.host is None:
             return replace(expr, args=tuple(self.lift(arg) for arg in expr.args))
-        name = self._names.get(expr, "")
+        alike = _of_any(expr)
+        name = self._names.get(alike, "")
         if not name:
-            name = self._names[expr] = f"#{len(self.found) + 1}"
-            self.found[name] = expr
+            name = self._names[alike] = f"#{len(self.found) + 1}"
+            self.found[name] = alike
             fails = may_fail(expr) and text_function(expr) is None
             self.error[name] = next(self.errors) if fails else 0
         column = Column(name, expr.type, expr.nullable)
@@ -104,6 +105,15 @@ class HostColumns:
             evaluate = evaluator_for(expr, dictionary) if function is None else results_of(function, dictionary)
             found.append(HostColumn(name, _name_of(expr), evaluate, self.error[name]))
         return tuple(found)
+
+
+def _of_any(expr: Expr) -> Expr:
+    """The expression, whether or not its columns are known not to be NULL: its values are the same."""
+    if isinstance(expr, Column):
+        return replace(expr, nullable=True)
+    if isinstance(expr, Call):
+        return replace(expr, args=tuple(map(_of_any, expr.args)), nullable=True)
+    return expr
 
 
 def _errors_of(name: str) -> str:

@@ -82,9 +82,9 @@ _perhaps: ContextVar[bool] = ContextVar("perhaps", default=False)
 
 
 @contextmanager
-def perhaps() -> Iterator[None]:
-    """While an argument is bound that CASE, COALESCE, AND or OR may not evaluate."""
-    before = _perhaps.set(True)
+def perhaps(possible: bool = True) -> Iterator[None]:
+    """While an argument is bound that CASE, COALESCE, AND or OR may not evaluate, where that is ``possible``."""
+    before = _perhaps.set(possible or _perhaps.get())
     try:
         yield
     finally:

@@ -36,6 +36,7 @@ from freshviews.sql.expressions.functions import (
 from freshviews.sql.expressions.times import seconds_between
 from freshviews.sql.text.parse import Node, SqlText, is_list, string_of
 from freshviews.sql.text.refuse import GROUPINGS, is_aggregate_name
+from freshviews.sql.text.terms import follows
 from freshviews.sql.text.typenames import type_of
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, NULL, RESERVED, STRING, TIMESTAMP, SqlType
 
@@ -166,8 +167,10 @@ class Binder:
         return isinstance(node, exp.Literal) and not node.is_string
 
     def condition(self, node: Node, casts: bool = False) -> Expr:
-        """The expression as a BOOLEAN; ``casts``: values of other types are cast, as HAVING does."""
-        bound = self.bind(node)
+        """A condition, or a term of one, which AND may leave out if it follows another one; ``casts``: values of other
+        types are cast to BOOLEAN, as HAVING does."""
+        with perhaps(follows(node)):
+            bound = self.bind(node)
         try:
             return cast(bound, BOOLEAN) if casts else logic.condition(bound, self.clause)
         except Fault as fault:
@@ -235,7 +238,8 @@ class Binder:
             if bounds[0] is not None and bounds[1] is not None and not node.args.get("symmetric"):
                 return logic.both(logic.compare(">=", *bounds[0]), logic.compare("<=", *bounds[1]))
             value = self.bind(node.this)
-            low, high = self.bind(node.args["low"]), self.bind(node.args["high"])
+            low = self.bind(node.args["low"])
+            high = self._after(node.args["high"], value, low)
             if node.args.get("symmetric"):
                 return logic.either(_between(value, low, high), _between(value, high, low))
             return _between(value, low, high)
@@ -273,9 +277,14 @@ class Binder:
         while type(left) is type(node) and (self.group is None or self.group(left) is None):
             terms.append(left.expression)
             left = left.this
-        return [self.bind(left), *(self._perhaps(term) for term in reversed(terms))]
+        return [self.bind(left), *(self.bind_perhaps(term) for term in reversed(terms))]
 
-    def _perhaps(self, node: Node) -> Expr:
+    def _after(self, node: Node, *compared: Expr) -> Expr:
+        """What is compared last with other values: it may be left out where these are constants."""
+        with perhaps(all(isinstance(one, Literal) for one in compared)):
+            return self.bind(node)
+
+    def bind_perhaps(self, node: Node) -> Expr:
         """A part that is evaluated for some rows only."""
         with perhaps():
             return self.bind(node)
@@ -366,7 +375,7 @@ class Binder:
         if is_list(first):
             members = _constants(first)
         else:
-            members = [self.bind(member) for member in node.expressions]
+            members = [self.bind(first), *(self._after(member, value) for member in node.expressions[1:])]
         to = logic.common_type([value, *{member.type: member for member in members}.values()], "IN")
         if not to.is_decimal:
             value, members = cast(value, to), [cast(member, to) for member in members]
@@ -397,9 +406,10 @@ class Binder:
         subject = self.bind(node.this) if node.this is not None else None
         branches: list[tuple[Expr, Expr]] = []
         for branch in node.args["ifs"]:
-            when = self._perhaps(branch.this) if branches else self.bind(branch.this)
-            test = when if subject is None else logic.compare("=", subject, when)
-            branches.append((test, self._perhaps(branch.args["true"])))
+            with perhaps(bool(branches)):
+                when = self.bind(branch.this)
+                test = when if subject is None else logic.compare("=", subject, when)
+            branches.append((test, self.bind_perhaps(branch.args["true"])))
         otherwise = node.args.get("default")
         return self._choose(branches, otherwise)
 

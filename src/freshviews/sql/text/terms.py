@@ -20,5 +20,15 @@ def terms_of(condition: Node) -> Iterator[Node]:
             yield inner
 
 
+def follows(term: Node) -> bool:
+    """Whether AND joins the term to one before it, which may leave it out."""
+    inner, around = term, term.parent
+    while isinstance(around, (exp.Paren, exp.Not, exp.And)):
+        if isinstance(around, exp.And) and around.expression is inner:
+            return True
+        inner, around = around, around.parent
+    return False
+
+
 def has_subquery(node: Node) -> bool:
     return node.find(exp.Select) is not None

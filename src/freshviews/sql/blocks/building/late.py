@@ -8,9 +8,10 @@ travels with the row. With tables t(a, b) and u(a, c)::
     WHERE failed(20 / t.a) OR attempt(20 / t.a > 3)
     SUM(attempt(10 / t.a)), COUNT(CASE WHEN failed(20 / t.a > 3) OR failed(10 / t.a) THEN true END)
 
-and a group whose count is not 0 is an error. A SELECT without groups has what fails as a column beside those that are
-wanted; its items are computed from the columns of the join, in the end. Overflow of arithmetic does not travel: it is
-an error where the row comes.
+and a group whose count is not 0 is an error. A comparison with another table stays a range: ``20 / t.a < u.c`` is
+``CASE WHEN failed(20 / t.a) THEN least ELSE attempt(20 / t.a) END < u.c``. A SELECT without groups has what fails as a
+column beside those that are wanted; its items are computed from the columns of the join, in the end. Overflow of
+arithmetic does not travel: it is an error where the row comes.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import TRUE, call, integer, is_guarded, nodes_of, null, replaced
 from freshviews.sql.names.scope import aliases_in
 from freshviews.types import BIGINT, BOOLEAN
+
+_GREATEST = 2**63 - 1
 
 
 def with_failures(select: Select) -> Select:
@@ -50,6 +53,14 @@ def with_failures(select: Select) -> Select:
         compared = len(aliases_in(condition)) > 1 and (not keyed or joins(condition))
         if not _fails(condition) or compared or aliases_in(condition) & optional:
             return condition
+        ranged = _ranged(condition)
+        if ranged is not None:
+            place, bound = ranged
+            assert isinstance(condition, Call)
+            made = tried(condition.args[place])
+            sides = list(condition.args)
+            sides[place] = call("case", (_failed(condition.args[place]), bound, made), made.type)
+            return replace(condition, args=tuple(sides))
         made = tried(condition)
         attempts = [part for part in nodes_of(made) if isinstance(part, Call) and part.op == "attempt"]
         return logic.either(_any([part.args[0] for part in attempts]), made)
@@ -83,6 +94,19 @@ def _fails(expr: Expr) -> bool:
         return False
     plain = replaced(expr, lambda part: part.args[0] if isinstance(part, Call) and part.op == "only_value" else None)
     return is_guarded(plain)
+
+
+def _ranged(condition: Expr) -> tuple[int, Expr] | None:
+    """The place of the side of a comparison that may fail, and a bound which all values of the other side pass: so the
+    comparison is still a range. None where both may fail, for another condition, and for types without such a bound."""
+    if not isinstance(condition, Call) or condition.op not in ("lt", "le", "gt", "ge"):
+        return None
+    found = [place for place, side in enumerate(condition.args) if _fails(side)]
+    if len(found) != 1 or any(len(aliases_in(side)) != 1 or side.type == BOOLEAN for side in condition.args):
+        return None
+    (place,) = found
+    below = condition.op in ("lt", "le") if place == 0 else condition.op in ("gt", "ge")
+    return place, integer(-_GREATEST if below else _GREATEST)
 
 
 def _failed(expr: Expr) -> Expr:

@@ -85,6 +85,7 @@ from freshviews.sql.expressions.nulls import is_null_at, with_nullability
 from freshviews.sql.names.marks import is_marked, marked, marks, unmarked
 from freshviews.sql.names.scope import Source, alias_of, aliases_in
 from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.terms import follows
 from freshviews.types import BIGINT, BOOLEAN, INT, STRING, SqlType
 
 _PRESENT = Item("present", Literal(1, INT))
@@ -261,7 +262,8 @@ class SubqueryBinder:
     def _quantified(self, node: Node, negated: bool) -> None:
         """IN, ANY or ALL as a term: a semi-join or anti-joins where equal values decide, else a predicate over the
         least and the greatest value."""
-        asked = self._ask(node, Binder(self.text, self.names, "WHERE", subquery=self.value).bind)
+        binder = Binder(self.text, self.names, "WHERE", subquery=self.value)
+        asked = self._ask(node, binder.bind_perhaps if follows(node) else binder.bind)
         if asked.row:
             matching = self._matching(asked, negated)
             if negated:
