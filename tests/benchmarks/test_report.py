@@ -154,9 +154,8 @@ def test_every_picture_is_on_a_page() -> None:
         assert f"plots/{file.name})" in texts, file.name
 
 
-def test_headlines_name_five_cases_with_a_peer_each() -> None:
-    assert len(HEADLINES) == 5
-    assert len({peer for _, _, peer, _ in HEADLINES}) >= 4
+def test_headlines_have_the_peers_of_the_field() -> None:
+    assert {peer for _, _, peer, _ in HEADLINES} >= {"differential dataflow", "DBSP", "C++", "DuckDB", "Flink"}
 
 
 def test_a_part_that_ran_alone_is_shown_until_a_later_whole_run(
