@@ -358,7 +358,6 @@ SCRIPTS = [
     ("CREATE VIEW n AS SELECT a FROM r WHERE §AND a > 3", "something is missing before AND", SqlError),
     ("CREATE VIEW n AS SELECT a FROM r §ORDER BY", "something is missing after ORDER BY", SqlError),
     ("CREATE VIEW n AS SELECT a §FROM", "the name of a table or view is missing", SqlError),
-    ("CREATE VIEW §lateral AS SELECT a FROM r", "a keyword as a name stands in backquotes, at 'lateral'", SqlError),
     ("CREATE VIEW §AS SELECT a FROM r", "the name of a table or view is missing", SqlError),
     ("CREATE VIEW n AS SELECT r.a FROM r JOIN s §ON", "ON needs a condition", SqlError),
     ("CREATE VIEW n AS SELECT r.a FROM r JOIN s §USING", "USING needs columns in parentheses", SqlError),

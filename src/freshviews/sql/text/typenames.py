@@ -67,7 +67,11 @@ def column_type(text: SqlText, node: Node) -> tuple[SqlType, int]:
 
 
 def _decimal(text: SqlText, node: exp.DataType) -> SqlType:
-    digits = [int(part.name) for part in node.expressions]
+    words = [part.name for part in node.expressions]
+    if len(words) > 2 or not all(word.isdecimal() and len(word) < 10 for word in words):
+        what = f"{text.of(node)} is no type; DECIMAL takes a precision and a scale, as in DECIMAL(10, 2)"
+        raise text.error(node, what)
+    digits = list(map(int, words))
     precision = digits[0] if digits else 10
     scale = digits[1] if len(digits) > 1 else 0
     if not 1 <= precision <= 38 or not 0 <= scale <= precision:
