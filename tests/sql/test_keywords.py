@@ -130,7 +130,6 @@ def _contents(database: Database, name: str) -> dict[str, Counter[Any] | None]:
     ("text", "name"),
     [
         ("SELECT o values FROM t", "values"),
-        ("SELECT not + 1 AS a FROM t", "not"),
         ("SELECT o FROM t where", "where"),
         ("SELECT o FROM t AS left", "left"),
     ],

@@ -99,6 +99,11 @@ WRONG = [
     ("SELECT date_add(MONTH, 1, CAST(NULL AS DATE) + §b) AS x, count(*) AS n FROM r", "column b is neither"),
     ("SELECT a, sum(b) AS n FROM r GROUP BY a ORDER BY coalesce(1, §b) LIMIT 3", "column b is neither"),
     ("SELECT a FROM r WHERE §a IN ()", "IN takes at least one value"),
+    ("SELECT cast(a AS §DECIMAL(1.5)) AS x FROM r", "DECIMAL takes a precision and a scale"),
+    ("SELECT cast(a AS §DECIMAL(5, 2, 1)) AS x FROM r", "DECIMAL takes a precision and a scale"),
+    ("SELECT §0.5E AS x FROM r", "an exponent has digits"),
+    ("SELECT a, §grouping(a) OVER (PARTITION BY a) AS x FROM r GROUP BY a", "GROUPING OVER is not supported"),
+    ("SELECT a FROM r WHERE §user = 'x'", "function user, which depends on the session,"),
     # grouping sets
     ("SELECT a, NULL + §b AS x FROM r GROUP BY CUBE (a)", "column b is neither"),
     ("SELECT §b FROM r GROUP BY ROLLUP (a)", "column b is neither in GROUP BY nor inside an aggregate"),

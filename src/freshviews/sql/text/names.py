@@ -58,6 +58,8 @@ _QUERIES = {
 }
 """Tokens behind which these are no names."""
 _NEGATED = frozenset((T.IN, T.LIKE, T.ILIKE, T.RLIKE, T.BETWEEN))
+_LISTING = frozenset((T.USING, T.PRIMARY_KEY))
+"""Keywords before lists of names."""
 _NO_WORDS = frozenset((T.STRING, T.NUMBER, T.IDENTIFIER, T.PRIMARY_KEY, T.FOREIGN_KEY))
 _STATEMENTS = frozenset((T.CREATE, T.ALTER, T.DROP))
 _DEFINING = frozenset((T.TABLE, T.VIEW, T.COLUMN, T.EXISTS))
@@ -84,7 +86,7 @@ def is_often_a_name(kind: T) -> bool:
 def with_names(tokens: Sequence[Token]) -> list[Token]:
     """The tokens; those of keywords that are names are as if they were in backquotes."""
     made: list[Token] = []
-    statement, opened, depth, defining = _END, False, 0, False
+    statement, opened, depth, defining, listed = _END, False, 0, False, False
     for i, token in enumerate(tokens):
         kind, around = token.token_type, _Around(tokens, i, made[-1] if made else _END, opened)
         if around.before == T.SEMICOLON:
@@ -93,12 +95,17 @@ def with_names(tokens: Sequence[Token]) -> list[Token]:
             kind not in _NO_WORDS
             and token.text[:1].isalpha()
             and (kind != T.VAR or defining)
-            and ((defining and around.is_defined(depth == 1)) or around.is_name(statement.token_type == T.ALTER))
+            and (
+                listed
+                or (defining and around.is_defined(depth == 1))
+                or around.is_name(statement.token_type == T.ALTER)
+            )
         ):
             made.append(as_name(token, T.IDENTIFIER))
             opened = False
             continue
         made.append(token)
+        listed = kind != T.R_PAREN and (listed or (kind == T.L_PAREN and around.before in _LISTING))
         depth += (kind == T.L_PAREN) - (kind == T.R_PAREN)
         defining = defining and not (kind in (T.ALIAS, T.R_PAREN) and depth == 0)
         # A star of all columns, and names that the parser knows as such, are operands.
@@ -164,7 +171,8 @@ class _Around:
         if after in _SIGNS:
             # INTERVAL - 1 DAY is no difference.
             is_signed = kind == T.INTERVAL and self._at(3).text.upper().rstrip("S") in _UNITS
-            if kind == T.VALUES:
+            if kind in (T.VALUES, T.SELECT):
+                # The argument of a call is no query.
                 return self.before == T.L_PAREN and self._at(-2).token_type in (T.VAR, T.IDENTIFIER)
             return (kind in _INNER or kind == T.INTERVAL) and not is_signed
         if kind in _INNER:
