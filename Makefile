@@ -11,11 +11,12 @@ SEED ?=
 SHARE ?= 1
 STATES ?= 100000
 MINUTES ?= 20
+SECONDS ?= 900
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo demo-kafka test test-change test-all warm fuzz states flips soak soak-spark without-spark oldest newest-spark kills lint clean bench bench-full bench-check bench-ready
+.PHONY: help setup demo demo-kafka test test-change test-all warm fuzz states mutants flips soak soak-spark without-spark oldest newest-spark kills lint clean bench bench-full bench-check bench-ready
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
@@ -26,6 +27,7 @@ help:
 	@echo "make warm    compiled code and an archive of Spark's classes, by which tests with Spark start in half of the time"
 	@echo "make fuzz    random tests from a new seed; failures become files in tests/cases, which make test replays"
 	@echo "make states  100,000 states of random views beside DuckDB, counted by construct; half an hour on one core"
+	@echo "make mutants  random SQL, valid or not, raises nothing but errors of freshviews; SECONDS=900"
 	@echo "make flips   Arrow data with flipped bytes: refused or taken, compiled and as plain Python; MINUTES=20 of each"
 	@echo "make soak    30 million rows with unique ids through a window of 100,000: memory stays flat; half an hour"
 	@echo "make soak-spark  the same on Spark, with what its workers and its checkpoint hold"
@@ -90,6 +92,9 @@ fuzz: $(READY)
 
 states: $(READY)
 	@$(RUN) -m tests.agreement.states --states $(STATES) $(if $(SEED),--seed $(SEED))
+
+mutants: $(READY)
+	@$(RUN) -m tests.agreement.mutants --seconds $(SECONDS) $(if $(SEED),--first $(SEED))
 
 flips: $(READY)
 	@$(RUN) -m tests.engine.arrow_flips --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))

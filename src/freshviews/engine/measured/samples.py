@@ -56,7 +56,7 @@ class Measurements:
 
 def sample_of(relation: Relation) -> Sample | None:
     """Up to ``MOST_SAMPLED`` rows of a relation, drawn at random, the same ones each time; all of a small relation.
-    None where it has too many rows, or where a row of a view cannot be computed."""
+    None where it has too many rows or no columns, or where a row of a view cannot be computed."""
     try:
         return drawn(relation.batches(ROWS), zlib.crc32(relation.name.encode()))
     except EvaluationError:
@@ -72,9 +72,9 @@ def drawn(batches: Iterator[CodeBatch], seed: int) -> Sample | None:
     names: tuple[str, ...] = ()
     for batch in batches:
         read += len(batch)
-        if read > MOST_READ:
-            return None
         names = tuple(batch.columns)
+        if read > MOST_READ or not names:
+            return None
         number = random.random(len(batch))
         kept = (number < share) & (batch.multiplicities > 0)
         more = np.column_stack([batch.columns[name][kept] for name in names])

@@ -513,6 +513,8 @@ def _literal(node: exp.Literal) -> Expr:
 
 def _number(digits: str) -> Expr:
     if "e" in digits.lower():
+        if digits[-1] not in "0123456789":
+            raise Fault(f"{digits} is no number; an exponent has digits, as in 1E3")
         value = float(digits)
         if isinf(value):
             raise Fault(f"{digits} is more than a DOUBLE holds; CAST('Infinity' AS DOUBLE) is infinity")

@@ -18,6 +18,7 @@ from freshviews.catalog.definitions import ColumnDef
 from freshviews.expr.nodes import Column, Expr
 from freshviews.sql.expressions.build import nodes_of, sharpened
 from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.refuse import REFUSED_FUNCTIONS, WITHOUT_PARENTHESES
 
 _SEPARATOR = "\x1f"
 
@@ -173,6 +174,8 @@ class Scope:
             raise text.error(node, f"column {name} is ambiguous: it may be {owners}")
         if name.lower() in self.aliases:
             return self.aliases[name.lower()]
+        if name.lower() in WITHOUT_PARENTHESES:
+            raise text.unsupported(node, *REFUSED_FUNCTIONS[name.lower()])
         raise text.error(node, unknown("column", name, (*self.known(node), *further)))
 
     def _qualified(self, text: SqlText, node: exp.Column, table: str, name: str, further: Iterable[str]) -> Expr:

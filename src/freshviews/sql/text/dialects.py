@@ -19,6 +19,8 @@ from collections.abc import Sequence
 
 from sqlglot import Token, TokenType, exp
 
+from freshviews.sql.text.names import as_name
+
 Node = exp.Expr
 
 _TABLES = ("TUMBLE", "HOP")
@@ -55,7 +57,7 @@ def tokens_of(tokens: Sequence[Token]) -> list[Token]:
             # With nothing behind it that it could be about, it is a name.
             follows = tokens[i + 1].token_type if i + 1 < len(tokens) else TokenType.SEMICOLON
             is_name = follows in _ENDED and i > 0 and tokens[i - 1].token_type in _STARTED
-            made.append(_as_name(token) if is_name else token)
+            made.append(as_name(token, TokenType.VAR) if is_name else token)
             continue
         after = [one.text.upper() for one in tokens[i + 1 : i + 4]]
         before = [one.text.upper() for one in tokens[max(i - 2, 0) : i]]
@@ -64,15 +66,9 @@ def tokens_of(tokens: Sequence[Token]) -> list[Token]:
         if token.text.upper() == "TABLE" and after[:1] == ["("] and after[1:2] and after[1] in _TABLES:
             continue
         if token.token_type == TokenType.WINDOW and after[:1] == ["("]:
-            token = _as_name(token)
+            token = as_name(token, TokenType.VAR)
         made.append(token)
     return made
-
-
-def _as_name(token: Token) -> Token:
-    return Token(
-        token_type=TokenType.VAR, text=token.text, line=token.line, col=token.col, start=token.start, end=token.end
-    )
 
 
 def as_spark(tree: Node, kinds: frozenset[type[Node]]) -> None:

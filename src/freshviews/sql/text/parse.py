@@ -27,6 +27,7 @@ from freshviews.catalog.nesting import DEPTH, TOO_DEEP
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.sql.text.dialects import Misuse, as_spark, tokens_of
 from freshviews.sql.text.fields import unread
+from freshviews.sql.text.names import is_no_alias, with_names
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.spelling import NO_STATEMENT, misspelt, plain_message
 from freshviews.sql.text.strict import Strict
@@ -125,6 +126,14 @@ class _Parser(Strict):
             self.raise_error("ON needs a condition, as in ON a.x = b.x", self._prev)
         if made is not None and made.args.get("using") == []:
             self.raise_error("USING needs columns in parentheses, as in USING (x)", self._prev)
+        return made
+
+    def _parse_table_alias(self, *args: Any, **options: Any) -> Any:
+        """Refuse the words that Spark takes for no alias; sqlglot takes them after AS."""
+        made = super()._parse_table_alias(*args, **options)
+        name = made.this if made is not None else None
+        if isinstance(name, exp.Identifier) and not name.args.get("quoted") and is_no_alias(name.name):
+            self.raise_error(f"{name.name} is no alias; `{name.name}`, in backquotes, is one", self._prev)
         return made
 
     def _parse_csv(self, parse_method: Any, sep: TokenType = TokenType.COMMA) -> Any:
@@ -342,7 +351,7 @@ def _parsed(sql: SqlText, text: str, parser: _Parser) -> list[Node]:
     if alone is not None:
         raise SqlError(f"{alone[0]!a} is half of a character; write the whole one", *sql.place(alone.start()))
     try:
-        tokens = Spark().tokenize(text)
+        tokens = with_names(Spark().tokenize(text))
         for before, token in zip([None, *tokens], tokens, strict=False):
             if token.token_type == TokenType.ALIAS and before and before.token_type == TokenType.SELECT:
                 raise SqlError("an expression is missing before AS", *sql.place(token.start))

@@ -35,9 +35,12 @@ def _each(names: str, what: str, instead: str) -> dict[str, tuple[str, str]]:
 
 REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
     **_each(
-        "current_date curdate current_timestamp now localtimestamp current_timezone",
+        "current_date curdate current_time current_timestamp now localtimestamp current_timezone",
         "function {}, which changes by itself,",
         "write the moment as a constant or join a table that holds it",
+    ),
+    **_each(
+        "current_user session_user user", "function {}, which depends on the session,", "write the user as a constant"
     ),
     **_each(
         "rand random randn uuid shuffle monotonically_increasing_id spark_partition_id",
@@ -87,6 +90,11 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
     ),
 }
 """Known functions that are refused: what to call each in the error, and what is accepted."""
+
+WITHOUT_PARENTHESES = frozenset(
+    ("current_date", "current_time", "current_timestamp", "localtimestamp", "current_user", "session_user", "user")
+)
+"""Refused functions that are called without parentheses, where no column has the name."""
 
 
 def check_select(text: SqlText, node: exp.Select) -> None:

@@ -7,6 +7,8 @@ from difflib import get_close_matches
 
 from sqlglot import Token, TokenType
 
+from freshviews.sql.text.names import is_often_a_name
+
 NO_STATEMENT = "a statement is missing"
 
 # The keywords of the statements that are accepted, and the types; a name that is none of these may be one misspelt.
@@ -25,7 +27,8 @@ _BESIDE = (0, -1, 1, -2, 2)
 
 
 def misspelt(tokens: Sequence[Token], failed_at: int | None) -> str:
-    """``; did you mean SELECT where SELCT stands?`` if a word beside the offset of an error is nearly a keyword."""
+    """``; did you mean SELECT where SELCT stands?`` if a word beside the offset of an error is nearly a keyword; else
+    the remedy if a keyword there may be meant as a name: one in lower case."""
     at = next((i for i, token in enumerate(tokens) if token.start == failed_at), None)
     if at is None:
         return ""
@@ -38,6 +41,9 @@ def misspelt(tokens: Sequence[Token], failed_at: int | None) -> str:
         close = get_close_matches(word.upper(), _KEYWORDS, n=1, cutoff=_ALIKE)
         if close and close[0] != word.upper():
             return f"; did you mean {close[0]} where {word} stands?"
+    for token in tokens[max(at - 1, 0) : at + 1]:
+        if is_often_a_name(token.token_type) and token.text.islower():
+            return f"; as a name, {token.text} stands in backquotes"
     return ""
 
 

@@ -67,11 +67,11 @@ def column_type(text: SqlText, node: Node) -> tuple[SqlType, int]:
 
 
 def _decimal(text: SqlText, node: exp.DataType) -> SqlType:
-    parts = [part.name for part in node.expressions]
-    if len(parts) > 2 or not all(part.removeprefix("-").isdecimal() for part in parts):
+    words = [part.name for part in node.expressions]
+    if len(words) > 2 or not all(word.removeprefix("-").isdecimal() and len(word) < 10 for word in words):
         what = f"{text.of(node)} is no type; a DECIMAL has a precision and a scale, as in DECIMAL(12, 2)"
         raise text.error(node, what)
-    digits = [int(part) for part in parts]
+    digits = list(map(int, words))
     precision = digits[0] if digits else 10
     scale = digits[1] if len(digits) > 1 else 0
     if not 1 <= precision <= 38 or not 0 <= scale <= precision:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import accumulate
 
 from sqlglot import exp
 
@@ -137,7 +138,7 @@ class SelectBinder:
         in_text = (*nodes[:columns], *([] if having is None else [having.this]))
         refuse_ungrouped(text, in_text, every, joined.scope, sets, self._value_of_row)
         if clause is not None:
-            shown = {item.name.lower(): i for i, item in enumerate(items[:columns])}
+            shown = {item.name.lower(): i for item, i in zip(items[:columns], _places_of_forms(nodes), strict=False)}
             ordered = (one.this for one in clause.order)
             refuse_ungrouped(text, ordered, every, joined.scope, sets, self._value_of_row, shown)
         calls = with_provenance(collector.calls, joined, self.views, text, node)
@@ -193,7 +194,8 @@ class SelectBinder:
             place = None if column.table else shown.get(column.name.lower())
             return scope.resolve(text, column) if place is None else items[place].expr
 
-        whole = None if sets is None else partial(sets.of, shown=shown)
+        forms = _places_of_forms(nodes)
+        whole = None if sets is None else partial(sets.of, shown={name: forms[i] for name, i in shown.items()})
         binder = Binder(text, resolve, "ORDER BY", collector.bind, self._subquery, whole)
         places, added, more = places_of(clause, items, binder, lambda n: self.views.position(n, items, "ORDER BY"))
         if added and self.node.args.get("distinct"):
@@ -522,3 +524,9 @@ def _no_sets(text: SqlText) -> Callable[[Node], Expr]:
 def _own_name(text: SqlText, node: Node) -> str:
     """The name of a column without AS: the column's own name, or the text of the expression."""
     return node.name if isinstance(node, exp.Column) else text.of(node)
+
+
+def _places_of_forms(nodes: Sequence[Node]) -> list[int]:
+    """Of each column of the list, its place among the forms of the list, where a matrix is one."""
+    firsts = (one is not last or not is_matrix(one) for one, last in zip(nodes, (None, *nodes), strict=False))
+    return [place - 1 for place in accumulate(map(int, firsts))]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from freshviews.expr.nodes import Expr, Literal
-from freshviews.sql.blocks.aggregates import Collector, is_aggregate
+from freshviews.sql.blocks.aggregates import Collector
 from freshviews.sql.blocks.bound import (
     AggregateCall,
     Sort,
@@ -17,6 +17,7 @@ from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import Fault, null
 from freshviews.sql.expressions.expression import WITHIN_GROUP, Binder
 from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.refuse import is_aggregate_name
 from freshviews.types import INT, SqlType
 
 _RANKS = ("rank", "dense_rank", "row_number")
@@ -83,8 +84,9 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
         _refuse_frame(text, node, spec)
         return Window(node, partition, order, name, Literal(1, INT), ())
     whole, frame = _frame(text, spec, bool(order))
-    if not is_aggregate(inner) or any(isinstance(one, exp.Distinct) for one in inner.expressions):
-        distinct = " (DISTINCT ...)" if is_aggregate(inner) else ""
+    is_known = isinstance(inner, exp.Anonymous) and is_aggregate_name(inner.name.lower())
+    if not is_known or any(isinstance(one, exp.Distinct) for one in inner.expressions):
+        distinct = " (DISTINCT ...)" if is_known else ""
         raise text.unsupported(node, f"{inner.name.upper()}{distinct} OVER", _INSTEAD)
     collector = Collector(Binder(text, _unnamed, "OVER", group=bind), bool(partition or order), _ungrouped)
     value = collector.bind(node.this)
