@@ -462,19 +462,19 @@ class Database:
                 or (sign >= 0 and not self._memory.is_enough(count) and self._lacks(count))
             ):
                 return None
+            version = None
             try:
                 if self._directory is None and direct.one_call and not direct.noted and self._dictionary.mark is None:
                     version = self._at_once(direct, rows, sign)
                 else:
                     with self._whole():
-                        direct.put(rows, sign)
-                        version = self._make(direct)
+                        version = self._make(direct) if direct.put(rows, sign) else None
             except Refused:
                 if direct.outdated:
                     direct.share_seconds()
                     del self._direct[name]
-                return None
-            self._taken.rows += count
+            if version is not None:
+                self._taken.rows += count
             if self._notices.waiting:
                 self._notices.deliver()
             return version
@@ -495,12 +495,14 @@ class Database:
         with self._whole():
             return self._memory.lacking(rows, self._held) is not None
 
-    def _at_once(self, direct: Direct, rows: list[Any] | pa.RecordBatch, sign: int) -> int:
-        """Make a version in one call of compiled code: a signal comes before it or after it. Raises Refused."""
+    def _at_once(self, direct: Direct, rows: list[Any] | pa.RecordBatch, sign: int) -> int | None:
+        """Make a version in one call of compiled code: a signal comes before it or after it. None, as of ``put``, or
+        Refused is raised, where there is none."""
         collection = self._collection
         collection.paused = True
         try:
-            direct.put(rows, sign)
+            if not direct.put(rows, sign):
+                return None
             version = direct.commit()
             if version is None:
                 with self._whole():

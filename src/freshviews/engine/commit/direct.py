@@ -157,11 +157,11 @@ class Direct:
         plan[kernel.ENTRIES] = address(plan) + 8 * (kernel.HEADER + FEW * (width + 1))
         return plan
 
-    def put(self, rows: list[Any] | pa.RecordBatch, sign: int) -> None:
-        """Encode rows as the next batch, ``sign`` as of ``TableEncoder.encode``. Raises Refused."""
+    def put(self, rows: list[Any] | pa.RecordBatch, sign: int) -> bool:
+        """Encode rows as the next batch, ``sign`` as of ``TableEncoder.encode``. False where the general way must take
+        them."""
         if type(rows) is not list:
-            self._put_arrow(rows, sign)
-            return
+            return self._put_arrow(rows, sign)
         count = len(rows)
         width = self._width + (sign == 0)
         # Row after row; behind the codes of a row its multiplicity, where rows have their own.
@@ -170,17 +170,18 @@ class Direct:
         try:
             if count == 1 and self._whole:
                 if type(row := rows[0]) is not tuple:
-                    raise Refused
+                    return False
                 for encode, value in zip(self._encoders if sign else self._signed_encoders, row, strict=True):
                     words.append(encode(value))
             else:
                 words += self._integers(rows, width) or self._codes_of(rows, sign)
         except (TypeError, ValueError, OverflowError):
-            raise Refused from None
+            return False
         if sign == 0 and 0 in words[_HEAD + self._width :: width]:
-            raise Refused  # A multiplicity of 0 is no change.
+            return False  # A multiplicity of 0 is no change.
         self._codes = self._signs = None
         (self._pack_row if sign and count == 1 else _pack_of(len(words)))(self._memory, _AT, *words)
+        return True
 
     def _integers(self, rows: list[Any], width: int) -> list[int] | None:
         """The values of rows of a table of integers, which are their codes; None where some are none, or not wanted."""
@@ -203,22 +204,23 @@ class Direct:
             found += [codes[place] for place in kept]
         return found
 
-    def _put_arrow(self, rows: pa.RecordBatch, sign: int) -> None:
+    def _put_arrow(self, rows: pa.RecordBatch, sign: int) -> bool:
         try:
             found = self.table.encoder.codes_of(rows, sign == 0)
         except MemoryError:
             found = None
         if found is None:
-            raise Refused
+            return False
         codes, multiplicities = found
         count = codes.shape[1]
         signs, step = self._sign, 0
         if multiplicities is not None:
             if not multiplicities.all():
-                raise Refused
+                return False
             signs, step = address_of(multiplicities)
         self._codes, self._signs = codes[: len(self._kept)], multiplicities
         self._pack_head(self._memory, _AT, address_of(codes)[0], count, 1, sign, count, signs, step)
+        return True
 
     @property
     def noted(self) -> bool:
