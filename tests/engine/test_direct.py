@@ -196,7 +196,7 @@ def test_views_are_filled_again_where_memory_ran_out(noted: bool, monkeypatch: p
         if noted:
             db.view("groups").subscribe(lambda change: None)
         for step in ("apply_rows", "apply_and_read", "commit_rows"):
-            monkeypatch.setattr(db._direct_way("r"), f"_{step}", lambda plan: kernel.LOST)
+            monkeypatch.setattr(db._direct["r"], f"_{step}", lambda plan: kernel.LOST)
         with pytest.raises(OutOfMemory, match="state is as before"):
             db.insert("r", [(2, 2, 3)])
         assert (db.version, list(db.view("groups"))) == (1, [(2, 1, 3)])
@@ -204,7 +204,7 @@ def test_views_are_filled_again_where_memory_ran_out(noted: bool, monkeypatch: p
         assert db.insert("r", [(2, 2, 3)]) == 2
         db.insert("t", [(1, "x")])
         for step in ("apply_and_read", "commit_rows"):
-            monkeypatch.setattr(db._direct_way("t"), f"_{step}", lambda plan: kernel.LOST)
+            monkeypatch.setattr(db._direct["t"], f"_{step}", lambda plan: kernel.LOST)
         with pytest.raises(FreshviewsError, match="trusted"):
             db.insert("t", [(1, "x")])
         with pytest.raises(FreshviewsError, match="open the database again"):

@@ -16,8 +16,8 @@ import pytest
 
 import freshviews as fv
 from freshviews.codegen import module
+from freshviews.engine import database
 from freshviews.engine.blocks import at_once, runtime
-from freshviews.engine.commit import direct
 from freshviews.engine.views.view_block import ViewBlock
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.ring import REAL
@@ -347,16 +347,15 @@ def test_a_refused_batch_with_a_value_that_does_not_fit_leaves_everything_as_it_
 def test_the_direct_way_is_open_again_after_a_view_was_widened(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(fv.Database(), above=False)
     world.apply([((1, 1, 0.5), 1)], [((1, 1), 1)])
-    taken: list[int | None] = []
-    for name in ("commit", "commit_noted"):
-        make = getattr(direct.Direct, name)
+    taken: list[bool] = []
+    make = database.Database._directly
 
-        def noted(self: Any, *given: Any, make: Any = make) -> Any:
-            found = make(self, *given)
-            taken.append(found is not None)
-            return found
+    def noted(self: Any, *given: Any) -> Any:
+        found = make(self, *given)
+        taken.append(found is not None)
+        return found
 
-        monkeypatch.setattr(direct.Direct, name, noted)
+    monkeypatch.setattr(database.Database, "_directly", noted)
     for row in ((1, 1, 0.1), (1, 1, 1e300), (1, 1, 0.2), (1, 1, 0.3), (1, 1, -1e300)):
         world.insert(row)  # A reader, as agree opens them, would be drained first.
     world.delete((1, 1, 1e300))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import freshviews as fv
-from freshviews.engine.durable import durability
+from freshviews.engine.commit import records
 from freshviews.store import crash_points as steps
 from freshviews.store.record import HEADER_BYTES, WORDS, Record
 from tests.engine.shop import SCHEMA, seen
@@ -354,7 +354,7 @@ def test_a_directory_whose_files_cannot_be_written_is_one_message(tmp_path: Path
         fv.Database(tmp_path / "new")
 
 
-@pytest.mark.parametrize("few", [0, durability.FEW], ids=["Arrow", "words"])
+@pytest.mark.parametrize("few", [0, records.FEW], ids=["Arrow", "words"])
 def test_every_type_comes_back_from_the_log_and_from_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
@@ -374,7 +374,7 @@ def test_every_type_comes_back_from_the_log_and_from_a_snapshot(
         dt.date(1, 1, 1),
         dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
     )
-    monkeypatch.setattr(durability, "FEW", few)
+    monkeypatch.setattr(records, "FEW", few)
     with fv.Database(tmp_path) as db:
         db.execute(
             "CREATE TABLE t (a BOOLEAN, b TINYINT, c SMALLINT, d INT, e BIGINT, f FLOAT, g DOUBLE,"
@@ -389,7 +389,7 @@ def test_every_type_comes_back_from_the_log_and_from_a_snapshot(
             db.snapshot()
 
 
-@pytest.mark.parametrize("rows", [1, 2, durability.FEW, durability.FEW + 1])
+@pytest.mark.parametrize("rows", [1, 2, records.FEW, records.FEW + 1])
 def test_batches_of_any_size_come_back_with_their_strings(tmp_path: Path, rows: int) -> None:
     texts = [None, "", "ü\0'", "part", "\U0001f600 wide", "part"]
     given = [(texts[i % 6], i, texts[i % 5], 1 + i % 3) for i in range(rows)]

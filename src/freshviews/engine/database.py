@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +22,10 @@ from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded, joined
 from freshviews.engine.codes.inputs import accepted
-from freshviews.engine.codes.marks import held, mark_columns
+from freshviews.engine.codes.marks import held
 from freshviews.engine.commit.batch import Batch, Parts
-from freshviews.engine.commit.collection import Collection, deleted_rows
-from freshviews.engine.commit.commit import Broken, Log, MemoryRanOut, ViewChanges, commit, compile_for, ran_out
+from freshviews.engine.commit.collection import Collection
+from freshviews.engine.commit.commit import Broken, General, Refused, RunViews, Way, commit, compile_for, run_views
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, beyond, held_by, rows_by_table
@@ -36,7 +36,7 @@ from freshviews.engine.commit.threads import MANY, Threads
 from freshviews.engine.draft import Draft
 from freshviews.engine.durable.children import call_in_children
 from freshviews.engine.durable.database_image import read_database, write_database
-from freshviews.engine.durable.durability import are_words, batch_payload, snapshot_records, words_payload, write_state
+from freshviews.engine.durable.durability import snapshot_records, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
 from freshviews.engine.handles import ROWS, Table, View, check_rows
 from freshviews.engine.measured.replanning import (
@@ -61,7 +61,7 @@ from freshviews.sql.statements.script import parse_script
 from freshviews.store.crash_points import reach
 from freshviews.store.directory import Directory, not_opened
 from freshviews.store.log import LogUncertain
-from freshviews.store.record import SCRIPT, WORDS
+from freshviews.store.record import SCRIPT
 from freshviews.types.dictionary import Dictionary
 
 _LOGGER = logging.getLogger("freshviews")
@@ -73,9 +73,6 @@ SYNC_SECONDS = 1.0
 _LONGEST_INTERVAL = 3600.0
 
 _REFUSED = "the batch is refused and the state is as before"
-
-MakeVersion = Callable[[Changes, Relations, Log | None], ViewChanges]
-"""Applies a batch everywhere: ``commit``, or the method of ``Threads`` or of ``Followed``."""
 
 
 class Database:
@@ -189,7 +186,7 @@ class Database:
             def keep(chosen: Sequence[str]) -> None:
                 if statements:
                     script = "\n;".join((sql, *chosen))
-                    self._log(SCRIPT, self.version, script.encode())
+                    self._log_script(script)
                     self._scripts.append(script)
 
             self._run(statements, keep, measured=True)
@@ -413,7 +410,7 @@ class Database:
         def commit_piece(piece: Encoded, most: int) -> tuple[CodeBatch, Codes]:
             with self._guard(state):
                 followed = Followed(state, most)
-                self._commit_parts(((target, (piece,)),), followed.commit, replayed=True)
+                self._commit_parts(((target, (piece,)),), followed.run_views, replayed=True)
                 return followed.change, followed.numbers
 
         return state, target, encoded, commit_piece
@@ -430,7 +427,11 @@ class Database:
 
     def _apply(self, name: str, rows: Any, sign: int) -> int:
         if type(rows) is list or type(rows) is pa.RecordBatch:
-            version = self._directly(name, rows, sign)
+            try:
+                version = self._directly(name, rows, sign)
+            except TypeError:
+                _check_name("table", name)
+                raise
             if version is not None:
                 return version
         if type(rows) is not list:
@@ -446,61 +447,39 @@ class Database:
                     # Before the strings of the rows are in the dictionary.
                     self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
                 encoder = table.encoder.whole() if table.has_window else table.encoder
-                make = self._threads.commit if len(rows) > MANY else commit
-                version = self._commit(((table, encoder.encode(rows, sign)),), make, looked=grows)
+                version = self._commit(((table, encoder.encode(rows, sign)),), len(rows), looked=grows)
             if self._notices.waiting:
                 self._notices.deliver()
             return version
 
     def _directly(self, name: str, rows: list[Any] | pa.RecordBatch, sign: int) -> int | None:
         """Make a version of a few rows the direct way; None where the general way must take them, or refuse them."""
-        count = rows.num_rows if isinstance(rows, pa.RecordBatch) else len(rows)
+        count = len(rows)
         if count > (FEW if type(rows) is list else SMALL):
             return None
         with self._lock:
-            if self._closed or self._unusable is not None:
+            direct = self._direct[name] if name in self._direct else self._direct_way(name)
+            if (
+                direct is None
+                or self._closed
+                or self._unusable is not None
+                or self._step.entered
+                or self._defining
+                or self._collection.paused  # A signal handler, while rows of another batch are in a plan.
+                or (sign >= 0 and not self._memory.is_enough(count) and self._lacks(count))
+            ):
                 return None
-            if sign >= 0 and not self._memory.is_enough(count):
-                with self._whole():
-                    if self._memory.lacking(count, self._held) is not None:
-                        return None
+            version = None
             try:
-                direct = self._direct.get(name) or self._direct_way(name)
-            except TypeError:
-                _check_name("table", name)
-                raise
-            if direct is None:
-                return None
-            if self._step.entered or self._defining:
-                self._step.refuse()
-            collection = self._collection
-            if collection.paused:
-                return None  # A signal handler, while rows of another batch are in a plan.
-            if self._directory is None and direct.one_call and not direct.noted and self._dictionary.mark is None:
-                # A signal comes before the one call or after it.
-                collection.paused = True
-                try:
-                    if not direct.put(rows, sign):
-                        return None
-                    version = direct.commit()
-                except MemoryRanOut as error:
+                if self._directory is None and direct.one_call and not direct.noted and self._dictionary.mark is None:
+                    version = self._at_once(direct, rows, sign)
+                else:
                     with self._whole():
-                        self._fill_after(direct, error)
-                finally:
-                    collection.paused = False
-                    if self._closing:
-                        self.close()
-                if self._closed:
-                    return version
-                if version is not None and direct.strings and collection.is_due(direct.deleted):
-                    with self._whole():
-                        collection.step(self._relations, 0)
-            else:
-                with self._whole():
-                    version = self._commit_noted(direct) if direct.put(rows, sign) else None
-            if version is None and direct.outdated:
-                direct.share_seconds()
-                del self._direct[name]
+                        version = self._make(direct) if direct.put(rows, sign) else None
+            except Refused:
+                if direct.outdated:
+                    direct.share_seconds()
+                    del self._direct[name]
             if version is not None:
                 self._taken.rows += count
             if self._notices.waiting:
@@ -509,38 +488,40 @@ class Database:
 
     def _direct_way(self, name: str) -> Direct | None:
         """Find the direct way into a table, for this call and those after it."""
-        if name not in self._direct:
-            work_for(self._taken)
-            # A signal that comes while a dict of Numba's is read is a KeyError there.
+        work_for(self._taken)
+        # A signal that comes while a dict of Numba's is read is a KeyError there.
+        with self._whole():
+            direct = direct_of(self._table(name), self._relations, self._versions)
+        if direct is not None and not direct.compiled:
+            return None  # It is asked for again.
+        self._direct[name] = direct
+        return direct
+
+    def _lacks(self, rows: int) -> bool:
+        """Whether memory is lacking for ``rows`` more."""
+        with self._whole():
+            return self._memory.lacking(rows, self._held) is not None
+
+    def _at_once(self, direct: Direct, rows: list[Any] | pa.RecordBatch, sign: int) -> int | None:
+        """Make a version in one call of compiled code: a signal comes before it or after it. None, as of ``put``, or
+        Refused is raised, where there is none."""
+        collection = self._collection
+        collection.paused = True
+        try:
+            if not direct.put(rows, sign):
+                return None
+            version = direct.commit()
+            if version is None:
+                with self._whole():
+                    version = self._make(direct)  # Raises why.
+        finally:
+            collection.paused = False
+            if self._closing:
+                self.close()
+        if direct.strings and not self._closed and collection.is_due(direct.deleted):
             with self._whole():
-                direct = direct_of(self._table(name), self._relations, self._versions)
-            if direct is not None and not direct.compiled:
-                return None  # It is asked for again.
-            self._direct[name] = direct
-        return self._direct[name]
-
-    def _commit_noted(self, direct: Direct) -> int | None:
-        """As ``_commit``, the direct way; None where the batch is refused."""
-        log = None if self._directory is None else partial(self._log_rows, direct)
-        if self._dictionary.mark is not None:
-            mark_columns(direct.batch(), direct.table.decoder.strings, self._dictionary)
-        try:
-            reported = direct.commit_noted(log)
-        except MemoryRanOut as error:
-            self._fill_after(direct, error)
-        return None if reported is None else self._announce(reported, direct.deleted)
-
-    def _fill_after(self, direct: Direct, error: MemoryRanOut) -> NoReturn:
-        """After memory ran out on the direct way: fill the views again, and raise the error for the batch."""
-        try:
-            raise ran_out(direct.views, self._relations) from error
-        except Broken as broken:
-            self._give_up(broken)
-
-    def _give_up(self, error: Broken) -> NoReturn:
-        """The state could not be put back: refuse every call from now on."""
-        self._unusable = f"{error}; open the database again"
-        raise FreshviewsError(self._unusable) from error
+                collection.step(self._relations, 0)
+        return version
 
     def _share_seconds(self) -> None:
         """Count what the direct ways took among the seconds of their tables and views."""
@@ -565,7 +546,7 @@ class Database:
             held(encoded.batch, self._dictionary)
             return table, encoded
 
-    def _commit_parts(self, parts: Parts, make: MakeVersion | None = None, replayed: bool = False) -> int:
+    def _commit_parts(self, parts: Parts, run: RunViews | None = None, replayed: bool = False) -> int:
         rows = sum(len(encoded.batch) for _, pieces in parts for encoded in pieces)
         with self._lock, take_in(self._taken, rows) as waits:
             if waits:
@@ -576,29 +557,51 @@ class Database:
                     if table.closed:
                         raise CatalogError(f"table {table.name} was dropped while the batch was open")
                 changes = [(table, joined([completed(table, one) for one in pieces])) for table, pieces in parts]
-                version = self._commit(changes, make or (self._threads.commit if rows > MANY else commit), replayed)
+                version = self._commit(changes, rows, run, replayed)
             self._notices.deliver()
             return version
 
-    def _commit(self, changes: Changes, make: MakeVersion, looked: bool = False) -> int:
-        """Make a version of encoded changes. Runs uninterrupted, with the lock held. ``looked``: that memory is left is
-        known, or not asked."""
+    def _commit(self, changes: Changes, rows: int, run: RunViews | None = None, looked: bool = False) -> int:
+        """Make a version of encoded changes of ``rows`` rows. Runs uninterrupted, with the lock held. ``looked``: that
+        memory is left is known, or not asked."""
         moves: Sequence[Callable[[], None]] = ()
+        run = run or (self._threads.run_views if rows > MANY else run_views)
         for table, _ in changes:
             if table.has_window:
                 changes, moves = all_windowed(changes)
+                rows = sum(len(encoded.batch) for _, encoded in changes)
                 break
-        if not looked and not self._memory.is_enough(rows := sum(len(encoded.batch) for _, encoded in changes)):
+        if not looked and not self._memory.is_enough(rows):
             self._refuse_growth(rows, partial(_added, changes))
-        write_log = None if self._directory is None else partial(self._log_batch, changes)
         try:
-            reported = make(changes, self._relations, write_log)
+            return self._make(General(changes, self._relations, run, self._version, moves))
+        except Refused:  # A view failed in a thread: the error is that which one thread finds.
+            return self._make(General(changes, self._relations, run_views, self._version, moves))
+
+    def _make(self, way: Way) -> int:
+        """Make a version by the steps of ``commit``, then note the changes for subscribers, free strings, write a
+        snapshot if it is time; the version comes back. Runs uninterrupted, with the lock held. Raises Refused."""
+        try:
+            reported = commit(way, self._directory)
         except Broken as error:
-            self._give_up(error)
-        for move in moves:
-            move()
-        self._versions += 1
-        return self._announce(reported, deleted_rows(changes))
+            self._unusable = f"{error}; open the database again"
+            raise FreshviewsError(self._unusable) from error
+        except LogUncertain as error:
+            self._unusable = str(error)
+            raise
+        version: int = way.version[0]
+        for view, batch in reported:
+            if view.decoder.strings:
+                held(batch, self._dictionary)
+            change = Change(view.name, version, batch, view.decoder)
+            for subscription in view.subscriptions:
+                self._notices.waiting.append((subscription, change))
+        self._collection.step(self._relations, way.deleted)
+        if self._directory is not None:
+            reach("version visible")
+            if self._directory.snapshot_due:
+                self._snapshot_if_possible()
+        return version
 
     def _refuse_growth(self, rows: int, added: Callable[[], Mapping[str, int]]) -> None:
         """Where memory may not be enough: raises OutOfMemory if ``rows`` more do not fit. ``added``: rows on balance,
@@ -612,37 +615,6 @@ class Database:
     def _held(self) -> Held:
         """What the database holds, by name."""
         return held_by([*self._relations.tables.values(), *self._relations.views.values()], self._dictionary)
-
-    def _announce(self, reported: ViewChanges, deleted: int) -> int:
-        """After a version: note the changes for subscribers, free strings, write a snapshot if it is time; returns the
-        version. ``deleted``: the number of rows that it deleted."""
-        version = self._version[0]
-        for view, batch in reported:
-            if view.decoder.strings:
-                held(batch, self._dictionary)
-            change = Change(view.name, version, batch, view.decoder)
-            for subscription in view.subscriptions:
-                self._notices.waiting.append((subscription, change))
-        self._collection.step(self._relations, deleted)
-        if self._directory is not None:
-            reach("version visible")
-            if self._directory.snapshot_due:
-                self._snapshot_if_possible()
-        return version
-
-    def _log_batch(self, changes: Changes) -> None:
-        reach("batch applied")
-        kind, payload = batch_payload(changes)
-        self._log(kind, self.version + 1, payload)
-
-    def _log_rows(self, direct: Direct) -> None:
-        """As ``_log_batch``, of what was put in the direct way."""
-        multiplicities = direct.multiplicities
-        if not are_words(len(multiplicities)):
-            self._log_batch(((direct.table, Encoded(direct.batch())),))
-            return
-        reach("batch applied")
-        self._log(WORDS, self.version + 1, words_payload(direct.table, direct.columns(), multiplicities))
 
     @contextmanager
     def at_one_version(self) -> Iterator[int]:
@@ -746,11 +718,11 @@ class Database:
             self._directory.postpone_snapshot()
             _LOGGER.warning("no snapshot was written: %s", error)
 
-    def _log(self, kind: int, version: int, payload: bytes) -> None:
+    def _log_script(self, script: str) -> None:
         if self._directory is None:
             return
         try:
-            self._directory.append(kind, version, payload)
+            self._directory.append(SCRIPT, self.version, script.encode())
         except LogUncertain as error:
             self._unusable = str(error)
             raise

@@ -10,6 +10,7 @@ __all__ = [
     "in_order",
     "interrupts",
     "notices",
+    "records",
     "string_keys",
     "threads",
 ]

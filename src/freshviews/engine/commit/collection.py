@@ -41,7 +41,6 @@ from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.marks import Marks, columns_of
 from freshviews.engine.commit.string_keys import string_keys
 from freshviews.engine.relations import Relations
-from freshviews.engine.tables.constraints import Changes
 from freshviews.kernel.hash.table import LIVE, PENDING, USED
 from freshviews.kernel.memory.mem import load
 from freshviews.program.program import Program
@@ -253,11 +252,3 @@ def _held_columns(relations: Relations) -> Iterator[Codes]:
                     yield table.held.rows[:, i]
     for view in relations.views.values():
         yield from view.maintained.stored_strings()
-
-
-def deleted_rows(changes: Changes) -> int:
-    """How many rows a batch deletes."""
-    found = 0
-    for _, encoded in changes:
-        found += int(np.count_nonzero(encoded.batch.multiplicities < 0))
-    return found

@@ -1,15 +1,16 @@
 """A batch becomes a version, or nothing has happened.
 
-The order: stored base tables take the batch and check it; every view that it reaches runs its triggers, after its
-inputs, and passes its change on; the log is written and synced; then the version counts. If a step before that fails,
-base tables are restored from their journals, and views by the negated batches.
+``commit`` has the order of the steps. What each of them does is in the *way* that a batch takes: ``General``, here,
+which takes every batch, or ``engine.commit.direct.Direct``, which takes a few rows in one call of compiled code.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from threading import get_ident
+from typing import Protocol
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from freshviews.engine.backfill import fill
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.marks import mark_columns
+from freshviews.engine.commit.records import record_of
 from freshviews.engine.failures import evaluation_error
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.constraints import Changes, add_to_base, settle_base, undo_base
@@ -27,23 +29,64 @@ from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import OutOfMemory
 from freshviews.expr.host_evaluation import INTERRUPTION
+from freshviews.store.crash_points import reach
+from freshviews.store.directory import Directory
 
 _NO_ROWS = CodeBatch("", {}, np.empty(0, np.int64))
 
 ViewChanges = list[tuple[ViewState, CodeBatch]]
 """Views that have subscribers, and their changes that are not empty."""
 
-Applied = list[tuple[ViewState, CodeBatch]]
-"""The batches that views took in a version, in order; to be negated if the version is refused."""
+RunViews = Callable[["General"], ViewChanges]
+"""Runs the views of a batch. It adds what a view takes to ``applied`` before that takes it."""
 
-Log = Callable[[], None]
-"""Makes a batch durable."""
 
-RunViews = Callable[[Sequence[ViewState], Changes, Relations, Applied], ViewChanges]
-"""Runs views in order. It adds each batch to the last argument before a view takes it."""
+class Way(Protocol):
+    """What the steps of ``commit`` are for one batch."""
 
-RunView = Callable[[ViewState, Mapping[str, CodeBatch], Changes, Relations, Applied], CodeBatch | None]
-"""Runs a view; its change, None where nobody wants it."""
+    @property
+    def version(self) -> memoryview:
+        """The word that counts versions."""
+
+    @property
+    def deleted(self) -> int:
+        """How many rows the batch deletes."""
+
+    def add(self) -> None:
+        """Take the batch in, provisionally, and check it. If that raises, nothing has happened."""
+
+    def changes(self) -> ViewChanges:
+        """Run the views, or what of them is left to do, and read their changes."""
+
+    def record(self) -> tuple[int, bytes]:
+        """The kind and the payload of the batch in the log."""
+
+    def take_back(self, error: BaseException) -> None:
+        """Leave everything as before ``add``, after an error of the steps since; raises another one in its place."""
+
+    def settle(self) -> None:
+        """Make the batch permanent and count the version. It does not fail."""
+
+
+def commit(way: Way, directory: Directory | None = None) -> ViewChanges:
+    """Make a batch a version; the changes of views that have subscribers come back.
+
+    If a step fails, everything is as before. Raises BatchError, EvaluationError, OutOfMemory; what ``append`` of the
+    directory raises; Refused; Broken where memory ran out and a trusted table feeds a view, as the rows to backfill it
+    are not stored.
+    """
+    way.add()
+    try:
+        reported = way.changes()
+        if directory is not None:
+            reach("batch applied")
+            kind, payload = way.record()
+            directory.append(kind, way.version[0] + 1, payload)
+    except BaseException as error:
+        way.take_back(error)
+        raise
+    way.settle()
+    return reported
 
 
 class Broken(Exception):
@@ -54,90 +97,101 @@ class MemoryRanOut(Exception):
     """A view ran out of memory: its state is not to be trusted."""
 
 
-def run_views(
-    views: Sequence[ViewState],
-    changes: Changes,
-    relations: Relations,
-    applied: Applied,
-    run: RunView | None = None,
-) -> ViewChanges:
-    """Run views over the net effect of a batch, each by ``run`` or ``run_view``."""
-    batches = batches_of(changes)
+class Refused(Exception):
+    """A way does not take the batch, and the state is as before; another way takes it, or words the error."""
+
+
+@dataclass(eq=False)
+class General:
+    """The general way of a batch: stored tables take it and check it, then each view that it reaches runs, after its
+    inputs, and passes its change on. Tables are restored from their journals, and views by the negated batches."""
+
+    given: Changes
+    relations: Relations
+    run: RunViews
+    version: memoryview
+    moves: Sequence[Callable[[], None]] = ()
+    """What moves the windows of tables."""
+    applied: list[tuple[ViewState, CodeBatch]] = field(default_factory=list)
+    """The batches that views took, in order; to be negated if the version is refused."""
+
+    def add(self) -> None:
+        given = self.given
+        for table, encoded in given:
+            table.readers.drain()
+            if table.decoder.dictionary.mark is not None:
+                mark_columns(encoded.batch, table.decoder.strings, table.decoder.dictionary)
+        self.views = self.relations.downstream[given[0][0]] if len(given) == 1 else _reached(given, self.relations)
+        add_to_base(given, self.relations.tables)
+
+    def changes(self) -> ViewChanges:
+        self.batches: dict[str, CodeBatch] = {}
+        """What views read, by relation: the net effect on tables, and changes of views that have run."""
+        for table, encoded in self.given:
+            net = None if table.stored is None else table.stored.net()
+            self.batches[encoded.batch.relation] = encoded.batch if net is None else net
+        return self.run(self)
+
+    def record(self) -> tuple[int, bytes]:
+        return record_of(self.given)
+
+    def take_back(self, error: BaseException) -> None:
+        undo_base(self.given)
+        if isinstance(error, MemoryRanOut | MemoryError):
+            raise ran_out(self.views, self.relations) from error
+        _take_back(self)
+
+    def settle(self) -> None:
+        settle_base(self.given)
+        for view, batch in self.applied:
+            view.counted += len(batch)
+            view.maintained.give_back()
+        for move in self.moves:
+            move()
+        self.version[0] += 1
+
+    @property
+    def deleted(self) -> int:
+        found = 0
+        for _, encoded in self.given:
+            found += int(np.count_nonzero(encoded.batch.multiplicities < 0))
+        return found
+
+
+def run_views(way: General, run: Callable[[ViewState, General], CodeBatch | None] | None = None) -> ViewChanges:
+    """Run the views of a version, each by ``run`` or ``run_view``."""
     reported: ViewChanges = []
-    for view in views:
-        change = (run or run_view)(view, batches, changes, relations, applied)
+    for view in way.views:
+        change = (run or run_view)(view, way)
         if change is not None and len(change):
-            batches[change.relation] = change
+            way.batches[view.name] = change
             if view.subscriptions:
                 reported.append((view, change))
     return reported
 
 
-def batches_of(changes: Changes) -> dict[str, CodeBatch]:
-    """The net effect of a batch, by table."""
-    batches: dict[str, CodeBatch] = {}
-    for table, encoded in changes:
-        net = None if table.stored is None else table.stored.net()
-        batches[encoded.batch.relation] = encoded.batch if net is None else net
-    return batches
-
-
-def commit(changes: Changes, relations: Relations, write_log: Log | None, run: RunViews = run_views) -> ViewChanges:
-    """Apply a batch everywhere; the changes of views that have subscribers come back.
-
-    ``write_log`` makes the batch durable; what it raises is raised after everything is taken back. Raises BatchError,
-    EvaluationError, OutOfMemory; Broken where memory ran out and a trusted table feeds a view, as the rows to backfill
-    it are not stored.
-    """
-    for table, encoded in changes:
-        table.readers.drain()
-        if table.decoder.dictionary.mark is not None:
-            mark_columns(encoded.batch, table.decoder.strings, table.decoder.dictionary)
-    add_to_base(changes, relations.tables)
-    views = relations.downstream[changes[0][0]] if len(changes) == 1 else _reached(changes, relations)
-    applied: Applied = []
-    try:
-        reported = run(views, changes, relations, applied)
-        if write_log is not None:
-            write_log()
-    except (MemoryRanOut, MemoryError) as error:
-        undo_base(changes)
-        raise ran_out(views, relations) from error
-    except BaseException:
-        undo_base(changes)
-        _take_back(applied, views, relations)
-        raise
-    settle_base(changes)
-    for view, batch in applied:
-        view.counted += len(batch)
-        view.maintained.give_back()
-    return reported
-
-
-def run_view(
-    view: ViewState, batches: Mapping[str, CodeBatch], changes: Changes, relations: Relations, applied: Applied
-) -> CodeBatch | None:
-    """Run a view over those of ``batches`` that it reads; its change, None where nobody wants it."""
+def run_view(view: ViewState, way: General) -> CodeBatch | None:
+    """Run a view over the batches that it reads; its change, None where nobody wants it."""
     start = time.perf_counter()
     maintained = view.maintained
-    names = list(filter(batches.get, maintained.inputs))
+    names = list(filter(way.batches.get, maintained.inputs))
     left = len(names)
     for name in names:
         left -= 1
-        batch = batches[name]
+        batch = way.batches[name]
         view.readers.drain()
-        applied.append((view, batch))
+        way.applied.append((view, batch))
         INTERRUPTION.allowed = get_ident()
         try:
             failure = maintained.apply(batch, left > 0)
         except KeyboardInterrupt:
             # Nothing of the batch ran in this view.
-            applied.pop()
+            way.applied.pop()
             raise
         finally:
             INTERRUPTION.allowed = 0
         if failure is not None:
-            raise refusal(view, failure, name, batch, changes, relations)
+            raise refusal(view, failure, name, batch, way)
     change = None
     if view.wants_change:
         INTERRUPTION.allowed = get_ident()
@@ -152,19 +206,17 @@ def run_view(
     return change
 
 
-def refusal(
-    view: ViewState, failure: Failure, name: str, batch: CodeBatch, changes: Changes, relations: Relations
-) -> Exception:
+def refusal(view: ViewState, failure: Failure, name: str, batch: CodeBatch, way: General) -> Exception:
     """The error for a batch of the relation ``name`` that a view failed to take."""
     failure = with_row(failure, view.maintained, batch)
     if failure.kind == "memory":
         return MemoryRanOut()
     given: Encoded | None = None
     source: Relation | None = None
-    for table, encoded in changes:
+    for table, encoded in way.given:
         if table.name == name:
             source, given = table, encoded
-    return evaluation_error(view, failure, source or relations.views[name.lower()], batch, given)
+    return evaluation_error(view, failure, source or way.relations.views[name.lower()], batch, given)
 
 
 def _refusal_of_change(view: ViewState, failure: Failure) -> Exception:
@@ -194,24 +246,25 @@ def _reached(changes: Changes, relations: Relations) -> Sequence[ViewState]:
     return [view for view in relations.views.values() if view.name in reached]
 
 
-def _take_back(applied: Applied, views: Sequence[ViewState], relations: Relations) -> None:
+def _take_back(way: General) -> None:
     """Apply the negation of what was applied; a view that is spoiled, or where even that fails, is backfilled."""
-    spoiled = [view for view in dict.fromkeys(view for view, _ in applied) if view.maintained.spoiled]
+    taken = [*dict.fromkeys(view for view, _ in way.applied)]
+    spoiled = [view for view in taken if view.maintained.spoiled]
     try:
-        for view, batch in applied:
+        for view, batch in way.applied:
             if view in spoiled:
                 continue
             # What narrow sums left out of the batch, they leave out of its negation.
             failure = view.maintained.apply(batch.negated(), widens=False)
             if failure is not None and failure.kind == "memory":
                 raise MemoryRanOut
-        for view in dict.fromkeys(view for view, _ in applied):
+        for view in taken:
             view.maintained.discard_change()
     except Exception:
-        _fill_again(views, relations)
+        _fill_again(way.views, way.relations)
         return
     # No view reads what a spoiled one has computed: its batch failed there.
-    _fill_again(spoiled, relations, "an element of a ring overflowed")
+    _fill_again(spoiled, way.relations, "an element of a ring overflowed")
 
 
 def ran_out(views: Sequence[ViewState], relations: Relations) -> OutOfMemory:

@@ -2,9 +2,10 @@
 
 ``Direct`` has all that a commit to one table needs, made once: encoders, a block of words for a few rows, the addresses
 of the stored table, of the triggers and of their states (``kernel.direct``). It takes a batch whole, or leaves
-everything as it was and says no: the general way (``engine.commit.commit``) then takes the batch or words the error. A
-batch takes the general way from the start where there is more to do than to check rows and to run triggers: windows,
-foreign keys, views of views, traces, evaluations, string functions, rows that are no tuples, multiplicities of 0.
+everything as it was and raises Refused: the general way (``engine.commit.commit``) then takes the batch or words the
+error. A batch takes the general way from the start where there is more to do than to check rows and to run triggers:
+windows, foreign keys, views of views, traces, evaluations, string functions, rows that are no tuples, multiplicities
+of 0.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
 from struct import Struct
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +23,11 @@ import pyarrow as pa
 from freshviews.codegen.layout import FIRST_TABLE
 from freshviews.codegen.module import compile_ahead
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
+from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.codes.marks import mark_columns
 from freshviews.engine.codes.words import address
-from freshviews.engine.commit.commit import Log, MemoryRanOut, ViewChanges
+from freshviews.engine.commit.commit import Refused, ViewChanges, ran_out
+from freshviews.engine.commit.records import are_words, record_of, words_record
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.change_reader import ChangeReader
@@ -63,13 +67,23 @@ def _ends_of(types: Sequence[SqlType]) -> tuple[int, int]:
 
 
 class Direct:
-    """The direct way into one table. ``version``: the word that counts versions. ``compiled``: False if machine code is
-    missing, so that it cannot be gone yet."""
+    """The direct way into one table: ``put`` a batch, then ``commit`` it in one call, or by the steps of
+    ``engine.commit.commit.commit``.
 
-    def __init__(self, table: TableState, views: Sequence[ViewState], version: Codes) -> None:
+    ``version``: the word that counts versions. ``compiled``: False if machine code is missing, so that it cannot be
+    gone yet.
+    """
+
+    def __init__(self, table: TableState, relations: Relations, version: Codes) -> None:
         self.table = table
-        self.views = views
+        self.views = relations.downstream[table]
         self.seconds = 0.0
+        self.outdated = False
+        """Whether a batch was refused as the functions of a view are others by now, so that every one is."""
+        self._relations = relations
+        self._dictionary = table.decoder.dictionary
+        self._result = kernel.DONE
+        """Why ``commit`` did not take the batch, for ``add`` to say."""
         self._encoders = table.encoder.encoders
         self._kept = [place for place, _ in table.encoder.kept]
         self._names = [name for _, name in table.encoder.kept]
@@ -88,7 +102,7 @@ class Direct:
         self.one_call = not PURE_PYTHON
         """Whether one call of compiled code is all that changes tables and views. Strings enter the dictionary before;
         if the batch is not committed, a collection finds them."""
-        blocks = [block for view in views for block in view.maintained.blocks if table.name in block.needed]
+        blocks = [block for view in self.views for block in view.maintained.blocks if table.name in block.needed]
         self._states = [block.state for block in blocks]
         self._outdated = [state.outdated for state in self._states]
         calls = [call.run for state in self._states for call in state.calls_of(table.name)]
@@ -109,7 +123,7 @@ class Direct:
         self._room = self._address + 8 * kernel.HEADER
         self._sign = self._address + 8 * kernel.SIGN
         self._signs_at = self._room + 8 * width
-        self._version = memoryview(version.data)
+        self.version = memoryview(version.data)
 
     def _words(self, width: int, version: Codes) -> Codes:
         """The plan; see ``kernel.direct``."""
@@ -209,11 +223,6 @@ class Direct:
         return True
 
     @property
-    def outdated(self) -> bool:
-        """Whether the functions of a view are others by now, so that every batch is refused."""
-        return any(word[0] for word in self._outdated)
-
-    @property
     def noted(self) -> bool:
         """Whether a view wants its change. (``any`` over a generator takes three times as long.)"""
         for view in self.views:  # noqa: SIM110
@@ -222,65 +231,78 @@ class Direct:
         return False
 
     def commit(self) -> int | None:
-        """Make the batch that was put in a version, which comes back; None where it is refused. Raises MemoryRanOut."""
+        """Take all steps in one call: the version that this makes; None where ``add`` raises why it makes none."""
         start = time.perf_counter()
         result = self._commit_rows(self._address)
         self.seconds += time.perf_counter() - start
         if result != kernel.DONE:
-            self._refused(result)
+            self._result = result
             return None
         for look in self._looks:
             look(self._header[kernel.N])
-        return self._version[0]
+        return self.version[0]
 
-    def commit_noted(self, log: Log | None) -> ViewChanges | None:
-        """As ``commit``: the changes of views that have subscribers come back, None where the batch is refused.
-
-        ``log`` makes the batch durable; what it raises is raised after everything is taken back. Runs uninterrupted.
-        """
-        start = time.perf_counter()
-        readers = self._change_readers()
-        if readers is None:
+    def add(self) -> None:
+        if self._result != kernel.DONE:
+            result, self._result = self._result, kernel.DONE
+            self._refuse(result)
+        if self._dictionary.mark is not None:
+            mark_columns(self._batch(), self.table.decoder.strings, self._dictionary)
+        self._start = time.perf_counter()
+        self._reading = self._change_readers()
+        if self._reading is None:
             for state in self._states:
                 state.awake()
             result = self._apply_rows(self._address)
         else:
             result = self._apply_and_read(self._address)
         if result == kernel.UNREAD:
-            result = self._take_back(self._address)
-            for view in self.views:
-                view.maintained.discard_change()
+            result = self._taken_back()
         if result != kernel.DONE:
-            self._refused(result)
-            return None
+            self._refuse(result)
+
+    def changes(self) -> ViewChanges:
         reported: ViewChanges = []
-        try:
-            if readers is None:
-                for view in self.views:
-                    if view.wants_change:
-                        change = view.maintained.take_change()
-                        if len(change) and view.subscriptions:
-                            reported.append((view, change))
-            else:
-                for view, reader in readers:
-                    rows = reader.rows()
-                    if len(rows) and view.subscriptions:
-                        reported.append((view, view.maintained.batch_of(rows)))
-            if log is not None:
-                log()
-        except BaseException as error:
-            result = self._take_back(self._address)
+        if self._reading is None:
             for view in self.views:
-                view.maintained.discard_change()
-            self._refused(result)
-            if isinstance(error, Failed | MemoryError):
-                return None
-            raise
+                if view.wants_change:
+                    change = view.maintained.take_change()
+                    if len(change) and view.subscriptions:
+                        reported.append((view, change))
+        else:
+            for view, reader in self._reading:
+                rows = reader.rows()
+                if len(rows) and view.subscriptions:
+                    reported.append((view, view.maintained.batch_of(rows)))
+        return reported
+
+    def record(self) -> tuple[int, bytes]:
+        multiplicities = self._multiplicities
+        if are_words(len(multiplicities)):
+            return words_record(self.table, self._columns(), multiplicities)
+        return record_of(((self.table, Encoded(self._batch())),))
+
+    def take_back(self, error: BaseException) -> None:
+        result = self._taken_back()
+        if result == kernel.LOST or isinstance(error, Failed | MemoryError):
+            self._refuse(result)
+
+    def settle(self) -> None:
         self._settle_rows(self._address)
-        self.seconds += time.perf_counter() - start
+        self.seconds += time.perf_counter() - self._start
         for look in self._looks:
             look(self._header[kernel.N])
-        return reported
+
+    def _taken_back(self) -> int:
+        """Take the batch back: REFUSED or LOST."""
+        result: int = self._take_back(self._address)
+        for view in self.views:
+            view.maintained.discard_change()
+        return result
+
+    def _refuse(self, result: int) -> NoReturn:
+        self.outdated = any(word[0] for word in self._outdated)
+        raise ran_out(self.views, self._relations) if result == kernel.LOST else Refused
 
     def _change_readers(self) -> list[tuple[ViewState, ChangeReader]] | None:
         """What compiled code reads the changes of all views by that want theirs; None where one has no such reader."""
@@ -308,10 +330,10 @@ class Direct:
         if self._signs is not None:
             return int(np.count_nonzero(self._signs < 0))
         if self._header[kernel.SIGN_STEP]:
-            return sum(m < 0 for m in self.multiplicities)
+            return sum(m < 0 for m in self._multiplicities)
         return self._header[kernel.N] if self._header[kernel.SIGN] < 0 else 0
 
-    def columns(self) -> list[list[int]]:
+    def _columns(self) -> list[list[int]]:
         """The codes of each column that is wanted, of the batch that was put in."""
         if self._codes is not None:
             columns: list[list[int]] = self._codes.tolist()
@@ -320,7 +342,7 @@ class Direct:
         return [self._strided(place) for place in first]
 
     @property
-    def multiplicities(self) -> list[int]:
+    def _multiplicities(self) -> list[int]:
         """Those of the batch that was put in."""
         if not self._header[kernel.SIGN_STEP]:
             return [self._header[kernel.SIGN]] * self._header[kernel.N]
@@ -334,18 +356,14 @@ class Direct:
         step = self._header[kernel.ROW_STEP]
         return self._header[first : first + step * self._header[kernel.N] : step].tolist()
 
-    def batch(self) -> CodeBatch:
+    def _batch(self) -> CodeBatch:
         """A copy of the batch that was put in, with the columns that are wanted."""
         codes = self._codes
         if codes is None:
-            codes = np.array(self.columns(), np.int64)
+            codes = np.array(self._columns(), np.int64)
         columns = {name: codes[i] for i, name in enumerate(self._names)}
-        signs = self.multiplicities if self._signs is None else self._signs
+        signs = self._multiplicities if self._signs is None else self._signs
         return CodeBatch(self.table.name, columns, np.array(signs, np.int64))
-
-    def _refused(self, result: int) -> None:
-        if result == kernel.LOST:
-            raise MemoryRanOut
 
     def share_seconds(self) -> None:
         """Count the seconds so far as those of the table and its views, in equal parts."""
@@ -366,4 +384,4 @@ def direct_of(table: TableState, relations: Relations, version: Codes) -> Direct
             return None
         if not view.maintained.by_triggers or any(table.name in b.evaluators or b.state.orders_strings for b in blocks):
             return None
-    return Direct(table, views, version)
+    return Direct(table, relations, version)

@@ -6,16 +6,13 @@ It takes the steps of ``commit``; only the followed view runs in another way.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.marks import held, mark_columns
-from freshviews.engine.commit.commit import Applied, Log, ViewChanges, commit, refusal, run_view
-from freshviews.engine.relations import Relations
-from freshviews.engine.tables.constraints import Changes
+from freshviews.engine.commit.commit import General, ViewChanges, refusal, run_view, run_views
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.in_order import TooMany, apply_in_order, can_run_in_order
 from freshviews.engine.views.output import consolidate
@@ -45,59 +42,40 @@ class Followed:
         self.change = CodeBatch("", {}, np.empty(0, np.int64))
         self.numbers: Codes = np.empty(0, np.int64)
 
-    def commit(self, changes: Changes, relations: Relations, write_log: Log | None) -> ViewChanges:
-        """As ``commit``; also raises PieceTooLarge."""
-        return commit(changes, relations, write_log, self._run_views)
+    def run_views(self, way: General) -> ViewChanges:
+        """As ``run_views``; also raises PieceTooLarge."""
+        way.batches = {table.name: encoded.batch for table, encoded in way.given}
+        return run_views(way, self._run_view)
 
-    def _run_views(
-        self, views: Sequence[ViewState], changes: Changes, relations: Relations, applied: Applied
-    ) -> ViewChanges:
-        given = {table.name: encoded for table, encoded in changes}
-        batches = {name: encoded.batch for name, encoded in given.items()}
-        reported: ViewChanges = []
-        for view in views:
-            name = self._in_order(view, given, batches)
-            if name is not None:
-                change = self._run_in_order(name, given[name], changes, relations, applied)
-            else:
-                change = run_view(view, batches, changes, relations, applied)
-                if view is self.view and change is not None:
-                    held(change, view.decoder.dictionary)
-                    first = next((encoded.position(0) for encoded in given.values() if len(encoded.batch)), 0)
-                    self.change, self.numbers = change, np.full(len(change), first, np.int64)
-            if change is not None and len(change):
-                batches[view.name] = change
-                if view.subscriptions:
-                    reported.append((view, change))
-        return reported
-
-    def _in_order(
-        self, view: ViewState, given: Mapping[str, Encoded], batches: Mapping[str, CodeBatch]
-    ) -> str | None:
-        """The table whose batch is run update by update: it alone feeds the followed view, which reports the change of
-        each update. None where there is no such table."""
+    def _run_view(self, view: ViewState, way: General) -> CodeBatch | None:
         if view is not self.view:
-            return None
-        come = list(filter(batches.get, view.maintained.inputs))
-        return come[0] if len(come) == 1 and come[0] in given and can_run_in_order(view.maintained, come[0]) else None
+            return run_view(view, way)
+        given = {table.name: encoded for table, encoded in way.given}
+        come = list(filter(way.batches.get, view.maintained.inputs))
+        if len(come) == 1 and come[0] in given and can_run_in_order(view.maintained, come[0]):
+            return self._run_in_order(come[0], given[come[0]], way)
+        change = run_view(view, way)
+        if change is not None:
+            held(change, view.decoder.dictionary)
+            first = next((encoded.position(0) for encoded in given.values() if len(encoded.batch)), 0)
+            self.change, self.numbers = change, np.full(len(change), first, np.int64)
+        return change
 
-    def _run_in_order(
-        self, name: str, encoded: Encoded, changes: Changes, relations: Relations, applied: Applied
-    ) -> CodeBatch | None:
+    def _run_in_order(self, name: str, encoded: Encoded, way: General) -> CodeBatch | None:
         """Run the followed view update by update; its change, consolidated, None where nobody else wants it."""
         start = time.perf_counter()
         view, maintained = self.view, self.view.maintained
         batch, positions = encoded.batch, encoded.positions
         view.readers.drain()
-        applied.append((view, batch))
+        way.applied.append((view, batch))
         try:
             self.change, numbers = apply_in_order(maintained, batch, self.most)
         except TooMany as stopped:
             done = stopped.updates
-            applied[-1] = view, batch.between(0, done)
+            way.applied[-1] = view, batch.between(0, done)
             raise PieceTooLarge(done if positions is None else int(positions[done])) from None
         except Failed as failed:
-            raise refusal(view, failed.failure, name, batch, changes, relations) from None
+            raise refusal(view, failed.failure, name, batch, way) from None
         held(self.change, view.decoder.dictionary)
         self.numbers = numbers if positions is None else positions[numbers]
         maintained.discard_change()

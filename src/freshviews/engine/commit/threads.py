@@ -26,18 +26,7 @@ from threading import get_ident
 from freshviews.engine.blocks.lanes import together
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.marks import mark_columns
-from freshviews.engine.commit.commit import (
-    Applied,
-    Log,
-    MemoryRanOut,
-    ViewChanges,
-    batches_of,
-    commit,
-    run_view,
-    run_views,
-)
-from freshviews.engine.relations import Relations
-from freshviews.engine.tables.constraints import Changes
+from freshviews.engine.commit.commit import General, MemoryRanOut, Refused, ViewChanges, run_view, run_views
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import EvaluationError
@@ -52,40 +41,27 @@ LEAST = 0.001
 """Seconds that threads must save. Starting one and waiting for its end takes 0.1 to 0.2 ms."""
 
 
-class Refused(Exception):
-    """A view cannot take the version."""
-
-
 class Threads:
-    """Commits versions with at most ``count`` threads, that of the commit included."""
+    """Runs the views of versions in at most ``count`` threads, that of the commit included."""
 
     def __init__(self, count: int) -> None:
         self._count = count
 
-    def commit(self, changes: Changes, relations: Relations, write_log: Log | None) -> ViewChanges:
-        """As ``commit``, of a batch of many rows."""
+    def run_views(self, way: General) -> ViewChanges:
+        """As ``run_views``, of a batch of many rows, and note how long each view takes. Raises Refused where a view
+        fails in a thread."""
         if self._count == 1 or PURE_PYTHON:
-            return commit(changes, relations, write_log)
-        try:
-            return commit(changes, relations, write_log, self._run_views)
-        except Refused:
-            pass
-        return commit(changes, relations, write_log)
-
-    def _run_views(
-        self, views: Sequence[ViewState], changes: Changes, relations: Relations, applied: Applied
-    ) -> ViewChanges:
-        """As ``run_views``, and note how long each view takes. Raises Refused where one fails in a thread."""
-        rows = _rows_of(changes)
+            return run_views(way)
+        rows = _rows_of(way)
         if not rows:  # All came too late for the window of their table.
-            return run_views(views, changes, relations, applied)
-        before = [view.seconds for view in views]
-        groups = list(_groups(views))
+            return run_views(way)
+        before = [view.seconds for view in way.views]
+        groups = list(_groups(way.views))
         if any(self._saved(group, rows) > LEAST for group in groups):
-            reported = self._run_groups(groups, views, changes, relations, applied)
+            reported = self._run_groups(groups, way)
         else:
-            reported = run_views(views, changes, relations, applied, self._run_view)
-        for view, seconds in zip(views, before, strict=True):
+            reported = run_views(way, self._run_view)
+        for view, seconds in zip(way.views, before, strict=True):
             view.pace = (view.seconds - seconds) / rows
         return reported
 
@@ -94,60 +70,45 @@ class Threads:
         seconds = [view.pace * rows for view in group if view.maintained.by_triggers]
         return sum(seconds) - max(*seconds, sum(seconds) / self._count) if len(seconds) > 1 else 0.0
 
-    def _run_groups(
-        self,
-        groups: Sequence[Sequence[ViewState]],
-        views: Sequence[ViewState],
-        changes: Changes,
-        relations: Relations,
-        applied: Applied,
-    ) -> ViewChanges:
+    def _run_groups(self, groups: Sequence[Sequence[ViewState]], way: General) -> ViewChanges:
         """Run groups of views, one after the other."""
-        batches = batches_of(changes)
-        rows = _rows_of(changes)
+        rows = _rows_of(way)
         found: dict[ViewState, CodeBatch] = {}
         for group in groups:
             runs = []
             if self._saved(group, rows) > LEAST:
-                runs = [_Run(view, batches) for view in group if view.maintained.by_triggers]
-                self._run(runs, applied)
+                runs = [_Run(view, way.batches) for view in group if view.maintained.by_triggers]
+                self._run(runs, way)
             beside = {run.view: run for run in runs}
             for view in group:
                 if view in beside:
                     change = beside[view].taken_change()
                 else:
                     try:
-                        change = self._run_view(view, batches, changes, relations, applied)
+                        change = self._run_view(view, way)
                     except EvaluationError:
                         # Perhaps not the first error in the order of the views.
                         raise Refused from None
                 if change is not None and len(change):
                     found[view] = change
             for view, change in found.items():
-                batches[view.name] = change
-        return [(view, found[view]) for view in views if view in found and view.subscriptions]
+                way.batches[view.name] = change
+        return [(view, found[view]) for view in way.views if view in found and view.subscriptions]
 
-    def _run_view(
-        self,
-        view: ViewState,
-        batches: Mapping[str, CodeBatch],
-        changes: Changes,
-        relations: Relations,
-        applied: Applied,
-    ) -> CodeBatch | None:
+    def _run_view(self, view: ViewState, way: General) -> CodeBatch | None:
         """Run a view while no other one runs: triggers of it may run in lanes. Raises Refused where it fails after
         some did."""
         view.maintained.use_threads(self._count)
         try:
-            return run_view(view, batches, changes, relations, applied)
+            return run_view(view, way)
         except EvaluationError:
-            if any(taken.maintained.in_lanes for taken, _ in applied):
+            if any(taken.maintained.in_lanes for taken, _ in way.applied):
                 raise Refused from None
             raise
         finally:
             view.maintained.use_threads(1)
 
-    def _run(self, runs: Sequence[_Run], applied: Applied) -> None:
+    def _run(self, runs: Sequence[_Run], way: General) -> None:
         """Run views in threads until all have ended. Raises what one raised, else Refused where one fails."""
         for run in runs:
             run.prepare()
@@ -156,7 +117,7 @@ class Threads:
             together([run.run for run in sorted(runs, key=lambda run: -run.view.pace)], self._count)
         finally:
             for run in runs:
-                applied += run.applied
+                way.applied += run.applied
         for run in runs:
             if run.error is not None:
                 raise run.error
@@ -173,9 +134,9 @@ class _Run:
     Then ``applied`` has those that it took. ``failure`` says why it cannot stand; ``error`` is what was raised.
     """
 
-    def __init__(self, view: ViewState, batches: dict[str, CodeBatch]) -> None:
+    def __init__(self, view: ViewState, batches: Mapping[str, CodeBatch]) -> None:
         self.view = view
-        self.applied: Applied = []
+        self.applied: list[tuple[ViewState, CodeBatch]] = []
         self.failure: Failure | None = None
         self.error: BaseException | None = None
         self._batches = list(filter(None, map(batches.get, view.maintained.inputs)))
@@ -247,5 +208,5 @@ def _groups(views: Sequence[ViewState]) -> list[list[ViewState]]:
     return groups
 
 
-def _rows_of(changes: Changes) -> int:
-    return sum(len(encoded.batch) for _, encoded in changes)
+def _rows_of(way: General) -> int:
+    return sum(len(encoded.batch) for _, encoded in way.given)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from freshviews.engine.commit.commit import commit
+from freshviews.engine.commit.commit import General, commit, run_views
+from freshviews.engine.commit.records import changes_of
 from freshviews.engine.draft import Draft
-from freshviews.engine.durable.durability import STRINGS, changes_of
+from freshviews.engine.durable.durability import STRINGS
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.window import follow, put_back
 from freshviews.engine.views.view_state import ViewState
@@ -73,7 +74,7 @@ def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
                 relations = _executed(scripts[-1], relations, dictionary)
             else:
                 changes = changes_of(record, relations)
-                commit(changes, relations, None)
+                commit(General(changes, relations, run_views, np.zeros(1, np.int64).data))
                 for table, encoded in changes:
                     if table.has_window:
                         follow(table, encoded.batch)
