@@ -12,7 +12,7 @@ import pytest
 import freshviews as fv
 from freshviews.engine.blocks import at_once
 from freshviews.engine.blocks.at_once import hand_over
-from freshviews.engine.traces.tracing import Tracing
+from freshviews.engine.blocks.parts.tracing import Tracing
 from freshviews.kernel.memory.mem import PURE_PYTHON
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(8)]
@@ -187,13 +187,13 @@ def test_a_directory_opens_with_what_was_made_at_once(tmp_path: Path, handed: li
 def test_what_is_kept_by_its_trace_is_walked_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     strategy = "incremental_trie_join"
     walks: list[int] = []
-    original = Tracing.run
+    original = Tracing.end_version
 
     def noted(tracing: Tracing, *args: object) -> None:
         walks.append(1)
         original(tracing, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Tracing, "run", noted)
+    monkeypatch.setattr(Tracing, "end_version", noted)
     late = made(VIEWS[name], 1, before=False, strategy=strategy)
     assert len(walks) == 1
     with late, made(VIEWS[name], 1, before=True, strategy=strategy) as early:

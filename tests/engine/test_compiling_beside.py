@@ -42,7 +42,7 @@ def update(count):
         db.delete("r", old)
 
 def machine_code():
-    calls = [call.run for block in db.view("v").state.maintained.blocks for call in block.state._calls]
+    calls = [call.run for block in db.view("v").state.maintained.blocks for call in block.state.calls]
     return [call.code is not None for call in calls]
 
 db = freshviews.Database()

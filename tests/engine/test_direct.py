@@ -32,8 +32,9 @@ CREATE MATERIALIZED VIEW joined AS SELECT r.k, s.c, t.word FROM r JOIN s ON r.a 
 CREATE MATERIALIZED VIEW edge AS SELECT MAX(c) AS c, COUNT(DISTINCT a) AS n FROM s;
 CREATE MATERIALIZED VIEW loops AS SELECT COUNT(*) AS n FROM s x JOIN s y ON x.a = y.a;
 CREATE MATERIALIZED VIEW narrow AS SELECT SUM(CAST(100 / (b - 7) AS INT)) AS v FROM r;
+CREATE MATERIALIZED VIEW last AS SELECT a, MAX(word) AS word, COUNT(*) AS n FROM t GROUP BY a;
 CREATE MATERIALIZED VIEW wide AS SELECT a, COUNT(*) AS n, SUM(b) AS b FROM w GROUP BY a"""
-VIEWS = ("groups", "joined", "edge", "loops", "narrow", "wide")
+VIEWS = ("groups", "joined", "edge", "loops", "narrow", "last", "wide")
 
 
 def _general(monkeypatch: pytest.MonkeyPatch) -> None:

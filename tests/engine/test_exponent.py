@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from freshviews import Database
-from freshviews.engine.blocks.exponent import chosen, price
+from freshviews.engine.blocks.parts.exponent import chosen, price
 from freshviews.errors import PlanError
 from freshviews.plan.eps.strategy import CHOICES
 

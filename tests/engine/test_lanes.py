@@ -242,7 +242,7 @@ class Counted:
             db.insert("f", rows)
             db.delete("f", rows[::2])
         (one,) = db._relations.views["v"].maintained.blocks
-        return int(one.state.status[2]), [each._cost for each in one.state._divided.values()]
+        return int(one.state.status[2]), [each._cost for each in one.lanes._divided]
 
 
 def test_steps_of_whole_triggers_do_not_change_and_lanes_take_few_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +277,7 @@ def test_lanes_are_made_once_large_batches_took_some_time(monkeypatch: pytest.Mo
     seconds = count()
     monkeypatch.setattr(lanes, "time", SimpleNamespace(perf_counter=lambda: float(next(seconds))))
     for large in range(1, 8):
-        for divided in made.state._divided.values():
+        for divided in made.lanes._divided:
             divided._pace = 1.0 / len(FACTS) if large > 1 else 0.0
         db.insert("f", FACTS)
         # The first one does not count.
@@ -288,7 +288,7 @@ def test_lanes_that_save_no_time_rest_and_are_tried_again(monkeypatch: pytest.Mo
     db = star()
     db.insert("f", FACTS)
     (made,) = db._relations.views["v"].maintained.blocks
-    (divided,) = (one for one in made.state._divided.values() if one._call.relation == "f")
+    (divided,) = (one for one in made.lanes._divided if one._call.relation == "f")
     assert len(ran) > 0
     monkeypatch.setattr(lanes, "LEAST", 1e-9)
     divided._pace, divided._saved = 1.0, -1.0

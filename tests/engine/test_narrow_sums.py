@@ -17,7 +17,7 @@ import pytest
 import freshviews as fv
 from freshviews.codegen import module
 from freshviews.engine import database
-from freshviews.engine.blocks import at_once, runtime
+from freshviews.engine.blocks import at_once, native, runtime
 from freshviews.engine.views.view_block import ViewBlock
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.ring import REAL
@@ -449,7 +449,7 @@ def test_where_memory_runs_out_the_views_are_filled_again(monkeypatch: pytest.Mo
     world = World(fv.Database(), above=False)
     world.insert((1, 1, 0.1), (2, 1, 0.2))
     with monkeypatch.context() as patch:
-        patch.setattr(runtime, "widen_table", lambda *_: 0)
+        patch.setattr(native, "widen_table", lambda *_: 0)
         with pytest.raises(fv.OutOfMemory, match="the state is as before"):
             world.db.insert("t", [(1, 1, math.inf)])
     world.agree()
@@ -522,7 +522,7 @@ def test_a_batch_is_refused_whole_where_the_program_with_reals_cannot_be_compile
         (block,) = blocks_of(world.db, view)
         assert block.wide is not None
         with monkeypatch.context() as patch:
-            patch.setattr(block, "wide", replace(block.wide, compiled=raising(error)))
+            patch.setattr(block, "wide", replace(block.wide, compile=raising(error)))
             with pytest.raises(raised):
                 world.db.insert("t", [(1, 1, 1e300), (3, 1, 0.3)] * many)
             assert not world.wide(view)
@@ -562,7 +562,7 @@ def test_a_view_is_not_made_where_one_of_its_two_programs_cannot_be_written(
     db.close()
 
 
-@pytest.mark.parametrize("part", ["scratch_words", "call_of", "Divided"])
+@pytest.mark.parametrize("part", ["scratch_words", "call_of"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_where_memory_runs_out_before_a_program_with_reals_is_taken_up_its_view_stays_narrow(
     view: str, part: str, monkeypatch: pytest.MonkeyPatch

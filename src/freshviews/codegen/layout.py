@@ -101,12 +101,7 @@ def balance_word(program: Program) -> int:
 
 def default_word(program: Program, view: str) -> int:
     """The state word that holds the address of the default row of a view."""
-    return balance_word(program) + 1 + default_views(program).index(view)
-
-
-def default_views(program: Program) -> list[str]:
-    """The views whose default rows are read."""
-    return list(program.optional)
+    return balance_word(program) + 1 + program.optional.index(view)
 
 
 def default_row(view: View) -> list[int]:

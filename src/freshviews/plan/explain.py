@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from freshviews.catalog.definitions import ReadOrder, SetOperation, SetTerm, SortPlace, ViewDef
 from freshviews.expr.nodes import Column, Expr, substitute
@@ -23,30 +22,6 @@ from freshviews.types import BIGINT
 _SUMS = {"narrow": NARROW, "real": REAL}
 
 
-@dataclass(frozen=True)
-class PartSize:
-    """A heavy part: its view and the store that it is part of, the exponent, the threshold (least degree of a heavy
-    value), the heavy values, their rows, and the rows of the store."""
-
-    heavy: str
-    store: str
-    epsilon: float
-    threshold: int
-    values: int
-    rows: int
-    of: int
-
-
-@dataclass(frozen=True)
-class BalanceSize:
-    """The parts of the views of a block: threshold base, number of rebalancings, and sizes."""
-
-    base: int
-    major: int
-    minor: int
-    parts: tuple[PartSize, ...]
-
-
 def nothing_measured(program: Program) -> Degrees | None:
     """The measured degrees of a program where there is no data: none."""
     return None
@@ -56,15 +31,14 @@ def explain(
     view: ViewDef,
     plans: Iterable[Plan],
     sizes: Mapping[str, tuple[int, int]],
-    balances: Iterable[BalanceSize] = (),
-    traces: Iterable[str] = (),
+    parts: Iterable[str] = (),
     degrees_of: DegreesOf = nothing_measured,
     comparisons: Iterable[Comparison] = (),
     sums: Iterable[str] = (),
 ) -> str:
-    """The text of EXPLAIN. ``sizes`` are rows and bytes by stored view, empty before anything is stored. ``traces`` are
-    texts about the traces. ``degrees_of`` gives the measured degrees of a program. ``comparisons``, one per block, show
-    the strategies that a user may name. ``sums``: how sums of doubles are stored."""
+    """The text of EXPLAIN. ``sizes`` are rows and bytes by stored view, empty before anything is stored. ``parts`` are
+    texts about what is kept beside the views. ``degrees_of`` gives the measured degrees of a program. ``comparisons``,
+    one per block, show the strategies that a user may name. ``sums``: how sums of doubles are stored."""
     lines = [f"view {view.name}({', '.join(f'{c.name} {c.type}' for c in view.columns)})"]
     lines.append(f"reads {', '.join(view.inputs)}" if view.blocks else f"rows  constants: {len(view.constants):,}")
     if view.order is not None and view.order.places is not None:
@@ -82,10 +56,8 @@ def explain(
         lines += [f"    {name:<{width}}  {rows:>12,} rows  {size:>14,} bytes" for name, (rows, size) in sizes.items()]
     if kinds := [f"{kind}, of {_SUMS[kind].words} words each" for kind in sums]:
         lines += ["", f"sums of doubles: {'; '.join(kinds)}"]
-    for balance in balances:
-        lines += ["", *_balance(balance)]
-    for trace in traces:
-        lines += ["", trace]
+    for part in parts:
+        lines += ["", part]
     return "\n".join(lines) + "\n"
 
 
@@ -114,16 +86,6 @@ def _combined(term: SetOperation, plans: list[Plan]) -> list[str]:
 
 def _kinds(term: SetTerm) -> frozenset[str]:
     return frozenset() if isinstance(term, int) else frozenset((term.kind,)) | _kinds(term.left) | _kinds(term.right)
-
-
-def _balance(balance: BalanceSize) -> Iterator[str]:
-    """The lines about heavy and light parts."""
-    yield f"balance: N = {balance.base:,}; {balance.major:,} major and {balance.minor:,} minor rebalancings"
-    for part in balance.parts:
-        yield (
-            f"    {part.heavy}: N^{part.epsilon:g} = {part.threshold:,}; {part.values:,} heavy values, "
-            f"{part.rows:,} of {part.of:,} rows of {part.store}"
-        )
 
 
 def _costs(plan: Plan, degrees_of: DegreesOf) -> Iterator[str]:

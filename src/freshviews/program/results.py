@@ -8,6 +8,7 @@ bits first.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from freshviews.program.payload import COUNT, Component
 from freshviews.program.statements import Body, Sum
@@ -54,14 +55,8 @@ class Held:
 
     view: str
     presence: bool = False
-
-    @property
-    def emitted(self) -> tuple[Component, ...]:
-        return ()
-
-    @property
-    def bodies(self) -> tuple[Body, ...]:
-        return ()
+    emitted: ClassVar[tuple[Component, ...]] = ()
+    bodies: ClassVar[tuple[Body, ...]] = ()
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ Every kind of upkeep has four attributes in common, empty where they do not appl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass, fields, replace
 
 from freshviews.program.statements import Add, Body, Scan
 from freshviews.program.structure import visit
@@ -15,25 +14,26 @@ from freshviews.program.traced import TracedJoin
 from freshviews.program.views import Trie, View
 
 
+class _Upkeep:
+    statements: Body = ()
+    tries: tuple[Trie, ...] = ()
+    scratch: tuple[View, ...] = ()
+    joins: tuple[TracedJoin, ...] = ()
+
+
 @dataclass(frozen=True)
-class ByTriggers:
+class ByTriggers(_Upkeep):
     """The triggers alone maintain all views."""
 
-    statements: ClassVar[Body] = ()
-    tries: ClassVar[tuple[Trie, ...]] = ()
-    scratch: ClassVar[tuple[View, ...]] = ()
-    joins: ClassVar[tuple[TracedJoin, ...]] = ()
-
 
 @dataclass(frozen=True)
-class Evaluated:
+class Evaluated(_Upkeep):
     """After the triggers have run, ``statements`` recompute the views that they add to, from ``tries`` over the other
     views. ``scratch`` views exist during the evaluation only; the statements clear them before use."""
 
     statements: Body
     tries: tuple[Trie, ...]
     scratch: tuple[View, ...]
-    joins: ClassVar[tuple[TracedJoin, ...]] = ()
 
     @property
     def recomputed(self) -> tuple[str, ...]:
@@ -44,35 +44,24 @@ class Evaluated:
 
 
 @dataclass(frozen=True)
-class Settled:
+class Settled(_Upkeep):
     """After the triggers of a version have run, ``statements`` bring the result up to date, by what the triggers have
     noted, and forget that."""
 
     statements: Body
-    tries: ClassVar[tuple[Trie, ...]] = ()
-    scratch: ClassVar[tuple[View, ...]] = ()
-    joins: ClassVar[tuple[TracedJoin, ...]] = ()
 
 
 @dataclass(frozen=True)
-class Traced:
+class Traced(_Upkeep):
     """After the triggers of a batch have run, the traces of ``joins`` are maintained. The derivations of each are the
     batch of a relation of its own, whose triggers run then."""
 
     joins: tuple[TracedJoin, ...]
-    statements: ClassVar[Body] = ()
-    tries: ClassVar[tuple[Trie, ...]] = ()
-    scratch: ClassVar[tuple[View, ...]] = ()
 
 
 @dataclass(frozen=True)
-class Recomputed:
+class Recomputed(_Upkeep):
     """After each batch all views are emptied, and the triggers run over all stored rows of the inputs."""
-
-    statements: ClassVar[Body] = ()
-    tries: ClassVar[tuple[Trie, ...]] = ()
-    scratch: ClassVar[tuple[View, ...]] = ()
-    joins: ClassVar[tuple[TracedJoin, ...]] = ()
 
 
 Upkeep = ByTriggers | Evaluated | Settled | Traced | Recomputed
@@ -81,23 +70,11 @@ BY_TRIGGERS = ByTriggers()
 
 def together(one: Upkeep, other: Upkeep) -> Upkeep:
     """The upkeep of a program put together from two. ValueError if the two exclude each other."""
-    match one, other:
-        case (ByTriggers(), _):
-            return other
-        case (_, ByTriggers()):
-            return one
-        case (Evaluated(), Evaluated()):
-            return Evaluated(
-                (*one.statements, *other.statements), (*one.tries, *other.tries), (*one.scratch, *other.scratch)
-            )
-        case (Settled(), Settled()):
-            return Settled((*one.statements, *other.statements))
-        case (Traced(), Traced()):
-            return Traced((*one.joins, *other.joins))
-        case (Recomputed(), Recomputed()):
-            return one
-        case _:
-            raise ValueError(f"one program is {type(one).__name__.lower()}, the other {type(other).__name__.lower()}")
+    if isinstance(one, ByTriggers) or isinstance(other, ByTriggers):
+        return other if isinstance(one, ByTriggers) else one
+    if type(one) is not type(other):
+        raise ValueError(f"one program is {type(one).__name__.lower()}, the other {type(other).__name__.lower()}")
+    return replace(one, **{each.name: getattr(one, each.name) + getattr(other, each.name) for each in fields(one)})
 
 
 def over(upkeep: Upkeep, views: dict[str, str], tries: dict[str, str]) -> Upkeep:

@@ -83,7 +83,7 @@ def hand_over(made: BlockState, state: BlockState) -> bool:
 
 
 def walked(state: BlockState) -> bool:
-    """Maintain the traced joins of a state over all rows that it took; False where that failed. From empty tables this
-    is a leapfrog triejoin."""
+    """Have the parts of a state do what is left, over all rows that it took; False where that failed. For a traced join
+    from empty tables this is a leapfrog triejoin."""
     state.walk()
-    return not state.program.upkeep.joins or (not state.failed() and int(state.status[0]) == 0)
+    return not state.failed() and int(state.status[0]) == 0

@@ -15,8 +15,10 @@ from freshviews.engine.codes.words import address
 
 @dataclass(frozen=True)
 class Call:
-    """A trigger of a relation: its function, its batch block and the address of that, and the columns it reads."""
+    """A trigger of a relation: its number in the program, its function, its batch block and the address of that, and
+    the columns it reads."""
 
+    number: int
     relation: str
     run: Any
     block: Codes
@@ -30,7 +32,7 @@ class Call:
             self.block[2 * i], self.block[2 * i + 1] = columns[name]
 
 
-def call_of(trigger: CompiledTrigger) -> Call:
-    """The call of a trigger, with a block of its own."""
+def call_of(number: int, trigger: CompiledTrigger) -> Call:
+    """The call of the trigger with a number, with a block of its own."""
     block = np.zeros(2 + 2 * len(trigger.columns), np.int64)
-    return Call(trigger.relation, trigger.run, block, address(block), trigger.columns)
+    return Call(number, trigger.relation, trigger.run, block, address(block), trigger.columns)

@@ -22,16 +22,15 @@ from itertools import chain
 import numpy as np
 
 from freshviews.codegen.block import CompiledTrigger, compile_lanes
-from freshviews.codegen.layout import FIRST_TABLE, STATUS, STATUS_ERROR, STATUS_ROW, STATUS_SHAPES, STATUS_STEPS
-from freshviews.codegen.module import Source, order
+from freshviews.codegen.layout import STATUS, STATUS_ERROR, STATUS_ROW, STATUS_SHAPES, STATUS_STEPS, STATUS_WORDS
+from freshviews.codegen.module import order
 from freshviews.engine.blocks.calls import Call
+from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address
 from freshviews.kernel.hash import pending
-from freshviews.kernel.memory import mem
 from freshviews.plan.costs.degrees import Assumed
 from freshviews.plan.costs.lanes import lanes_of
-from freshviews.program.program import Program
 
 LEAST = 0.0005
 """Seconds that lanes must save. Starting a thread and waiting for its end takes 0.1 to 0.2 ms."""
@@ -46,12 +45,35 @@ REST = 16
 Keys = Mapping[str, tuple[tuple[str, ...], ...]]
 
 
+class Lanes:
+    """Runs the triggers of a state in lanes, where that takes less time. ``keys``: those of the relations. ``ran``:
+    whether a trigger did since ``use`` set several threads; then an error may not be the one that one thread finds."""
+
+    def __init__(self, keys: Keys) -> None:
+        self.ran = False
+        self._keys = keys
+        self._threads = 1
+        self._calls: Sequence[Call] = ()
+        self._divided: Sequence[Divided] = ()
+
+    def use(self, state: BlockState, threads: int) -> None:
+        """From now on run the triggers of a state, in at most this many threads; one runs them without lanes."""
+        self._threads = threads
+        state.runner = self.run if threads > 1 else None
+        self.ran &= threads == 1
+
+    def run(self, state: BlockState, call: Call, n: int) -> None:
+        """Run a trigger over ``n`` rows of its block."""
+        if self._calls is not state.calls:
+            self._calls, self._divided = state.calls, [Divided(one, self._keys) for one in state.calls]
+        self.ran |= self._divided[call.number].run(state, n, self._threads)
+
+
 class Divided:
     """A trigger that runs as a whole or in lanes, whatever takes less time."""
 
-    def __init__(self, program: Program, source: Source, keys: Keys, number: int, call: Call) -> None:
-        self._program, self._source, self._keys = program, source, keys
-        self._number, self._call = number, call
+    def __init__(self, call: Call, keys: Keys) -> None:
+        self._call, self._keys = call, keys
         self._lanes: Sequence[_Lane] | None = None
         self._flushed: Sequence[int] = ()
         self._cost = 1.0
@@ -63,14 +85,14 @@ class Divided:
         """Seconds that the whole took over large batches, until lanes are made."""
         self._rest = REST
 
-    def run(self, state: Codes, scratch: Mapping[int, Codes], n: int, threads: int) -> bool:
-        """Run over ``n`` rows of the call's block; whether in lanes. ``state``: the words of the state block, which
-        lead to ``scratch``, by word."""
+    def run(self, state: BlockState, n: int, threads: int) -> bool:
+        """Run over ``n`` rows of the call's block; whether in lanes."""
+        state.compiled.source.written()  # From now on the state holds what lanes copy.
         expected = self._pace * n
-        gains = self._gains(scratch, n, expected)
+        gains = self._gains(state, n, expected)
         start = time.perf_counter()
         if not gains:
-            self._call.run(address(state), self._call.place, n)
+            self._call.run(state.state, self._call.place, n)
             taken = time.perf_counter() - start
             self._pace = taken / n
             # By the pace before, as the first run may load code.
@@ -78,23 +100,21 @@ class Divided:
                 self._spent += taken
             return False
         assert self._lanes
-        status = int(state[STATUS])
         for number in self._flushed:
-            handle = int(state[FIRST_TABLE + number])
-            if pending.enter_pending(handle, status) < 0:
+            if pending.enter_pending(state.tables[number], address(state.status)) < 0:
                 return True  # Without memory, which the table knows.
         for lane in self._lanes:
-            lane.begin(state, self._call.block)
+            lane.begin(state.words, self._call.block)
         # The longest first, so that all threads end at about the same time.
         together([partial(lane.run, n) for lane in sorted(self._lanes, key=lambda one: -one.seconds)], threads)
         for lane in self._lanes:
-            lane.report(status)
+            lane.report(state.status)
         whole = sum(lane.seconds for lane in self._lanes) / self._cost
         self._pace = whole / n
         self._saved = (whole - (time.perf_counter() - start)) / n
         return True
 
-    def _gains(self, scratch: Mapping[int, Codes], n: int, expected: float) -> bool:
+    def _gains(self, state: BlockState, n: int, expected: float) -> bool:
         """Whether lanes save time, as far as that is known, and are compiled.
 
         ``expected``: seconds that the whole would take.
@@ -102,7 +122,7 @@ class Divided:
         if expected < 2 * LEAST or self._spent < WORTH:
             return False
         if self._lanes is None:
-            self._lanes = self._made(scratch)
+            self._lanes = self._made(state)
         if not self._lanes or not order(*(lane.function for lane in self._lanes)):
             return False
         if self._saved * n > LEAST:
@@ -113,16 +133,16 @@ class Divided:
         self._rest = REST
         return True
 
-    def _made(self, scratch: Mapping[int, Codes]) -> Sequence[_Lane]:
+    def _made(self, state: BlockState) -> Sequence[_Lane]:
         """The lanes; none where the trigger cannot be divided."""
-        program = self._program
-        found = lanes_of(program, self._number, Assumed(program, self._keys))
+        program, call = state.program, self._call
+        found = lanes_of(program, call.number, Assumed(program, self._keys))
         if found is None:
             return ()
         self._cost = found.cost
-        compiled = compile_lanes(program, self._source, self._number, found.triggers)
+        compiled = compile_lanes(program, state.compiled.source, call.number, found.triggers)
         self._flushed = [program.places[view] for view in compiled.flushed]
-        return [_Lane(one, self._call.columns, scratch, compiled.shapes) for one in compiled.triggers]
+        return [_Lane(one, call.columns, state.scratch, compiled.shapes) for one in compiled.triggers]
 
 
 class _Lane:
@@ -143,7 +163,7 @@ class _Lane:
         self._block = np.zeros(len(self._words), np.int64)
         self._scratch = {word: np.zeros_like(block) for word, block in scratch.items()}
         self._shapes = np.array([*chain.from_iterable(shapes)] or [0], np.int64)
-        self._status = np.zeros(1 + max(STATUS_ERROR, STATUS_ROW, STATUS_STEPS, STATUS_SHAPES), np.int64)
+        self._status = np.zeros(STATUS_WORDS, np.int64)
         self._state = np.zeros(0, np.int64)
 
     def begin(self, state: Codes, block: Codes) -> None:
@@ -163,12 +183,11 @@ class _Lane:
         self.function(address(self._state), address(self._block), n)
         self.seconds = time.perf_counter() - start
 
-    def report(self, status: int) -> None:
+    def report(self, status: Codes) -> None:
         """Add the steps to those of the whole trigger, and report an error unless there is one."""
-        mem.store(status, STATUS_STEPS, mem.load(status, STATUS_STEPS) + int(self._status[STATUS_STEPS]))
-        if mem.load(status, STATUS_ERROR) == 0:
-            for word in (STATUS_ERROR, STATUS_ROW):
-                mem.store(status, word, int(self._status[word]))
+        status[STATUS_STEPS] += self._status[STATUS_STEPS]
+        if status[STATUS_ERROR] == 0:
+            status[[STATUS_ERROR, STATUS_ROW]] = self._status[[STATUS_ERROR, STATUS_ROW]]
 
 
 def together(jobs: Sequence[Callable[[], None]], threads: int) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from freshviews.codegen.layout import row_layout, words_of
-from freshviews.engine.codes.code_batch import Codes
-from freshviews.engine.codes.words import address, words_in
+from freshviews.codegen.layout import narrow_runs, row_layout, words_of
+from freshviews.engine.codes.string_codes import codes_of
+from freshviews.engine.codes.words import address
 from freshviews.kernel.btree import folds
-from freshviews.kernel.hash import index as indexes
 from freshviews.kernel.hash import table
 from freshviews.kernel.memory import mem
 from freshviews.kernel.ordered import index as ordered
@@ -16,7 +17,9 @@ from freshviews.kernel.ordered import threshold
 from freshviews.kernel.ordered.folds import ordered_fold_at
 from freshviews.kernel.ordered.groups import leave_small_outside
 from freshviews.kernel.ordered.sums import describe_sums, header_words, words_of_sum
+from freshviews.kernel.widen import widen_table
 from freshviews.program.views import Order, View
+from freshviews.types.dictionary import Dictionary
 
 _FOLDS = {"bit_and": folds.BIT_AND, "bit_or": folds.BIT_OR, "min": folds.LEAST, "max": folds.GREATEST}
 
@@ -26,13 +29,6 @@ _VALUES = {
     "itself": threshold.ITSELF,
     "negated": threshold.NEGATED,
 }
-
-
-def group_sizes(index: int) -> Codes:
-    """The number of rows of each group of an index; zeros for free ones."""
-    width = mem.load(index, indexes.COUNT) + indexes.GROUP_EXTRA
-    groups = words_in(mem.load(index, indexes.GROUPS), mem.load(index, indexes.USED), width)
-    return groups[:, mem.load(index, indexes.COUNT) + indexes.ROWS_COUNT].copy()
 
 
 def _kind(order: Order) -> int:
@@ -49,8 +45,9 @@ def _fold_words(view: View) -> int:
     return len(view.folds) + int(view.placed)
 
 
-def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) -> int:
-    """The handle of an empty table for a view, with its indexes; those on ``digested`` positions keep digests."""
+def new_table(view: View, dictionary: Dictionary, digested: frozenset[tuple[int, ...]] = frozenset()) -> int:
+    """The handle of an empty table for a view, with its indexes; those on ``digested`` positions keep digests. An order
+    over strings compares those of the dictionary."""
     layout = row_layout(view)
     of_all = len(view.indexes) + sum(len(subset.indexes) for subset in view.subsets)
     sizes = [words_of(view.component(name)) for name in view.sums]
@@ -68,6 +65,8 @@ def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) ->
         index = ordered.new_ordered(handle, len(view.ordered), _fold_words(view), header_words(sizes))
         for i, order in enumerate(view.ordered):
             mem.store(index, ordered.KINDS + i, _kind(order))
+        if any(order.type.name == "STRING" for order in view.ordered):
+            ordered.set_strings(index, codes_of(dictionary).address)
         group = tuple(range(len(view.prefix)))
         if group in view.indexes and not view.folds and view.running is None:
             slices = mem.load(mem.load(handle, table.INDEX_LIST), view.indexes.index(group))
@@ -80,3 +79,13 @@ def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) ->
         if sizes:
             describe_sums(index, handle, [layout.offsets[name] for name in view.sums], sizes)
     return handle
+
+
+def widen_tables(tables: Sequence[int], before: Sequence[View], after: Sequence[View]) -> bool:
+    """Have reals in the place of narrow sums in the tables of views; False without memory."""
+    for handle, narrow, wide in zip(tables, before, after, strict=True):
+        if narrow.components != wide.components:
+            runs = np.array(narrow_runs(narrow.components), np.int64)
+            if widen_table(handle, row_layout(wide).payload, address(runs), len(runs) // 2) == 0:
+                return False
+    return True

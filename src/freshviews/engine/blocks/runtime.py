@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
-from types import MappingProxyType
+from itertools import chain, starmap
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,42 +18,33 @@ from freshviews.codegen.layout import (
     FIRST_TABLE,
     STATUS_SHAPES,
     STATUS_WORDS,
-    balance_word,
     default_row,
-    default_views,
     default_word,
     emitted_row,
-    narrow_runs,
     payload_layout,
     row_layout,
     scratch_words,
 )
 from freshviews.codegen.module import Written, compile_ahead
 from freshviews.codegen.reading import enumeration, listing
-from freshviews.engine.blocks import exponent
+from freshviews.engine.blocks import parts
 from freshviews.engine.blocks.calls import Call, call_of
-from freshviews.engine.blocks.lanes import Divided, Keys
-from freshviews.engine.blocks.native import group_sizes, new_table
+from freshviews.engine.blocks.native import new_table
 from freshviews.engine.codes.code_batch import Codes, address_of
-from freshviews.engine.codes.string_codes import codes_of
 from freshviews.engine.codes.words import address, words_at, words_in
-from freshviews.engine.traces.tracing import Tracing
-from freshviews.kernel.hash import heavy_light as balances
 from freshviews.kernel.hash import pending, renew, table
 from freshviews.kernel.hash.shrink import shrink_tables
-from freshviews.kernel.image import Mapping, array_count, take_image
+from freshviews.kernel.image import Mapping as Arrays
+from freshviews.kernel.image import array_count, take_image
 from freshviews.kernel.memory import mem
 from freshviews.kernel.memory.mapping import unmap
-from freshviews.kernel.ordered import index as ordered
 from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.output.drain import any_failed
-from freshviews.kernel.widen import widen_table
-from freshviews.plan.explain import BalanceSize, PartSize
-from freshviews.program.heavy_light import Partition
 from freshviews.program.intersections import digested
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated, Listed
 from freshviews.program.upkeep import Evaluated
+from freshviews.program.views import View
 from freshviews.types.dictionary import Dictionary
 
 _SLICE = 1 << 12
@@ -62,40 +53,27 @@ _SLICE = 1 << 12
 _MERGED = 1 << 18
 """Rows of a change from which on it is merged while a batch runs."""
 
-_NO_KEYS: Keys = MappingProxyType({})
-
 
 class BlockState:
     """The native state of one block, for ``heir`` if its tables go to another program's. All memory is given back when
-    the object is collected. ``keys`` are those of the relations."""
+    the object is collected."""
 
-    threads = 1
-    """How many threads the lanes of a trigger may run in."""
-    in_lanes = False
-    """Whether a trigger of the last batch ran in lanes: then an error may not be the one that one thread finds."""
+    runner: Callable[[BlockState, Call, int], None] | None = None
+    """Runs a trigger over some rows of its block, in the place of one call."""
 
     def __init__(
-        self,
-        program: Program,
-        compiled: CompiledBlock,
-        width: int,
-        dictionary: Dictionary,
-        heir: Program | None = None,
-        keys: Keys = _NO_KEYS,
+        self, program: Program, compiled: CompiledBlock, width: int, dictionary: Dictionary, heir: Program | None = None
     ) -> None:
         self.program = program
         self.compiled = compiled
         self.width = width
-        self._dictionary = dictionary
-        self._keys = keys
+        self.dictionary = dictionary
         words = FIRST_TABLE + len(program.views) + len(program.long_sums) + 1 + len(program.optional)
-        self._state = np.zeros(words, np.int64)
+        self.words = np.zeros(words, np.int64)
         self.status = np.zeros(STATUS_WORDS, np.int64)
         self._emitted_layout = np.array(payload_layout(program.result.emitted), np.int64)
-        self._strings_named = False
-        self.orders_strings = any(o.type.name == "STRING" for view in program.views for o in view.ordered)
-        self.state = address(self._state)
-        self._state[0] = address(self.status)
+        self.state = address(self.words)
+        self.words[0] = address(self.status)
         # Groups that are enumerated have their changes emitted as payloads, of which raw rows are made.
         self._grouped = compiled.enumerate is not None and compiled.read_change is not None
         layout = row_layout(emitted_row(program))
@@ -104,22 +82,16 @@ class BlockState:
         # As memoryviews, whose words are Python ints at once.
         self._headers = [words_in(buffer, 1, buffers.HEADER)[0].data for buffer in (self.changes, self.raw)]
         self._drained_at, self._drained_room, self._drained = 0, 0, words_in(0, 0, width)
-        self._state[1] = self.changes
+        self.words[1] = self.changes
         self._digested = digested(heir or program)
-        self.tables = [new_table(view, self._digested.get(view.name, frozenset())) for view in program.views]
-        self._state[FIRST_TABLE : FIRST_TABLE + len(self.tables)] = self.tables
-        partitions = () if program.balancing is None else program.balancing.partitions
-        words = balances.FIRST_PARTITION + len(partitions) * balances.PARTITION_WORDS
-        self._balance = np.zeros(words, np.int64)
-        self._state[balance_word(program)] = address(self._balance)
-        self._updates = self._rows_read = 0
-        self._reset_balance()
+        self.tables = [self._new_table(view) for view in program.views]
+        self.words[FIRST_TABLE : FIRST_TABLE + len(self.tables)] = self.tables
+        self.rows_read = 0
         self._choice: Sequence[int] | None = None
         self._take_up(program, compiled)
-        self._tracing = Tracing(program.upkeep.joins, dictionary)
+        self.parts = tuple(part for made in parts.KINDS if (part := made(self)) is not None)
         self._asleep = True
-        self._mappings: list[Mapping] = []
-        self.chooses = program.balancing is not None and bool(program.balancing.choices)
+        self._mappings: list[Arrays] = []
         compile_ahead(shrink_tables)
         self._free = weakref.finalize(self, _free, self.tables, {self.changes, self.raw}, self._mappings)
         self.reset_status()
@@ -128,31 +100,23 @@ class BlockState:
         """Run the functions of a program from now on: give them room for sums, default rows, and what they read
         besides. Nothing is assigned before all of the memory is there."""
         scratch = {word: np.zeros(program.long_sums[at], np.int64) for at, word in scratch_words(program).items()}
-        defaults = [np.array(default_row(program.view(name)), np.int64) for name in default_views(program)]
-        calls = [call_of(trigger) for trigger in compiled.triggers]
-        divided = {
-            call.place: Divided(program, compiled.source, self._keys, number, call) for number, call in enumerate(calls)
-        }
+        defaults = [np.array(default_row(program.view(name)), np.int64) for name in program.optional]
+        calls = [*starmap(call_of, enumerate(compiled.triggers))]
         outdated = np.zeros(1, np.int64)
         self.program, self.compiled = program, compiled
-        self._scratch, self._defaults, self._calls, self._divided = scratch, defaults, calls, divided
+        self.scratch, self._defaults, self.calls = scratch, defaults, calls
         self.outdated: Codes = outdated
         """One word, which is not 0 once other functions have taken the place of these."""
         for word, block in scratch.items():
-            self._state[word] = address(block)
-        for name, row in zip(default_views(program), defaults, strict=True):
-            self._state[default_word(program, name)] = address(row)
+            self.words[word] = address(block)
+        for name, row in zip(program.optional, defaults, strict=True):
+            self.words[default_word(program, name)] = address(row)
         compiled.source.when_written(partial(_hold_for, weakref.ref(self), compiled))
         self.choose(self._choice)
 
-    def widen(self, program: Program, compiled: CompiledBlock) -> bool:
-        """Go on with the program with reals in the place of narrow sums, on its compiled block; False without memory:
-        the state must be cleared then. The change since the last call of ``take_changes`` stays."""
-        for handle, before, after in zip(self.tables, self.program.views, program.views, strict=True):
-            if before.components != after.components:
-                runs = np.array(narrow_runs(before.components), np.int64)
-                if widen_table(handle, row_layout(after).payload, address(runs), len(runs) // 2) == 0:
-                    return False
+    def go_on(self, program: Program, compiled: CompiledBlock) -> bool:
+        """Go on with another program over the same tables, on its compiled block; False without memory: the state must
+        be cleared then. The change since the last call of ``take_changes`` stays."""
         outdated = self.outdated
         try:
             self._take_up(program, compiled)
@@ -163,21 +127,22 @@ class BlockState:
 
     def _hold(self, written: Written) -> None:
         """Hold what the functions read beside tables: codes of strings, and shapes."""
-        self._constants = np.array([self._dictionary.pin(text) for text in written.constants] or [0], np.int64)
+        self._constants = np.array([self.dictionary.pin(text) for text in written.constants] or [0], np.int64)
         self._shapes = np.array([*chain.from_iterable(written.shapes)] or [0], np.int64)
-        self._state[CONSTANTS] = address(self._constants)
+        self.words[CONSTANTS] = address(self._constants)
         self.status[STATUS_SHAPES] = address(self._shapes)
 
     def close(self) -> None:
         """Give all memory back; the state must not be used any more."""
         self._free()
-        self._tracing.close()
+        for part in self.parts:
+            part.close()
 
     def choose(self, numbers: Iterable[int] | None = None) -> None:
         """Run these triggers of the program from now on, and no other; None: all."""
         self._choice = None if numbers is None else tuple(numbers)
         self._by_relation: dict[str, list[Call]] = {}
-        for call in self._calls if self._choice is None else (self._calls[number] for number in self._choice):
+        for call in self.calls if self._choice is None else (self.calls[number] for number in self._choice):
             self._by_relation.setdefault(call.relation, []).append(call)
 
     def calls_of(self, relation: str) -> Sequence[Call]:
@@ -188,53 +153,9 @@ class BlockState:
         self.status[0] = 0
         self.status[1] = -1
 
-    def _reset_balance(self) -> None:
-        """The balance of empty tables."""
-        if self.program.balancing is None:
-            return
-        partitions = self.program.balancing.partitions
-        self._balance[:] = 0
-        for i, partition in enumerate(partitions):
-            at = balances.FIRST_PARTITION + i * balances.PARTITION_WORDS
-            self._balance[at + balances.EPSILON] = mem.bits(partition.epsilon)
-        balances.set_base(address(self._balance), 1, len(partitions))
-        self._looked = 0
-        self._exponents = [partition.epsilon for partition in partitions]
-
-    def look(self, updates: int) -> None:
-        """After a batch with a major rebalancing: choose the exponent for the next one."""
-        self._updates += updates
-        balancing = self.program.balancing
-        if balancing is None or self._balance[balances.MAJOR] == self._looked:
-            return
-        self._looked = int(self._balance[balances.MAJOR])
-        self._exponents = [mem.f64(int(self._balance[at + balances.EPSILON])) for at in self._partition_words()]
-        reads = self._rows_read / max(self._updates, 1) if balancing.reads_heavy else 0.0
-        degrees = [self._degrees(partition) for partition in balancing.partitions if partition.by]
-        base = int(self._balance[balances.BASE])
-        best = exponent.chosen(degrees, base, balancing.choices, self._exponents[0], reads)
-        for at in self._partition_words():
-            self._balance[at + balances.EPSILON] = mem.bits(best)
-        self._updates = self._rows_read = 0
-
-    def _partition_words(self) -> list[int]:
-        """Where the words of each partition begin in the balance."""
-        return list(range(balances.FIRST_PARTITION, len(self._balance), balances.PARTITION_WORDS))
-
-    def _degrees(self, partition: Partition) -> Codes:
-        """The number of rows of each value of a partition, and zeros where an index has free groups."""
-        view = self.program.view(partition.view)
-        handle = self.tables[[v.name for v in self.program.views].index(partition.view)]
-        return group_sizes(mem.load(mem.load(handle, table.INDEX_LIST), view.place_of_index(partition.by)))
-
-    @property
-    def balance(self) -> list[int]:
-        """The words of the balance (``kernel.hash.heavy_light``), for an image."""
-        return [int(word) for word in self._balance]
-
     def want_changes(self, wanted: bool) -> None:
         """Note the change of each batch from now on, or no longer."""
-        self._state[2] = int(wanted)
+        self.words[2] = int(wanted)
         self._asleep = True
         for view, handle in zip(self.program.views, self.tables, strict=True):
             if view.journal:
@@ -243,27 +164,29 @@ class BlockState:
 
     def run(self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int) -> None:
         """Run the relation's triggers over ``n`` rows; columns are (address, stride in words). ``walk`` must follow."""
-        if self.orders_strings:
-            self._name_strings()
         self.awake()
-        self.in_lanes = False
-        self._run_triggers(relation, columns, m, n)
-        if self.chooses:
-            self.look(n)
+        self.run_triggers(relation, columns, m, n)
+        self.after(n)
+
+    def after(self, n: int) -> None:
+        """Have the parts do what follows the triggers of a batch of ``n`` rows."""
+        for part in self.parts:
+            part.after(self, n)
 
     def walk(self) -> None:
-        """Maintain the traced joins, for all rows since the last call."""
-        if self.program.upkeep.joins:
-            self._tracing.run(self.status, self._by_view(), self._run_triggers)
+        """Have the parts do what is left until the end of a version."""
+        for part in self.parts:
+            part.end_version(self)
 
-    def _by_view(self) -> dict[str, int]:
+    def handles(self) -> dict[str, int]:
         """Tables by the names of their views."""
         return dict(zip((view.name for view in self.program.views), self.tables, strict=True))
 
-    def _run_triggers(
+    def run_triggers(
         self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int
     ) -> None:
-        size = _SLICE if self._state[2] and self.compiled.enumerate is not None else n
+        """Run the triggers of a relation, a slice of the rows at a time where changes are emitted."""
+        size = _SLICE if self.words[2] and self.compiled.enumerate is not None else n
         for call in self._by_relation.get(relation, ()):
             block = call.block
             block[0], block[1] = m
@@ -278,12 +201,10 @@ class BlockState:
 
     def _run_call(self, call: Call, n: int) -> None:
         """Run a trigger over ``n`` rows of its block."""
-        if self.threads == 1:
+        if self.runner is None:
             call.run(self.state, call.place, n)
         elif n:
-            self.compiled.source.written()  # From now on the state holds what lanes copy.
-            divided = self._divided[call.place]
-            self.in_lanes |= divided.run(self._state, self._scratch, n, self.threads)
+            self.runner(self, call, n)
 
     def _run_slices(self, call: Call, n: int) -> None:
         """Run a trigger over ``n`` rows, a slice at a time. What it emits is merged meanwhile, so that it takes memory
@@ -333,7 +254,7 @@ class BlockState:
 
     def awake(self) -> None:
         """If changes are wanted now, bring up to date what triggers maintain only then."""
-        if self._asleep and self._state[2]:
+        if self._asleep and self.words[2]:
             if self.compiled.awake is not None:
                 self.compiled.awake(self.state)
             self._asleep = False
@@ -345,7 +266,7 @@ class BlockState:
     def failed(self) -> bool:
         """Whether memory ran out since the state was made."""
         changes, raw = self._headers
-        if self._tracing.lost or changes[buffers.FAILED] or raw[buffers.FAILED]:
+        if changes[buffers.FAILED] or raw[buffers.FAILED]:
             return True
         return bool(any_failed(self.state, FIRST_TABLE, len(self.tables)))
 
@@ -360,7 +281,7 @@ class BlockState:
         """The table in which the change of a result that is listed is gathered."""
         if not isinstance(self.program.result, Listed):
             return None
-        return self.tables[[view.name for view in self.program.views].index(self.program.result.delta)]
+        return self.tables[self.program.places[self.program.result.delta]]
 
     def take_changes(self) -> Codes:
         """Raw rows of the change since the last call, shape (n, width)."""
@@ -395,15 +316,10 @@ class BlockState:
 
     def rows(self, limit: int) -> Iterator[Codes]:
         """Raw rows of the contents, at most ``limit`` at a time; the state must not change meanwhile."""
-        if self.compiled.enumerate is not None:
+        if self.compiled.read_rows is None:
             self.enter_pending()
-            yield from self._enumerated(limit)
+            yield from self._listed(limit) if self.compiled.enumerate is None else self._enumerated(limit)
             return
-        if self.compiled.read_listed is not None:
-            self.enter_pending()
-            yield from self._listed(limit)
-            return
-        assert self.compiled.read_rows is not None
         out = buffers.new_buffer(self.width)
         try:
             start = 0
@@ -432,7 +348,7 @@ class BlockState:
             out = np.empty((limit, self.width) if self._grouped else (self.width, limit), np.int64)
             found = self.compiled.enumerate(self.state, address(frame), limit, address(out))
             going = bool(frame[0])
-            self._rows_read += found
+            self.rows_read += found
             yield out[:found] if self._grouped else out[:, :found].T
 
     def _listed(self, limit: int) -> Iterator[Codes]:
@@ -449,7 +365,7 @@ class BlockState:
                 if mem.load(out, buffers.FAILED) or mem.load(self.changes, buffers.FAILED):
                     mem.store(self.changes, buffers.FAILED, 0)
                     raise MemoryError("memory ran out while rows were listed")
-                self._rows_read += mem.load(out, buffers.COUNT)
+                self.rows_read += mem.load(out, buffers.COUNT)
                 yield words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), self.width)
         finally:
             self.compiled.close_listed(address(frame))
@@ -498,17 +414,12 @@ class BlockState:
         assert self.compiled.evaluate is not None
         assert isinstance(self.program.upkeep, Evaluated)
         for view in self.program.upkeep.recomputed:
-            self._empty([v.name for v in self.program.views].index(view))
-        if self.orders_strings:
-            self._strings_named = False
-            self._name_strings()
+            self._empty(self.program.places[view])
         self.compiled.evaluate(self.state)
 
     def settle(self) -> None:
         """Do what the triggers have left until the end of a version."""
         assert self.compiled.end_version is not None
-        if self.orders_strings:
-            self._name_strings()
         self.compiled.end_version(self.state)
 
     def _empty(self, number: int) -> None:
@@ -516,34 +427,34 @@ class BlockState:
         handle = self.tables[number]
         journaling = mem.load(handle, table.JOURNALING)
         table.free_table(handle)
-        view = self.program.views[number]
-        self.tables[number] = new_table(view, self._digested.get(view.name, frozenset()))
-        self._state[FIRST_TABLE + number] = self.tables[number]
+        self.tables[number] = self._new_table(self.program.views[number])
+        self.words[FIRST_TABLE + number] = self.tables[number]
         mem.store(self.tables[number], table.JOURNALING, journaling)
+
+    def _new_table(self, view: View) -> int:
+        return new_table(view, self.dictionary, self._digested.get(view.name, frozenset()))
 
     def clear(self) -> None:
         """Empty every table."""
         for number in range(len(self.tables)):
             self._empty(number)
-        self._tracing.clear()
-        self._reset_balance()
+        for part in self.parts:
+            part.clear()
         self._asleep = True
         _unmap(self._mappings)
         buffers.clear_buffer(self.changes)
         buffers.clear_buffer(self.raw)
         self.reset_status()
-        self._strings_named = False
 
     def exchange(self, other: BlockState) -> None:
         """Give the tables to another state of the same views, none of which is mapped, and take its own."""
-        self._strings_named = other._strings_named = False
         for i, (mine, its) in enumerate(zip(self.tables, other.tables, strict=True)):
             self.tables[i], other.tables[i] = its, mine
             for state, handle in ((self, its), (other, mine)):
-                state._state[FIRST_TABLE + i] = handle
+                state.words[FIRST_TABLE + i] = handle
 
-    def take_image(self, kept: Sequence[Sequence[int]], mapping: Mapping, balance: Sequence[int] = ()) -> None:
-        """Take over the words and arrays of the tables, and the balance, of an image; see ``kernel.image``.
+    def take_image(self, kept: Sequence[Sequence[int]], mapping: Arrays, of_parts: Mapping[str, Any]) -> None:
+        """Take over the words and arrays of the tables, and what parts have, of an image; see ``kernel.image``.
 
         The mapping becomes the state's own.
         """
@@ -553,11 +464,8 @@ class BlockState:
         for handle, words in zip(self.tables, kept, strict=True):
             own = tuple(next(places) for _ in range(array_count(handle)))
             take_image(handle, words, replace(mapping, places=own))
-        self._balance[: len(balance)] = balance
-        self._looked = int(self._balance[balances.MAJOR])
-        self._exponents = [mem.f64(int(self._balance[at + balances.EPSILON])) for at in self._partition_words()]
-        self._tracing.fill(self._by_view())
-        self._asleep = True
+        for part in self.parts:
+            part.restore(self, of_parts)
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Rows and bytes by view, deferred rows as stored."""
@@ -565,54 +473,9 @@ class BlockState:
             view.name: (mem.load(handle, table.LIVE) + mem.load(handle, table.PENDING), table.table_bytes(handle))
             for view, handle in zip(self.program.views, self.tables, strict=True)
         }
-        return found | self._tracing.sizes()
-
-    def traces(self) -> list[str]:
-        """Lines of text about the traced joins, for EXPLAIN."""
-        return self._tracing.described()
-
-    def balance_size(self) -> BalanceSize | None:
-        """The parts of the views, where there are any."""
-        if self.program.balancing is None:
-            return None
-        handles = self._by_view()
-        parts = []
-        for i, one in enumerate(self.program.balancing.partitions):
-            at = balances.FIRST_PARTITION + i * balances.PARTITION_WORDS
-            store = handles[one.view]
-            parts.append(
-                PartSize(
-                    one.heavy,
-                    one.view,
-                    self._exponents[i],
-                    int(self._balance[at + balances.STRICT]),
-                    mem.load(handles[one.heavy], table.LIVE),
-                    self._heavy_rows(one),
-                    mem.load(store, table.LIVE),
-                )
-            )
-        base, _, major, minor = (int(word) for word in self._balance[: balances.FIRST_PARTITION])
-        return BalanceSize(base, major, minor, tuple(parts))
-
-    def _heavy_rows(self, partition: Partition) -> int:
-        """The rows that heavy values have in the view of a partition."""
-        handles = self._by_view()
-        values, store = handles[partition.heavy], handles[partition.view]
-        if not partition.by:
-            return int(mem.load(store, table.LIVE) * mem.load(values, table.LIVE))
-        view = self.program.view(partition.view)
-        index = mem.load(mem.load(store, table.INDEX_LIST), view.place_of_index(partition.by))
-        return int(balances.rows_of_values(index, values))
-
-    def _name_strings(self) -> None:
-        """Give ordered indexes over strings the dictionary, where they do not have it."""
-        if self._strings_named:
-            return
-        self._strings_named = True
-        block = codes_of(self._dictionary).address
-        for view, handle in zip(self.program.views, self.tables, strict=True):
-            if any(order.type.name == "STRING" for order in view.ordered):
-                ordered.set_strings(mem.load(mem.load(handle, table.ORDERED_LIST), 0), block)
+        for part in self.parts:
+            found |= part.sizes()
+        return found
 
 
 def _hold_for(state: weakref.ref[BlockState], compiled: CompiledBlock, written: Written) -> None:
@@ -622,7 +485,7 @@ def _hold_for(state: weakref.ref[BlockState], compiled: CompiledBlock, written: 
         there._hold(written)
 
 
-def _free(tables: list[int], emitted: set[int], mappings: list[Mapping]) -> None:
+def _free(tables: list[int], emitted: set[int], mappings: list[Arrays]) -> None:
     for handle in tables:
         table.free_table(handle)
     for handle in emitted:
@@ -630,7 +493,7 @@ def _free(tables: list[int], emitted: set[int], mappings: list[Mapping]) -> None
     _unmap(mappings)
 
 
-def _unmap(mappings: list[Mapping]) -> None:
+def _unmap(mappings: list[Arrays]) -> None:
     for mapping in mappings:
         unmap(mapping.low, mapping.high - mapping.low)
     mappings.clear()

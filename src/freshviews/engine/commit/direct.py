@@ -115,7 +115,7 @@ class Direct:
         """Of each view, whether it wanted its change when the readers were made."""
         self._readers: list[tuple[ViewState, ChangeReader]] = []
         self._reads: Codes = np.zeros(0, np.int64)
-        self._looks = [state.look for state in self._states if state.chooses]
+        self._looks = [state.after for state in self._states if state.parts]
         self._plan = self._words(width, version)
         self._memory = memoryview(self._plan.data).cast("B")
         self._header = memoryview(self._plan.data)
@@ -382,6 +382,6 @@ def direct_of(table: TableState, relations: Relations, version: Codes) -> Direct
         blocks = view.maintained.blocks
         if view.maintained.may_be_spoiled:
             return None
-        if not view.maintained.by_triggers or any(table.name in b.evaluators or b.state.orders_strings for b in blocks):
+        if not view.maintained.by_triggers or any(table.name in b.evaluators for b in blocks):
             return None
     return Direct(table, relations, version)

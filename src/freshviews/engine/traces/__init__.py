@@ -1,3 +1,3 @@
 """Traced joins: the versions of their inputs and the batch of derivations they return."""
 
-__all__ = ["tracing"]
+__all__ = ["traced"]

@@ -50,10 +50,10 @@ def write_image(
             {"name": name.name, "shape": image.shape, "kept": image.kept}
             for name, image in zip(state.program.views, images, strict=True)
         ]
-        part: dict[str, Any] = {"program": hash_of(identity_of(state.program)), "tables": tables}
-        if state.program.balancing is not None:
-            part["balance"] = state.balance
-        parts.append(part)
+        found: dict[str, Any] = {"program": hash_of(identity_of(state.program)), "tables": tables}
+        for part in state.parts:
+            found |= part.image()
+        parts.append(found)
         arrays += [array for image in images for array in image.arrays]
     rows = {name: np.ascontiguousarray(found) for name, found in stored.items()}
     arrays += [plain_array(address(found), found.size, found.size) for found in rows.values()]
@@ -91,7 +91,7 @@ def read_image(
                 unmap(mapping.low, mapping.high - mapping.low)
             raise
     for state, part, mapping in zip(states, about["parts"], mappings, strict=True):
-        state.take_image([table["kept"] for table in part["tables"]], mapping, part.get("balance", ()))
+        state.take_image([table["kept"] for table in part["tables"]], mapping, part)
     return stored
 
 

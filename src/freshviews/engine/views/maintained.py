@@ -147,12 +147,12 @@ class MaintainedView:
     def use_threads(self, count: int) -> None:
         """Set in how many threads at most later batches run (``engine.blocks.lanes``)."""
         for block in self.blocks:
-            block.state.threads = count if self.by_triggers else 1
+            block.lanes.use(block.state, count if self.by_triggers else 1)
 
     @property
     def in_lanes(self) -> bool:
-        """Whether the last batch ran in threads: then an error may not be the one that one thread finds."""
-        return any(block.state.in_lanes for block in self.blocks)
+        """Whether a trigger ran in lanes since ``use_threads``: an error may not be the one that one thread finds."""
+        return any(block.lanes.ran for block in self.blocks)
 
     @property
     def may_fail_in_output(self) -> bool:
@@ -196,8 +196,8 @@ class MaintainedView:
     def _with_reals(self, take: Callable[[CodeBatch], Failure | None], batch: CodeBatch) -> Failure | None:
         """Take a batch back that narrow sums could not take, and take it in again with reals; why it cannot stand."""
         # First what may raise: the batch is in then, as with any error, and the version takes it back.
-        for block in self.blocks:
-            block.compile_wide()
+        for wide in filter(None, (block.wide for block in self.blocks)):
+            wide.compiled  # noqa: B018
         failure = take(batch.negated())
         if failure is not None and failure.kind == "memory":
             return failure
@@ -419,6 +419,6 @@ class MaintainedView:
 
     def explain(self, degrees_of: DegreesOf = nothing_measured, comparisons: Sequence[Comparison] = ()) -> str:
         """Class, reason, strategy, cost, bounds, program, and what is stored. Arguments as in ``plan.explain``."""
-        balances = [size for block in self.blocks if (size := block.state.balance_size()) is not None]
-        traces = [line for block in self.blocks for line in block.state.traces()]
-        return explain(self.view, list(self.plans), self.sizes(), balances, traces, degrees_of, comparisons, self.sums)
+        states = [block.state for block in self.blocks]
+        parts = [text for state in states for part in state.parts for text in part.described(state)]
+        return explain(self.view, list(self.plans), self.sizes(), parts, degrees_of, comparisons, self.sums)

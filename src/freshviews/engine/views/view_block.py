@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from freshviews.codegen.block import CompiledBlock, compile_block
 from freshviews.codegen.module import compile_ahead
 from freshviews.codegen.narrowing import may_be_narrow, with_narrow_sums
 from freshviews.engine.blocks.host_columns import HostColumn, HostColumns, evaluate_columns, lift_program
+from freshviews.engine.blocks.lanes import Lanes
+from freshviews.engine.blocks.native import widen_tables
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.engine.views.failure import Failed, Failure, failures_of
@@ -37,11 +39,14 @@ from freshviews.types.values import constant_code
 
 @dataclass(frozen=True)
 class Wide:
-    """A program, what compiles it, and that once it is compiled."""
+    """A program, and what compiles it."""
 
     program: Program
-    compiled: Callable[[], CompiledBlock]
-    made: CompiledBlock | None = None
+    compile: Callable[[], CompiledBlock]
+
+    @cached_property
+    def compiled(self) -> CompiledBlock:
+        return self.compile()
 
 
 @dataclass
@@ -52,6 +57,7 @@ class ViewBlock:
     projection: Projection
     compiled: CompiledBlock
     state: BlockState
+    lanes: Lanes
     host: dict[str, HostColumns]
     evaluators: dict[str, tuple[HostColumn, ...]]
     """By relation, the host expressions to compute before the triggers run; see ``evaluate_columns``."""
@@ -78,20 +84,14 @@ class ViewBlock:
         rings = {component.ring for view in self.state.program.views for component in view.components}
         return "real" if REAL.name in rings else "narrow" if NARROW.name in rings else None
 
-    def compile_wide(self) -> None:
-        """Compile the program with reals. What this raises leaves the block as it was."""
-        if self.wide is not None:
-            self.wide = replace(self.wide, made=self.wide.made or self.wide.compiled())
-
     def widen(self) -> bool:
         """Have reals in the place of narrow sums; False without memory: the block must be cleared then."""
-        self.compile_wide()
         if self.wide is None:
             return True
-        assert self.wide.made is not None
-        if not self.state.widen(self.wide.program, self.wide.made):
+        state, program, compiled = self.state, self.wide.program, self.wide.compiled
+        if not widen_tables(state.tables, state.program.views, program.views) or not state.go_on(program, compiled):
             return False
-        self.compiled, self.wide = self.wide.made, None
+        self.compiled, self.wide = compiled, None
         return True
 
     def columns(self, batch: CodeBatch) -> Mapping[str, Codes]:
@@ -352,7 +352,7 @@ def blocks_of(
             program = with_narrow_sums(program)
         compiled = compile_block(program, *given, looked_up=keys is not None)
         width = len(block.free) + len(block.results) + 1
-        state = BlockState(program, compiled, width, dictionary, keys=plan.keys)
+        state = BlockState(program, compiled, width, dictionary)
         needed: dict[str, dict[str, None]] = {}
         for trigger in compiled.triggers:
             needed.setdefault(trigger.relation, {}).update(dict.fromkeys(trigger.columns))
@@ -361,7 +361,8 @@ def blocks_of(
         has_count = any(result.name not in failures_of(block) for result in block.results[:1])
         count = len(block.free) if looked_up.get(number, False) and has_count else None
         inner = block.query.is_inner
-        one = ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or (), count, inner)
+        lanes = Lanes(plan.keys)
+        one = ViewBlock(plan, projection, compiled, state, lanes, host, evaluators, names, keys or (), count, inner)
         one.wide = wide
         if block.gathering is not None:
             one.texts = Texts(block.gathering, dictionary)

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from freshviews.codegen.layout import STATUS_ERROR, STATUS_ROW, STATUS_STEPS
 from freshviews.codegen.module import compile_ahead
+from freshviews.engine.blocks.parts.part import Owner, Part
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address, words_in
 from freshviews.engine.traces.traced import TracedRule
@@ -24,26 +26,20 @@ from freshviews.kernel.trace.oracle import keep_version
 from freshviews.program.traced import TracedJoin
 from freshviews.types.dictionary import Dictionary
 
-Run = Callable[[str, dict[str, tuple[int, int]], tuple[int, int], int], None]
-"""Runs the triggers of a relation: columns and multiplicities by address and stride in words, rows."""
 
-
-class Tracing:
-    """The traces of the joins of a block. ``lost``: memory ran out, and the block must be backfilled."""
+class Tracing(Part):
+    """The traces of the joins of a block."""
 
     def __init__(self, traced: tuple[TracedJoin, ...], dictionary: Dictionary) -> None:
         self._traced = traced
         self._dictionary = dictionary
         self._rules = [TracedRule(one.rule, dictionary) for one in traced]
-        self.lost = False
-        if traced:
-            compile_ahead(keep_version, edit_in_order, maintain, renew.reset_table)
+        compile_ahead(keep_version, edit_in_order, maintain, renew.reset_table)
 
-    def run(self, status: Codes, tables: Mapping[str, int], run: Run) -> None:
+    def end_version(self, owner: Owner) -> None:
         """Apply the recorded edits, and run the triggers of the derivations that these erase and insert. Operations of
         iterators count as steps."""
-        if not self._traced:
-            return
+        status, tables = owner.status, owner.handles()
         error, row = int(status[STATUS_ERROR]), int(status[STATUS_ROW])
         for one, rule in zip(self._traced, self._rules, strict=True):
             before = rule.operations
@@ -61,31 +57,28 @@ class Tracing:
             try:
                 erased, inserted = rule.apply(edits)
             except OutOfMemory:
-                self.lost = True
+                mem.store(tables[one.edits[0][1]], table.FAILED, 1)  # So the block is filled again.
                 return
             if rule.failure and not status[STATUS_ERROR]:
                 status[STATUS_ERROR] = rule.failure
             erased[:, -1] *= -1
             for rows in (erased, inserted):
-                _hand_on(one, rows, run)
+                _hand_on(one, rows, owner)
             status[STATUS_STEPS] += rule.operations - before
         # A derivation is no row of the batch.
         status[STATUS_ROW] = row if error else -1
 
-    def fill(self, tables: Mapping[str, int]) -> None:
+    def restore(self, owner: Owner, image: Mapping[str, Any]) -> None:
         """Make tries and records for rows whose derivations are in the result already."""
-        self.clear()
+        tables = owner.handles()
         for one, rule in zip(self._traced, self._rules, strict=True):
             rule.apply({view: columns_of(live_rows(tables[view])) for view, _ in one.edits})
 
     def clear(self) -> None:
-        """Forget all rows."""
         self.close()
         self._rules = [TracedRule(one.rule, self._dictionary) for one in self._traced]
-        self.lost = False
 
     def close(self) -> None:
-        """Give all memory back; without ``clear`` this must not be used any more."""
         for rule in self._rules:
             rule.close()
 
@@ -93,7 +86,7 @@ class Tracing:
         """Rows and bytes of tries, and of sensitivity indices."""
         return {name: size for rule in self._rules for name, size in rule.sizes().items()}
 
-    def described(self) -> list[str]:
+    def described(self, owner: Owner) -> list[str]:
         """A line of text per trace: its size, and the work done to maintain it."""
         lines = []
         for one, rule in zip(self._traced, self._rules, strict=True):
@@ -105,13 +98,13 @@ class Tracing:
         return lines
 
 
-def _hand_on(traced: TracedJoin, rows: Codes, run: Run) -> None:
+def _hand_on(traced: TracedJoin, rows: Codes, owner: Owner) -> None:
     """Run the triggers of derivations."""
     if len(rows) == 0:
         return
     first, width = address(rows), rows.shape[1]
     columns = {name: (first + 8 * i, width) for i, name in enumerate(traced.rule.order)}
-    run(traced.derivations, columns, (first + 8 * (width - 1), width), len(rows))
+    owner.run_triggers(traced.derivations, columns, (first + 8 * (width - 1), width), len(rows))
 
 
 def live_rows(handle: int) -> Codes:
@@ -126,3 +119,9 @@ def columns_of(rows: Codes) -> tuple[list[Codes], Codes]:
     key = rows.shape[1] - 1
     columns = np.ascontiguousarray(rows.T)
     return [columns[i] for i in range(key)], columns[key]
+
+
+def tracing_of(owner: Owner) -> Part | None:
+    """The traces of a program with traced joins."""
+    joins = owner.program.upkeep.joins
+    return Tracing(joins, owner.dictionary) if joins else None
