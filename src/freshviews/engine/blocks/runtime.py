@@ -49,7 +49,7 @@ from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.output.drain import any_failed
 from freshviews.kernel.widen import widen_table
 from freshviews.plan.explain import BalanceSize, PartSize
-from freshviews.program.heavy_light import Partition
+from freshviews.program.heavy_light import HALVES, Partition
 from freshviews.program.intersections import digested
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated, Listed
@@ -197,7 +197,7 @@ class BlockState:
         for i, partition in enumerate(partitions):
             at = balances.FIRST_PARTITION + i * balances.PARTITION_WORDS
             self._balance[at + balances.EPSILON] = mem.bits(partition.epsilon)
-        balances.set_base(address(self._balance), 1, len(partitions))
+        balances.set_base(address(self._balance), 1, len(partitions), *HALVES)
         self._looked = 0
         self._exponents = [partition.epsilon for partition in partitions]
 
