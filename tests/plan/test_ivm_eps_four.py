@@ -83,7 +83,7 @@ def defined(state: State, one: Query, auxiliary: Auxiliary) -> dict[tuple[int, .
     heavy = heavy_values(state)
 
     def holds(row: dict[str, int], where: Where) -> bool:
-        return all((tuple(row[v] for v in key) in heavy[key]) == wanted for key, wanted in where.items())
+        return all((tuple(row[v] for v in part.key) in heavy[part.key]) == wanted for part, wanted in where.items())
 
     rows: list[tuple[dict[str, int], int]] = [({}, 1)]
     for name in auxiliary.atoms:

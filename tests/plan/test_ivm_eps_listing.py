@@ -77,7 +77,7 @@ def test_pairs_are_those_of_a_heavy_and_a_light_part_and_rows_with_pairs_are_lis
     seen = set()
     for update in stream(relations, 6, 160):
         apply(state, update)
-        heavy = {key: set(state.views[f"{store}_heavy_{key}"]) for store, key in (("R", "a"), ("S", "b"), ("T", "c"))}
+        heavy = {key: set(state.views[f"{store}_heavy"]) for store, key in (("R", "a"), ("S", "b"), ("T", "c"))}
         for view, one, other, key, row in (
             ("V_RS", "R", "S", ("a", "b", "c"), "T"), ("V_ST", "S", "T", ("b", "c", "a"), "R"),
             ("V_TR", "T", "R", ("c", "a", "b"), "S"),

@@ -159,9 +159,10 @@ def leaf_view(query: Query, atom: Atom, name: str, indexes: tuple[tuple[int, ...
     return View(name, atom.variables, components, indexes, definition=f"{atom.relation}{filters}")
 
 
-def add_to(view: View, carriers: tuple[Carrier, ...]) -> Add:
-    """Add the product of carriers to the row of a view whose key is bound."""
-    return Add(view.name, view.key, tuple(c.name for c in view.components), product(view.components, carriers))
+def add_to(view: View, carriers: tuple[Carrier, ...], sign: int = 1) -> Add:
+    """Add the product of carriers, times ``sign``, to the row of a view whose key is bound."""
+    payload = product(view.components, (*carriers, Carrier(None, sign=sign)))
+    return Add(view.name, view.key, tuple(c.name for c in view.components), payload)
 
 
 def trigger(query: Query, atom: Atom, body: tuple[Statement, ...]) -> Trigger:

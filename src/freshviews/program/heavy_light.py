@@ -23,6 +23,9 @@ from dataclasses import dataclass
 
 from freshviews.program.statements import Statement
 
+HALVES = (3, 1)
+"""A light value becomes heavy at the first number of halves of the threshold, a heavy one light below the second."""
+
 
 def thresholds(base: int, epsilon: float) -> tuple[int, int, int]:
     """Three degrees for the threshold base N, rounded up to whole rows.
@@ -31,7 +34,8 @@ def thresholds(base: int, epsilon: float) -> tuple[int, int, int]:
     one becomes light below the third. ``kernel.hash.heavy_light.set_base`` computes the same.
     """
     threshold = float(base) ** epsilon
-    return math.ceil(threshold), math.ceil(1.5 * threshold), math.ceil(0.5 * threshold)
+    rise, sink = HALVES
+    return math.ceil(threshold), math.ceil(rise * threshold / 2), math.ceil(sink * threshold / 2)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from freshviews.codegen.writing.prologue import write_prologue, write_steps
 from freshviews.codegen.writing.rebalancing import balancing_of, degree, index_of, partition_word
 from freshviews.codegen.writing.statements import begin
 from freshviews.kernel.hash.heavy_light import RISE, SINK, STRICT
-from freshviews.program.heavy_light import Balancing, Partition, Procedure
+from freshviews.program.heavy_light import HALVES, Balancing, Partition, Procedure
 from freshviews.program.program import Program
 from freshviews.program.statements import Body, Loop
 from freshviews.program.structure import visit
@@ -92,7 +92,8 @@ def _write_rebalance(context: Context, balancing: Balancing) -> str:
     views += [*balancing.auxiliary, *touched(balancing.recompute)]
     with _function(context, "rebalance", ["base"], "", views):
         context.line(f"store({context.balance}, MAJOR, load({context.balance}, MAJOR) + 1)")
-        context.line(f"set_base({context.balance}, base, {len(balancing.partitions)})")
+        numbers = ", ".join(map(str, (len(balancing.partitions), *HALVES)))
+        context.line(f"set_base({context.balance}, base, {numbers})")
         for view in _scanned(balancing):
             context.line(f"pack_table({context.table(view)})")
         for view in balancing.auxiliary:

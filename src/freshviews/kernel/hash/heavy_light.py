@@ -31,16 +31,16 @@ PARTITION_WORDS = 4
 
 
 @outside
-def set_base(balance: int, base: int, partitions: int) -> None:
-    """Set the threshold base and compute the thresholds of all partitions."""
+def set_base(balance: int, base: int, partitions: int, rise: int, sink: int) -> None:
+    """Set the threshold base and compute the thresholds of all partitions. ``rise``, ``sink``: in halves."""
     store(balance, BASE, base)
     store(balance, FEWEST, base // 4)
     for i in range(partitions):
         at = balance + 8 * (FIRST_PARTITION + i * PARTITION_WORDS)
         threshold = float(base) ** f64(load(at, EPSILON))
         store(at, STRICT, math.ceil(threshold))
-        store(at, RISE, math.ceil(1.5 * threshold))
-        store(at, SINK, math.ceil(0.5 * threshold))
+        store(at, RISE, math.ceil(rise * threshold / 2))
+        store(at, SINK, math.ceil(sink * threshold / 2))
 
 
 @jit

@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
+from typing import TypeVar
 
 from freshviews.expr.nodes import Call, Column, Expr, substitute
 from freshviews.plan.assemble import assemble, joined_queries
@@ -61,6 +62,8 @@ from freshviews.query.dependencies import FD, closure
 from freshviews.query.query import Atom, Query
 from freshviews.query.variable_order import best_order
 from freshviews.types import BIGINT, BOOLEAN
+
+T = TypeVar("T")
 
 MOST_TOGETHER = 6
 """Most atoms that share a store and take an update together, in a term for each set of them. More atoms take it one
@@ -328,9 +331,9 @@ def _alone(
     return update_optional(store.optional, update, delta, namer)
 
 
-def non_empty_subsets(atoms: tuple[Atom, ...]) -> Iterator[tuple[Atom, ...]]:
-    for size in range(1, len(atoms) + 1):
-        yield from combinations(atoms, size)
+def non_empty_subsets(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
+    for size in range(1, len(items) + 1):
+        yield from combinations(items, size)
 
 
 def term(

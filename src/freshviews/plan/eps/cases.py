@@ -1,59 +1,85 @@
-"""Programs by heavy and light values, from tables of cases over any number of relations.
+"""Programs by heavy and light values, from a table of cases over any number of relations.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 3). For an update of a relation, the sum that it adds to
 the result is split into cases, by which values are heavy. Each case is a join of few rows, or a lookup in a view that
 is stored for the case. A strategy writes the cases (``Case``) and defines the views (``Auxiliary``). This module makes
 the program.
 
-A *key* is a tuple of variables, such as ``("b",)``. Its value is heavy if it is heavy in one of the relations that are
-parted by the key, and light otherwise. So a light value has few rows in each of them, and there are few heavy values.
+A ``Part`` says where the value of some variables is heavy: in one of the relations that it names. Otherwise the value
+is light, so it has few rows in each of them. There are few heavy values.
 
-A join goes step by step. Each step takes the option with the smallest bound: the rows of a light value, the heavy
-values, or, if neither applies, all rows that agree. Of two options that bind the same variables, the smaller one at
-run time is taken.
+A join goes step by step. Each step takes the option with the smallest bound: the rows of a light value, the rows with
+a heavy value, the heavy values, or, if none applies, all rows that agree. Of two options that bind the same variables,
+the smaller one at run time is taken.
 
 If a value becomes heavy or light, each view loses the rows of the value's old case and gains those of its new case
-(``turn_b``). These joins begin with the value, which has few rows at that moment. Views are recomputed in the same
+(``turn_``). These joins begin with the value, which has few rows at that moment. Views are recomputed in the same
 way, beginning with a relation.
+
+Atoms over the same rows may share a store, and its parts. Then a view or the result changes by a sum over the sets of
+its atoms that take the update while the others keep the old rows (``first_order``). For a value that turns, the sum is
+over the sets of parts that it turns in, while it is still light in the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from freshviews.expr.nodes import Expr, columns_of
-from freshviews.plan.eps.statements import COUNTED, Body, add_count, add_product, add_sum
+from freshviews.expr.nodes import Call, Column, Expr, columns_of, substitute
+from freshviews.plan.delta.first_order import Store, Terms, canonical, non_empty_subsets, term
+from freshviews.plan.delta.nest import Pending
+from freshviews.plan.eps.statements import COUNTED, Body, add_count
 from freshviews.plan.leaves import (
     Carrier,
+    add_to,
     all_components,
     components_over,
     leaf_view,
     parameters_of,
     product,
     row_carrier,
+    spanning_lifts,
     update_carrier,
 )
-from freshviews.plan.naming import Namer
+from freshviews.plan.naming import RESULT, Namer
 from freshviews.program.heavy_light import Balancing, Partition, Procedure
-from freshviews.program.payload import MULTIPLICITY
-from freshviews.program.program import Trigger
-from freshviews.program.statements import Add, Balance, If, Into, Lookup, Loop, Perform, Smaller
-from freshviews.program.views import View
+from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial
+from freshviews.program.program import Parameter, Program, Trigger
+from freshviews.program.results import Held, Result
+from freshviews.program.rewrite import rename, scale
+from freshviews.program.statements import Add, Balance, Enter, If, Into, Leave, Lookup, Loop, Perform, Smaller, Sum
+from freshviews.program.structure import visit
+from freshviews.program.views import Subset, View
 from freshviews.query.query import Atom, Query
+from freshviews.types import BIGINT, BOOLEAN
 
 T = TypeVar("T")
 Key = tuple[str, ...]
-Where = Mapping[Key, bool]
-"""Which keys are heavy (True) and which are light."""
+Places = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Values of the variables ``key``: heavy if they are heavy in one of ``atoms``, else light."""
+
+    key: Key
+    atoms: tuple[str, ...]
+
+
+Where = Mapping[Part, bool]
+"""Which parts the values of a row are heavy (True) and light in."""
+Test = tuple[str, Key]
+"""A view of heavy values, and the variables whose value may be in it."""
+Asked = Mapping[Test, bool]
 Finish = Callable[[tuple[Carrier, ...]], Body]
 """Makes the innermost statements of a join from the carriers of the joined rows."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """The join of ``factors`` (names of atoms and of views) over the rows whose keys are heavy or light as given."""
+    """The join of ``factors`` (names of atoms and of views) over the rows whose values are heavy or light as given."""
 
     where: Where
     factors: tuple[str, ...]
@@ -75,22 +101,71 @@ class Auxiliary:
 
 @dataclass(frozen=True)
 class Table:
-    """The cases of a query. ``parts``: by atom, the keys that it is parted by. ``result``: by updated atom, the cases
-    of what the update adds to the result."""
+    """The cases of a query. ``result``: by updated atom, the cases of what the update adds to the result. The update
+    of an atom that it lacks runs as under ``first_order``."""
 
-    parts: Mapping[str, tuple[Key, ...]]
     auxiliaries: tuple[Auxiliary, ...]
     result: Mapping[str, tuple[Case, ...]]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All parts that the cases name."""
+        cases = [where for one in self.auxiliaries for where in one.where]
+        cases += [case.where for found in self.result.values() for case in found]
+        return tuple(dict.fromkeys(part for where in cases for part in where))
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What the trigger of a store runs besides: ``before`` the views change, and if a row of the store, known by
+    ``alias``, appears or vanishes."""
+
+    before: Body = ()
+    appear: Body = ()
+    vanish: Body = ()
+    alias: str = ""
+
+
+@dataclass(frozen=True)
+class Partitioned:
+    """How a store is parted by some places of its key. ``values``: the view of the heavy values. ``subset``: the name
+    of the subset of the heavy rows. ``value``: the variables of a value that moves."""
+
+    store: Store
+    places: Places
+    values: View
+    subset: str
+    epsilon: float
+    value: Key
+
+
+@dataclass(frozen=True)
+class Heavy:
+    """The heavy values of a part: those of its only partition, or how many partitions a value is heavy in."""
+
+    view: View
+    partitions: tuple[Partitioned, ...]
+
+    @property
+    def epsilon(self) -> float:
+        return max(one.epsilon for one in self.partitions)
+
+    @property
+    def only(self) -> Partitioned | None:
+        return self.partitions[0] if len(self.partitions) == 1 else None
 
 
 @dataclass(frozen=True)
 class Factor:
-    """An atom or an auxiliary view in a join: its view, the keys that it is parted by, and its row as a carrier."""
+    """An atom or an auxiliary view in a join: its view, the variables of its key, and its row as a carrier.
 
-    name: str
+    ``joined``: the variables of a view's atoms. Conditions and lifts over these have been applied.
+    """
+
     view: View
-    parts: tuple[Key, ...]
+    key: Key
     carrier: Carrier
+    joined: frozenset[str] = frozenset()
 
     @property
     def alias(self) -> str:
@@ -100,30 +175,22 @@ class Factor:
 
 @dataclass(frozen=True)
 class _Join:
-    """State of a join. ``asked``: keys that must still be tested. ``light``: keys that are known to be light."""
+    """State of a join. ``asked``: tests that are still to be made. ``light``: values that are known to be light."""
 
     bound: frozenset[str]
     factors: tuple[Factor, ...]
-    asked: Where
-    light: frozenset[Key]
+    asked: Asked
+    light: frozenset[Test]
     carriers: tuple[Carrier, ...]
-    conditions: tuple[Expr, ...]
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """A case of an update and what happens with the joined rows. ``light``: keys that are known to be light."""
-
-    where: Where
-    factors: tuple[str, ...]
+    pending: Pending
     finish: Finish
-    light: frozenset[Key] = frozenset()
 
 
 class Cases:
     """Writes the views, triggers and rebalancing of a table of cases.
 
-    ``added`` gets the name of an auxiliary view and each Add to it, and may return an Add that does more.
+    ``epsilon``: the exponents by atom. ``stores``: one for each atom if none are given. ``added`` gets the name of an
+    auxiliary view and each Add to it, and may return an Add that does more.
     """
 
     def __init__(
@@ -132,275 +199,482 @@ class Cases:
         table: Table,
         epsilon: Mapping[str, float],
         namer: Namer,
+        stores: tuple[Store, ...] = (),
         added: Callable[[str, Add], Add] = lambda _, add: add,
     ) -> None:
         self.query = query
-        self.namer = namer
         self.table = table
         self.epsilon = epsilon
+        self.namer = namer
+        self.stores = stores or tuple(Store(leaf_view(query, a, namer.view(a.name)), (a,)) for a in query.atoms)
         self.added = added
-        self.indexes: dict[str, set[tuple[int, ...]]] = {}
-        self.auxiliaries = {a.name: a for a in table.auxiliaries}
+        self.pending = Pending(query.conditions, spanning_lifts(query))
+        self.store = {atom.name: store for store in self.stores for atom in store.atoms}
+        self.partitions = self._partitions()
+        self.heavy = self._heavy()
+        self.tested = {one.view.name: one for one in self.heavy.values()}
         self.factors: dict[str, Factor] = {}
         for atom in query.atoms:
-            view = leaf_view(query, atom, namer.view(atom.name))
-            self.factors[atom.name] = Factor(atom.name, view, table.parts[atom.name], self._carrier(view))
-        for one in table.auxiliaries:
-            components = components_over(query, frozenset(one.atoms))
-            cases = " or ".join(_shown(where) for where in one.where)
-            view = View(namer.view(one.name), one.key, components, definition=f"{' * '.join(one.atoms)}, {cases}")
-            self.factors[one.name] = Factor(one.name, view, (), self._carrier(view))
-        keys = dict.fromkeys(key for atom in query.atoms for key in table.parts[atom.name])
-        self.parted = {key: tuple(a for a in query.atoms if key in table.parts[a.name]) for key in keys}
-        self.heavy: dict[Key, View] = {}
-        """By key, its heavy values. The payload counts the relations in which a value is heavy."""
-        self.values: dict[tuple[str, Key], View] = {}
-        """By atom and key, the values that are heavy in the atom."""
-        for key, atoms in self.parted.items():
-            for atom in atoms:
-                store = self.store(atom).name
-                name = namer.view(f"{store}_heavy_{'_'.join(key)}")
-                self.values[atom.name, key] = View(name, key, COUNTED, definition=f"heavy in {store}")
-            if len(atoms) == 1:
-                self.heavy[key] = self.values[atoms[0].name, key]
-            else:
-                name = namer.view(f"heavy_{'_'.join(key)}")
-                self.heavy[key] = View(name, key, COUNTED, definition=f"in how many tables {', '.join(key)} is heavy")
+            view = self.store[atom.name].view
+            self.factors[atom.name] = Factor(view, atom.variables, row_carrier(namer.row(atom.name), view))
+        self.auxiliaries = self._auxiliaries()
 
-    def _carrier(self, view: View) -> Carrier:
-        return row_carrier(self.namer.row(view.name), view)
+    # What is stored
 
-    def store(self, atom: Atom) -> View:
-        return self.factors[atom.name].view
+    def names(self, store: Store) -> Key:
+        """The variables of an update of a store: those of its only atom, or its columns."""
+        return tuple(p.name for p in self._parameters(store))[: len(store.view.key)]
 
-    def views(self) -> tuple[View, ...]:
-        """All views but the result. Their indexes are complete only after triggers and rebalancing are written."""
-        heavy = {view.name: view for view in (*self.values.values(), *self.heavy.values())}
-        views = (*(f.view for f in self.factors.values()), *heavy.values())
-        return tuple(replace(v, indexes=tuple(sorted(self.indexes.get(v.name, ())))) for v in views)
+    def _parameters(self, store: Store) -> tuple[Parameter, ...]:
+        own = parameters_of(self.query, store.atoms[0])
+        return own if len(store.atoms) == 1 else self.namer.columns(own)
 
-    # Triggers
+    def _name(self, view: View, mark: str) -> str:
+        """The name of a row of a view, other than those that joins use."""
+        return self.namer.of((mark, view.name), f"{view.name.lower()}_{mark}")
 
-    def trigger(self, atom: Atom, before: Body = (), appear: Body = (), vanish: Body = (), alias: str = "") -> Trigger:
-        """The trigger of an atom: the statements ``before``, then changes of the views, its store and the parts.
+    def _partitions(self) -> tuple[Partitioned, ...]:
+        found = []
+        for store in self.stores:
+            parted = [_places(part, a) for part in self.table.parts for a in store.atoms if a.name in part.atoms]
+            name, key, names = store.view.name, store.view.key, self.names(store)
+            for places in dict.fromkeys(parted):
+                own = tuple(key[i] for i in places)
+                subset = "heavy" if len(set(parted)) == 1 else "_".join(("heavy", *own))
+                view = View(self.namer.view(f"{name}_{subset}"), own, COUNTED, definition=f"heavy in {name}")
+                value = tuple(names[i] for i in places)
+                found.append(Partitioned(store, places, view, subset, self.epsilon[store.atoms[0].name], value))
+        return tuple(found)
 
-        ``appear`` and ``vanish`` run if a row of the store appears or vanishes; ``alias`` is the name of that row.
-        """
-        carrier = update_carrier(self.query, atom)
-        pieces = [
-            _Piece(case.where, case.factors, self._into(one, 1))
-            for one in self.table.auxiliaries
-            if atom.name in one.atoms
-            for case in one.short.get(atom.name) or (
-                Case(where, tuple(a for a in one.atoms if a != atom.name)) for where in one.where
+    def _heavy(self) -> dict[Part, Heavy]:
+        known: dict[tuple[Partitioned, ...], Heavy] = {}
+        found: dict[Part, Heavy] = {}
+        for part in self.table.parts:
+            places = {(self.store[a.name], _places(part, a)) for a in self.query.atoms if a.name in part.atoms}
+            own = tuple(one for one in self.partitions if (one.store, one.places) in places)
+            if own not in known:
+                view = own[0].values
+                if len(own) > 1:
+                    what = f"in how many tables {', '.join(part.key)} is heavy"
+                    view = View(self.namer.view(f"heavy_{'_'.join(part.key)}"), part.key, COUNTED, definition=what)
+                known[own] = Heavy(view, own)
+            found[part] = known[own]
+        return found
+
+    def _auxiliaries(self) -> tuple[Auxiliary, ...]:
+        """The auxiliary views, each a factor. Of equal ones, over shared stores, the first is stored for all."""
+        known: dict[object, View] = {}
+        found = []
+        for one in self.table.auxiliaries:
+            atoms = [self.query.atom(name) for name in one.atoms]
+            variables = tuple(dict.fromkeys((*one.key, *(v for a in atoms for v in a.variables))))
+            own = _over(self.pending, frozenset(variables), True)
+            numbers = {v: f"v{i}" for i, v in enumerate(variables)}
+            identity = (
+                tuple((self.store[a.name].view.name, _named(a.variables, numbers)) for a in atoms),
+                _named(one.key, numbers),
+                tuple(frozenset(self._tests(where, numbers)) for where in one.where),
+                _renamed(own, numbers),
             )
+            if identity not in known:
+                components = components_over(self.query, frozenset(one.atoms), frozenset(x for x, _, _ in own.lifts))
+                what = f"{' * '.join(one.atoms)}, {' or '.join(map(_shown, one.where))}"
+                known[identity] = View(self.namer.view(one.name), one.key, components, definition=what)
+                found.append(one)
+            view = known[identity]
+            carrier = row_carrier(self.namer.row(view.name), view)
+            self.factors[one.name] = Factor(view, one.key, carrier, frozenset(variables))
+        return tuple(found)
+
+    def _views(self, loops: Mapping[tuple[str, str], set[Places]]) -> tuple[View, ...]:
+        views = [
+            *(store.view for store in self.stores),
+            *(one.values for one in self.partitions),
+            *(one.view for one in self.tested.values() if one.only is None),
+            *(self.factors[one.name].view for one in self.auxiliaries),
         ]
-        view = self.store(atom)
-        body = (
-            *before,
-            *self._by_case(pieces, frozenset(atom.variables), (carrier,)),
-            replace(add_product(view, (carrier,)), appear=appear, vanish=vanish, alias=alias),
-            Balance(view.name, atom.variables),
-        )
-        return Trigger(atom.relation, parameters_of(self.query, atom), atom.filters, body)
+        found = []
+        for view in views:
+            own = {among: tuple(sorted(at)) for (name, among), at in sorted(loops.items()) if name == view.name}
+            subsets = tuple(Subset(among, at) for among, at in own.items() if among)
+            found.append(replace(view, indexes=own.get("", ()), subsets=subsets))
+        return tuple(found)
 
-    def change(self, atom: Atom, finish: Finish, update: bool = True) -> Body:
-        """The cases of the result for an update of an atom, each with ``finish``. ``update``: its multiplicity and
-        lifts are factors of the payload."""
-        pieces = [_Piece(case.where, case.factors, finish) for case in self.table.result[atom.name]]
-        carriers = (update_carrier(self.query, atom),) if update else ()
-        return self._by_case(pieces, frozenset(atom.variables), carriers)
+    # Programs
 
-    def summed(self, atom: Atom) -> Body:
-        """What an update of an atom adds to a result without groups."""
+    def held(self, bounds: tuple[tuple[str, str], ...]) -> Program:
+        """The program whose result is stored."""
         components = all_components(self.query)
-        total = self.namer.of("u", "u")
-        body = self.change(atom, lambda carriers: (Into(total, product(components, carriers)),))
-        return (add_sum(self.query, total, body),)
+        result = View(RESULT, self.query.free, components, journal=True, definition="the result")
+        program = self.program(Held(RESULT), bounds, lambda store: Beside(self._result(store)))
+        return replace(program, views=(*program.views, result))
 
-    def _into(self, one: Auxiliary, sign: int) -> Finish:
+    def program(
+        self,
+        result: Result,
+        bounds: tuple[tuple[str, str], ...],
+        beside: Callable[[Store], Beside],
+        first: Body = (),
+    ) -> Program:
+        """The program. Views are recomputed after the statements ``first``."""
+        written = [(store, beside(store), self._updated(store)) for store in self.stores]
+        turns = tuple(
+            Procedure(self._turn(one), one.partitions[0].value, body)
+            for one in self.tested.values()
+            if (body := self._turned(one))
+        )
+        recompute = (*first, *self._recomputed())
+        bodies = [body for _, more, changes in written for body in (more.before, more.appear, more.vanish, changes)]
+        loops: dict[tuple[str, str], set[Places]] = {}
+        for statement in visit(tuple(s for body in (*bodies, *(t.body for t in turns), recompute) for s in body)):
+            if isinstance(statement, Loop) and (statement.bound or statement.among):
+                loops.setdefault((statement.view, statement.among), set()).add(statement.bound)
+        marked = [one for one in self.partitions if (one.store.view.name, one.subset) in loops]
+        triggers = tuple(self._trigger(*one, [p for p in marked if p.store is one[0]]) for one in written)
+        balancing = None
+        if self.partitions:
+            for one in self.partitions:
+                if one.places:
+                    loops.setdefault((one.store.view.name, ""), set()).add(one.places)
+            names = frozenset(turn.name for turn in turns)
+            partitions = tuple(self._partition(one, one in marked, names) for one in self.partitions)
+            emptied = (name for name, heavy in self.tested.items() if heavy.only is None)
+            auxiliary = (*emptied, *(self.factors[one.name].view.name for one in self.auxiliaries))
+            stores = tuple(store.view.name for store in self.stores)
+            balancing = Balancing(stores, partitions, auxiliary, recompute, turns)
+        query, views = self.query, self._views(loops)
+        return Program(query.name, query.free, views, triggers, result, "ivm_eps", bounds, balancing=balancing)
+
+    def _trigger(self, store: Store, beside: Beside, changes: Body, marked: list[Partitioned]) -> Trigger:
+        """The statements ``before``, then changes of the views, the store, its heavy rows and the parts."""
+        first, key = store.atoms[0], self.names(store)
+        alias = beside.alias or self._name(store.view, "new")
+        enters = tuple(
+            Lookup(one.values.name, one.value, self._alias((one.values.name, one.value)), (Enter(alias, one.subset),))
+            for one in marked
+        )
+        add = replace(add_to(store.view, (update_carrier(self.query, first),)), key=key)
+        if enters or beside.appear or beside.vanish:
+            add = replace(add, alias=alias, appear=(*beside.appear, *enters), vanish=beside.vanish)
+        body = (*beside.before, *changes, add)
+        if self.partitions:
+            body += (Balance(store.view.name, key),)
+        return Trigger(first.relation, self._parameters(store), first.filters, body)
+
+    def _updated(self, store: Store) -> Body:
+        """What an update of a store changes of the auxiliary views."""
+        names, carrier = self.names(store), update_carrier(self.query, store.atoms[0])
+        found: dict[tuple[Expr, ...], list[_Join]] = {}
+        for one in self.auxiliaries:
+            for updated in non_empty_subsets(tuple(a for a in store.atoms if a.name in one.atoms)):
+                named, equal = _identified([(atom.variables, names) for atom in updated])
+                rest = tuple(name for name in one.atoms if all(atom.name != name for atom in updated))
+                cases = tuple(Case(where, rest) for where in one.where)
+                if len(updated) == 1:
+                    cases = one.short.get(updated[0].name, cases)
+                joins = found.setdefault(equal, [])
+                for case in cases:
+                    joins += self._joins(case, named, (carrier,) * len(updated), self._into(one, named, 1))
+        return tuple(s for equal, joins in found.items() for s in _where(equal, self._by_case(joins)))
+
+    def _into(self, one: Auxiliary, named: Mapping[str, str], sign: int) -> Finish:
         """Add the joined rows to a view, or take them out where ``sign`` is -1."""
-        view = self.factors[one.name].view
-        return lambda carriers: (self.added(one.name, add_product(view, carriers, sign)),)
+        view, key = self.factors[one.name].view, _named(one.key, named)
+        return lambda carriers: (self.added(one.name, replace(add_to(view, carriers, sign), key=key)),)
 
-    def _by_case(self, pieces: list[_Piece], bound: frozenset[str], carriers: tuple[Carrier, ...]) -> Body:
-        """The cases of an update. Each key that the update binds is tested once."""
+    def _result(self, store: Store) -> Body:
+        """What an update of a store adds to a stored result."""
+        names = tuple(p.name for p in self._parameters(store))
+        components, total = all_components(self.query), self.namer.of("u", "u")
+        payload = tuple(Monomial((ComponentOf(total, c.name),)) for c in components)
+        add = Add(RESULT, self.query.free, tuple(c.name for c in components), payload)
+        terms: dict[Body, int] = {}
+        for updated in non_empty_subsets(store.atoms):
+            atom = updated[0]
+            if len(updated) == 1 and atom.name in self.table.result:
+                body = self.change(
+                    atom,
+                    lambda carriers: (Into(total, product(components, carriers)),),
+                    whole=lambda body: (Sum(total, components, body, (add,)),),
+                )
+                body = rename(body, dict(zip(atom.variables, names, strict=False)), {})
+            else:
+                body = term(self.query, updated, names, self.stores, Terms({}), self.namer)
+            if len(store.atoms) > 1:
+                body = canonical(body, frozenset(names), self.namer)
+            terms[body] = terms.get(body, 0) + 1
+        return tuple(s for body, times in terms.items() for s in scale(body, times))
 
-        def split(left: list[_Piece]) -> Body:
-            key = next((k for p in left for k in p.where if bound.issuperset(k)), None)
-            if key is None:
-                return tuple(s for p in left for s in self._joined(p, bound, carriers)[0])
-            free = [p for p in left if key not in p.where]
-            heavy = [replace(p, where=_without(p.where, key)) for p in left if p.where.get(key) is True]
-            light = [
-                replace(p, where=_without(p.where, key), light=p.light | {key})
-                for p in left
-                if p.where.get(key) is False
-            ]
-            sides = (split(heavy) if heavy else (), split(light) if light else ())
-            asked = Lookup(self.heavy[key].name, key, self._heavy_alias(key), *sides)
-            return (*(split(free) if free else ()), asked)
-
-        return split(pieces) if pieces else ()
-
-    def _heavy_alias(self, key: Key) -> str:
-        return self.namer.of(("heavy", key), f"is_heavy_{'_'.join(key)}")
+    def change(
+        self, atom: Atom, finish: Finish, update: bool = True, whole: Callable[[Body], Body] = lambda body: body
+    ) -> Body:
+        """The cases of the result for an update of an atom, each with ``finish``. ``update``: its multiplicity and
+        lifts are factors of the payload. ``whole`` may put a statement around all of them."""
+        ready = _over(self.pending, frozenset(atom.variables), True).conditions
+        pending = replace(self.pending, conditions=tuple(c for c in self.pending.conditions if c not in ready))
+        carriers = (update_carrier(self.query, atom),) if update else ()
+        named = dict(zip(atom.variables, atom.variables, strict=True))
+        joins = [j for case in self.table.result[atom.name] for j in self._joins(case, named, carriers, finish)]
+        return _where(ready, whole(self._by_case([replace(join, pending=pending) for join in joins])))
 
     # Joins
 
-    def _joined(self, piece: _Piece, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Body, float]:
-        factors = tuple(self.factors[name] for name in piece.factors)
-        join = _Join(bound, factors, piece.where, piece.light, carriers, self.query.conditions)
-        return self._step(join, piece.finish)
+    def _tests(self, where: Where, named: Mapping[str, str]) -> list[tuple[Test, bool]]:
+        return [((self.heavy[part].view.name, _named(part.key, named)), heavy) for part, heavy in where.items()]
 
-    def _step(self, join: _Join, finish: Finish) -> tuple[Body, float]:
+    def _joins(
+        self,
+        case: Case,
+        named: Mapping[str, str],
+        carriers: tuple[Carrier, ...],
+        finish: Finish,
+        light: frozenset[Test] = frozenset(),
+    ) -> list[_Join]:
+        """The join of a case, under the names of the bound variables; none if a value would be heavy and light."""
+        tests = self._tests(case.where, named)
+        asked = dict(tests)
+        if any(asked[test] != heavy for test, heavy in tests):
+            return []
+        factors = tuple(
+            replace(f, key=_named(f.key, named), joined=frozenset(_named(tuple(f.joined), named)))
+            for f in (self.factors[name] for name in case.factors)
+        )
+        pending = _renamed(self.pending, named)
+        return [_Join(frozenset(named.values()), factors, asked, light, carriers, pending, finish)]
+
+    def _by_case(self, joins: list[_Join]) -> Body:
+        """All the joins. Each value that is bound is tested once."""
+        test = next((t for join in joins for t in join.asked if join.bound.issuperset(t[1])), None)
+        if test is None:
+            return tuple(s for join in joins for s in self._step(join)[0])
+        heavy, light = (
+            self._by_case([_tested(join, test) for join in joins if join.asked.get(test) is side])
+            for side in (True, False)
+        )
+        others = self._by_case([join for join in joins if test not in join.asked])
+        return (*others, Lookup(*test, self._alias(test), heavy, light))
+
+    def _alias(self, test: Test) -> str:
+        """The name of a row of heavy values."""
+        return self.namer.of(("heavy", test), f"is_heavy_{'_'.join(test[1])}")
+
+    def _step(self, join: _Join) -> tuple[Body, float]:
         """Statements that join the remaining factors, and the exponent of the steps that they take."""
-        ready = next((c for c in join.conditions if join.bound.issuperset(columns_of(c))), None)
-        if ready is not None:
-            inner, cost = self._step(replace(join, conditions=_less(join.conditions, ready)), finish)
-            return (If(ready, inner),), cost
-        key = next((k for k in join.asked if join.bound.issuperset(k)), None)
-        if key is not None:
-            heavy = join.asked[key]
-            light = join.light if heavy else join.light | {key}
-            inner, cost = self._step(replace(join, asked=_without(join.asked, key), light=light), finish)
-            sides = (inner, ()) if heavy else ((), inner)
-            return (Lookup(self.heavy[key].name, key, self._heavy_alias(key), *sides),), cost
-        for factor in join.factors:
-            if join.bound.issuperset(factor.view.key):
-                taken = replace(
-                    join, factors=_less(join.factors, factor), carriers=(*join.carriers, factor.carrier)
-                )
-                inner, cost = self._step(taken, finish)
-                return (Lookup(factor.view.name, factor.view.key, factor.alias, inner),), cost
-        if not join.factors:
-            return finish(join.carriers), 0.0
-        return self._loops(join, finish)
+        costs: list[float] = []
 
-    def _loops(self, join: _Join, finish: Finish) -> tuple[Body, float]:
-        """A loop over the option with the smallest bound; of two that bind the same, over the smaller at run time."""
-        groups: dict[frozenset[str], list[tuple[float, Factor | Key]]] = {}
-        touching = [f for f in join.factors if join.bound.intersection(f.view.key)] or list(join.factors)
+        def go_on(pending: Pending, carriers: tuple[Carrier, ...]) -> Body:
+            body, cost = self._step(replace(join, pending=pending, carriers=carriers))
+            costs.append(cost)
+            return body
+
+        applied = join.pending.applied(join.bound, join.carriers, go_on)
+        if applied is not None:
+            return applied, costs[0]
+        test = next((t for t in join.asked if join.bound.issuperset(t[1])), None)
+        if test is not None:
+            inner, cost = self._step(_tested(join, test))
+            sides = (inner, ()) if join.asked[test] else ((), inner)
+            return (Lookup(*test, self._alias(test), *sides),), cost
+        for factor in join.factors:
+            if join.bound.issuperset(factor.key):
+                inner, cost = self._step(_taken(join, factor))
+                return (Lookup(factor.view.name, factor.key, factor.alias, inner),), cost
+        return self._loops(join) if join.factors else (join.finish(join.carriers), 0.0)
+
+    def _loops(self, join: _Join) -> tuple[Body, float]:
+        """A loop over the option with the smallest bound; of two that bind the same, over the smaller at run time.
+
+        An option: the exponent of its rows, and the rows of a factor, those of them with a heavy value, or the heavy
+        values.
+        """
+        groups: dict[frozenset[str], list[tuple[float, Factor | None, Test | None]]] = {}
+        touching = [f for f in join.factors if join.bound.intersection(f.key)] or list(join.factors)
+        wanted = [test for test, heavy in join.asked.items() if heavy]
         for factor in touching:
-            new = frozenset(factor.view.key) - join.bound
-            groups.setdefault(new, []).append((self._rows(factor, join), factor))
-        for key, heavy in join.asked.items():
-            new = frozenset(key) - join.bound
-            if heavy and any(new == frozenset(f.view.key) - join.bound for f in touching):
-                groups.setdefault(new, []).append((1 - self._eps(key), key))
-        least = min(groups.values(), key=lambda group: (min(cost for cost, _ in group), len(groups) - len(group)))
+            new = frozenset(factor.key) - join.bound
+            among = next((test for test in wanted if self._marks(test, factor)), None)
+            rows = self._rows(factor, join)
+            if among is not None and new.issubset(among[1]):
+                rows = min(rows, 1 - self.tested[among[0]].epsilon)
+            groups.setdefault(new, []).append((rows, factor, among))
+        for test in wanted:
+            new = frozenset(test[1]) - join.bound
+            if new in groups and not any(self._marks(test, factor) for factor in touching):
+                groups[new].append((1 - self.tested[test[0]].epsilon, None, test))
+        least = min(groups.values(), key=lambda group: (min(o[0] for o in group), len(groups) - len(group)))
         chosen = sorted(least, key=lambda option: option[0])[:2]
-        loops, costs = zip(*(self._loop(join, option, finish) for _, option in chosen), strict=True)
-        cost = min(rows for rows, _ in chosen) + max(costs)
-        return ((Smaller(*loops),) if len(loops) == 2 else loops), cost
+        if None not in chosen[0][1:]:
+            chosen = chosen[:1]
+        loops, costs = zip(*(self._loop(join, factor, test) for _, factor, test in chosen), strict=True)
+        return ((Smaller(*loops),) if len(loops) == 2 else loops), chosen[0][0] + max(costs)
+
+    def _has(self, test: Test, factor: Factor) -> bool:
+        """Whether the value of a test is one that the store of a factor is parted by."""
+        return any(
+            one.store.view.name == factor.view.name and tuple(factor.key[i] for i in one.places) == test[1]
+            for one in self.tested[test[0]].partitions
+        )
+
+    def _marks(self, test: Test, factor: Factor) -> bool:
+        """Whether the rows of a factor with a heavy value can be a subset: no other store is parted by it."""
+        return self.tested[test[0]].only is not None and self._has(test, factor)
 
     def _rows(self, factor: Factor, join: _Join) -> float:
         """The exponent of the number of rows of a factor that agree with the bound variables."""
-        here = frozenset(factor.view.key) & join.bound
-        if factor.name in self.auxiliaries:
-            return 1 - self._eps(())
-        light = [self._eps(key) for key in factor.parts if key in join.light and here.issuperset(key)]
-        return min([1.0, *light])
+        if factor.joined:
+            return 1 - max(self.epsilon.values())
+        return min([1.0, *(self.tested[test[0]].epsilon for test in join.light if self._has(test, factor))])
 
-    def _eps(self, key: Key) -> float:
-        given = [self.epsilon[atom.name] for atom in self.parted.get(key, ())]
-        return max(given, default=max(self.epsilon.values()))
-
-    def _loop(self, join: _Join, option: Factor | Key, finish: Finish) -> tuple[Loop, float]:
-        if isinstance(option, Factor):
-            view, alias = option.view, option.alias
-            key = view.key
-            then = replace(
-                join, factors=_less(join.factors, option), carriers=(*join.carriers, option.carrier)
-            )
-        else:
-            view, key, alias = self.heavy[option], option, self._heavy_alias(option)
-            then = replace(join, asked=_without(join.asked, option))
-        at = tuple(i for i, v in enumerate(key) if v in join.bound)
-        if at:
-            self.indexes.setdefault(view.name, set()).add(at)
-        body, cost = self._step(replace(then, bound=join.bound | set(key)), finish)
-        return Loop(view.name, key, at, alias, body), cost
+    def _loop(self, join: _Join, factor: Factor | None, test: Test | None) -> tuple[Loop, float]:
+        among = ""
+        if test is not None:
+            view, key, alias = *test, self._alias(test)
+            only = self.tested[view].only
+            among = only.subset if only is not None else ""
+            join = _tested(join, test)
+        bound = join.bound
+        if factor is not None:
+            view, key, alias = factor.view.name, factor.key, factor.alias
+            join = _taken(join, factor)
+        at = tuple(i for i, v in enumerate(key) if v in bound)
+        body, cost = self._step(replace(join, bound=bound | set(key)))
+        return Loop(view, key, at, alias, body, among if factor is not None else ""), cost
 
     # Rebalancing
 
-    def balancing(self, first: Body = ()) -> Balancing:
-        """How values become heavy or light, and how views are recomputed after the statements ``first``."""
-        procedures = tuple(
-            Procedure(self._turn(key), key, body) for key in self.parted if (body := self._turned(key))
-        )
-        partitions = tuple(
-            self._partition(atom, key, any(p.name == self._turn(key) for p in procedures))
-            for key, atoms in self.parted.items()
-            for atom in atoms
-        )
-        recompute = first
-        shared = [key for key, atoms in self.parted.items() if len(atoms) > 1]
-        for key in shared:
-            for atom in self.parted[key]:
-                values = self.values[atom.name, key].name
-                recompute += (Loop(values, key, (), self.namer.row(values), (add_count(self.heavy[key], 1),)),)
-        for one in self.table.auxiliaries:
-            for where in one.where:
-                recompute += self._whole(one, where)
-        stores = tuple(self.store(atom).name for atom in self.query.atoms)
-        emptied = (*(self.heavy[key].name for key in shared), *(self.factors[a].view.name for a in self.auxiliaries))
-        return Balancing(stores, partitions, emptied, recompute, procedures)
-
-    def _whole(self, one: Auxiliary, where: Where) -> Body:
-        """Recompute one case of a view, beginning with the relation from which it takes the fewest steps."""
-        found = []
-        for name in one.atoms:
-            factors = tuple(self.factors[other] for other in one.atoms if other != name)
-            start = self.factors[name]
-            bound = frozenset(start.view.key)
-            join = _Join(bound, factors, where, frozenset(), (start.carrier,), self.query.conditions)
-            kept = {view: set(indexes) for view, indexes in self.indexes.items()}
-            body, cost = self._step(join, self._into(one, 1))
-            wanted, self.indexes = self.indexes, kept
-            found.append((cost, body, start, wanted))
-        _, body, start, self.indexes = min(found, key=lambda option: option[0])
-        return (Loop(start.view.name, start.view.key, (), start.alias, body),)
-
-    def _turn(self, key: Key) -> str:
-        return f"turn_{'_'.join(key)}"
-
-    def _turned(self, key: Key) -> Body:
-        """Changes of the views if a value becomes heavy (m = 1) or light (m = -1)."""
-        everything = [(a.name, MULTIPLICITY) for a in self.query.aggregates]
-        carrier = Carrier(None, frozenset(), tuple(everything))
+    def _recomputed(self) -> Body:
+        """Recompute the views from the stores and the heavy values."""
         body: Body = ()
-        for one in self.table.auxiliaries:
-            for where in one.where:
-                if key in where:
-                    finish = self._into(one, 1 if where[key] else -1)
-                    piece = _Piece(_without(where, key), one.atoms, finish, frozenset({key}))
-                    body += self._joined(piece, frozenset(key), (carrier,))[0]
+        for heavy in self.tested.values():
+            for one in heavy.partitions if heavy.only is None else ():
+                alias, add = self.namer.row(one.values.name), add_count(heavy.view, 1, one.value)
+                body += (Loop(one.values.name, one.value, (), alias, (add,)),)
+        for auxiliary in self.auxiliaries:
+            for where in auxiliary.where:
+                found = [self._whole(auxiliary, where, name) for name in auxiliary.atoms]
+                body += min(found, key=lambda option: option[1:])[0]
         return body
 
-    def _partition(self, atom: Atom, key: Key, turns: bool) -> Partition:
-        view = self.store(atom)
-        places = tuple(view.key.index(v) for v in key)
-        self.indexes.setdefault(view.name, set()).add(places)
-        values = self.values[atom.name, key]
-        rise: Body = (Perform(self._turn(key), key, 1),) if turns else ()
-        sink: Body = (Perform(self._turn(key), key, -1),) if turns else ()
-        heavy = self.heavy[key]
-        if len(self.parted[key]) > 1:
-            rise = (replace(add_count(heavy, 1), appear=rise),)
-            sink = (replace(add_count(heavy, -1), vanish=sink),)
-        rise, sink = (add_count(values, 1), *rise), (add_count(values, -1), *sink)
-        return Partition(view.name, places, values.name, "", self.epsilon[atom.name], key, rise, sink)
+    def _whole(self, one: Auxiliary, where: Where, name: str) -> tuple[Body, bool, float]:
+        """Recompute one case of a view, beginning with the rows of an atom, or with those of its heavy values; whether
+        it begins with all rows; the exponent of the steps for each."""
+        start = self.factors[name]
+        named = dict(zip(start.key, start.key, strict=True))
+        case = Case(where, tuple(other for other in one.atoms if other != name))
+        (join,) = self._joins(case, named, (start.carrier,), self._into(one, named, 1))
+        test = next((test for test, heavy in join.asked.items() if heavy and self._marks(test, start)), None)
+        body, cost = self._step(join if test is None else _tested(join, test))
+        if test is None:
+            return (Loop(start.view.name, start.key, (), start.alias, body),), True, cost
+        at = tuple(i for i, v in enumerate(start.key) if v in test[1])
+        rows = Loop(start.view.name, start.key, at, start.alias, body)
+        return (Loop(*test, (), self._alias(test), (rows,)),), False, cost
+
+    def _turn(self, heavy: Heavy) -> str:
+        return f"turn_{heavy.view.name}"
+
+    def _turned(self, heavy: Heavy) -> Body:
+        """Changes of the views if a value becomes heavy (m = 1) or light (m = -1), run while it is light."""
+        carrier = Carrier(None, frozenset(), tuple((a.name, MULTIPLICITY) for a in self.query.aggregates))
+        value = heavy.partitions[0].value
+        body: Body = ()
+        for one in self.auxiliaries:
+            for where in one.where:
+                for parts in non_empty_subsets(tuple(part for part in where if self.heavy[part] == heavy)):
+                    named, equal = _identified([(part.key, value) for part in parts])
+                    sign = -1 if sum(not where[part] for part in parts) % 2 else 1
+                    rest = {part: side for part, side in where.items() if part not in parts}
+                    into, light = self._into(one, named, sign), frozenset({(heavy.view.name, value)})
+                    for join in self._joins(Case(rest, one.atoms), named, (carrier,), into, light):
+                        body += _where(equal, self._step(join)[0])
+        return body
+
+    def _partition(self, one: Partitioned, marked: bool, turns: frozenset[str]) -> Partition:
+        """How values of a partition move. The views change while the value and its rows are light."""
+        row, name = self._name(one.store.view, "moved"), one.store.view.name
+
+        def turned(m: int) -> Body:
+            body: Body = ()
+            for heavy in self.tested.values():
+                if one in heavy.partitions:
+                    turn = self._turn(heavy)
+                    perform: Body = (Perform(turn, one.value, m),) if turn in turns else ()
+                    add = add_count(heavy.view, m, one.value)
+                    counted = replace(add, appear=perform) if m > 0 else replace(add, vanish=perform)
+                    body += perform if heavy.only is not None else (counted,)
+            return body
+
+        def rows(body: Body) -> Body:
+            return (Loop(name, self.names(one.store), one.places, row, body),) if marked else ()
+
+        rise = (*turned(1), add_count(one.values, 1, one.value), *rows((Enter(row, one.subset),)))
+        sink = (*rows((Leave(row, one.subset),)), add_count(one.values, -1, one.value), *turned(-1))
+        subset = one.subset if marked else ""
+        return Partition(name, one.places, one.values.name, subset, one.epsilon, one.value, rise, sink)
 
 
-def _less(items: tuple[T, ...], one: T) -> tuple[T, ...]:
-    return tuple(item for item in items if item is not one)
+def _places(part: Part, atom: Atom) -> Places:
+    return tuple(map(atom.variables.index, part.key))
 
 
-def _without(where: Where, key: Key) -> Where:
-    return {k: heavy for k, heavy in where.items() if k != key}
+def _named(key: Key, named: Mapping[str, str]) -> Key:
+    return tuple(named.get(v, v) for v in key)
+
+
+def _renamed(pending: Pending, named: Mapping[str, str]) -> Pending:
+    columns: dict[str, Expr] = {v: Column(name, BIGINT) for v, name in named.items() if v != name}
+    return Pending(
+        tuple(substitute(c, columns) for c in pending.conditions),
+        tuple((name, replace(let, expr=substitute(let.expr, columns)), value) for name, let, value in pending.lifts),
+    )
+
+
+def _over(pending: Pending, variables: frozenset[str], inside: bool) -> Pending:
+    """The conditions and lifts that read nothing but ``variables``; if not ``inside``, the others."""
+    return Pending(
+        tuple(c for c in pending.conditions if variables.issuperset(columns_of(c)) == inside),
+        tuple(one for one in pending.lifts if variables.issuperset(columns_of(one[1].expr)) == inside),
+    )
+
+
+def _identified(rows: Iterable[tuple[Key, Key]]) -> tuple[dict[str, str], tuple[Expr, ...]]:
+    """The names of variables that have the values of given names, and the equalities where one has several."""
+    named: dict[str, str] = {}
+    same: dict[str, str] = {}
+    equal: list[Expr] = []
+    for variables, names in rows:
+        for variable, name in zip(variables, names, strict=True):
+            one, other = same.setdefault(named.setdefault(variable, name), name), same.setdefault(name, name)
+            if one != other:
+                columns = tuple(Column(n, BIGINT, False) for n in (one, other))
+                equal.append(Call("null_safe_eq", columns, BOOLEAN, False))
+                same = {n: one if of == other else of for n, of in same.items()}
+    return {variable: same[name] for variable, name in named.items()}, tuple(equal)
+
+
+def _where(conditions: Iterable[Expr], body: Body) -> Body:
+    for condition in reversed(tuple(conditions)):
+        body = (If(condition, body),) if body else ()
+    return body
+
+
+def _tested(join: _Join, test: Test) -> _Join:
+    """The join on the side of a test that it asks for."""
+    light = join.light if join.asked[test] else join.light | {test}
+    return replace(join, asked={t: heavy for t, heavy in join.asked.items() if t != test}, light=light)
+
+
+def _taken(join: _Join, factor: Factor) -> _Join:
+    """The join with a factor joined."""
+    return replace(
+        join,
+        bound=join.bound | set(factor.key),
+        factors=tuple(f for f in join.factors if f is not factor),
+        carriers=(*join.carriers, factor.carrier),
+        pending=_over(join.pending, factor.joined, False) if factor.joined else join.pending,
+    )
 
 
 def _shown(where: Where) -> str:
     """A case in words: ``b heavy, c light``."""
-    return ", ".join(f"{' '.join(key) or 'all'} {'heavy' if heavy else 'light'}" for key, heavy in where.items())
+    return ", ".join(f"{' '.join(part.key) or 'all'} {'heavy' if heavy else 'light'}" for part, heavy in where.items())

@@ -1,4 +1,4 @@
-"""The cycle that IVM^eps sees in a query over three relations: what each is parted by, and what is stored of it.
+"""The cycle that IVM^eps sees in a query over three relations, and the program by a table of cases for each of them.
 
 In a cycle, each relation shares variables with the one before it and with the one after it. Variables of all three
 relations belong to both. Variables of one relation alone that nothing asks for are dropped; the stores sum them out.
@@ -6,13 +6,15 @@ relations belong to both. Variables of one relation alone that nothing asks for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from freshviews.errors import PlanError
 from freshviews.plan.delta.first_order import Store
+from freshviews.plan.eps.cases import Auxiliary, Case, Cases, Part, Table, Where
 from freshviews.plan.leaves import leaf_view
-from freshviews.plan.naming import Namer
+from freshviews.plan.naming import Namer, joined_name
+from freshviews.program.program import Program
 from freshviews.query.query import Atom, Query
 
 
@@ -34,7 +36,78 @@ class Role:
         return self.atom.name
 
 
+    def part(self, key: tuple[str, ...]) -> Part:
+        return Part(key, (self.name,))
+
+
 Cycle = tuple[Role, Role, Role]
+Sums = Callable[[Role, Role, str], tuple[Where, tuple[Case, ...]]]
+"""A table for the two roles after an updated one, and the name of the view of their join: which rows are in the view,
+and the cases of what the update adds to the result."""
+
+
+def plan(query: Query, epsilon: float | Mapping[str, float], sums: Sums, placed: bool) -> Program:
+    """The program of a query over three relations, with its result stored.
+
+    ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom. ``placed``: atoms share a store only if they
+    are parted by the same columns. PlanError for other queries.
+    """
+    cycle = cycle_of(query, epsilon)
+    roles = {role.name: role for role in cycle}
+    query = replace(query, atoms=tuple(roles[atom.name].atom for atom in query.atoms))
+    auxiliaries: list[Auxiliary] = []
+    result: dict[str, tuple[Case, ...]] = {}
+    slow, space = [], 1.0
+    for role in cycle:
+        if not is_aware(query, cycle, role):
+            slow.append(role.name)
+            continue
+        first, second = after(cycle, role)
+        both = (first.name, second.name)
+        name = f"V_{joined_name(both)}"
+        joined, cases = sums(first, second, name)
+        where = _parted(joined, roles)
+        if where is None:
+            result[role.name] = (Case({}, both),)
+            continue
+        summed = set(first.other) - set(role.atom.variables)
+        key = dict.fromkeys(v for v in (*first.atom.variables, *second.atom.variables) if v not in summed)
+        auxiliaries.append(Auxiliary(name, tuple(key), both, (where,)))
+        left = [(_parted(case.where, roles), case.factors) for case in cases]
+        result[role.name] = tuple(Case(where, factors) for where, factors in left if where is not None)
+        space = max(space, _space(joined, roles))
+    namer, given = Namer(query), {role.name: role.given for role in cycle}
+    stores = stores_of(query, cycle, namer, placed)
+    made = Cases(query, Table(tuple(auxiliaries), result), given, namer, stores)
+    update = "O(N)"
+    if made.partitions:
+        update = f"O(N^{max(max(p.epsilon, 1 - p.epsilon) for p in made.partitions):g}) amortised"
+        update += f"; O(N) of {', '.join(slow)}, for as many groups may change" if slow else ""
+    shown = "O(N)" if space == 1 else f"O(N^{space:g})"
+    return made.held((("update", update), ("delay", "O(1)"), ("space", shown)))
+
+
+def _exponent(part: Part, roles: Mapping[str, Role]) -> float:
+    """1 if all values are light, 0 if all are heavy. Values of all variables of an atom have one row each."""
+    role = roles[part.atoms[0]]
+    return 1.0 if set(part.key) == set(role.atom.variables) else role.given
+
+
+def _parted(where: Where, roles: Mapping[str, Role]) -> Where | None:
+    """A case without the parts in which all values are heavy, or all light; None if no row is in the case."""
+    if any(_exponent(part, roles) == (1 if heavy else 0) for part, heavy in where.items()):
+        return None
+    return {part: heavy for part, heavy in where.items() if 0 < _exponent(part, roles) < 1}
+
+
+def _space(where: Where, roles: Mapping[str, Role]) -> float:
+    """The exponent of the number of rows of a view.
+
+    Two heavy sides: all pairs of heavy values. A heavy and a light one: for each stored row, the heavy values on the
+    one side or the rows of a light value on the other.
+    """
+    (first, _), (second, heavy) = ((_exponent(part, roles), heavy) for part, heavy in where.items())
+    return 2 - first - second if heavy else 1 + min(1 - first, second)
 
 
 def after(cycle: Cycle, role: Role) -> tuple[Role, Role]:

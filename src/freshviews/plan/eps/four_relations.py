@@ -46,13 +46,11 @@ from collections.abc import Callable, Mapping
 from itertools import combinations, permutations
 
 from freshviews.errors import PlanError
-from freshviews.plan.eps.cases import Auxiliary, Case, Cases, Key, Table
+from freshviews.plan.eps.cases import Auxiliary, Case, Cases, Key, Part, Table
 from freshviews.plan.eps.cycle import exponent, forgotten
-from freshviews.plan.leaves import all_components, spanning_lifts
-from freshviews.plan.naming import RESULT, Namer, joined_name
+from freshviews.plan.leaves import spanning_lifts
+from freshviews.plan.naming import Namer, joined_name
 from freshviews.program.program import Program
-from freshviews.program.results import Held
-from freshviews.program.views import View
 from freshviews.query.query import Query
 
 Sides = tuple[Key, ...]
@@ -109,44 +107,29 @@ def plan(query: Query, epsilon: float | Mapping[str, float] | None = None) -> Pr
             "without groups and conditions across relations; take 'first_order' or 'view_tree'"
         )
     shape, order, sides = found
-    query = forgotten(query)
-    table = TABLES[shape](order, sides)
+    query, namer = forgotten(query), Namer(query)
     given = {atom.name: exponent({} if epsilon is None else epsilon, atom, DEFAULTS[shape]) for atom in query.atoms}
-    cases = Cases(query, table, given, Namer(query))
-    triggers = tuple(cases.trigger(atom, cases.summed(atom)) for atom in query.atoms)
-    balancing = cases.balancing()
-    result = View(RESULT, (), all_components(query), journal=True, definition="the result")
-    views = (*cases.views(), result)
-    return Program(
-        query.name,
-        (),
-        views,
-        triggers,
-        Held(RESULT),
-        strategy="ivm_eps",
-        bounds=_bounds(shape, given),
-        balancing=balancing,
-    )
+    return Cases(query, TABLES[shape](order, sides), given, namer).held(_bounds(shape, given))
 
 
 def path(order: tuple[str, ...], sides: Sides) -> Table:
     """R(b) S(b, c) T(c, d) U(d)."""
     r, s, t, u = order
-    b, c, d = sides
+    b, c, d = (Part(side, atoms) for side, atoms in zip(sides, ((s,), (s, t), (t,)), strict=True))
     v_tu, v_rs, w_b, w_d, x_b, x_d = (
         *(f"V_{joined_name(pair)}" for pair in ((t, u), (r, s))),
-        *(f"{letter}_{'_'.join(side)}" for letter in "WX" for side in (b, d)),
+        *(f"{letter}_{'_'.join(side)}" for letter in "WX" for side in (b.key, d.key)),
     )
     auxiliaries = (
-        Auxiliary(v_tu, c, (t, u), ({c: True}, {c: False, d: False})),
-        Auxiliary(v_rs, c, (r, s), ({c: True}, {c: False, b: False})),
-        Auxiliary(w_b, (*b, *d), (s, t), ({b: True, c: False},)),
-        Auxiliary(w_d, (*b, *d), (s, t), ({d: True, c: False},)),
-        Auxiliary(x_b, b, (s, t, u), ({b: True, c: False, d: False},), {u: (Case({d: False}, (w_b,)),)}),
-        Auxiliary(x_d, d, (r, s, t), ({d: True, c: False, b: False},), {r: (Case({b: False}, (w_d,)),)}),
+        Auxiliary(v_tu, c.key, (t, u), ({c: True}, {c: False, d: False})),
+        Auxiliary(v_rs, c.key, (r, s), ({c: True}, {c: False, b: False})),
+        Auxiliary(w_b, (*b.key, *d.key), (s, t), ({b: True, c: False},)),
+        Auxiliary(w_d, (*b.key, *d.key), (s, t), ({d: True, c: False},)),
+        Auxiliary(x_b, b.key, (s, t, u), ({b: True, c: False, d: False},), {u: (Case({d: False}, (w_b,)),)}),
+        Auxiliary(x_d, d.key, (r, s, t), ({d: True, c: False, b: False},), {r: (Case({b: False}, (w_d,)),)}),
     )
 
-    def at_end(pairs: str, other: str, end: Key, inner: str, summed: str, whole: str) -> tuple[Case, ...]:
+    def at_end(pairs: str, other: str, end: Part, inner: str, summed: str, whole: str) -> tuple[Case, ...]:
         return (
             Case({}, (pairs, other)),
             Case({end: False}, (inner, summed)),
@@ -160,7 +143,7 @@ def path(order: tuple[str, ...], sides: Sides) -> Table:
         t: (Case({c: True}, (u, v_rs)), Case({c: False}, (u, s, r))),
         u: at_end(w_b, r, d, t, v_rs, x_d),
     }
-    return Table({r: (), s: (b, c), t: (c, d), u: ()}, auxiliaries, result)
+    return Table(auxiliaries, result)
 
 
 def cycle(order: tuple[str, ...], sides: Sides) -> Table:
@@ -171,19 +154,20 @@ def cycle(order: tuple[str, ...], sides: Sides) -> Table:
 
     auxiliaries: list[Auxiliary] = []
     result = {}
+    parts = [Part(side, (order[i - 1], order[i])) for i, side in enumerate(sides)]
     for i, r in enumerate(order):
         s, t, u = (order[(i + k) % 4] for k in (1, 2, 3))
-        a, b, c, d = (sides[(i + k) % 4] for k in range(4))
+        a, b, c, d = (parts[(i + k) % 4] for k in range(4))
         h_st, h_tu, l_st, l_tu, v_stu = (
             *(name("H", i + k, 2) for k in (1, 2)), *(name("L", i + k, 2) for k in (1, 2)), name("V", i + 1, 3)
         )
-        ends = (*b, *d)
+        ends = (*b.key, *d.key)
         auxiliaries += [
             Auxiliary(h_st, ends, (s, t), ({b: True, d: True},)),
             Auxiliary(l_st, ends, (s, t), ({c: False, b: True}, {c: False, b: False, d: True})),
             Auxiliary(
                 v_stu,
-                (*b, *a),
+                (*b.key, *a.key),
                 (s, t, u),
                 ({b: True, a: True, c: False, d: False},),
                 {s: (Case({b: True, c: False}, (l_tu,)),), u: (Case({a: True, d: False}, (l_st,)),)},
@@ -198,23 +182,21 @@ def cycle(order: tuple[str, ...], sides: Sides) -> Table:
             Case({a: True, b: True, c: True}, (s, l_tu)),
             Case({a: True, b: True}, (v_stu,)),
         )
-    parts = {name: (sides[i], sides[(i + 1) % 4]) for i, name in enumerate(order)}
-    return Table(parts, tuple(auxiliaries), result)
+    return Table(tuple(auxiliaries), result)
 
 
 def loomis_whitney(order: tuple[str, ...], sides: Sides) -> Table:
     """R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): the i-th relation lacks the i-th side."""
 
-    def pair(i: int, j: int) -> Key:
-        return (*sides[min(i, j)], *sides[max(i, j)])
+    def pair(i: int, j: int) -> Part:
+        return Part((*sides[i], *sides[j]), tuple(name for k, name in enumerate(order) if k not in (i, j)))
 
-    auxiliaries, result, parts = [], {}, {}
+    auxiliaries, result = [], {}
     for i, name in enumerate(order):
         own = [j for j in range(4) if j != i]
         pairs = [pair(j, k) for j, k in combinations(own, 2)]
         others = tuple(order[j] for j in own)
         view = f"V_{joined_name(others)}"
-        parts[name] = tuple(pairs)
         auxiliaries.append(
             Auxiliary(view, tuple(v for j in own for v in sides[j]), others, (dict.fromkeys(pairs, True),))
         )
@@ -222,7 +204,7 @@ def loomis_whitney(order: tuple[str, ...], sides: Sides) -> Table:
             *(Case({**dict.fromkeys(pairs[:k], True), pairs[k]: False}, others) for k in range(3)),
             Case(dict.fromkeys(pairs, True), (view,)),
         )
-    return Table(parts, tuple(auxiliaries), result)
+    return Table(tuple(auxiliaries), result)
 
 
 TABLES: dict[str, Callable[[tuple[str, ...], Sides], Table]] = {

@@ -52,10 +52,11 @@ from dataclasses import dataclass, field, replace
 from freshviews.errors import PlanError
 from freshviews.plan.delta.nest import Indexes, Join, Step, nest
 from freshviews.plan.eps.cycle import exponent, forgotten
-from freshviews.plan.eps.statements import COUNTED, Body, add_count, add_product
+from freshviews.plan.eps.statements import COUNTED, Body, add_count
 from freshviews.plan.eps.tree import CanonicalNode, most_covering, settled, tree_of
 from freshviews.plan.leaves import (
     Carrier,
+    add_to,
     all_components,
     components_over,
     leaf_view,
@@ -275,7 +276,7 @@ class _Planner:
     ) -> Body:
         """Join the bound variables with views, and add the joined rows to the view ``to``."""
         start = Join(frozenset(bound), carriers, steps)
-        return nest(start, lambda done: (add_product(to, done.carriers, sign),), self.indexes, smaller=False)
+        return nest(start, lambda done: (add_to(to, done.carriers, sign),), self.indexes, smaller=False)
 
     # Triggers
 
@@ -302,7 +303,7 @@ class _Planner:
     def arrive(self, item: Item, path: Path, carriers: Carriers) -> Body:
         """Add a payload to the view of an item, and to the views above it. The path begins above the item."""
         node, rest = path[0], path[1:]
-        add = add_product(self.view(item), carriers)
+        add = add_to(self.view(item), carriers)
         if node.is_open:
             return (self.met(add, item, path),)
         others = tuple(self.step(other) for other in _items(node) if other is not item)

@@ -2,7 +2,7 @@
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019):
 parts (Definition 6), auxiliary views (Figure 2), ApplyUpdate (Figure 3), OnUpdate and both rebalancings (Figure 4).
-This file is the table of cases of Figure 3. ``pairs`` writes the program.
+This file is the table of cases of Figure 3. ``cases`` writes the program.
 
 The relations form a cycle R(a, b), S(b, c), T(c, a). Each is parted by its first variable. An update of R(a, b) needs
 the sum over c of S(b, c) T(c, a):
@@ -24,8 +24,8 @@ Departures from the paper:
 
 - A relation has one store, in which the heavy rows are marked. A light value costs what it costs ``first_order``.
 - The four sums of Figure 3 over the rows of S and T are one loop.
-- All rows of a value that moves leave the views of its old part before the first enters those of the new one. The
-  paper moves row by row. The result does not depend on the parts, and a move leaves it alone.
+- A value that moves changes the views for all its rows at once. The paper moves row by row. The result does not depend
+  on the parts, and a move leaves it alone.
 - Occurrences of one relation that are parted by the same columns share their store (``first_order``).
 - If the result is grouped by a variable that an update does not bind, the update runs as under ``first_order``.
 
@@ -55,9 +55,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from freshviews.plan.eps import pairs
+from freshviews.plan.eps import cycle
+from freshviews.plan.eps.cases import Case, Where
 from freshviews.plan.eps.cycle import Role
-from freshviews.plan.eps.pairs import Side, SumCase
 from freshviews.program.program import Program
 from freshviews.query.query import Query
 
@@ -70,18 +70,15 @@ def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Progra
 
     ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom. PlanError for other queries.
     """
-    return pairs.plan(query, epsilon, pairs.PairTable(_pair, _cases, placed=True))
+    return cycle.plan(query, epsilon, sums, placed=True)
 
 
-def _pair(first: Role, second: Role) -> tuple[Side, Side]:
-    return Side(first, first.by, True), Side(second, second.by, False)
-
-
-def _cases(first: Role, second: Role) -> tuple[SumCase, ...]:
-    heavy, light = _pair(first, second)
-    whole = heavy.epsilon == light.epsilon == 1
-    return (
-        SumCase((heavy, light)),
-        SumCase((heavy, light.opposite), (second,)),
-        SumCase((heavy.opposite,), (first,) if whole else (first, second)),
+def sums(s: Role, t: Role, v_st: str) -> tuple[Where, tuple[Case, ...]]:
+    """The rows of V_ST, and the cases of an update of R."""
+    b, c = s.part(s.by), t.part(t.by)
+    both = (s.name, t.name)
+    return {b: True, c: False}, (
+        Case({b: True}, (v_st,)),
+        Case({b: True, c: True}, both),
+        Case({b: False}, both),
     )

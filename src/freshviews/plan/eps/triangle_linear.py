@@ -1,7 +1,7 @@
 """IVM^eps in linear space: counts over three relations, each parted by both of its sides.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019 and its extended version), the variant that parts relations on
-both variables. This file is its table of cases. ``pairs`` writes the program.
+both variables. This file is its table of cases. ``cases`` writes the program.
 
 The relations form a cycle R(a, b), S(b, c), T(c, a) as in ``triangle``. For an update of R(a, b), S is parted by b and
 T by a:
@@ -41,9 +41,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from freshviews.plan.eps import pairs
+from freshviews.plan.eps import cycle
+from freshviews.plan.eps.cases import Case, Where
 from freshviews.plan.eps.cycle import Role, cycle_of, is_aware
-from freshviews.plan.eps.pairs import Side, SumCase
 from freshviews.program.program import Program
 from freshviews.query.query import Query
 
@@ -56,29 +56,24 @@ def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Progra
 
     ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom. PlanError for other queries.
     """
-    return pairs.plan(query, epsilon, pairs.PairTable(_pair, _cases, placed=False))
+    return cycle.plan(query, epsilon, _sums, placed=False)
 
 
 def is_helped(query: Query) -> bool:
     """True if the updates of some relation take fewer steps than under ``first_order``: all its occurrences bind the
     groups. PlanError for queries that this strategy does not take."""
-    cycle = cycle_of(query, DEFAULT)
-    relations = {role.atom.relation for role in cycle}
-    aware = {role.name: is_aware(query, cycle, role) for role in cycle}
-    return any(all(aware[r.name] for r in cycle if r.atom.relation == relation) for relation in relations)
+    found = cycle_of(query, DEFAULT)
+    relations = {role.atom.relation for role in found}
+    aware = {role.name: is_aware(query, found, role) for role in found}
+    return any(all(aware[r.name] for r in found if r.atom.relation == relation) for relation in relations)
 
 
-def _pair(first: Role, second: Role) -> tuple[Side, Side]:
-    return Side(first, first.by, True), Side(second, second.other, True)
-
-
-def _cases(first: Role, second: Role) -> tuple[SumCase, ...]:
-    left, right = _pair(first, second)
-    join = (first, second)
-    if left.is_empty or right.is_empty:
-        return (SumCase((), join),)
-    return (
-        SumCase((left, right)),
-        SumCase((left, right.opposite), join),
-        SumCase((left.opposite,), join),
+def _sums(s: Role, t: Role, v_st: str) -> tuple[Where, tuple[Case, ...]]:
+    """The rows of V_ST, and the cases of an update of R."""
+    b, a = s.part(s.by), t.part(t.other)
+    both = (s.name, t.name)
+    return {b: True, a: True}, (
+        Case({b: True, a: True}, (v_st,)),
+        Case({b: True, a: False}, both),
+        Case({b: False}, both),
     )

@@ -21,16 +21,16 @@ The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 
     on R(a, b) += m:
         if changes are wanted:
-            if S_heavy_b[b]:
+            if S_heavy[b]:
                 for c, v in V_ST[a, b]: emit (a, b, c) * m * v
-                for heavy c: if S[b, c] and T[c, a]: emit ...
+                for c, t in T.heavy[_, a]: if S[b, c]: emit ...
             else:
                 for c, s in S[b]: if T[c, a]: emit ...
         a and b light: for c, s in S[b], c light, T[c, a]: M[a, b, c] += m * s * t
-        a and b heavy: for heavy c: ...
+        a and b heavy: for c, t in T.heavy[_, a]: ...
         a heavy, b light: for c, s in S[b]: V_RS[a, b, c] += m * s
             appears: N_RS[c, a] += 1                    appears: the row of T enters listed
-        a light: for heavy c of T[_, a]: V_TR[a, b, c] += m * t ...
+        a light: for c, t in T.heavy[_, a]: V_TR[a, b, c] += m * t ...
         R[a, b] += m
             appears: if N_ST[a, b]: the row enters listed
         balance R by a
@@ -42,15 +42,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from freshviews.errors import PlanError
-from freshviews.plan.eps.cases import Auxiliary, Case, Cases, Table
-from freshviews.plan.eps.cycle import Cycle, Role, after, cycle_of
+from freshviews.plan.delta.first_order import Store
+from freshviews.plan.eps.cases import Auxiliary, Beside, Cases, Table
+from freshviews.plan.eps.cycle import Cycle, after, cycle_of
 from freshviews.plan.eps.statements import COUNTED, Body, add_count
+from freshviews.plan.eps.triangle import sums
 from freshviews.plan.leaves import Carrier, product, spanning_lifts
 from freshviews.plan.naming import Namer, joined_name
 from freshviews.program.payload import Monomial
-from freshviews.program.program import Program, Trigger
+from freshviews.program.program import Program
 from freshviews.program.results import Enumerated
 from freshviews.program.statements import Add, Changed, Emit, Enter, If, Leave, Lookup, Loop
 from freshviews.program.views import Subset, View
@@ -92,18 +95,13 @@ class _Listing:
             first, second = after(cycle, role)
             pair = f"V_{joined_name((first.name, second.name))}"
             self.pairs[role.name] = pair
-            both = (first.name, second.name)
-            auxiliaries.append(Auxiliary(pair, everything, both, ({first.by: True, second.by: False},)))
-            result[role.name] = (
-                Case({first.by: True}, (pair,)),
-                Case({first.by: True, second.by: True}, both),
-                Case({first.by: False}, both),
-            )
-        alike = tuple({role.by: heavy for role in cycle} for heavy in (True, False))
+            where, result[role.name] = sums(first, second, pair)
+            auxiliaries.append(Auxiliary(pair, everything, (first.name, second.name), (where,)))
+        alike = tuple({role.part(role.by): heavy for role in cycle} for heavy in (True, False))
         names = tuple(role.name for role in cycle)
         self.all = "M"
         auxiliaries.append(Auxiliary(self.all, everything, names, alike))
-        table = Table({role.name: (role.by,) for role in cycle}, tuple(auxiliaries), result)
+        table = Table(tuple(auxiliaries), result)
         self.numbers = {
             self.pairs[role.name]: View(
                 self.namer.view(f"N{self.pairs[role.name][1:]}"),
@@ -113,30 +111,21 @@ class _Listing:
             )
             for role in cycle
         }
-        self.cases = Cases(query, table, {role.name: role.given for role in cycle}, self.namer, self.added)
+        self.cases = Cases(query, table, {role.name: role.given for role in cycle}, self.namer, added=self.added)
 
     def view(self, name: str) -> View:
         return self.cases.factors[name].view
 
     def program(self) -> Program:
-        in_order = sorted(self.cycle, key=lambda role: self.query.atoms.index(role.atom))
-        triggers = tuple(map(self.trigger, in_order))
-        balancing = self.cases.balancing(self.unlisted())
-        numbers = tuple(self.numbers.values())
+        result, numbers = Enumerated(self.everything(), self.member()), tuple(self.numbers.values())
+        program = self.cases.program(result, self.bounds(), self.beside, self.unlisted())
         listed = {self.view(name).name for name in (*(role.name for role in self.cycle), self.all)}
-        views = tuple(
-            replace(v, subsets=(Subset(LISTED, ((),)),)) if v.name in listed else v for v in self.cases.views()
+        views = (
+            replace(v, subsets=(*v.subsets, Subset(LISTED, ((),)))) if v.name in listed else v for v in program.views
         )
-        return Program(
-            self.query.name,
-            self.query.free,
-            (*views, *numbers),
-            triggers,
-            Enumerated(self.everything(), self.member()),
-            "ivm_eps",
-            self.bounds(),
-            balancing=replace(balancing, auxiliary=(*balancing.auxiliary, *(v.name for v in numbers))),
-        )
+        assert program.balancing is not None
+        emptied = (*program.balancing.auxiliary, *(view.name for view in numbers))
+        return replace(program, views=(*views, *numbers), balancing=replace(program.balancing, auxiliary=emptied))
 
     def name(self, view: View, mark: str) -> str:
         """The name of a row of a view, other than those that joins use."""
@@ -160,21 +149,17 @@ class _Listing:
         (monomial,) = product(COUNTED, carriers)
         return (Emit(self.query.free, (Monomial((), sign) if self.distinct else monomial,)),)
 
-    def trigger(self, role: Role) -> Trigger:
-        """The trigger of an atom, with the change of the result where it is wanted."""
-        atom, store = role.atom, self.view(role.name)
-        row = self.name(store, "new")
-        number = self.numbers[self.pairs[role.name]]
+    def beside(self, store: Store) -> Beside:
+        """The change of the result where it is wanted, and whether a new row is listed."""
+        (atom,) = store.atoms
+        row, number = self.name(store.view, "new"), self.numbers[self.pairs[atom.name]]
         enters = Lookup(number.name, number.key, self.namer.row(number.name), (Enter(row, LISTED),))
-        before: Body = ()
-        appear: Body = (enters,)
-        vanish: Body = ()
-        if self.distinct:
-            appear += (Changed(self.cases.change(atom, lambda carriers: self.emit(carriers, 1), update=False)),)
-            vanish = (Changed(self.cases.change(atom, lambda carriers: self.emit(carriers, -1), update=False)),)
-        else:
-            before = (Changed(self.cases.change(atom, self.emit)),)
-        return self.cases.trigger(atom, before, appear, vanish, row)
+        if not self.distinct:
+            return Beside((Changed(self.cases.change(atom, self.emit)),), (enters,), (), row)
+        more, less = (
+            Changed(self.cases.change(atom, partial(self.emit, sign=sign), update=False)) for sign in (1, -1)
+        )
+        return Beside((), (enters, more), (less,), row)
 
     def unlisted(self) -> Body:
         """Take all rows out of ``listed``, before all views are recomputed."""

@@ -16,7 +16,7 @@ from freshviews.kernel.hash import heavy_light as balances
 from freshviews.kernel.hash import index as indexes
 from freshviews.kernel.hash import table
 from freshviews.kernel.memory import mem
-from freshviews.program.heavy_light import Balancing, Partition
+from freshviews.program.heavy_light import HALVES, Balancing, Partition
 
 
 class Balance(Part):
@@ -37,7 +37,7 @@ class Balance(Part):
         self._words[:] = 0
         for at, partition in zip(self._places, self._balancing.partitions, strict=True):
             self._words[at + balances.EPSILON] = mem.bits(partition.epsilon)
-        balances.set_base(address(self._words), 1, len(self._places))
+        balances.set_base(address(self._words), 1, len(self._places), *HALVES)
         self._look()
 
     def _look(self) -> None:
