@@ -44,6 +44,11 @@ def number(argument: str, value: object) -> None:
     _expect(isinstance(value, Real) and not isinstance(value, bool), argument, "a number", value)
 
 
+def function(argument: str, value: object) -> None:
+    """A function, or another object that can be called."""
+    _expect(callable(value), argument, "a function", value)
+
+
 def pairs(argument: str, value: object) -> None:
     """A mapping of text to text."""
     fine = isinstance(value, Mapping) and all(isinstance(one, str) for pair in value.items() for one in pair)
