@@ -55,6 +55,13 @@ def pairs(argument: str, value: object) -> None:
     _expect(fine, argument, "a dict of texts by name", value)
 
 
+def values_of(kind: type, argument: str, value: object) -> None:
+    """A mapping of names to objects of a class."""
+    fine = isinstance(value, Mapping) and all(isinstance(one, str) for one in value)
+    fine = fine and all(isinstance(one, kind) for one in value.values())  # type: ignore[attr-defined]
+    _expect(fine, argument, f"a dict of a {kind.__name__} by name", value)
+
+
 def of(kind: type | tuple[type, ...], argument: str, value: object) -> None:
     """An object of a class, or of one of several."""
     kinds = kind if isinstance(kind, tuple) else (kind,)

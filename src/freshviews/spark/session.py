@@ -19,6 +19,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 import freshviews
+from freshviews import arguments
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.machine.cache import cache_folder
 from freshviews.spark.java import JavaOutput, class_archive, java_home
@@ -72,6 +73,9 @@ def start_session(
     Raises JavaError if there is no suitable Java or it ends at once, SettingError if a setting cannot be taken,
     SessionError if Spark does not start.
     """
+    arguments.optional(arguments.text, "master", master)
+    arguments.optional(arguments.pairs, "settings", settings)
+    arguments.flag("quiet", quiet)
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
