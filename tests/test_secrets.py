@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from freshviews.errors import FreshviewsError, SourceError, SqlError
 from freshviews.secrets import is_secret, masked, starred
 from freshviews.spark.definition import Definition, TableSpec
 from freshviews.spark.script import read_script
+from freshviews.spark.state.stores.addresses import store_of
 from freshviews.sql import parse_script
 from freshviews.sql.statements.streaming import split_streaming
+from tests.cli.sales import commit, sale
 
 SECRET = "hunter2x"
 OPTIONS = (
@@ -128,6 +131,45 @@ def test_a_definition_shows_no_options_and_hides_them_in_errors() -> None:
     error = SourceError(f"Java says {SECRET} and longsecret")
     definition.hide_secrets(error)
     assert str(error) == "Java says <password> and <spark.hadoop.fs.s3a.secret.key>"
+
+
+@pytest.mark.parametrize("chain", ["cause", "context", "deep"])
+def test_a_traceback_has_no_secret_of_a_cause(chain: str) -> None:
+    definition = Definition((TableSpec("t", "CREATE TABLE t (a INT)", "jdbc", {"password": SECRET}),))
+    for text, hidden in ((f"Java has {SECRET}", True), ("no table t", False), (f"x://a:{SECRET}@b", True)):
+        foreign = ValueError(text)
+        error: BaseException = SourceError("table t: jdbc cannot be read")
+        if chain == "deep":
+            between = OSError("no answer")
+            between.__context__ = foreign
+            error.__cause__ = between
+        elif chain == "cause":
+            error.__cause__ = foreign
+        else:
+            error.__context__ = foreign
+        definition.hide_secrets(error)
+        assert (text not in "".join(traceback.format_exception(error))) == hidden
+
+
+def test_no_command_that_reads_shows_a_secret(tmp_path: Path) -> None:
+    script = tmp_path / "shop.sql"
+    script.write_text(
+        f"SET spark.hadoop.fs.s3a.secret.key = {SECRET};\n"
+        f"CREATE STREAMING TABLE t (a INT, b INT) USING jdbc OPTIONS (url 'jdbc:postgresql://u:{SECRET}@h/db', "
+        f"password '{SECRET}', dbtable 'x', poll 'b');\n"
+        f"CREATE MATERIALIZED VIEW v USING jdbc OPTIONS (url 'jdbc:postgresql://h/db', password '{SECRET}', "
+        "dbtable 'y') AS SELECT a, SUM(b) AS s FROM t GROUP BY a;"
+    )
+    store = store_of(tmp_path / "shop.checkpoint")
+    commit(tmp_path / "shop.checkpoint", None, [sale(1, "bolt")])
+    store.write("error", masked(f"jdbc says password={SECRET}").encode())
+    for command in ("check", "check --cells 2", "explain", "status", "status --json"):
+        name, *options = command.split()
+        result = CliRunner().invoke(app, [name, str(script), *options])
+        assert result.exit_code == 0 and SECRET not in result.output, result.output
+    assert "password=***" in CliRunner().invoke(app, ["status", str(script)]).output
+    definition = read_script(script.read_text(), tmp_path, folders=False)
+    assert SECRET not in definition.script + repr(definition)
 
 
 def test_long_text_is_read_once() -> None:

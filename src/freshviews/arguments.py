@@ -44,10 +44,22 @@ def number(argument: str, value: object) -> None:
     _expect(isinstance(value, Real) and not isinstance(value, bool), argument, "a number", value)
 
 
+def function(argument: str, value: object) -> None:
+    """A function, or another object that can be called."""
+    _expect(callable(value), argument, "a function", value)
+
+
 def pairs(argument: str, value: object) -> None:
     """A mapping of text to text."""
     fine = isinstance(value, Mapping) and all(isinstance(one, str) for pair in value.items() for one in pair)
     _expect(fine, argument, "a dict of texts by name", value)
+
+
+def values_of(kind: type, argument: str, value: object) -> None:
+    """A mapping of names to objects of a class."""
+    fine = isinstance(value, Mapping) and all(isinstance(one, str) for one in value)
+    fine = fine and all(isinstance(one, kind) for one in value.values())  # type: ignore[attr-defined]
+    _expect(fine, argument, f"a dict of a {kind.__name__} by name", value)
 
 
 def of(kind: type | tuple[type, ...], argument: str, value: object) -> None:

@@ -66,12 +66,12 @@ def test_advise_says_what_is_missing_of_a_stream(script: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("r2.parquet", b"PAR1 no more", "r2.parquet: "),
-        ("r2.csv", b"x2,x3,_order\n1,2\n", "r2.csv: "),
+        ("r2.parquet", b"PAR1 no more", "r2.parquet cannot be read: "),
+        ("r2.csv", b"x2,x3,_order\n1,2\n", "r2.csv cannot be read: "),
         ("r2.csv", b"x2,x3,_order\n1,2,x\n", "column _order: "),
         ("r2.csv", b"x2,x3,_order\n1,2,\n", "column _order: "),
         ("r2.csv", b"x2,x3,_order\n1,\xff,3\n", "column x3"),
-        ("r2.csv", b"x2,x3,_or\xffder\n1,2,3\n", "r2.csv: "),
+        ("r2.csv", b"x2,x3,_or\xffder\n1,2,3\n", "r2.csv cannot be read: "),
     ],
 )
 def test_advise_refuses_a_corrupt_stream_with_its_file(

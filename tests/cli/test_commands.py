@@ -145,11 +145,12 @@ def test_explain_of_an_unknown_view_names_those_there_are(script: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_said_to_be_so(tmp_path: Path) -> None:
     missing = tmp_path / "missing.sql"
-    assert run("check", missing).stderr == f"{missing}: no such file\n"
+    remedy = "a file with SQL is accepted, or - for standard input"
+    assert run("check", missing).stderr == f"{missing}: no such file; {remedy}\n"
     assert run("check", tmp_path).stderr == f"{tmp_path}: a directory; a file with SQL is accepted\n"
     binary = tmp_path / "binary.sql"
     binary.write_bytes(b"SELECT \xff")
-    assert run("check", binary).stderr == f"{binary}: byte 7 is not UTF-8 text\n"
+    assert run("check", binary).stderr == f"{binary}: byte 7 is not UTF-8 text; a file with SQL is accepted\n"
     crlf = tmp_path / "crlf.sql"
     crlf.write_bytes(b"CREATE TABLE t (\r\n  a INTT);")
     assert run("check", crlf).stderr.startswith(f"{crlf}:2:5: ")
@@ -158,7 +159,7 @@ def test_a_file_that_cannot_be_read_is_said_to_be_so(tmp_path: Path) -> None:
 
 def test_standard_input_is_read_as_a_file_is(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(app, ["check", "-"], input=b"SELECT \xff")
-    assert (result.exit_code, result.stderr) == (1, "<stdin>: byte 7 is not UTF-8 text\n")
+    assert (result.exit_code, result.stderr) == (1, "<stdin>: byte 7 is not UTF-8 text; a file with SQL is accepted\n")
     with pytest.raises(source.ReadError, match="standard input is closed"):
         monkeypatch.setattr(sys, "stdin", None)
         source.read("-")

@@ -20,7 +20,7 @@ from freshviews.catalog.definitions import TableDef
 from freshviews.cli.script import PlannedScript
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import TableEncoder
-from freshviews.errors import FreshviewsError
+from freshviews.errors import BatchError, FreshviewsError
 from freshviews.expr.nodes import Column
 from freshviews.plan.crown.query import graph_of, prepared
 from freshviews.program.reference.scalars import evaluate
@@ -133,16 +133,19 @@ def _batches(encoders: Mapping[str, TableEncoder], folder: Path) -> dict[str, tu
     encoded: dict[str, CodeBatch] = {}
     orders: dict[str, Codes] = {}
     for name, encoder in encoders.items():
-        table = _read(folder, name)
+        path, table = _read(folder, name)
         if ORDER not in table.column_names:
-            raise StreamError(f"{folder / name} has no column {ORDER}: the place of an update among all, a BIGINT")
+            raise StreamError(f"{path} has no column {ORDER}: the place of an update among all, a BIGINT")
         try:
             orders[name] = encode_arrow(BIGINT, table[ORDER], Dictionary(), nullable=False)
         except (TypeError, ValueError) as error:
-            raise StreamError(f"{folder / name}, column {ORDER}: {error}") from None
+            raise StreamError(f"{path}, column {ORDER}: {error}; the place of an update is a BIGINT") from None
         rows = table.drop_columns([ORDER])
         sign = 0 if MULTIPLICITY in rows.column_names else 1
-        encoded[name] = encoder.encode(rows, sign).batch
+        try:
+            encoded[name] = encoder.encode(rows, sign).batch
+        except BatchError as error:
+            raise StreamError(f"{path}: {error}") from None
     everything = np.concatenate([np.empty(0, np.int64), *orders.values()])
     ranks = np.empty(len(everything), np.int64)
     ranks[np.argsort(everything, kind="stable")] = np.arange(len(everything))
@@ -158,15 +161,19 @@ def _batches(encoders: Mapping[str, TableEncoder], folder: Path) -> dict[str, tu
     return found
 
 
-def _read(folder: Path, name: str) -> pa.Table:
+def _read(folder: Path, name: str) -> tuple[Path, pa.Table]:
+    """The file with the updates of a table, and its rows."""
     for path in (folder / f"{name}.parquet", folder / f"{name}.csv"):
         if path.exists():
             try:
                 found = pa.parquet.read_table(path) if path.suffix == ".parquet" else pa.csv.read_csv(path)
                 columns_of(found)
-                return found
+                return path, found
             except (pa.ArrowException, OSError, ValueError) as error:
-                raise StreamError(f"{path}: {error}") from None
+                kind = path.suffix[1:]
+                reason = "it is a directory" if path.is_dir() else str(error).partition("\n")[0]
+                columns = f"with the columns of table {name} and {ORDER}"
+                raise StreamError(f"{path} cannot be read: {reason}; a {kind} file {columns} is accepted") from None
     raise StreamError(f"{folder} has no {name}.csv or {name}.parquet with the updates of table {name}")
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.memory.collection import no_collection
@@ -25,8 +26,34 @@ if TYPE_CHECKING:
 
 TRACEBACK = "FRESHVIEWS_TRACEBACK"
 
+_UsageErrors: Any = typer.BadParameter.__bases__
+"""The base of errors in a command line, for which typer has no public name."""
+
+
+class _Commands(TyperGroup):
+    """All commands. A wrong command line is one line on standard error and exit code 2; Ctrl-C is exit code 130."""
+
+    def main(self, args: Sequence[str] | None = None, *others: Any, **named: Any) -> NoReturn:
+        given = sys.argv[1:] if args is None else list(args)
+        try:
+            code = super().main(given, *others, **named | {"standalone_mode": False})
+        except typer.Abort:
+            code = 130
+        except _UsageErrors as error:
+            code = 2
+            if given:
+                command = " ".join(["freshviews", *(given[:1] if given[0] in self.commands else ())])
+                said = " ".join(error.format_message().split()).rstrip(".")
+                ends = " " if said.endswith("?") else "; "
+                say(f"{command}: {said[:1].lower()}{said[1:]}{ends}see {command} --help", to=sys.stderr)
+            else:
+                error.show()  # the help
+        sys.exit(code)
+
+
 app = typer.Typer(
     name="freshviews",
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -119,15 +146,17 @@ def explain(
 ) -> None:
     """Print the plan of each view: class, reason, strategy, bounds, the program, what it stores."""
     with _errors_told():
+        from freshviews.cli.script import only
+        from freshviews.cli.source import read
+        from freshviews.plan.explain import explain as explanation
+
+        source = read(script)
+        planned = _with_views(source)
         if cells is not None:
             from freshviews.cli.pipeline import explain_cells
 
-            say(explain_cells(script, cells), end="")
+            say(explain_cells(source, script, cells), end="")
             return
-        from freshviews.cli.script import only
-        from freshviews.plan.explain import explain as explanation
-
-        planned = _planned(script)
         if view is not None:
             planned = only(planned, view)
         say("\n".join(explanation(one.view, one.plans, {}) for one in planned.views), end="")
@@ -140,12 +169,13 @@ def advise(
     view: Annotated[str | None, typer.Option(metavar="NAME", help="This view alone.")] = None,
 ) -> None:
     """Weigh the join trees of each view by a stream of updates: enclosureness, the tree to take, its bound."""
-    from freshviews.cli.advise import MOST_TREES
-    from freshviews.cli.advise import advise as advice
-    from freshviews.cli.script import only
-
     with _errors_told():
-        planned = _planned(script)
+        from freshviews.cli.advise import MOST_TREES
+        from freshviews.cli.advise import advise as advice
+        from freshviews.cli.script import only
+        from freshviews.cli.source import read
+
+        planned = _with_views(read(script))
         if view is not None:
             planned = only(planned, view)
         for line in advice(planned, stream, MOST_TREES):
@@ -180,9 +210,9 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Maintain the views of a streaming script on Spark until it is stopped."""
-    from freshviews.cli.pipeline import run_script
-
     with _errors_told():
+        from freshviews.cli.pipeline import run_script
+
         code = run_script(
             script, once, master, checkpoint, as_json, cells, packages, conf or [], metrics_port, metrics_host
         )
@@ -235,9 +265,9 @@ def serve(
     http://127.0.0.1:8321/ has the pipeline, /view/NAME a view, /query?sql=SELECT... a plain SELECT, each with
     format=html, json, csv or arrow. Every answer names its version.
     """
-    from freshviews.cli.reading import serve as answer_reads
-
     with _errors_told():
+        from freshviews.cli.reading import serve as answer_reads
+
         answer_reads(script, checkpoint, host, port, allow_host or [], max_rows)
 
 
@@ -284,10 +314,11 @@ def main() -> None:
     app()
 
 
-def _planned(name: str) -> PlannedScript:
-    from freshviews.cli.source import read
-
-    return _planned_of(read(name))
+def _with_views(source: Source) -> PlannedScript:
+    planned = _planned_of(source)
+    if not planned.views:
+        _fail(f"{source.name}: there is no view; CREATE MATERIALIZED VIEW name AS SELECT ... makes one")
+    return planned
 
 
 def _planned_of(source: Source) -> PlannedScript:
@@ -295,9 +326,12 @@ def _planned_of(source: Source) -> PlannedScript:
     from freshviews.cli.source import ScriptError, error_text
 
     try:
-        return plan_script(source.text)
+        planned = plan_script(source.text)
     except ScriptError as error:
         _fail(error_text(source, error))
+    if not planned.tables:
+        _fail(f"{source.name}: there is no table and no view; CREATE TABLE and CREATE MATERIALIZED VIEW make them")
+    return planned
 
 
 def _version() -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from freshviews.cells import describe, plan_cells
 from freshviews.cli.progress import Progress
-from freshviews.cli.source import ReadError, read
+from freshviews.cli.source import ReadError, Source
 from freshviews.cli.stopping import Stopping
 from freshviews.cli.streaming_script import checkpoint_of, definition_in, definition_of, placed
 from freshviews.errors import FreshviewsError, SourceError, SqlError
@@ -120,9 +120,8 @@ def run_script(
                 end_session(spark)
 
 
-def explain_cells(name: str, cells: int) -> str:
-    """Print how this many cells would share the rows of a script. Samples its sources if it has any."""
-    source = read(name)
+def explain_cells(source: Source, name: str, cells: int) -> str:
+    """How this many cells would share the rows of a script. Samples its sources if it has any."""
     try:
         if plain(source.text) == source.text:
             catalog = catalog_of(source.text)

@@ -9,17 +9,32 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from threading import Event
 
+from freshviews.cli.source import STANDARD_INPUT, ReadError, read
 from freshviews.cli.streaming_script import checkpoint_of, definition_if_fine
 from freshviews.cli.units import duration, size
 from freshviews.printable import cell, json_line, say
 from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.reading.disk import on_disk
 from freshviews.spark.reading.select import select
+from freshviews.spark.state.manifest import Manifests
+from freshviews.spark.state.stores.store import Store
+
+
+def _checkpoint(name: str, given: str | None) -> Store:
+    """The store that has the views of a script. Raises ReadError if the script cannot be read, nor a version there."""
+    store = checkpoint_of(name, given)
+    if name != STANDARD_INPUT:
+        try:
+            read(name)
+        except ReadError:
+            if not Manifests(store).versions():
+                raise
+    return store
 
 
 def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
     """Print the status of a script's pipeline."""
-    store = checkpoint_of(name, checkpoint)
+    store = _checkpoint(name, checkpoint)
     found = status(store, definition_if_fine(name))
     disk = on_disk(store)
     if as_json:
@@ -70,7 +85,7 @@ def _behind(waiting: dict[str, int]) -> str:
 
 def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> None:
     """Print the result of a SELECT over the views at the last committed version."""
-    store = checkpoint_of(name, checkpoint)
+    store = _checkpoint(name, checkpoint)
     found = select(store, sql, latest(store))
     if as_json:
         for row in found.to_pylist():
@@ -98,7 +113,7 @@ def serve(
     from freshviews.cli.serving.site import ANSWER_SECONDS, Site
 
     own = f"[{host}]" if ":" in host else host
-    store = checkpoint_of(name, checkpoint)
+    store = _checkpoint(name, checkpoint)
     site = Site(name, store, lambda: definition_if_fine(name), [own, *allowed], most_rows)
     server = HttpServer(host, port, site.answer, seconds=ANSWER_SECONDS)
     ended = Event()

@@ -39,16 +39,18 @@ def read(name: str) -> Source:
     """The script in a file, or on standard input if ``name`` is ``-``. Raises ReadError."""
     if not name:
         raise ReadError("the name of the script is empty; a file with SQL is accepted, or - for standard input")
+    if "\0" in name:
+        raise ReadError(f"{name}: the name has a NUL character, which no file has; a file with SQL is accepted")
     shown = "<stdin>" if name == STANDARD_INPUT else name
     try:
         text = _bytes(name).decode("utf-8-sig")
         return Source(shown, text.replace("\r\n", "\n").replace("\r", "\n"))
     except FileNotFoundError:
-        raise ReadError(f"{name}: no such file") from None
+        raise ReadError(f"{name}: no such file; a file with SQL is accepted, or - for standard input") from None
     except IsADirectoryError:
         raise ReadError(f"{name}: a directory; a file with SQL is accepted") from None
     except UnicodeDecodeError as error:
-        raise ReadError(f"{shown}: byte {error.start} is not UTF-8 text") from None
+        raise ReadError(f"{shown}: byte {error.start} is not UTF-8 text; a file with SQL is accepted") from None
     except OSError as error:
         raise ReadError(f"{shown}: cannot be read: {error.strerror}; a readable file with SQL is accepted") from None
 

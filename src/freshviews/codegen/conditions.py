@@ -15,7 +15,7 @@ from freshviews.codegen.imports import import_lines
 from freshviews.codegen.layout import CONSTANTS, STATUS, STATUS_ERROR
 from freshviews.codegen.module import Source, Written, build
 from freshviews.codegen.scalars import write_expression
-from freshviews.codegen.writer import Module, Writer
+from freshviews.codegen.writer import Module, Writer, inert
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.expr.ops import may_fail
 from freshviews.expr.printer import print_expression
@@ -64,7 +64,7 @@ def _write(module: Module, number: int, condition: Expr, order: tuple[str, ...])
         return writer.names.of("variable", name)
 
     with writer.function(f"condition_{number}", "state, codes"):
-        writer.line(f"# {print_expression(condition)}")
+        writer.line(f"# {inert(print_expression(condition))}")
         writer.line(f"status = load(state, {STATUS})")
         writer.line(f"constants = load(state, {CONSTANTS})")
         if fails:

@@ -22,6 +22,8 @@ RESERVED = frozenset(
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
+_ACTIVE = re.compile(r'[\x00-\x1f\\]|"""')
+
 FUNCTIONS = re.compile(
     r"(on|each|part|ring|move|turn|next|take|has|open|close|close_union|condition|find|find_sum|upsert|slice_of)_\d+"
     r"|rebalance|evaluate|end_version|awake|project|finish|merge_payload|merge_changes|enumerate_rows|close_listed"
@@ -71,6 +73,11 @@ class Module:
         return self.shapes.setdefault(words, sum(map(len, self.shapes)))
 
 
+def inert(text: str) -> str:
+    """Text as it stands in a comment or a docstring of one line: a name in it ends neither."""
+    return _ACTIVE.sub(lambda found: "".join(f"\\x{ord(letter):02x}" for letter in found[0]), text)
+
+
 def tuple_of(words: Iterable[str]) -> str:
     """Source of a tuple."""
     given = list(words)
@@ -80,7 +87,7 @@ def tuple_of(words: Iterable[str]) -> str:
 @lru_cache(maxsize=1 << 14)
 def _valid(wish: str) -> str:
     """The wish as a name of Python, and none of generated functions."""
-    name = re.sub(r"\W", "_", wish) or "_"
+    name = re.sub(r"\W", "_", wish, flags=re.ASCII) or "_"
     if name[0].isdigit() or keyword.iskeyword(name):
         name = "_" + name
     return f"{name}_" if FUNCTIONS.fullmatch(name) else name
@@ -158,8 +165,8 @@ class Writer:
 
     def docstring(self, text: str) -> None:
         """The docstring of a function, of several lines."""
-        for line in ('"""', *text.rstrip().splitlines(), '"""'):
-            self._append(line.replace("\\", "\\\\"))
+        for line in ('"""', *map(inert, text.rstrip().splitlines()), '"""'):
+            self._append(line)
 
     def constant(self, text: str) -> int:
         """The position of a string literal in the constants of the state."""

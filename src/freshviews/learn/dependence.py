@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from freshviews import arguments
 from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.counts import Counts, CountsView, Pair
@@ -55,6 +56,7 @@ class MutualInformation:
 
     def subscribe(self, on_change: Callable[[MutualInformation], object]) -> Subscription:
         """Have ``on_change`` called with the model after every version that changes its counts."""
+        arguments.function(f"model {self.name}: on_change", on_change)
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:

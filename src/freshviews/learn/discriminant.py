@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from freshviews import arguments
 from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.frames import matrix_of
@@ -96,6 +97,7 @@ class LinearDiscriminant:
 
     def subscribe(self, on_change: Callable[[LinearDiscriminant], object]) -> Subscription:
         """Have ``on_change`` called with the model after every version that changes its moments."""
+        arguments.function(f"model {self.name}: on_change", on_change)
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:

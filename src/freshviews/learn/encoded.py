@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from freshviews import arguments
 from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.counts import Counts, CountsView
@@ -99,6 +100,7 @@ class EncodedMomentsView(KeptView):
 
     def subscribe(self, callback: Callable[[], object]) -> Subscription:
         """Have ``callback`` called after every version that changes one of the views or both, once."""
+        arguments.function(f"view {self.name}: callback", callback)
         last = -1
 
         def once() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from freshviews.errors import shown
 from freshviews.learn.kept_view import LearnError
 from freshviews.learn.moments import Vector
 from freshviews.types import arrow_compute as pc
@@ -24,7 +25,7 @@ def matrix_of(frame: Any, features: Sequence[str], model: str) -> Vector:
     if isinstance(frame, Mapping):
         columns = list(frame)
     if columns is None:
-        found = np.asarray(frame, float)
+        found = _numbers(frame, "the frame", model)
         if found.ndim != 2 or found.shape[1] != len(features):
             raise LearnError(
                 f"model {model}: the array has shape {found.shape}; it needs (rows, {len(features)}), the features "
@@ -33,8 +34,20 @@ def matrix_of(frame: Any, features: Sequence[str], model: str) -> Vector:
         return found
     lacking = [name for name in features if name not in list(columns)]
     if lacking:
-        raise LearnError(f"model {model}: the frame has no column {', '.join(lacking)}; it has {', '.join(columns)}")
-    return np.column_stack([np.asarray(frame[name], float) for name in features])
+        raise _lacking(lacking, columns, model)
+    return np.column_stack([_numbers(frame[name], f"column {name}", model) for name in features])
+
+
+def _lacking(lacking: Sequence[str], there: Iterable[object], model: str) -> LearnError:
+    has = ", ".join(map(str, there))
+    return LearnError(f"model {model}: the frame has no column {', '.join(lacking)}; it has {has}")
+
+
+def _numbers(values: Any, what: str, model: str) -> Vector:
+    try:
+        return np.asarray(values, float)
+    except (TypeError, ValueError):
+        raise LearnError(f"model {model}: {what} is {shown(values)}; numbers are expected") from None
 
 
 def columns_of(frame: Any, variables: Sequence[str], model: str) -> list[list[Any]]:
@@ -47,9 +60,14 @@ def columns_of(frame: Any, variables: Sequence[str], model: str) -> list[list[An
     names = list(getattr(frame, "columns", ())) if names is None else list(names)
     lacking = [name for name in variables if name not in names]
     if lacking:
-        raise LearnError(f"model {model}: the frame has no column {', '.join(lacking)}; it has {', '.join(names)}")
-    columns = [frame[name] for name in variables]
-    return [column.to_pylist() if hasattr(column, "to_pylist") else list(column) for column in columns]
+        raise _lacking(lacking, names, model)
+    found = []
+    for name in variables:
+        column = frame[name]
+        if not isinstance(column, Iterable):
+            raise LearnError(f"model {model}: column {name} is {shown(column)}; a list or an array is expected")
+        found.append(column.to_pylist() if hasattr(column, "to_pylist") else list(column))
+    return found
 
 
 def places_of(

@@ -47,6 +47,7 @@ class KeptView:
 
     def subscribe(self, callback: Callable[[], object]) -> Subscription:
         """Have ``callback`` called after every version that changes the view."""
+        arguments.function(f"view {self.name}: callback", callback)
         return self._view.subscribe(lambda _: callback())
 
     def drop(self) -> None:

@@ -190,6 +190,7 @@ class LinearRegression:
         """Terms chosen one after the other, at most ``most``: each is the one that, beside those before it, explains
         most of the target; with it, the r2 of a model of these terms. No rows are read again. A category is one step,
         with all of its terms."""
+        arguments.optional(arguments.count, f"model {self.name}: most", most)
         moments = self._solved().moments
         names = (*(named(self.features, term) for term in self._terms), *self.categories)
         left, chosen = list(self._inputs), list[int]()
@@ -227,6 +228,7 @@ class LinearRegression:
 
     def subscribe(self, on_change: Callable[[LinearRegression], object]) -> Subscription:
         """Have ``on_change`` called with the model after every version that changes its moments."""
+        arguments.function(f"model {self.name}: on_change", on_change)
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:

@@ -87,6 +87,7 @@ class PCA:
 
     def subscribe(self, on_change: Callable[[PCA], object]) -> Subscription:
         """Have ``on_change`` called with the model after every version that changes its moments."""
+        arguments.function(f"model {self.name}: on_change", on_change)
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:

@@ -12,6 +12,7 @@ from freshviews.catalog.rings import RingAggregate, known_as
 from freshviews.errors import FreshviewsError, SqlError
 from freshviews.expr.nodes import Column
 from freshviews.query import dependencies
+from freshviews.secrets import masked
 from freshviews.spark.connectors.declarations import UPSERT, connector_of, remedy
 from freshviews.spark.connectors.message_format import Written, split_options, written_as
 from freshviews.spark.connectors.polls import Poll
@@ -87,14 +88,31 @@ class Definition:
     """The rings of a checkpoint, of its script."""
 
     def hide_secrets(self, error: BaseException) -> None:
-        """Take secrets of options and settings out of the message of an error of ours."""
+        """Take secrets of options and settings out of the message of an error of ours. Causes that have one are cut
+        off, since a traceback shows them."""
         if isinstance(error, FreshviewsError):
-            message = str(error)
-            of_tables = [table.options for table in self.tables]
-            for options in (*of_tables, *(view.options for view in self.views), self.settings):
-                message = without_secrets(message, options)
+            message = self._without_secrets(str(error))
             if message != str(error):
                 error.args = (message, *error.args[1:])
+            below = error.__cause__ or error.__context__
+            while below is not None:
+                if self._has_secrets(below):
+                    error.__cause__ = None
+                    break
+                below = below.__cause__ or below.__context__
+
+    def _without_secrets(self, message: str) -> str:
+        of_tables = [table.options for table in self.tables]
+        for options in (*of_tables, *(view.options for view in self.views), self.settings):
+            message = without_secrets(message, options)
+        return message
+
+    def _has_secrets(self, error: BaseException) -> bool:
+        try:
+            text = str(error)
+        except Exception:  # Java says the text of its errors, and may have ended
+            return True
+        return masked(self._without_secrets(text)) != text
 
     @property
     def catalog(self) -> Catalog:

@@ -6,13 +6,15 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from freshviews.errors import SourceError, SqlError
+from freshviews import arguments
+from freshviews.errors import SourceError, SqlError, short
 from freshviews.spark.connectors.declarations import connector_of, lacking
 from freshviews.spark.connectors.message_format import MessageError
 from freshviews.spark.definition import Definition, TableSpec, ViewSpec, catalog_of, form_of, tables_of, with_key
@@ -49,6 +51,9 @@ class Pipeline:
     """
 
     def __init__(self, spark: SparkSession, checkpoint: str | os.PathLike[str], *, cells: int | None = None) -> None:
+        arguments.of(SparkSession, "the session of a pipeline", spark)
+        arguments.path("checkpoint", checkpoint)
+        arguments.optional(partial(arguments.count, least=1), "cells", cells)
         self._spark = spark
         self._cells = cells
         self._store = store_of(checkpoint)
@@ -67,8 +72,15 @@ class Pipeline:
         cells: int | None = None,
     ) -> Pipeline:
         """The pipeline of a file of SQL; the default checkpoint is the file's name with ``.checkpoint``."""
+        arguments.path("the path of a script", path)
         file = Path(path)
-        definition = read_script(file.read_text(encoding="utf-8-sig"), file.absolute().parent)
+        try:
+            script = file.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise SourceError(f"{file} cannot be read: {error.strerror}; a file with SQL is accepted") from None
+        except UnicodeDecodeError as error:
+            raise SourceError(f"{file}: byte {error.start} is not UTF-8 text; a file with SQL is accepted") from None
+        definition = read_script(script, file.absolute().parent)
         where = checkpoint if checkpoint is not None else default_checkpoint(file)
         return cls.of(spark, definition, where, cells=cells)
 
@@ -82,6 +94,7 @@ class Pipeline:
         cells: int | None = None,
     ) -> Pipeline:
         """The pipeline of a definition."""
+        arguments.of(Definition, "definition", definition)
         made = cls(spark, checkpoint, cells=cells)
         made._definition = definition
         return made
@@ -102,6 +115,10 @@ class Pipeline:
         for bad rows. ``options``: of the format: op, order, column, timestamps, decimals. Raises SourceError if a
         column has a type that tables do not support, SqlError if the name is not allowed.
         """
+        arguments.text("the name of a table", name)
+        arguments.of(DataFrame, f"table {name}: frame", frame)
+        arguments.texts(f"table {name}: primary_key", primary_key)
+        _check_input(f"table {name}", changes, bad_rows, options)
         form = form_of(changes, dict(options or {}), tuple(frame.columns))
         own = {column.lower() for column in own_columns(form)}
         kinds = {f.name: sql_type(f.dataType) for f in frame.schema if f.name.lower() not in own}
@@ -115,6 +132,7 @@ class Pipeline:
         if primary_key:
             columns.append(f"PRIMARY KEY ({', '.join(f'`{key}`' for key in primary_key)})")
         sql = f"CREATE TABLE {name} ({', '.join(columns)})"
+        name = _table_in(sql)
         self._define(
             self._definition.with_table(TableSpec(name, sql, None, {}, changes, dict(options or {}), bad_rows))
         )
@@ -133,7 +151,10 @@ class Pipeline:
     ) -> Pipeline:
         """As ``table``, with a ``CREATE TABLE name (...)`` statement: types, NOT NULL and keys as declared. Without a
         DataFrame its rows come by ``advance`` alone."""
-        (name,) = tables_of(sql)
+        arguments.text("the CREATE TABLE of a table", sql)
+        name = _table_in(sql)
+        arguments.optional(partial(arguments.of, DataFrame), f"table {name}: frame", frame)
+        _check_input(f"table {name}", changes, bad_rows, options)
         spec = TableSpec(name, sql, None, {}, changes, dict(options or {}), bad_rows)
         self._define(self._definition.with_table(spec))
         if frame is not None:
@@ -173,8 +194,15 @@ class Pipeline:
         it is maintained and can be read. ``output``: changes or complete; for messages changes or upsert, for a table
         (``jdbc``, ``delta``, ``iceberg``) all three. Raises SqlError.
         """
+        arguments.text("the name of a view", name)
         if sql is None:
             return self._read(name, {})
+        arguments.text(f"view {name}: sql", sql)
+        arguments.optional(arguments.function, f"view {name}: sink", sink)
+        arguments.optional(arguments.text, f"view {name}: format", format)
+        arguments.optional(arguments.path, f"view {name}: path", path)
+        arguments.text(f"view {name}: output", output)
+        arguments.optional(arguments.pairs, f"view {name}: options", options)
         connector = connector_of(format)
         if output not in connector.outputs:
             raise SqlError(f"output is {' or '.join(map(repr, connector.outputs))}, not {output!r}")
@@ -199,6 +227,8 @@ class Pipeline:
     def changes(self, name: str, *, after: int | None = None) -> DataFrame:
         """The change of a view by the last committed version, or by all versions ``after`` one, with the columns
         ``_multiplicity`` and ``_version``."""
+        arguments.text("the name of a view", name)
+        arguments.optional(arguments.count, f"view {name}: after", after)
         return self._read(name, {"changes": "true"} | ({} if after is None else {"after": str(after)}))
 
     def advance(
@@ -218,6 +248,9 @@ class Pipeline:
         is read, and that version comes back. Tables of streams stay as they are; ``start`` goes on with them. Raises
         SourceError, CheckpointError, PipelineError, StoreError as ``start``.
         """
+        for argument, frames_by_table in (("frames", frames), ("deletes", deletes)):
+            arguments.optional(partial(arguments.values_of, DataFrame), argument, frames_by_table)
+        arguments.of(str, "call", call)
         with self._holding() as held:
             given = given_sources(self._definition, frames or {}, deletes or {})
             run = Run(self._spark, self._store, self._definition, self._receivers, None, self._cells, Phases())
@@ -260,6 +293,10 @@ class Pipeline:
         the checkpoint cannot be written or continued; PipelineError if the input at the start cannot be applied;
         StoreError if another process runs the checkpoint.
         """
+        arguments.flag("once", once)
+        arguments.optional(partial(arguments.of, Mapping), "trigger", trigger)
+        arguments.optional(arguments.function, "listener", listener)
+        arguments.optional(partial(arguments.of, Phases), "phases", phases)
         with self._holding() as held:
             note_start(self._store)
             return self._start(held, once, trigger, listener, phases or Phases())
@@ -311,6 +348,20 @@ class Pipeline:
     def _define(self, definition: Definition) -> None:
         catalog_of(definition.script)
         self._definition = definition
+
+
+def _check_input(what: str, changes: object, bad_rows: object, options: object) -> None:
+    arguments.optional(arguments.text, f"{what}: changes", changes)
+    arguments.optional(arguments.path, f"{what}: bad_rows", bad_rows)
+    arguments.optional(arguments.pairs, f"{what}: options", options)
+
+
+def _table_in(sql: str) -> str:
+    """The name of the one table that a statement creates."""
+    names = list(tables_of(sql))
+    if len(names) != 1:
+        raise SqlError(f"one CREATE TABLE name (...) is expected, not {len(names)}: {short(sql)}")
+    return names[0]
 
 
 def default_checkpoint(file: Path) -> Path:

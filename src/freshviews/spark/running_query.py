@@ -127,8 +127,9 @@ class Query:
             if self._run.error is not None:
                 raise self._run.error from None
             failure = PipelineError(f"Spark ended the query: {cause(error)}")
+            failure.__cause__ = error
             self._run.definition.hide_secrets(failure)
-            raise failure from error
+            raise failure from failure.__cause__
         if ended is not False:
             self._release()
             if self._run.error is not None:

@@ -19,6 +19,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 import freshviews
+from freshviews import arguments
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.machine.cache import cache_folder
 from freshviews.spark.java import JavaOutput, class_archive, java_home
@@ -72,6 +73,9 @@ def start_session(
     Raises JavaError if there is no suitable Java or it ends at once, SettingError if a setting cannot be taken,
     SessionError if Spark does not start.
     """
+    arguments.optional(arguments.text, "master", master)
+    arguments.optional(arguments.pairs, "settings", settings)
+    arguments.flag("quiet", quiet)
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
@@ -114,7 +118,7 @@ def start_session(
         session = builder.getOrCreate()
     except SPARK_ERRORS as error:
         where = f" with the master {master}" if master is not None else ""
-        raise SessionError(f"Spark does not start{where}: {reason(error)}") from error
+        raise SessionError(f"Spark does not start{where}: {reason(error)}") from None  # it may have secrets of settings
     if output is not None:
         output.release()
         _silence_the_end(session)

@@ -24,6 +24,7 @@ from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from freshviews import arguments
 from freshviews.errors import FreshviewsError
 from freshviews.spark.reading import contents as reading
 from freshviews.spark.state.manifest import Manifests
@@ -35,6 +36,7 @@ VERSION = "_version"
 
 def register(spark: SparkSession) -> None:
     """Register the format ``freshviews`` in a session."""
+    arguments.of(SparkSession, "spark", spark)
     spark.dataSource.register(ViewSource)
 
 

@@ -26,6 +26,8 @@ def store_of(address: str | os.PathLike[str]) -> Store:
     An address with a scheme never becomes a folder of that name.
     """
     text = os.fspath(address)
+    if not text or "\0" in text:
+        raise AddressError(f"checkpoint {text!r}: the address is empty or has a NUL character; accepted are {_SERVED}")
     return _store_of(text.rstrip("/") if _SCHEME.match(text) else str(Path(text).absolute()))
 
 

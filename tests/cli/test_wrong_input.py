@@ -1,0 +1,244 @@
+"""Each command refuses wrong input by one line on standard error and an exit code, without a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from freshviews.cli import source
+from freshviews.cli.main import app
+from tests.cli.test_commands import run
+
+pytestmark = pytest.mark.plain_python
+
+FINE = "CREATE TABLE t (a INT, b INT NOT NULL); CREATE MATERIALIZED VIEW v AS SELECT a, SUM(b) AS s FROM t GROUP BY a"
+COMMANDS: dict[str, list[str]] = {
+    "check": [],
+    "check --cells 2": [],
+    "check --connect": [],
+    "explain": [],
+    "explain --cells 2": [],
+    "advise --stream .": [],
+    "status": [],
+    "status --json": [],
+    "query": ["SELECT 1"],
+    "serve --port 0": [],
+    "run": [],
+}
+SQL = "a file with SQL is accepted"
+UNREADABLE = {
+    "missing.sql": f"missing.sql: no such file; {SQL}, or - for standard input",
+    "folder.sql": f"folder.sql: a directory; {SQL}",
+    "binary.sql": f"binary.sql: byte 3 is not UTF-8 text; {SQL}",
+    "fine.sql/x": "fine.sql/x: cannot be read: Not a directory; a readable file with SQL is accepted",
+    "": f"the name of the script is empty; {SQL}, or - for standard input",
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fine.sql").write_text(FINE)
+    (tmp_path / "folder.sql").mkdir()
+    (tmp_path / "binary.sql").write_bytes(b"SQL\xff\0\x01")
+    (tmp_path / "empty.sql").write_text("")
+    (tmp_path / "comment.sql").write_text("-- nothing\n;;\n")
+    (tmp_path / "tables.sql").write_text("CREATE TABLE t (a INT)")
+    (tmp_path / "nul.sql").write_text("CREATE TABLE t (a INT);\nCREATE\0")
+    return tmp_path
+
+
+def refused(*arguments: str | Path, code: int = 1, text: str | None = None) -> str:
+    """The one line by which a command refuses."""
+    result = run(*arguments, text=text)
+    assert (result.exit_code, result.stdout) == (code, "")
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_script_that_cannot_be_read_is_named_with_the_remedy(command: str, name: str) -> None:
+    assert refused(*command.split(), name, *COMMANDS[command]) == UNREADABLE[name]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_script_without_permission_is_named(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def deny(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", deny)
+    line = refused(*command.split(), "fine.sql", *COMMANDS[command])
+    assert line == "fine.sql: cannot be read: Permission denied; a readable file with SQL is accepted"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_name_with_a_nul_is_refused(command: str) -> None:
+    line = refused(*command.split(), "a\0b.sql", *COMMANDS[command])
+    assert r"a\x00b" in line and "NUL" in line and "accepted" in line
+
+
+@pytest.mark.parametrize("name", ["empty.sql", "comment.sql"])
+@pytest.mark.parametrize("command", [one for one in COMMANDS if not one.startswith("serve")])
+def test_an_empty_script_is_refused(command: str, name: str) -> None:
+    line = refused(*command.split(), name, *COMMANDS[command])
+    if command.startswith(("status", "query")):
+        assert line.endswith(f"{Path(name).stem}.checkpoint has no version yet; run the pipeline first")
+    else:
+        assert line.startswith(f"{name}: there is no ") and "CREATE " in line
+
+
+@pytest.mark.parametrize("command", ["explain", "explain --cells 2", "advise --stream ."])
+def test_a_script_without_views_is_refused_where_views_are_shown(command: str) -> None:
+    wanted = "tables.sql: there is no view; CREATE MATERIALIZED VIEW name AS SELECT ... makes one"
+    assert refused(*command.split(), "tables.sql") == wanted
+
+
+@pytest.mark.parametrize("command", ["check", "explain", "explain --cells 2", "advise --stream ."])
+def test_a_nul_in_a_script_is_shown_at_its_place(command: str) -> None:
+    result = run(*command.split(), "nul.sql")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("nul.sql:2:") and "\0" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "explain", "explain --cells 2", "advise --stream .", "run"])
+def test_standard_input_that_is_closed_is_said_to_be_so(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert refused(*command.split(), "-", text="").startswith("<stdin>: " if command != "run" else "-: ")
+    monkeypatch.setattr(source, "sys", SimpleNamespace(stdin=None))
+    assert refused(*command.split(), "-") == "standard input is closed; name a file, or pipe the SQL in"
+
+
+def test_a_process_whose_standard_input_is_closed_says_so() -> None:
+    command = ["sh", "-c", 'exec "$0" -m freshviews.cli check - <&-', sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "standard input is closed; name a file, or pipe the SQL in\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_wrong_command_line_is_one_line_with_the_help_to_see(command: str) -> None:
+    name = command.split()[0]
+    arguments = [*command.split(), "fine.sql", *COMMANDS[command]]
+    see = f"; see freshviews {name} --help"
+    assert refused(*arguments, "--chekpoint", "x", code=2).startswith(f"freshviews {name}: no such option: --chekpoint")
+    assert refused(*command.split(), code=2) == f"freshviews {name}: missing argument 'SCRIPT'{see}"
+    assert "unexpected extra argument" in (line := refused(*arguments, "more", "words", code=2)) and line.endswith(see)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ("chek fine.sql", ["freshviews: no such command 'chek'", "'check'"]),
+        ("zzz", ["freshviews: no such command 'zzz'; see freshviews --help"]),
+        ("--vers", ["freshviews: no such option: --vers", "--version"]),
+        ("status fine.sql --jsn", ["freshviews status: no such option: --jsn", "--json"]),
+        ("version x", ["freshviews version: got unexpected extra argument"]),
+        ("warm x", ["freshviews warm: got unexpected extra argument"]),
+        ("check fine.sql --cells x", ["freshviews check: invalid value for '--cells'"]),
+        ("check fine.sql --cells 0", ["freshviews check: invalid value for '--cells'"]),
+        ("serve fine.sql --port 99999", ["freshviews serve: invalid value for '--port'"]),
+        ("serve fine.sql --port", ["freshviews serve: option '--port' requires an argument"]),
+        ("advise fine.sql", ["freshviews advise: missing option '--stream'"]),
+        ("query fine.sql", ["freshviews query: missing argument 'SELECT'"]),
+    ],
+)
+def test_a_misspelt_word_is_named_with_what_is_meant(arguments: str, parts: list[str]) -> None:
+    line = refused(*arguments.split(), code=2)
+    assert all(part in line for part in parts), line
+
+
+@pytest.mark.parametrize("address", ["", "a\0b"])
+@pytest.mark.parametrize("command", ["status", "query", "serve --port 0"])
+def test_a_checkpoint_that_is_no_address_is_refused(command: str, address: str) -> None:
+    line = refused(*command.split(), "fine.sql", *COMMANDS[command], "--checkpoint", address)
+    assert line.startswith(f"checkpoint {address!r}: the address is empty or has a NUL character; accepted are a path")
+
+
+STREAM = ("with the columns of table t and _order is accepted",)
+
+
+@pytest.mark.parametrize(
+    ("data", "parts"),
+    [
+        (None, ["t.csv cannot be read: it is a directory; a csv file", *STREAM]),
+        (b"", ["t.csv cannot be read: ", *STREAM]),
+        (b"\x89PNG\r\n\x1a\n\0\0\xff\xfe,\n\0", ["t.csv", "_order"]),
+        (b"a,b,_order\n1,2\n", ["t.csv cannot be read: ", *STREAM]),
+        (b"a,b\n1,2\n", ["t.csv has no column _order: the place of an update among all, a BIGINT"]),
+        (b"a,b,_order\n1,2,x\n", ["t.csv, column _order: ", "the place of an update is a BIGINT"]),
+        (b"a,b,c,_order\n1,2,3,4\n", ["t.csv: table t: ", "column c"]),
+        (b"a,_order\n1,4\n", ["t.csv: table t", "column b"]),
+        (b"a,b,_order\nx,2,4\n", ["t.csv: table t", "column a"]),
+        (b"a,b,_multiplicity,_order\n1,2,x,4\n", ["t.csv: ", "_multiplicity"]),
+        (b"a,a,b,_order\n1,1,2,4\n", ["t.csv: ", "a"]),
+    ],
+)
+def test_a_stream_that_is_wrong_is_named_with_the_remedy(folder: Path, data: bytes | None, parts: list[str]) -> None:
+    if data is None:
+        (folder / "t.csv").mkdir()
+    else:
+        (folder / "t.csv").write_bytes(data)
+    line = refused("advise", "fine.sql", "--stream", folder)
+    assert line.startswith(str(folder)) and all(part in line for part in parts), line
+
+
+@pytest.mark.parametrize("command", ["explain fine.sql", "--help"])
+def test_a_reader_of_the_output_that_goes_ends_a_command_quietly(command: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "freshviews.cli", *command.split()], stdout=writing, stderr=subprocess.PIPE, text=True
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_interrupted_command_ends_with_its_code_and_says_nothing(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(path: Path) -> bytes:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "read_bytes", interrupt)
+    result = run(*command.split(), "fine.sql", *COMMANDS[command])
+    assert (result.exit_code, result.output) == (130, "")
+
+
+@pytest.mark.parametrize("command", ["check -", "serve fine.sql --port 0"])
+def test_ctrl_c_ends_a_command_without_a_traceback(command: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"print(flush=True); from freshviews.cli.main import app; app({command.split()})"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        if command.startswith("serve"):
+            assert process.stderr is not None
+            assert "until Ctrl-C" in process.stderr.readline()
+        else:
+            stat = Path(f"/proc/{process.pid}/wchan")
+            until = time.monotonic() + 60
+            while stat.exists() and "pipe" not in stat.read_text() and time.monotonic() < until:
+                time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, errors.strip()) == (0 if command.startswith("serve") else 130, "")
+
+
+def test_no_word_at_all_shows_the_help_and_is_no_success() -> None:
+    result = CliRunner().invoke(app, [])
+    assert result.exit_code == 2
+    assert "check" in result.output and "Error" not in result.output
