@@ -27,10 +27,10 @@ from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.expr.ops import OPS, Op
 from freshviews.kernel.memory.mem import allocate, load, release
 from freshviews.kernel.scalar import operations as scalar
-from freshviews.types import NotHeldError
+from freshviews.types import RESERVED, NotHeldError
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import NULL
-from freshviews.types.values import constant_code, literal_code, literal_value
+from freshviews.types.values import constant_code, literal_code, literal_value, number_code, number_value
 
 Codes = npt.NDArray[np.int64]
 
@@ -136,7 +136,7 @@ def _node(expr: Expr, dictionary: Dictionary) -> _Node:
         varying = [place for place, arg in enumerate(expr.args) if not isinstance(arg, Literal) or arg.value is None]
         if len(varying) == 1:
             return _of_one(expr, varying[0], args[varying[0]], op.host, dictionary)
-    return _strict(expr, args, _host(expr, op, dictionary) if op.host else compiled(expr, op), dictionary)
+    return _strict(expr, args, _host(expr, op, dictionary) if op.host else _compiled(expr, op), dictionary)
 
 
 def _column(name: str) -> _Node:
@@ -291,8 +291,21 @@ def _host(call: Call, op: Op, dictionary: Dictionary) -> Callable[..., _Code]:
     return apply
 
 
-def compiled(call: Call, op: Op) -> Callable[..., int | HostFailure]:
-    """A compiled operation as a function of the codes of its arguments."""
+def constant(call: Call) -> int | float | bool | None:
+    """The value of a compiled operation over literals. Raises ValueError where it fails."""
+    texts: dict[str, int] = {}
+    codes = [
+        texts.setdefault(arg.value, len(texts)) if isinstance(arg.value, str) else number_code(arg.type, arg.value)
+        for arg in call.args
+        if isinstance(arg, Literal)
+    ]
+    code = _compiled(call, OPS[call.op])(*codes)
+    if not isinstance(code, HostFailure):
+        return number_value(call.type, code)
+    raise NotHeldError(RESERVED) if code.reason == scalar.ERRORS[scalar.LEAST] else ValueError(code.reason)
+
+
+def _compiled(call: Call, op: Op) -> Callable[..., _Code]:
     assert op.kernel is not None
     kernel = getattr(scalar, op.kernel)
     if not op.fallible:

@@ -30,7 +30,7 @@ from freshviews.kernel.scalar.dates import (
     weekofyear,
     year,
 )
-from freshviews.kernel.scalar.failure import ERRORS
+from freshviews.kernel.scalar.failure import ERRORS, LEAST
 from freshviews.kernel.scalar.floats import (
     abs_float,
     acos,
@@ -126,6 +126,7 @@ from freshviews.kernel.scalar.logic import (
 
 __all__ = [
     "ERRORS",
+    "LEAST",
     "abs_float",
     "abs_int",
     "acos",

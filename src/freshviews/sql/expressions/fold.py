@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from freshviews.expr.host_evaluation import HostFailure, compiled
 from freshviews.expr.nodes import Call, Literal
 from freshviews.expr.ops import OPS
-from freshviews.kernel.scalar.failure import ERRORS, LEAST
-from freshviews.types import RESERVED, NotHeldError, SqlType
-from freshviews.types.values import number_code, number_value
+from freshviews.types import SqlType
 
 _FOR_ROWS = ("only_value", "unless_failed", "unless_counted")
 """Operations that say what fails for a row."""
@@ -32,14 +29,7 @@ def computed(op: str, args: Sequence[Literal], result: SqlType) -> Any:
     how = OPS[op]
     if how.host is not None:
         return how.host(*(arg.value for arg in args))
-    texts: dict[str, int] = {}
-    codes = [
-        texts.setdefault(arg.value, len(texts)) if isinstance(arg.value, str) else number_code(arg.type, arg.value)
-        for arg in args
-    ]
-    code = compiled(Call(op, tuple(args), result, True), how)(*codes)
-    if isinstance(code, HostFailure):
-        if code.reason == ERRORS[LEAST]:
-            raise NotHeldError(RESERVED)
-        raise ValueError(code.reason)
-    return number_value(result, code)
+    # Loads the parts that run machine code, which a process that only reads a script does not need.
+    from freshviews.expr.host_evaluation import constant
+
+    return constant(Call(op, tuple(args), result, True))
