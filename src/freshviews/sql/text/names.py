@@ -22,7 +22,7 @@ _ONLY_FIRST = frozenset(
 """Keywords with which no clause inside of a statement begins, unless it is ALTER."""
 _WITHOUT_PARENTHESES = frozenset((T.CURRENT_DATE, T.CURRENT_TIME, T.CURRENT_TIMESTAMP, T.CURRENT_USER, T.SESSION_USER))
 """Functions. A column of such a name comes first."""
-_LOGIC = frozenset((T.AND, T.OR, T.LIKE, T.ILIKE))
+_LOGIC = frozenset((T.AND, T.OR, T.LIKE, T.ILIKE, T.RLIKE))
 _INNER = _LOGIC | {
     *(T.ALIAS, T.BETWEEN, T.CROSS, T.ELSE, T.EXCEPT, T.FETCH, T.FOR, T.FROM, T.HAVING, T.IN, T.INNER, T.IS),
     *(T.INTERSECT, T.INTO, T.JOIN, T.LATERAL, T.ON, T.OUTER, T.TABLE_SAMPLE, T.THEN, T.UNION, T.USING, T.WHEN, T.WHERE),
@@ -35,14 +35,14 @@ _SIGNS = frozenset((T.PLUS, T.DASH, T.STAR))
 """Operators that also begin an operand."""
 _OPENING = (_OPERATORS | _SIGNS | _LOGIC) | {
     *(T.TILDE, T.COMMA, T.L_PAREN, T.DOT, T.SELECT, T.DISTINCT, T.ALL, T.WHERE, T.HAVING, T.QUALIFY, T.NOT, T.ON),
-    *(T.GROUP_BY, T.ORDER_BY, T.PARTITION_BY, T.CASE, T.WHEN, T.THEN, T.ELSE, T.BETWEEN, T.RLIKE, T.FROM, T.JOIN),
+    *(T.GROUP_BY, T.ORDER_BY, T.PARTITION_BY, T.CASE, T.WHEN, T.THEN, T.ELSE, T.BETWEEN, T.FROM, T.JOIN),
     *(T.OVER, T.WINDOW, T.WITH),
 }
 """Tokens after which an operand comes."""
 _ENDING = frozenset((T.COMMA, T.R_PAREN, T.R_BRACKET, T.SEMICOLON))
 _AFTER = (_ENDING | _OPERATORS | _INNER) | {
     *(T.DCOLON, T.GROUP_BY, T.ORDER_BY, T.LIMIT, T.OFFSET, T.QUALIFY, T.WINDOW),
-    *(T.RLIKE, T.END, T.ASC, T.DESC, T.LEFT, T.RIGHT, T.FULL, T.NATURAL, T.SEMI, T.ANTI, T.ROWS, T.RANGE),
+    *(T.END, T.ASC, T.DESC, T.LEFT, T.RIGHT, T.FULL, T.NATURAL, T.SEMI, T.ANTI, T.ROWS, T.RANGE),
 }
 """Tokens that stand behind an operand."""
 _BEGINNING = {
@@ -109,7 +109,7 @@ def with_names(tokens: Sequence[Token]) -> list[Token]:
         depth += (kind == T.L_PAREN) - (kind == T.R_PAREN)
         defining = defining and not (kind in (T.ALIAS, T.R_PAREN) and depth == 0)
         # A star of all columns, and names that the parser knows as such, are operands.
-        is_operand = kind == T.STAR or (kind in (T.DIV, T.OVER, T.WINDOW, T.RLIKE) and around.after in _AFTER)
+        is_operand = kind == T.STAR or (kind in (T.DIV, T.OVER, T.WINDOW) and around.after in _AFTER)
         opened = kind in _OPENING and not (opened and is_operand)
     return made
 
