@@ -221,7 +221,7 @@ SCRIPT = """
     ("properties", "message"),
     [
         ("'freshviews.key_order' = 'a, x'", "view v: there is no variable 'x'; 'freshviews.key_order' takes all of a"),
-        ("'freshviews.key_order' = 'a, b, a'", "view v: 'a' stands twice in 'freshviews.key_order'"),
+        ("'freshviews.key_order' = 'a, b, a'", "view v: 'a' is given twice in 'freshviews.key_order'"),
         ("'freshviews.key_order' = 'a'", "view v: 'b' is not in its key order; 'freshviews.key_order' takes all of a"),
         (
             "'freshviews.key_order' = 'a, b', 'freshviews.strategy' = 'crown'",

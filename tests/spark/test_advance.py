@@ -254,7 +254,7 @@ def test_keys_that_cannot_be_deleted_are_refused_by_name(spark: Any, tmp_path: P
             made.advance(deletes=deletes)
     with pytest.raises(SourceError, match="keys to delete go together with changes 'upsert', or with an op column"):
         goods(spark, tmp_path, "append").advance({"goods": sold(spark, (1, "x", 1))}, deletes={"goods": one})
-    with pytest.raises(SourceError, match=r"goods: keys to delete come before all rows .* the order by at does not"):
+    with pytest.raises(SourceError, match=r"goods: keys to delete are applied before all rows .* whatever their at"):
         at = sold(spark, (1, "x", 1), at="1 AS at")
         goods(spark, tmp_path, "upsert", order="at").advance({"goods": at}, deletes={"goods": one})
 

@@ -317,7 +317,7 @@ def test_what_is_wrong_around_it_is_said_in_a_line(tmp_path: Path) -> None:
     done = run(tmp_path, "run", "shop.sql", "--once", "--conf", "spark.driver.memory=1k")
     assert done.returncode == 1 and done.stdout == ""
     said = "Error occurred during initialization of VM / Too small maximum heap"
-    assert done.stderr.startswith(f"Spark does not start: Java ended, and said: {said}"), done.stderr
+    assert done.stderr.startswith(f"Spark does not start: Java ended, and printed: {said}"), done.stderr
     home = fake(tmp_path / "java8", "1.8.0_412")
     done = run(tmp_path, "run", "shop.sql", "--once", JAVA_HOME=str(home))
     assert done.returncode == 1

@@ -158,7 +158,7 @@ def test_a_view_that_was_dropped_and_one_that_gets_its_table_late_are_refused(
         pipeline(spark, tmp_path / "ckpt", server, table).advance(rows(3))
     late = Pipeline(spark, tmp_path / "late").table_of(ORDERS, changes="upsert").view("by_cust", BY_CUST)
     late.advance(rows(1))
-    with pytest.raises(SinkError, match="the view was there before its table"):
+    with pytest.raises(SinkError, match="the view existed before its table"):
         pipeline(spark, tmp_path / "late", server, f"{table}_3").advance(rows(2))
 
 

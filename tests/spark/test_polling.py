@@ -388,7 +388,7 @@ def test_what_cannot_be_polled_is_refused_by_name(spark: Any, tmp_path: Path, se
     t = Polled(spark, tmp_path, server, ROWS, "poll 'nothing'")
     t.put((1, 1))
     for poll, message in (
-        ("poll 'nothing'", "poll 'nothing' is no column of the source; it has id, qty, n, at"),
+        ("poll 'nothing'", "poll 'nothing' is not in the source; it has id, qty, n, at"),
         ("poll 'n', poll_lag '1 hour'", "n is a bigint, so poll_lag is a number, such as '1000'"),
         ("poll 'at', poll_lag '7'", "at is a timestamp, so poll_lag is a time, such as '5 minutes'"),
     ):

@@ -176,7 +176,7 @@ def test_options_of_messages(tmp_path: Path) -> None:
         ("'json'", "'avro'", "'avro'", "needs values.schema"),
         ("'json'", "'avro', values.schema 'no.avsc'", "'no.avsc'", "cannot be read: No such file"),
         ("from.a 'key'", "from.c 'key'", "'key'", "from.c names no column of table t; its columns are a, b, _op"),
-        ("from.a 'key'", "from.a 'key.id'", "'key.id'", "keys is not said; keys 'json' reads fields"),
+        ("from.a 'key'", "from.a 'key.id'", "'key.id'", "keys is not set; keys 'json' reads fields"),
         ("from.a 'key'", "from.a 'value'", "'value'", "name a field, as in value.id"),
         ("from.a 'key'", "from.a 'value.'", "'value.'", "a path such as value.customer.id"),
         ("from.a 'key'", "from.a 'value.a[x]'", "'value.a[x]'", "a path such as value.customer.id"),

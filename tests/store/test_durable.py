@@ -343,7 +343,7 @@ def test_a_directory_whose_files_cannot_be_written_is_one_message(tmp_path: Path
     kept = log.read_bytes()
     log.unlink()
     log.mkdir()
-    with pytest.raises(fv.StoreError, match=r"db cannot be opened: .*no regular file.*; it needs free space"):
+    with pytest.raises(fv.StoreError, match=r"db cannot be opened: .*not a regular file.*; it needs free space"):
         fv.Database(tmp_path / "db")
     log.rmdir()
     log.write_bytes(kept)

@@ -88,7 +88,7 @@ def test_an_object_of_a_checkpoint_that_is_no_regular_file_is_not_read(tmp_path:
     store = store_of(tmp_path)
     with pytest.raises(StoreError, match="delivered"):
         Delivered(store)
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         store.read_range("delivered", 0, 8)
 
 

@@ -225,7 +225,7 @@ def test_a_value_of_another_kind_is_refused_by_name(field, value, reason):
         (envelope("d"), "op d has no row in before"),
         (envelope("c", None, {"id": 1}), "the row has no field part; its fields are id"),
         (envelope("c", None, row(1, 5)), "STRING accepts a JSON string, not number"),
-        (envelope("c", None, row(1, "__debezium_unavailable_value")), "the database did not tell this value"),
+        (envelope("c", None, row(1, "__debezium_unavailable_value")), "the database did not send this value"),
     ],
 )
 def test_a_bad_message_is_set_aside_with_its_reason_and_the_others_go_on(message, reason):

@@ -99,7 +99,7 @@ def best_layout(splitting: Splitting, cells: int, grids: Collection[Grid] = ()) 
 
 
 def rounded(rows: float) -> float:
-    """Equal for loads that differ by rounding alone."""
+    """Rounds loads, so that loads that differ by rounding alone are equal."""
     return float(f"{rows:.9g}")
 
 
@@ -143,13 +143,13 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
         moving = [load for load, more in zip(loads, moves, strict=True) if more]
         if 2 * read <= limit and moving and min(moving) > 0:
             # No label divides more than ``most`` of the loads, so their product falls by at most the budget to this
-            # power; and a sum is least where all are equal.
+            # power; and a sum is minimal if all are equal.
             mean = (sum(map(log, moving)) - most[place] * log(budget)) / len(moving)
             read = max(read, sum(loads) - sum(moving) + len(moving) * exp(mean))
         if 2 * read <= limit:
             return False
-        # Each atom may not have a role of its own: two share one if every label with a share splits both by the same
-        # column, and so a label to come that does not has none.
+        # Not every atom has a role of its own: two share one if every label with a share splits both by the same
+        # column.
         total = sum(least)
         for a, b in pairs:
             one, other = columns[a], columns[b]
@@ -186,7 +186,7 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
 
 
 def _climbed(splitting: Splitting, labels: Sequence[str], cells: int) -> Iterator[tuple[int, ...]]:
-    """Shares from 1 on, where the one grows by 1 that leaves the fewest rows in a cell: a good bound before the search
+    """Shares that grow from 1 by 1 where that leaves the fewest rows in a cell: a good bound before the search
     begins."""
     shares = (1,) * len(labels)
     while True:

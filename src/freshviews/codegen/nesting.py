@@ -38,7 +38,7 @@ _LEVELS = 48
 
 
 _Names = tuple[list[str], frozenset[str]]
-"""Names that are read, as often as they are, and names that are assigned."""
+"""The reads of names, with repetitions, and the assigned names."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class _Scope:
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _TARGETS = re.compile(r"(?:for )?([A-Za-z_]\w*(?:, [A-Za-z_]\w*)*) (?:in|=|([-+*/&|^]|//|<<|>>)=) ")
 _UNUSUAL = re.compile(r"[\"'{\[\\:]|\.[A-Za-z_]|[(, ]\w+=[^=]| = |\b(?:lambda|for|in|if)\b")
-"""What only a parser understands: strings, attributes, named arguments, second targets, and what binds names within an
+"""Syntax that needs a parser: strings, attributes, named arguments, second targets, and names bound within an
 expression."""
 
 
@@ -130,7 +130,7 @@ def _names(text: str) -> _Names:
 
 
 def _plain_names(text: str) -> _Names | None:
-    """The names of a line, found without a parser; None where one is needed."""
+    """The names of a line, found without a parser; None if a parser is needed."""
     target = _TARGETS.match(text)
     assigned = _NAME.findall(target[1]) if target else []
     words = text[target.end() :] if target else text

@@ -1,4 +1,4 @@
-"""How often values of categorical variables meet over a join, read of a view."""
+"""Counts of pairs of values of categorical variables over a join, read from a view."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from freshviews.learn.kept_view import KeptView, LearnError, numbered
 from freshviews.types import arrow_compute as pc
 
 MOST = 62
-"""Most variables: a bit of a BIGINT says of each whether a row of the view has it."""
+"""Maximum number of variables: each has a bit in a BIGINT."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The values of two variables that meet: row k of the join's counts has ``left[k]`` and ``right[k]``, positions
-    among ``values``, and met ``counts[k]`` times."""
+    """The pairs of values of two variables: row k of the join's counts has ``left[k]`` and ``right[k]``, positions
+    among ``values``, which occur together ``counts[k]`` times."""
 
     values: tuple[Sequence[Any], Sequence[Any]]
     left: NDArray[np.int64]
@@ -32,9 +32,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class Counts:
-    """The rows of a join as categorical variables see them: only rows in which none of them is NULL.
+    """The rows of a join as counts of categorical values: only rows in which no variable is NULL.
 
-    ``count``: how many rows. ``pairs``: by positions i < j of two variables, how often their values meet.
+    ``count``: the number of rows. ``pairs``: by positions i < j of two variables, the counts of their pairs of values.
     """
 
     count: int
@@ -42,11 +42,11 @@ class Counts:
 
 
 class CountsView(KeptView):
-    """A view that counts, for each two of some variables, how often each two values meet over a join.
+    """A view that counts, for each two of some variables, each pair of values over a join.
 
-    ``source``: what follows FROM: a table, a view, or a join, with WHERE if need be. ``variables``: columns or other
-    expressions of SQL, two or more. ``name``: that of the view to create. The join is made once for all pairs, and is
-    not stored (GROUPING SETS, docs/sql.md). Raises what ``Database.execute`` raises.
+    ``source``: the text after FROM: a table, a view, or a join, possibly with WHERE. ``variables``: columns or other
+    expressions of SQL, two or more. ``name``: of the view to create. The join is made once for all pairs, and is not
+    stored (GROUPING SETS, docs/sql.md). Raises what ``Database.execute`` raises.
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], name: str) -> None:

@@ -10,7 +10,7 @@ from freshviews.errors import FreshviewsError
 
 
 class LearnError(FreshviewsError):
-    """A model cannot be computed from the rows that there are, or from the frame that is given."""
+    """Raised if a model cannot be computed from the present rows, or from the given frame."""
 
 
 class KeptView:
@@ -29,7 +29,7 @@ class KeptView:
         try:
             database.execute(statement)
         except FreshviewsError as error:
-            # Its place, a line and a column, is one of this text, which the user has not written.
+            # Its line and column refer to this text, which the user has not written.
             error.add_note(f"The model {name} creates its view by: {statement}")
             raise
         self._view = database.view(name)
@@ -41,7 +41,7 @@ class KeptView:
         return self._database.version
 
     def check(self) -> None:
-        """Raise what reading the view would, where it was dropped or the database is closed."""
+        """Raise the error that reading the view would raise, if it was dropped or the database is closed."""
         self._view.check()
 
     def subscribe(self, callback: Callable[[], object]) -> Subscription:
@@ -54,7 +54,6 @@ class KeptView:
 
 
 def numbered(variables: Sequence[str], letter: str = "v") -> tuple[list[str], str]:
-    """Names v0, v1, ... for variables, and the items of a SELECT that give them. ``letter``: what the names begin
-    with."""
+    """Names v0, v1, ... for variables, and the SELECT items that give them. ``letter``: the prefix of the names."""
     names = [f"{letter}{i}" for i in range(len(variables))]
     return names, ", ".join(f"{variable} AS {name}" for name, variable in zip(names, variables, strict=True))

@@ -48,7 +48,7 @@ class BalanceSize:
 
 
 def nothing_measured(program: Program) -> Degrees | None:
-    """The measured degrees of a program where there is no data: none."""
+    """Returns None: without data, no degrees are measured."""
     return None
 
 
@@ -103,7 +103,7 @@ def _combined(term: SetOperation, plans: list[Plan]) -> list[str]:
     held = [str(i + 1) for i, plan in enumerate(plans) if isinstance(plan.program.result, Held)]
     what = "no row of the result is stored"
     if held:
-        what += f", but for those of block{'s' if len(held) > 1 else ''} {', '.join(held)}"
+        what += f", except those of block{'s' if len(held) > 1 else ''} {', '.join(held)}"
     skipping = {kind.replace("_", " ") for kind in _kinds(term) if kind.startswith(("except", "intersect"))}
     delay = "that of the blocks and O(1)"
     if skipping:
@@ -181,8 +181,8 @@ def _texts(block: Block, gathering: Gathering) -> list[str]:
         what = f"{'distinct ' if gathering.distinct else ''}{columns[-1]}, joined by {gathering.separator!r}"
     return [
         f"text      {what}, of the rows of each ({', '.join(group)}), in the order of ({order})",
-        "          kept: a copy of the rows, by group, once a change is read",
-        "          update: that of the rows, and for each group that changes O(n log n) for its n rows",
+        "          kept: a copy of the rows by group, after the first read of a change",
+        "          update: that of the rows, plus O(n log n) for each changed group of n rows",
     ]
 
 

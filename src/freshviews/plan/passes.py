@@ -49,8 +49,8 @@ class Pass:
 
 
 def passes(program: Program, relations: Sequence[str], sizes: Mapping[str, float]) -> tuple[Pass, ...] | None:
-    """The passes that initialise empty views. None if it is as good to take the ``relations`` in their order, each
-    through all of its triggers. ``sizes`` are rows by relation."""
+    """The passes that initialise empty views; None if taking the ``relations`` in their order, each through all of its
+    triggers, is as good. ``sizes`` are rows by relation."""
     numbers = range(len(program.triggers))
     plain = [
         Pass(name, found)
@@ -142,8 +142,8 @@ def _from_the_back(costs: _Costs, left: frozenset[int]) -> list[int]:
 
 
 def _joined(costs: _Costs, order: Sequence[int]) -> list[Pass]:
-    """A pass per trigger. Triggers of one relation that follow each other share a pass where that costs none of them
-    more."""
+    """A pass per trigger. Consecutive triggers of one relation share a pass unless that makes one of them more
+    expensive."""
     found: list[Pass] = []
     fed = frozenset[int]()
     for number in order:

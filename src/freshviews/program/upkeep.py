@@ -1,4 +1,4 @@
-"""How the views of a program are maintained, beside its triggers.
+"""The maintenance of a program's views outside of its triggers.
 
 Every kind of upkeep has four attributes in common, empty where they do not apply: ``statements``, which evaluate views,
 ``tries`` and ``scratch`` views that these read, and ``joins``, the traced joins.
@@ -37,7 +37,7 @@ class Evaluated:
 
     @property
     def recomputed(self) -> tuple[str, ...]:
-        """The views that the statements recompute, each once: all that they add to but the scratch views."""
+        """The views that the statements recompute, each once: all that they add to except scratch views."""
         added = (s.view for s in visit(self.statements) if isinstance(s, Add | Scan))
         scratch = {view.name for view in self.scratch}
         return tuple(dict.fromkeys(view for view in added if view not in scratch))
@@ -45,8 +45,8 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Settled:
-    """After the triggers of a version have run, ``statements`` bring the result up to date, by what the triggers have
-    noted, and forget that."""
+    """After the triggers of a version have run, ``statements`` update the result from the rows that the triggers have
+    noted, and clear these notes."""
 
     statements: Body
     tries: ClassVar[tuple[Trie, ...]] = ()
@@ -80,7 +80,7 @@ BY_TRIGGERS = ByTriggers()
 
 
 def together(one: Upkeep, other: Upkeep) -> Upkeep:
-    """The upkeep of a program put together from two. ValueError if the two exclude each other."""
+    """The upkeep of a program that combines two. Raises ValueError if the two exclude each other."""
     match one, other:
         case (ByTriggers(), _):
             return other
@@ -101,7 +101,7 @@ def together(one: Upkeep, other: Upkeep) -> Upkeep:
 
 
 def over(upkeep: Upkeep, views: dict[str, str], tries: dict[str, str]) -> Upkeep:
-    """The upkeep over views, relations and tries of other names; the statements are left as they are."""
+    """The upkeep over views, relations and tries of other names; its statements are unchanged."""
     match upkeep:
         case Evaluated():
             return replace(

@@ -35,10 +35,10 @@ class Subset:
 class Running:
     """Each row of a view has a value, and is selected where it is within a limit.
 
-    The view's key is that of a group, then one ordered column; its components are ``rows``, ``weight``, ``number`` and
-    the tally ``selected``; it has one index, by the group. ``value``: ``before``, the sum of the weights of the rows
-    before the row in its group; ``through``, the same with its own weight; ``itself``, its last key column, or
-    ``negated``, that times -1. ``nullable``: a sum is NULL where the numbers of these rows add up to no more than 0.
+    The view's key has the columns of a group, then one ordered column; its components are ``rows``, ``weight``,
+    ``number`` and the tally ``selected``; it has one index, by the group. ``value``: ``before``, the sum of the weights
+    of the rows before the row in its group; ``through``, the same with its own weight; ``itself``, its last key column,
+    or ``negated``, that times -1. ``nullable``: a sum is NULL if the numbers of its rows add up to 0 or less.
     """
 
     value: str
@@ -79,7 +79,7 @@ class View:
     placed: bool = field(default=False, repr=False)
 
     def place_of_index(self, bound: tuple[int, ...], among: str = "") -> int:
-        """The number of an index among all of the view: those over all rows first, then those of each subset."""
+        """The number of an index among all of the view's: those over all rows first, then those of each subset."""
         if not among:
             return self.indexes.index(bound)
         first = len(self.indexes)

@@ -38,9 +38,9 @@ from freshviews.query.edge_cover import edge_cover_number
 from freshviews.query.hypergraph import Edge, Hypergraph, components
 
 EXACT_ATOMS = 10
-"""Up to this number of atoms the width is the least one."""
+"""The width is minimal up to this number of atoms."""
 MOST_BAGS = 20_000
-"""Bags that the search for the least width may weigh, some half a second."""
+"""Maximum number of bags that the search for the least width weighs: about half a second."""
 
 _NEVER = 1 << 30
 
@@ -57,7 +57,7 @@ class Bag:
 
 
 class _TooMany(Exception):
-    """The search weighed as many bags as it may."""
+    """Raised if the search would weigh more bags than allowed."""
 
 
 def decomposition(graph: Hypergraph) -> tuple[Bag, ...]:
@@ -66,7 +66,7 @@ def decomposition(graph: Hypergraph) -> tuple[Bag, ...]:
 
 
 def searches_all(graph: Hypergraph) -> bool:
-    """Whether the decomposition is one of least width, and not a greedy choice."""
+    """True if the decomposition has minimal width, False if it is a greedy choice."""
     return _decomposed(graph)[1]
 
 
@@ -407,7 +407,7 @@ def _cover_number(variables: Variables, sides: tuple[Variables, ...]) -> int:
 
 
 def _is_covered(variables: Variables, parts: list[Variables], size: int) -> bool:
-    """Whether this many parts cover the variables. One of them has the variable that the fewest have."""
+    """True if this many parts cover the variables. One part must contain the variable that the fewest parts have."""
     if not variables or size == 0:
         return not variables
     having = min(([part for part in parts if v in part] for v in variables), key=len)

@@ -1,4 +1,4 @@
-"""The class of a query for the planner and EXPLAIN: which properties hold, and why no better class applies."""
+"""The class of a query for the planner and EXPLAIN: the properties that hold, and why no better class applies."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def named(name: str) -> Ring[Any]:
 
 
 def ring_over(family: str, places: Iterable[int]) -> str:
-    """The name of the ring of a family over arguments with these numbers; of a family that has one ring, its name.
+    """The name of the ring of a family over arguments with these numbers; for a family with one ring, the name of that.
 
     The families are ``cofactor.integer``, ``cofactor.double`` and those of users' rings. Over no arguments they are the
     integers: a count. The name of a ring over arguments is that ring's.

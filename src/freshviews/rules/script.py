@@ -34,7 +34,7 @@ from freshviews.rules.syntax import (
 )
 
 MULTIPLICITY = "times"
-"""In a provenance, beside the aliases of the relations."""
+"""The multiplicity in a provenance, next to the aliases of the relations."""
 
 Piece = tuple[str, Place]
 Sql = list[Piece]
@@ -277,7 +277,7 @@ class _Terms(ABC):
             return self.variable(term)
         if isinstance(term, Constant):
             return [(term.sql, term.place)]
-        assert isinstance(term, Operation), "any value is no term to compute with"
+        assert isinstance(term, Operation), "_ is not an operand"
         if len(term.arguments) == 1:
             return [("(- ", term.place), *self.term(term.arguments[0]), (")", term.place)]
         left, right = map(self.term, term.arguments)

@@ -62,7 +62,7 @@ class _Images:
         self._keys = primary_key(table)
         self._spelled = [column.name for column in table.columns]
         self._layouts = set[tuple[str, ...]]()
-        """Names of fields in the order of images, of which none is a column twice."""
+        """Names of fields in the order of images; no column occurs twice."""
         self._waiting: list[Image] = []
 
     def add(self, image: Image, position: int, action: int) -> None:

@@ -88,8 +88,8 @@ def resolved(
 
 
 def without_row(events: Events, table: TableDef, deleted: Positions) -> Positions:
-    """The input rows of events that remove a key which no row has at that point. ``deleted``: the input rows by which
-    ``resolved`` deletes rows; those of the events are distinct."""
+    """The input rows of events that remove a key without a row at that point. ``deleted``: the input rows by which
+    ``resolved`` deletes rows; the input rows of the events are distinct."""
     removed = events.actions == REMOVE
     if not removed.any():
         return np.empty(0, np.int64)
@@ -125,7 +125,7 @@ def _looked_up(events: Events, table: TableDef, lookup: Lookup | None) -> tuple[
     at = np.flatnonzero(order >= len(events))
     before = order[at - 1]
     if at[0] == 0 or (before >= len(events)).any() or (both[before] != both[order[at]]).any():
-        raise ValueError(f"the lookup of table {table.name} gave a key twice, or one that it was not asked for")
+        raise ValueError(f"the lookup of table {table.name} returned a key twice, or a key that was not requested")
     positions = np.empty(len(at), np.int64)
     positions[order[at] - len(events)] = events.positions[before]
     return rows, positions

@@ -111,7 +111,7 @@ class _Input:
         )
 
     def _conformed_of(self, column: ColumnDef, unused: Mask | None) -> pa.Array:
-        """A column that ``unused`` rows do not need. Where the input lacks it, the other rows are bad."""
+        """A column that ``unused`` rows do not need. If the input lacks it, the other rows are bad."""
         if column.name.lower() in self.columns or unused is None or not unused.any():
             return self.conformed(column, unused)
         for row in np.flatnonzero(~unused).tolist():
@@ -120,8 +120,8 @@ class _Input:
         return pa.nulls(len(self), arrow_type(column.type))
 
     def of_key_alone(self) -> Mask | None:
-        """The rows that have no value but those of the primary key; None if there are none. A table of which all
-        columns are of the key has none."""
+        """The rows that have only values of the primary key; None if there are none, or if all columns are in the
+        key."""
         keys = primary_key(self.table)
         others = [column.name.lower() for place, column in enumerate(self.table.columns) if place not in keys]
         given = [self.columns[name] for name in others if name in self.columns]
@@ -133,7 +133,7 @@ class _Input:
         return alone
 
     def is_absent(self, column: ColumnDef) -> bool:
-        """Whether the input lacks a column, and the table says what its rows have there."""
+        """True if the input lacks a column for which the table declares a value."""
         return column.default is not None and column.name.lower() not in self.columns
 
 
@@ -148,11 +148,10 @@ def signed_rows(
 ) -> SignedRows:
     """Return the changes of ``table`` in ``batch``, in the format ``form``, as signed rows.
 
-    The batch has the table's columns by name, in any case and order, and those of the format, and no others (of a
-    Debezium batch one column is read). It may lack a column with a DEFAULT, and, of rows that delete their key, all
-    columns but the key's. ``lookup`` returns the stored rows of keys,
-    where ``formats.looks_up`` says that they may be needed. ``previous`` is for Snapshots only: the batch before; the
-    first time ``pa.table({})``.
+    The batch has the table's columns by name, in any case and order, and those of the format, and no others (only one
+    column of a Debezium batch is read). It may lack a column with a DEFAULT, and, in rows that delete their key, all
+    columns except the key's. ``lookup`` returns the stored rows of keys, needed if ``formats.looks_up`` is true.
+    ``previous`` is for Snapshots only: the batch before; the first time ``pa.table({})``.
 
     Raises FormatError if table and format do not fit, and BadChange for a bad row. With ``set_aside``, bad rows are
     returned with their reasons instead; BadChange then means that the whole batch is wrong (a column is missing,
@@ -180,8 +179,8 @@ def signed_rows(
 
 
 def keys_of_envelopes(batch: pa.RecordBatch, table: TableDef, form: DebeziumJson) -> pa.StructArray:
-    """The primary key of the row that each envelope changes; NULL where an envelope names none or is bad, which
-    ``signed_rows`` says.
+    """The primary key of the row that each envelope changes; NULL if an envelope names none or is bad, which
+    ``signed_rows`` reports.
 
     Raises BadChange if an envelope has another key before than after: its row would be in two places.
     """
@@ -299,7 +298,7 @@ def _order(given: _Input, name: str) -> Numbers:
         given.problems.whole(name, f"rows are ordered by integers, decimals, dates or timestamps, not by {kind}")
     if column.null_count:
         for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
-            given.problems.add(row, name, None, "the column says the order of the rows, so it cannot be NULL")
+            given.problems.add(row, name, None, "the column orders the rows, so it cannot be NULL")
     order: Numbers = pc.array_sort_indices(column).to_numpy().astype(np.int64)
     return order
 
@@ -337,14 +336,14 @@ def _snapshot(given: _Input, before: _Input) -> SignedRows:
 
 
 def _resolve(given: _Input, events: Events, lookup: Lookup | None, must_find: Mask | None = None) -> SignedRows:
-    """Resolve good events to signed rows. ``must_find``: the input rows that remove a key, and are bad where no row has
+    """Resolve good events to signed rows. ``must_find``: the input rows that remove a key, and are bad if no row has
     it."""
     for place in primary_key(given.table):
         if events.arrays[place].null_count:
             nulls = events.arrays[place].is_null().to_numpy(zero_copy_only=False)
             for event in np.flatnonzero(nulls & (np.abs(events.actions) == REPLACE)).tolist():
                 row, name = int(events.positions[event]), given.table.columns[place].name
-                given.problems.add(row, name, None, "NULL in the primary key, which says what row to replace")
+                given.problems.add(row, name, None, "NULL in the primary key, which identifies the row to replace")
     good = given.problems.good(len(given))
     if good is not None:
         events = events.taken(np.flatnonzero(good[events.positions]))

@@ -93,7 +93,7 @@ def _read_integer(kind: SqlType, text: str) -> Any:
 
 
 def _read_decimal(kind: SqlType, text: str) -> Any:
-    string_to_decimal(text, 38, 0)  # refuses what is no number: Decimal itself reads more than numbers
+    string_to_decimal(text, 38, 0)  # refuses text that is not a number: Decimal itself accepts more
     return Decimal(text.strip())
 
 

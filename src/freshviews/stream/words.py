@@ -11,8 +11,8 @@ remove                                                             REMOVE: delet
 
 They are the words of Flink's row kinds (+I -U +U -D), of Delta's change feed, of Debezium, and plain ones. For upserts,
 where the key alone identifies a row, INSERT counts as REPLACE and DELETE as REMOVE: delete the row with this key,
-whatever the other columns say. So does a DELETE with values in the columns of a primary key alone, but it is bad where
-no row has the key.
+whatever the other columns contain. A DELETE with values only in the columns of a primary key does the same, but is bad
+if no row has the key.
 """
 
 from __future__ import annotations

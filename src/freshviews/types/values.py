@@ -1,6 +1,6 @@
 """Python values to codes and back, one at a time.
 
-What each type accepts, besides None; only FLOAT rounds:
+The values that each type accepts, besides None; only FLOAT rounds:
 
 =========  ============================================================================================
 BOOLEAN    bool

@@ -1,10 +1,10 @@
-"""Prefetching: what later updates of a batch will look up is fetched into the caches while earlier updates run.
+"""Prefetching: while updates of a batch run, the memory that later ones will look up is fetched into the caches.
 
 An update waits for memory several times in a row: for the slot of a key, for the group or row that the slot names, for
 the rows of the group, and for the slots of the keys that are looked up for each row. All keys of a batch are known when
 it begins. So each of these stages is prefetched a number of updates before it is needed, after the stage before it has
 arrived. Tables that fit into the processor's caches are not prefetched: their sizes are compared with ``CACHED`` once
-per batch. The trigger language has no prefetching; it shows what one update does.
+per batch. The trigger language has no prefetching; it describes one update.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from freshviews.program.statements import Add, Body, Exists, If, Lookup, Loop, S
 from freshviews.program.structure import bodies
 
 SLOT, FOUND, BLOCK, ROWS, PAIRS = 12, 8, 5, 3, 1
-"""Stages, each by how many updates ahead it is prefetched: the slot of a key, the group or row that it names, both ends
-of a block of rows, the first of these rows, the slots of the keys that are looked up for each row."""
+"""Stages, each by the number of updates ahead for which it is prefetched: the slot of a key, the group or row that it
+names, both ends of a block of rows, the first of these rows, the slots of the keys that are looked up for each row."""
 LEAVING = {SLOT: "foresee", FOUND: "foresee_row", BLOCK: "foresee_groups", ROWS: "foresee_leaving"}
 """The stages of a delete."""
 CACHED = 16 << 20
 """Bytes of tables that fit into the caches of a processor. Measured: without prefetching, counts of triangles take two
 thirds of the time at 2 MB, four fifths at 12 MB, and five quarters at 24 MB and at 50 MB."""
 MOST_PLACES = 6
-"""Most keys prefetched per trigger: each costs some instructions per update even where it is cached."""
+"""Maximum number of keys prefetched per trigger: each costs some instructions per update even if it is cached."""
 
 
 def place_of(loop: Loop) -> RowPlace:
@@ -50,9 +50,9 @@ def write_until(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> N
 
 
 def write_leaving(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> None:
-    """Prefetch what later deletes change in the views that the trigger appends inserts to.
+    """Prefetch the memory that later deletes change in the views to which the trigger appends inserts.
 
-    A delete finds its row, and through it its places in all indexes; where an insert goes, fewer updates wait for.
+    A delete finds its row, and through it its places in all indexes; inserts wait for memory less often.
     """
     for add in _leaving(context, trigger, raw):
         plain = _plain(trigger, raw)
@@ -66,8 +66,8 @@ def write_leaving(context: Context, trigger: Trigger, raw: Mapping[str, str]) ->
 
 
 def _leaving(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> list[Add]:
-    """The statement that changes the view that inserts are appended to, if its key is of columns as they come and it
-    has several indexes; with one, a delete waits for less than prefetching costs."""
+    """The statement that changes the view to which inserts are appended, if its key has unchanged columns and it has
+    several indexes; with one, a delete waits for less than prefetching costs."""
     if context.counted or context.outlined:
         return []
     plain = _plain(trigger, raw)
@@ -77,7 +77,7 @@ def _leaving(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> list
 
 
 def write_ahead(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> frozenset[RowPlace]:
-    """Prefetch what later updates look up by columns as they come; return the slices whose first rows are.
+    """Prefetch rows that later updates look up by unchanged columns; return the slices with prefetched rows.
 
     ``raw`` has the local variable of each column.
     """
@@ -103,7 +103,7 @@ def write_ahead(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> f
 
 
 def _plain(trigger: Trigger, raw: Mapping[str, str]) -> dict[str, str]:
-    """The parameters that are columns as they come, with the variables of these columns."""
+    """The parameters that are unchanged columns, with the variables of these columns."""
     return {p.name: raw[p.expr.name] for p in trigger.parameters if isinstance(p.expr, Column) and p.expr.name in raw}
 
 
@@ -112,7 +112,7 @@ def _key(place: RowPlace, plain: Mapping[str, str]) -> str:
 
 
 def _foreseen(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> list[RowPlace]:
-    """The keys, of columns as they come, that are prefetched."""
+    """The keys of unchanged columns that are prefetched."""
     if context.counted or context.outlined:
         return []
     plain = _plain(trigger, raw)
@@ -139,7 +139,7 @@ def _write_place(context: Context, distance: int, place: RowPlace, plain: Mappin
 
 
 def _write_rows(context: Context, distance: int, loops: list[Loop | Smaller], plain: Mapping[str, str]) -> None:
-    """Prefetch the first rows of slices, or what is looked up for each of them.
+    """Prefetch the first rows of slices, or the rows that are looked up for each of them.
 
     Of two slices, only the one that the loop will run over is prefetched, unless the digests of the other are scanned.
     """
@@ -193,8 +193,8 @@ def _outermost(trigger: Trigger) -> list[Loop | Smaller]:
 
 
 def _places(context: Context, trigger: Trigger) -> list[RowPlace]:
-    """Keys in the order of first use, without views that no trigger changes, which are small, and without those that
-    the trigger may append to."""
+    """Keys in the order of first use, without views that no trigger changes, which are small, and views to which the
+    trigger may append."""
     left_out = context.frozen | context.scratch | context.appends.keys()
     found = [place for statement in _always(trigger.body) for place in _of(statement)]
     for place in _changed(context, trigger):
@@ -210,7 +210,7 @@ def _changed(context: Context, trigger: Trigger) -> list[RowPlace]:
 
 
 def _always(body: Body) -> Iterator[Statement]:
-    """Statements that most updates reach, outer ones first: those that are not under a condition."""
+    """Statements that most updates reach, i.e. those under no condition, outer ones first."""
     queue = list(body[::-1])
     while queue:
         statement = queue.pop()

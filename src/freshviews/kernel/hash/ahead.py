@@ -1,7 +1,7 @@
 """Prefetches of slots, rows, groups and blocks, a few updates ahead.
 
-A prefetch changes nothing. Each function fetches one level: a slot, then the row or the group that the slot names, then
-the rows of the group. A later call fetches the next level, when the one before has arrived.
+Each function prefetches one level: a slot, then the row or the group that the slot names, then the rows of the group. A
+later call fetches the next level, when the one before has arrived.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reset a table or index to empty, or pack its rows, and release memory.
 
-Rebalancing scans tables. A scan must take time in the number of live rows, not of rows that were there once. For tables
+Rebalancing scans tables. The time of a scan must depend on the number of live rows, not of earlier ones. For tables
 without an ordered index and without a journal.
 """
 

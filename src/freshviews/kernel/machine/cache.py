@@ -2,8 +2,8 @@
 
 The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's cache folder. Its files are executed, so
 it is used only where no other user can put files; otherwise a folder that this user alone can read takes its place, and
-a warning says why. It has a subfolder per version. A version is a hash of all that compiled code depends on: the source
-of every kernel, Numba, Python. Numba's own cache checks only the file of the function that it loads, and would miss a
+a warning says why. It has a subfolder per version, a hash of everything that compiled code depends on: the source of
+every kernel, Numba, Python. Numba's own cache checks only the file of the function that it loads, and would miss a
 change in a callee. The first process of a new version deletes the subfolders that no process has opened for ``KEPT``
 days. No module here imports Numba, which takes longer than all the rest of a start.
 """
@@ -93,7 +93,7 @@ def _delete_unused(base: Path, before: float) -> None:
 
 
 def _fault(path: Path, found: os.stat_result, user: int, own: bool) -> str:
-    """How another user could put a file into a folder, or exchange a folder on the way to it; empty: no way.
+    """How another user could put a file into a folder, or exchange a folder on the way to it; else empty.
 
     ``own`` is whether the folder holds compiled code; folders above it may be the system's, and, like ``/tmp``,
     writable by all if nobody can rename another user's files there.
@@ -114,14 +114,14 @@ def _version() -> str:
     for package in ("numba", "llvmlite"):
         spec = importlib.util.find_spec(package)
         assert spec is not None and spec.origin is not None
-        # Found, and not imported. As installed packages are, it is known by the file that names its version.
+        # Found, not imported: the file with its version identifies an installed package.
         digest.update(Path(spec.origin).with_name("_version.py").read_bytes())
     digest.update(sys.version.encode())
     return f"v{digest.hexdigest()[:16]}"
 
 
 GENERATED = "freshviews_generated_"
-"""What the names of generated modules begin with; the hash of their source follows."""
+"""Prefix of the names of generated modules; the hash of their source follows."""
 
 
 def load_generated(digest: str) -> ModuleType:

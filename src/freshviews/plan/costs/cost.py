@@ -4,10 +4,10 @@ One walk over the triggers computes it for every strategy. Each statement runs i
 which follows from degrees: a loop as often as a slice has rows, a lookup as often as it finds one, the statements at
 the appearance of a row as often as a value occurs once. The steps are those of ``program.reference.interpreter``.
 
-A view that holds the bindings of one trigger has their degrees. Of a view that holds a join, the rows are those that a
-trigger adds over all of its bindings, without repetition, and values from different relations are taken as independent.
-Half of the updates are taken to be deletes; no subscriber wants changes; conditions between relations hold; a range
-holds half of the rows. Rebalancing of heavy and light parts is left out.
+A view that holds the bindings of one trigger has their degrees. A view that holds a join has the distinct rows that a
+trigger adds over all of its bindings. Assumptions: values from different relations are independent; half of the updates
+are deletes; no subscriber wants changes; conditions between relations hold; a range holds half of the rows. The cost of
+rebalancing is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from freshviews.program.structure import Row, Slice, bodies, slice_of, uses, vis
 from freshviews.program.upkeep import BY_TRIGGERS
 
 RANGE = 0.5
-"""The share of a slice that a range holds, and of rows that pass a comparison."""
+"""The share of a slice's rows that a range holds, and of rows that satisfy a comparison."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Cost:
 
 
 def costs_of(program: Program, degrees: Degrees) -> dict[str, Cost] | None:
-    """The cost of an update, by relation; None for a program that is not maintained by triggers alone."""
+    """The cost of an update, by relation; None for a program that triggers alone do not maintain."""
     if program.upkeep is not BY_TRIGGERS:
         return None
     walk = _Walk(program, degrees)
@@ -74,7 +74,7 @@ def cost_of(program: Program, number: int, degrees: Degrees) -> Cost:
 
 
 def mean_steps(costs: Mapping[str, Cost], rates: Mapping[str, float]) -> float:
-    """The steps of an update, the mean over relations by their rates of updates. Without any rate all are alike."""
+    """The steps of an update, averaged over relations by their update rates, or evenly without rates."""
     weights = {name: rates.get(name, 0.0) for name in costs}
     if not any(weights.values()):
         weights = dict.fromkeys(costs, 1.0)
@@ -88,8 +88,8 @@ Binding = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Row:
-    """A row at hand: its view, the variables of its key. ``stays``: the share of updates for which it was there before
-    and after, if that is known of it."""
+    """A bound row: its view, and the variables of its key. ``stays``: the share of updates before and after which it is
+    present, if known."""
 
     view: str
     key: tuple[str, ...]
@@ -98,9 +98,9 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where a statement stands. ``alone``: variables whose values no other binding of the trigger has; None where that
-    is not known. ``once``: a loop ends at the first row that counts. ``around``: the probes of the loops around, by the
-    binding that they weight. ``inserts``: the share of updates that are inserts."""
+    """Where a statement stands. ``alone``: variables whose values no other binding of the trigger has; None if unknown.
+    ``once``: a loop ends at the first row that counts. ``around``: the probes of the enclosing loops, by the binding
+    that they weight. ``inserts``: the share of updates that are inserts."""
 
     trigger: int
     variables: Mapping[str, Origin | None]
@@ -136,7 +136,7 @@ def _grows(statement: Statement, scope: _Scope) -> float:
 
 
 Counts = defaultdict[tuple[str, str], float]
-"""What is counted, by kind: ``lookups``, ``walked`` and ``writes`` with no name, ``into`` with that of a Sum."""
+"""Counted steps by kind: ``lookups``, ``walked`` and ``writes`` without a name, ``into`` with the name of a Sum."""
 
 
 class _Walk:
@@ -244,7 +244,7 @@ class _Walk:
         return 2.0 * min(1.0, (statement.last - statement.first) / group) if group else 2.0
 
     def _holds(self, condition: Expr, scope: _Scope) -> float:
-        """The share of runs in which a condition holds."""
+        """The share of runs in which a condition is true."""
         if not isinstance(condition, Call) or condition.op not in ("eq", "null_safe_eq", "lt", "le", "gt", "ge"):
             return 1.0
         if condition.op not in ("eq", "null_safe_eq"):
@@ -289,7 +289,7 @@ class _Walk:
                 return scope
 
     def _around(self, rows: Slice, scope: _Scope) -> Mapping[Binding, tuple[Probe, ...]]:
-        """The probes around the body of a loop: its own, and that from its rows back to the binding at hand."""
+        """The probes around the body of a loop: its own, and the probe from its rows back to the current binding."""
         covers = self._origins.covers.get(rows.view)
         probes = self._probes(covers[0], rows.bound, rows.given, scope) if covers else []
         if len(probes) != 1:
@@ -310,7 +310,7 @@ class _Walk:
         return self._sums[place]
 
     def _full(self, row: _Row | None, scope: _Scope) -> float:
-        """The share of runs in which a tally is full: every other trigger that adds to the row has added to it."""
+        """The share of runs in which a tally is full: every other trigger that adds to the row has done so."""
         own = None if row is None else self._own(row.key, scope)
         if row is None or own is None:
             return 1.0
@@ -328,7 +328,7 @@ class _Walk:
         return None
 
     def _known_alone(self, key: tuple[str, ...], scope: _Scope) -> frozenset[str] | None:
-        """The variables that are known to be alone, once those of a key are."""
+        """The variables that are known to be alone, if those of a key are."""
         own = self._own(key, scope)
         if own is None or (scope.alone is not None and scope.alone <= own):
             return scope.alone
@@ -366,8 +366,8 @@ class _Walk:
     def _probes(
         self, cover: Cover, bound: tuple[int, ...], given: tuple[str, ...], scope: _Scope
     ) -> list[tuple[Binding, Probe]]:
-        """What is asked of a cover by the values at hand: a probe for each binding that they come from. Values that are
-        computed are not asked for."""
+        """The probes of a cover by the current values: one for each binding that they come from. Computed values are
+        not probed."""
         by_binding: dict[Binding, list[tuple[str, str]]] = {}
         for position, variable in zip(bound, given, strict=True):
             origin = scope.variables.get(variable)
@@ -446,7 +446,7 @@ class _Walk:
         return min(1.0, self._degree(view, bound, given, scope)) if bound else 1.0
 
     def _found_in(self, cover: Cover, key: tuple[str, ...], scope: _Scope) -> float:
-        """The share of the bindings at hand of which another trigger has the values of a key."""
+        """The share of the current bindings for which another trigger has the values of a key."""
         probes = self._probes(cover, tuple(range(len(key))), key, scope)
         return math.prod((self._matched(*one, scope) for one in probes), start=1.0) * self._thinned(cover)
 
@@ -483,12 +483,12 @@ class _Walk:
         return most * -math.expm1(-flow / most) if most else 0.0
 
     def _flow(self, view: str) -> float:
-        """Derivations of the rows of a view: what a trigger adds over all of its bindings."""
+        """The number of derivations of a view's rows: all additions of a trigger over all of its bindings."""
         reaches = self._reached(view)
         return max((self._degrees.rows(t) * reach for t, reach in reaches.items()), default=0.0)
 
     def _thinned(self, cover: Cover) -> float:
-        """The share of a trigger's distinct bindings that are in the view: those with a binding that reaches the
+        """The share of a trigger's distinct bindings that are in the view, i.e. for which some binding reaches the
         Add."""
         if not cover.place.path:
             return 1.0
@@ -511,7 +511,7 @@ class _Walk:
         scope, times = self._outermost(place.trigger), 1.0
         for statement, number in place.path:
             if visits(statement)[number].often in _AT_ENDS:
-                # What happens at the first and the last row of a value keeps a row for each value.
+                # A statement that runs at the first and the last row of a value keeps a row for each value.
                 continue
             times *= self._runs(statement, number, scope)
             scope = self._inside(statement, number, scope)
@@ -542,7 +542,7 @@ class _Walk:
         return self._degrees.above(cover.trigger, probe, self._threshold(partition))
 
     def _threshold(self, partition: Partition) -> float:
-        """The degree from which on a value is heavy. The base is between the number of rows and twice it."""
+        """The least degree of a heavy value. The base is between the number of rows and twice that number."""
         assert self._program.balancing is not None
         if not self._base:
             self._base = 1.5 * sum(self._rows(store) for store in self._program.balancing.stores)

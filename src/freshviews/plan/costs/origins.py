@@ -1,4 +1,4 @@
-"""Where the values in views come from: the triggers that add to a view, and the parameters that its columns hold."""
+"""The origins of values in views: the triggers that add to a view, and the parameters that its columns hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bags of atoms below change propagation without joins: a strategy of their own maintains their rows.
+"""Bags of atoms under change propagation without joins: another strategy maintains their rows.
 
 The program of a bag holds its rows in a view. A node of the join tree takes the place of that view: where the program
 adds to its result, the payload is summed up and passed to the node, as an update of the bag::
@@ -19,8 +19,8 @@ triangles over one table, where one node reads the last corner and the other the
                                                                        first += m * s * t
                                                            if first: what the other does with (a) += first
 
-If a traced leapfrog triejoin maintains the bag, the node gets its derivations. They are a batch of their own. The views
-of the bag then store its rows and the edits of a batch.
+If a traced leapfrog triejoin maintains the bag, the node gets its derivations as a batch. Then the views of the bag
+store its rows and the edits of a batch.
 
 A guard of a bag is a projection of another atom, whose rows it contains once each. An update of that atom is counted
 first::
@@ -81,18 +81,18 @@ class AttachedBag:
 def attached(
     program: Program, guards: Mapping[str, Atom], readers: tuple[Reader, ...], names: Namer
 ) -> AttachedBag:
-    """A bag's program below the nodes that read it; its names begin with the name of the first of these.
+    """Attaches a bag's program to the nodes that read it; its names begin with the name of the first of these.
 
-    ``guards``: the atoms behind relations that are guards. PlanError where the program does not hold the bag in a view
-    that it only adds to, recomputes it, or has parts to rebalance.
+    ``guards``: the atoms behind relations that are guards. Raises PlanError if the program recomputes the bag, has
+    parts to rebalance, or does not hold the bag in a view that it only adds to.
     """
     if isinstance(program.upkeep, Evaluated):
-        raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it does not tell what changes in it")
+        raise PlanError(f"{program.name}: {program.strategy} cannot maintain a bag, as it reports no changes")
     if program.balancing is not None:
-        raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it rebalances heavy and light parts")
+        raise PlanError(f"{program.name}: {program.strategy} cannot maintain a bag, as it has heavy and light parts")
     result = program.result
     if not isinstance(result, Held) or any(reads(t.body, result.view) for t in program.triggers):
-        raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it reads its result")
+        raise PlanError(f"{program.name}: {program.strategy} cannot maintain a bag, as it reads its result")
     bag = readers[0].name
     prefix = _Prefix(bag, names)
     views = {view.name: prefix.of("view", view.name) for view in program.views}
@@ -226,7 +226,7 @@ class _Handing:
         return into if summed else self.handed(reader, statement.key, into)
 
     def handed(self, reader: Reader, key: tuple[str, ...], body: Body) -> Body:
-        """The reader gets what the body sums up for it."""
+        """The statements that sum up the changes of the body and pass the sum to the reader."""
         total = self.totals[reader.name]
         carrier = Carrier(total, frozenset(c.name for c in self.components if c.name != COUNT))
         lets = (Let(v, Column(key[i], BIGINT)) for v, i in zip(reader.variables, reader.places, strict=True))

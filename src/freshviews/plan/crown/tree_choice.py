@@ -48,7 +48,7 @@ def _chosen(made: Prepared, updates: Mapping[str, float], named: str | None) -> 
         if any(atom in updates for atom in bag.members)
     }
     found = best_tree(graph, {**of_bags, **updates})
-    assert found is not None  # the output was chosen so
+    assert found is not None  # guaranteed by the choice of the output
     return found
 
 

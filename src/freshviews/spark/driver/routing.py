@@ -67,7 +67,7 @@ def _coordinate(dim: Dim, slots: Slots) -> str:
 
 def _value(column: str, kind: str, slots: Slots) -> str:
     slot = next(slot for name, slot in slots.items() if name.lower() == column.lower())
-    # A text that is not of the type goes anywhere: the worker refuses it. Texts with a zone are taken in UTC, as there.
+    # Any cell may get a text that is not of the type: the worker refuses it. Zones count as there.
     value = f"try_cast(`{slot}` AS {kind})"
     if kind == "timestamp":
         value = f"CAST({value} AS {_spark_kind(kind)})"

@@ -3,7 +3,7 @@
 The order: rows go to their cells, whose workers write files under fresh names. Changes of groups that cells share go
 through the merge. The driver writes one manifest that names all files, which commits the version. Then sinks get the
 version, and that is recorded. The next micro-batch begins after that, so at a restart at most the last version is
-undelivered, but for a sink that is behind.
+undelivered, except to a sink that is behind.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ COLLECT_EVERY = 50
 """Versions between two collections of unneeded files."""
 
 _NOTHING = Manifest(0, -1, None, 0.0, {}, {})
-"""What is before the first version."""
+"""The state before the first version."""
 
 Listener = Callable[[Manifest], object]
 """Called with the manifest of every delivered version."""
@@ -117,8 +117,8 @@ class Run:
     def begin(self, streaming: Sequence[Source], static: Sequence[Source], goes_on: bool) -> None:
         """Deliver a version that a crash left undelivered, and make a version of batch sources and views that are new.
 
-        ``goes_on``: the run does not end by itself, so new views are left to ``fill``, and it goes on while a sink does
-        not take a version. Raises CheckpointError if the checkpoint cannot be continued.
+        ``goes_on``: the run does not end by itself, so ``fill`` backfills new views, and the run continues while a sink
+        refuses a version. Raises CheckpointError if the checkpoint cannot be continued.
         """
         self._deliveries.patient = goes_on
         try:
@@ -157,8 +157,8 @@ class Run:
             self._load(base, due, positions=positions)
 
     def advance(self, given: Sequence[Source], call: str) -> int:
-        """Make a version of rows that were given, and deliver it; its number comes back. The version that has the rows
-        of this ``call`` already comes back as it is."""
+        """Make a version of given rows, deliver it, and return its number. A version that already has the rows of this
+        ``call`` is returned unchanged."""
         before = self.latest
         known = version_of(self.store, call, before) if call else None
         check_new(self.definition, before.views if before is not None else ())
@@ -175,7 +175,7 @@ class Run:
         return self.latest.version
 
     def _resume(self, before: Manifest, streaming: Sequence[str], aside: bool) -> Manifest:
-        """Deliver a version that a crash left undelivered, and go on from it; note its call before that."""
+        """Deliver a version that a crash left undelivered, and continue from it; before that, note its call."""
         note_call(self.store, before)
         found = checkpoint.difference(before, self.definition, streaming)
         check_replaced(self.definition, before, found.views, self._receivers, bool(found.tables))
@@ -196,7 +196,7 @@ class Run:
         """Load the cells of the last version into workers, in the background, while Spark prepares its first
         micro-batch.
 
-        Errors are ignored here, but that a worker writes elsewhere; they are reported when the cells are needed.
+        Errors are ignored here, except that a worker writes elsewhere; they are reported when the cells are needed.
         """
         latest = self.latest
         if latest is None:
@@ -281,7 +281,7 @@ class Run:
             frame, slots = one_frame(sources)
             given = self.input_of(frame, sources, slots)
         loaded = {*base.loaded, *(source.table.name for source in sources if call is None)}
-        # After rows that were taken otherwise, a position does not say which rows are new.
+        # After rows that were taken in another way, a position does not identify new rows.
         taken = {source.table.name for source in sources}
         polled = {name: one for name, one in base.polled.items() if name not in taken} | dict(positions)
         base = replace(base, loaded=sorted(loaded), arrived=None, call=call or "", polled=polled)
@@ -321,14 +321,14 @@ class Run:
         self, before: Manifest, old: Layout, cells: int, changed: Sequence[str], replaced: Sequence[str]
     ) -> Manifest:
         """Continue with another number of cells, other columns of tables, or other SELECTs of views: all stored rows go
-        to their cells, and the views are made anew. Only those that are ``replaced`` have a change: their new rows less
+        to their cells, and the views are rebuilt. Only views that are ``replaced`` have a change: their new rows minus
         their old ones."""
         trusted = [table.name for table in old.catalog.tables.values() if table.trusted]
         if trusted:
             raise checkpoint.CheckpointError(
                 f"{self.store.address} cannot continue with another number of cells than {old.cells}, or with other "
-                f"columns or SELECTs: the rows of the trusted table {trusted[0]} are not stored; leave all of it as it "
-                "was, or begin with a new checkpoint"
+                f"columns or SELECTs: the rows of the trusted table {trusted[0]} are not stored; keep all of them as "
+                "they were, or begin with a new checkpoint"
             )
         _LOGGER.info("all stored rows are routed anew, to %d cells", cells)
         catalog = self.definition.catalog
@@ -359,7 +359,7 @@ class Run:
 
     @property
     def refills(self) -> tuple[str, ...]:
-        """Those of them that are there with another SELECT, which continue with it until then."""
+        """The views among them that exist with another SELECT; they continue with it until then."""
         return self._replaced
 
     def fill(self) -> None:
@@ -384,8 +384,8 @@ class Run:
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[Manifest]:
         """The last version, as the base of the next one, while no other thread makes one. After an error within it no
-        thread makes another: a version that a sink has not taken would be passed over. Raises Stopped then, and after
-        a stop."""
+        thread makes another one, which would skip a version that a sink has not taken. Raises Stopped then, and after a
+        stop."""
         with self.working:
             if self.stopping or self.error is not None:
                 raise Stopped
@@ -414,7 +414,7 @@ class Run:
         self._deliveries.stop()
 
     def release(self) -> None:
-        """Let no thread of the run do more: another run may follow."""
+        """Stop all threads of the run: another run may follow."""
         self._deliveries.stop()
 
     def fail(self, error: BaseException) -> None:
@@ -535,7 +535,7 @@ class Run:
                     manifest = replace(manifest, spark=saved.result())
                 self.manifests.commit(manifest)
         except ConnectionError:
-            raise  # Spark's Java process is gone; with the disk all is well
+            raise  # Spark's Java process is gone; the disk works
         except OSError as error:
             reason = checkpoint.cannot_write(self.store, error)
             raise PipelineError(f"version {base.version + 1} cannot be made: {reason}") from error
@@ -548,7 +548,7 @@ class Run:
         self.recent.add(manifest, of_batch=saved is not None)
 
     def _replacing(self, made: Manifest, back: TakenBack) -> Manifest:
-        """A version whose changes of the views that are replaced take back what they had."""
+        """A version whose changes of replaced views take their old rows back."""
         changes = {view: [name, *made.changes.get(view, ())] for view, name in back.changes.items()}
         changed = dict(made.changed)
         for view, names in changes.items():

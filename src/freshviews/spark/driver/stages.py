@@ -61,7 +61,7 @@ def through_cells(
 ) -> DataFrame:
     """The rows of a frame, each with its ``_to``, through some cells."""
     feeds = len(task.feeds)
-    # Add a row per cell that belongs to no table: cells without rows run too, and Spark starts no task without rows.
+    # Add a row per cell that belongs to no table: cells without rows must run, and Spark starts no task without rows.
     each = spark.range(cells.start, cells.stop).selectExpr(f"{to('id', -1, feeds)} AS {TO}")
     whole = each if frame is None else frame.unionByName(each, allowMissingColumns=True)
     if at.count == 1 and at.direct:
@@ -78,7 +78,7 @@ def through_cells(
 
 
 def _limit_bytes(spark: SparkSession, sent: DataFrame) -> None:
-    """Have Spark add up the bytes of an Arrow batch, which it does again at each row, only where rows may be long.
+    """Make Spark add up the bytes of an Arrow batch, which it repeats at each row, only if rows may be long.
 
     Rows of few columns of fixed width are short enough if they are counted. What the user has set stays, and so does
     the setting of the pipeline's own session, in which other threads may run jobs: micro-batches have another one.

@@ -1,4 +1,4 @@
-"""Make a version: run both stages and write their results into a manifest. Nothing is committed here."""
+"""Makes a version: runs both stages and writes their results into a manifest. Nothing is committed here."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Input:
     windowed: Mapping[int, Feed] = field(default_factory=dict)
     """By number of a table with a window in several cells: its feed to the engine that keeps it."""
     given: DataFrame | None = None
-    """The rows before windows, where others are in ``frame``."""
+    """The rows before windows, if ``frame`` has others."""
 
     @property
     def set_aside(self) -> bool:
@@ -159,8 +159,7 @@ def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str
 def taken_through(
     spark: SparkSession, store: Store, given: Input | None, task: Task, cells: range, phases: Phases
 ) -> Results:
-    """The results of some cells that take their rows of an input. Raises PipelineError, which names a row that is
-    refused."""
+    """The results of some cells that take their rows of an input. Raises PipelineError, which names a refused row."""
     placed = given is not None and (given.ordered or given.set_aside)
     results = _tried(spark, store, given, task, cells, placed, phases)
     refused = [result for result in results if "refused" in result]

@@ -1,8 +1,8 @@
-"""The stage before the cells: one engine, in a Python worker, that keeps the windows of tables.
+"""The stage in front of the cells: one engine, in a Python worker, that maintains the windows of tables.
 
 It takes all rows of the tables with a window, and has a state as a cell has: an image and a log. The change of a
-window, rows that come and rows that leave, is written to the store and goes to the cells as signed rows. Nothing of it
-counts before the manifest of the version names the engine's state and that of the cells.
+window, rows that come and rows that leave, is written to the store and goes to the cells as signed rows. It counts only
+when the manifest of the version names the engine's state and that of the cells.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def _signed(spark: SparkSession, store: Store, layout: Layout, table: str, secti
 
 
 def carried_on(before: Manifest, old: Layout, new: Layout, changed: Sequence[str]) -> Manifest:
-    """A version without cells, but with the engine that keeps windows, where cells are planned anew. ``changed``: the
-    tables with other columns. Raises CheckpointError where the order of rows in a window would be lost."""
+    """A version without cells, but with the engine that maintains windows, for newly planned cells. ``changed``: the
+    tables with other columns. Raises CheckpointError if the order of rows in a window would be lost."""
     bare = replace(before, cells={}, sizes={})
     if not (old.windowed or new.windowed):
         return bare
@@ -137,7 +137,7 @@ def carried_on(before: Manifest, old: Layout, new: Layout, changed: Sequence[str
                 f"table {name} has a window, which cannot go on in {at[new.cells]}: {reason}; leave columns and cells "
                 "as they were, or begin with a new checkpoint"
             )
-    # One cell keeps windows itself: its image and its log have them, and what else they have is left out.
+    # A single cell maintains windows itself: its image and log have them, and their other content is left out.
     entry = before.cells.get(str(old.cells) if old.windowed else "0", EMPTY)
     views = {view: 0 for table, view in new.windowed.items() if table in before.tables}
     return replace(bare, cells={str(new.cells): entry}, sizes={str(new.cells): views})

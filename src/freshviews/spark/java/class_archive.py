@@ -27,7 +27,7 @@ _SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 _SECONDS = 300.0
 """Time for Java to write an archive, of some 150 MB."""
 _LEFT = 3600.0
-"""Seconds after which an archive that is half written was left by a process that was killed."""
+"""Age in seconds at which a half-written archive belongs to a process that was killed."""
 
 
 def option() -> str:
@@ -107,7 +107,7 @@ def _folder() -> Path:
 
 
 def _key() -> str:
-    """What an archive depends on, as a hash; Java checks the rest. A session that starts has set JAVA_HOME."""
+    """A hash of the inputs of an archive; Java checks the rest. A session that starts has set JAVA_HOME."""
     home = os.environ.get("JAVA_HOME")
     program = f"{home}/bin/java" if home else str(shutil.which("java"))
     known = (os.path.realpath(program), pyspark.__file__, pyspark.__version__)

@@ -103,13 +103,13 @@ def _brought() -> Path | None:
 def _check(java: Path, where: str) -> None:
     version = version_of(java)
     if version is None:
-        raise JavaError(f"the Java of {where} does not say its version; {_REMEDY}")
+        raise JavaError(f"the Java of {where} does not report its version;  {_REMEDY}")
     if not ACCEPTED[0] <= version <= ACCEPTED[-1]:
         raise JavaError(f"the Java of {where} is version {version}, but Spark 4 runs on 17 to 21; {_REMEDY}")
 
 
 class _Output:
-    """What a process prints to one of its two files: held back at first, then passed on to ours as it comes."""
+    """The output of a process to one of its two files: held back at first, then passed on to ours as it arrives."""
 
     def __init__(self, target: int) -> None:
         source, self.inlet = os.pipe()
@@ -130,7 +130,7 @@ class _Output:
                         self._held.append(line)
 
     def all_lines(self) -> list[str]:
-        """What was printed and not passed on, once the process has ended."""
+        """The printed output that was not passed on, once the process has ended."""
         self._thread.join(_SECONDS_TO_READ)
         with self._changing:
             return [" ".join(line.decode(errors="replace").split()) for line in self._held or []]
@@ -142,7 +142,7 @@ class _Output:
 
 
 class JavaOutput:
-    """What Java prints: held back while Spark starts, then passed on."""
+    """The output of Java: held back while Spark starts, then passed on."""
 
     def __init__(self) -> None:
         # A Java machine that cannot start says why on standard output.
@@ -170,7 +170,7 @@ class JavaOutput:
         if ended is not None:
             every = (line for one in self._outputs for line in one.all_lines())
             said = " / ".join([line for line in every if line and not line.startswith(_GREETING)][:_MOST_LINES])
-            raise JavaError(f"Spark does not start: Java ended, and said: {said or 'nothing'}") from ended
+            raise JavaError(f"Spark does not start: Java ended, and printed: {said or 'nothing'}") from ended
 
     def release(self) -> None:
         """Spark has started: forget what was held back, such as its greetings."""

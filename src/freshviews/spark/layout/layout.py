@@ -133,6 +133,6 @@ def next_layout(old: Layout, definition: Definition, manifest: Manifest, replace
     """The cells after views were added, dropped or ``replaced``; stored rows stay in their cells."""
     catalog = definition.catalog
     sizes = {name: float(rows) for name, rows in manifest.totals.get("rows", {}).items()}
-    # The parts of internal views are those of the view that they are of.
+    # Internal views have the parts of the view to which they belong.
     parts = tuple(part for part in old.plan.parts if part.view.partition("#")[0] not in replaced)
     return Layout(extended(replace(old.plan, parts=parts), catalog, sizes), catalog)

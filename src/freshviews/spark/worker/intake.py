@@ -76,7 +76,7 @@ class Refusal(FreshviewsError):
 
 @dataclass(frozen=True)
 class _Signed:
-    """Signed rows. ``kept``: the good rows of the input. ``positions``: the row of ``kept`` that each came from (None:
+    """Signed rows. ``kept``: the good rows of the input. ``positions``: the row of ``kept`` from which each came (None:
     the same)."""
 
     rows: pa.RecordBatch
@@ -172,7 +172,7 @@ def _refusal_of(
 
 
 def _named(error: BatchError, feeds: Iterable[Feed]) -> str:
-    """What an error says, with the names of tables in the script. A foreign key names two tables."""
+    """The text of an error, with the names of tables in the script. A foreign key names two tables."""
     text = str(error)
     for feed in sorted(feeds, key=lambda feed: -len(feed.table)):
         if feed.table != feed.source:

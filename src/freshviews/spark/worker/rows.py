@@ -121,4 +121,4 @@ def unreadable_error(table: str, rows: pa.RecordBatch, row: int, reason: str) ->
     return BadChange(table, row, None, rows.column(CORRUPT)[row].as_py(), reason)
 
 
-READABLE = "it is not of the declared columns and types"
+READABLE = "it does not have the declared columns and types"

@@ -166,7 +166,7 @@ def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Taken:
-    """What an engine has applied: the number of rows by source, and the bad ones."""
+    """The input that an engine has applied: the number of rows by source, and the bad rows."""
 
     rows: dict[str, int]
     bad: list[dict[str, Any]]

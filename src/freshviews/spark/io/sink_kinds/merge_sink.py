@@ -1,8 +1,8 @@
 """Rows of a version into a table with MERGE, of a lakehouse: one commit per version, which carries a note of it.
 
-The note says the view, the checkpoint and the version. It is read before a version is written, so a version is there
-once, however often it is tried. A table keeps notes as long as its history; where none is left, the table is refused.
-Formats differ in how a commit gets a note, and where notes are read: see ``Merging``.
+The note names the view, the checkpoint and the version. It is read before a version is written, so each version is
+written once, however often it is tried. A table keeps notes as long as its history; where none is left, the table is
+refused. Formats differ in how a commit gets a note, and where notes are read: see ``Merging``.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def lake_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> None
 
 
 _ABSENT = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND")
-"""The conditions of errors that say that a table is not there."""
+"""The conditions of errors that report a missing table."""
 
 
 def _target(view: ViewSpec, merging: Merging) -> str:

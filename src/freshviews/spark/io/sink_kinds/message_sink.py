@@ -34,7 +34,7 @@ _CLOCKS = 600
 
 def deliver_messages(spark: SparkSession, view: ViewSpec, rows: pa.Table, version: int, since: float | None) -> None:
     """Write the messages of a version. ``since``: the version may have been delivered in part after this time, in
-    seconds since 1970; what is there is not written again. Raises what Spark raises, and BadKey."""
+    seconds since 1970; messages that exist are not written again. Raises Spark's errors, and BadKey."""
     found = messages(view, rows, version)
     if since is not None:
         found = without(found, _there(spark, view, version, since))

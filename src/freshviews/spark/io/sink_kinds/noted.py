@@ -1,4 +1,4 @@
-"""Which version of which view a table has, as it is noted in the same step that brings the rows."""
+"""The version of a view that a table has, recorded in the same step that brings the rows."""
 
 from __future__ import annotations
 

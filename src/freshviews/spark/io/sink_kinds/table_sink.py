@@ -1,7 +1,7 @@
 """Rows of a version into a table of a database, in one transaction per version.
 
 Spark writes the rows to a table beside it, ``freshviews_`` and a hash of its name. Then one transaction brings them
-over and notes the version in the table ``freshviews_versions``. So a version is there as a whole, and once, however
+over and notes the version in the table ``freshviews_versions``. So a version takes effect as a whole, and once, however
 often it is tried::
 
     DELETE FROM t WHERE EXISTS (SELECT 1 FROM beside s WHERE s.k = t.k)       upsert
@@ -34,7 +34,7 @@ from freshviews.spark.io.sink_kinds.noted import Noted, OtherTable, has_version
 from freshviews.spark.io.sources import open_source
 
 VERSIONS = "freshviews_versions"
-"""The table that says which version each table has."""
+"""The table with the version of each table."""
 _HERE = "_here"
 
 
@@ -182,7 +182,7 @@ def _soon(spark: SparkSession) -> Iterator[None]:
 
 
 def _noted(database: _Database, target: str) -> Noted | None:
-    """What is noted of a table; None if nothing is."""
+    """The recorded version of a table; None if there is none."""
     if not database.has(VERSIONS):
         database.run(
             f"CREATE TABLE {VERSIONS} (target VARCHAR(200) PRIMARY KEY, view_name VARCHAR(200) NOT NULL, "
@@ -211,7 +211,7 @@ def _begin(database: _Database, spark: SparkSession, view: ViewSpec, rows: pa.Ta
                 f"{target} has rows already, which are not of this view; delete them, or name another table"
             )
         return
-    # As an append: a table that is there, but cannot be seen, is not replaced.
+    # As an append: a table that exists but is invisible is not replaced.
     _write(spark, database, _table(view, rows).slice(0, 0), target, "append")
     if view.output == UPSERT:
         # Changes are looked up by the key. A key may have NULLs, so it cannot be declared.

@@ -99,7 +99,7 @@ def _service(address: str, host: str, environment: Mapping[str, str]) -> Any:
         try:
             service = BlobServiceClient.from_connection_string(text, **how)
         except ValueError as error:
-            raise AddressError(f"checkpoint {address}: AZURE_STORAGE_CONNECTION_STRING is not one: {error}") from error
+            raise AddressError(f"checkpoint {address}: AZURE_STORAGE_CONNECTION_STRING is invalid: {error}") from error
         if service.account_name != account:
             raise AddressError(
                 f"checkpoint {address}: AZURE_STORAGE_CONNECTION_STRING is of account {service.account_name}, not of "
