@@ -36,7 +36,7 @@ WISHES = ("i", "part", "part_0", "find", "find_2", "take", "on", "load", "class"
 
 
 @pytest.mark.parametrize("wish", WISHES)
-def test_a_fresh_name_is_no_function_and_nothing_that_is_imported_or_reserved(wish: str) -> None:
+def test_a_fresh_name_differs_from_functions_imports_and_reserved_names(wish: str) -> None:
     names = Names(RESERVED)
     made = [names.fresh(wish) for _ in range(5)]
     assert len(set(made)) == 5 and all(name.isidentifier() for name in made)

@@ -452,7 +452,7 @@ def test_a_penalty_of_nearly_nothing_is_that_of_least_squares(alpha: float) -> N
     assert ridge.predict(frame) == pytest.approx(squares.predict(frame), rel=1e-8)
 
 
-def test_what_is_no_model_is_refused() -> None:
+def test_impossible_models_are_refused() -> None:
     db = Database()
     db.execute("CREATE TABLE t (x DOUBLE, c STRING, y DOUBLE)")
     with pytest.raises(SqlError, match="takes numbers, not STRING; CATEGORY"):

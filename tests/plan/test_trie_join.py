@@ -239,7 +239,7 @@ def test_a_key_order_that_cannot_be_is_refused(properties: str, message: str) ->
     assert message in str(refusal.value)
 
 
-def test_a_key_order_that_is_named_is_taken_and_told() -> None:
+def test_a_named_key_order_is_used_and_shown_by_explain() -> None:
     with fv.Database() as db:
         db.execute(SCRIPT.format(properties="'freshviews.key_order' = 'b, a'"))
         told = db.view("v").explain()

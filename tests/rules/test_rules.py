@@ -73,7 +73,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "line", "column", "message"), REFUSED)
-def test_what_is_refused_is_told_with_its_place(text: str, line: int, column: int, message: str) -> None:
+def test_errors_in_rules_have_their_line_and_column(text: str, line: int, column: int, message: str) -> None:
     with fv.Database() as db:
         db.execute(";".join(table.text.spark for table in TABLES) + "; CREATE TABLE z (f BOOLEAN, d DATE)")
         with pytest.raises(fv.RuleError) as refusal:

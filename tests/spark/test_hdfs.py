@@ -139,7 +139,7 @@ def test_a_datanode_that_ends_is_passed_over(tmp_path: Path, monkeypatch: pytest
             assert store.read(f"changes/again{number}") == DATA
 
 
-def test_where_one_may_not_write_the_error_says_who(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_permission_names_the_user(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HADOOP_USER_NAME", "nobody-known")
     store = new_store(hdfs.web)
     with pytest.raises(CheckpointError, match=r"Permission denied: user=nobody-known, .*right owner"):

@@ -35,7 +35,7 @@ def plain(sql: str) -> pa.Table:
 
 
 @pytest.mark.parametrize("sql", OTHERS)
-def test_what_is_more_than_a_plain_select_is_left_to_spark(sql: str) -> None:
+def test_a_select_that_is_not_plain_is_left_to_spark(sql: str) -> None:
     with pytest.raises(NotPlain):
         found = parsed(sql)
         if found.view != "v":

@@ -96,7 +96,7 @@ def check(world: World, views: Views) -> None:
             assert {row: n for row, n in told.items() if n} == rows, name
 
 
-def test_the_old_view_goes_on_until_the_new_one_is_filled(
+def test_the_old_view_continues_until_the_new_one_is_backfilled(
     spark: Any, tmp_path: Path, held: threading.Event, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = World(tmp_path)
@@ -260,7 +260,7 @@ BY_ID = "SELECT id, price FROM sales"
         (JDBC.format("complete"), BY_ID, "SELECT shop FROM sales", "other columns.*, and its table has the old ones"),
     ],
 )
-def test_what_a_sink_would_have_wrong_is_refused_by_name(
+def test_views_whose_sink_would_have_wrong_rows_are_refused_by_name(
     tmp_path: Path, sink: str, old: str, new: str, reason: str | None
 ) -> None:
     for name in ("edges", "sales"):

@@ -64,7 +64,7 @@ def test_variables_of_the_environment_stand_in_options(folder: Path) -> None:
         ("path 'in'", "path 'in/a.csv'", "'in/a.csv'", "a.csv is a file; a folder"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(folder: Path, old: str, new: str, at: str, message: str) -> None:
+def test_errors_in_scripts_have_their_line_and_column(folder: Path, old: str, new: str, at: str, message: str) -> None:
     assert old in TEXT
     text = TEXT.replace(old, new)
     with pytest.raises(SqlError) as caught:

@@ -204,7 +204,7 @@ def test_the_machine_is_lost_at_any_step_of_a_snapshot(
         check(db, 6)
 
 
-def test_what_a_killed_process_left_is_synced_when_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_of_a_killed_process_is_synced_when_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert killed_at("version visible", 5, lambda: put(opened(tmp_path / "db"), 5))
     disk = Disk(monkeypatch)
     with fv.Database(tmp_path / "db") as db:
@@ -239,7 +239,7 @@ def test_after_a_sync_that_failed_the_next_commit_says_so(
 
 
 @pytest.mark.parametrize("call", ["sync", "snapshot", "close"])
-def test_a_sync_that_failed_is_told_by_the_next_call_that_syncs(
+def test_a_failed_sync_is_reported_by_the_next_call_that_syncs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     disk = Disk(monkeypatch)

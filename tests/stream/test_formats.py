@@ -38,7 +38,7 @@ def test_a_format_has_a_name_or_is_named_by_its_column(name, form):
     assert format_for(name) == form
 
 
-def test_without_a_name_the_reserved_columns_tell_the_format():
+def test_without_a_name_the_reserved_columns_determine_the_format():
     assert format_for(None, ["id", "part"]) == AppendOnly()
     assert format_for(None, ["id", "_multiplicity"]) == Multiplicities()
     assert format_for(None, ["id", "_change_type", "_commit_version"]) == DeltaFeed()

@@ -17,7 +17,7 @@ from freshviews.types import SqlType
 Json = dict[str, Any]
 
 
-def written(aggregate: RingAggregate) -> Json:
+def aggregate_to_json(aggregate: RingAggregate) -> Json:
     """An aggregate as values of JSON."""
     ring = aggregate.ring
     return {
@@ -38,7 +38,7 @@ def written(aggregate: RingAggregate) -> Json:
     }
 
 
-def read(held: Json) -> RingAggregate:
+def aggregate_from_json(held: Json) -> RingAggregate:
     """The aggregate that was written; from now on this process knows its ring. Raises StoreError if another release has
     written it in another format."""
     try:
@@ -65,8 +65,8 @@ def read(held: Json) -> RingAggregate:
 
 
 def aggregates_in(held: Mapping[str, Json]) -> dict[str, RingAggregate]:
-    """The aggregates that were written, by name. See ``read``."""
-    return {name: read(one) for name, one in held.items()}
+    """The aggregates that were written, by name. See ``aggregate_from_json``."""
+    return {name: aggregate_from_json(one) for name, one in held.items()}
 
 
 def _type(one: SqlType) -> list[str | int]:

@@ -122,7 +122,7 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
     repeated = len({atom.table for atom in splitting.atoms}) < len(splitting.atoms)
     labels = splitting.labels
     if not repeated or len(labels) > EXACT_LABELS:
-        labels = _undominated(splitting)
+        labels = _drop_dominated(splitting)
     if splitting.local:
         labels = tuple(label for label in labels if label in splitting.free)
     # Labels that split many rows come first, so that a good bound is found early.
@@ -168,7 +168,7 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
         places = tuple(order[label] for label, _ in layout.shares)
         return (rounded(cell), not is_local(splitting, layout), len(chosen), rounded(sent), places), layout
 
-    best = min((ranked(shares) for shares in _climbed(splitting, labels, cells)), key=lambda one: one[0])
+    best = min((ranked(shares) for shares in _greedy_shares(splitting, labels, cells)), key=lambda one: one[0])
 
     def visit(place: int, budget: int, shares: tuple[int, ...], loads: Sequence[float]) -> None:
         nonlocal best
@@ -185,7 +185,7 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
     return best[1]
 
 
-def _climbed(splitting: Splitting, labels: Sequence[str], cells: int) -> Iterator[tuple[int, ...]]:
+def _greedy_shares(splitting: Splitting, labels: Sequence[str], cells: int) -> Iterator[tuple[int, ...]]:
     """Shares that grow from 1 by 1 where that leaves the fewest rows in a cell: a good bound before the search
     begins."""
     shares = (1,) * len(labels)
@@ -203,7 +203,7 @@ def _climbed(splitting: Splitting, labels: Sequence[str], cells: int) -> Iterato
         shares = min(fitting, key=rows)
 
 
-def _undominated(splitting: Splitting) -> tuple[str, ...]:
+def _drop_dominated(splitting: Splitting) -> tuple[str, ...]:
     """Remove dominated labels: another label splits all their atoms, and is free if they are."""
     ranks = {
         label: (frozenset(a.name for a in splitting.atoms if label in a.columns), label in splitting.free)

@@ -138,7 +138,7 @@ def generate(
             triggers.setdefault(trigger.relation, []).append(text)
         for i, relation in enumerate(one_by_one):
             triggers[relation].append(write_each(program, whole, relation, i, is_grouped(program, block)))
-        return _written(program, whole, readers, triggers.values())
+        return _write_module(program, whole, readers, triggers.values())
 
     source = Source(names, write)
     if not (may_be_later() and _is_long(program) and not _has_strings(program)):
@@ -172,7 +172,7 @@ def _has_string(expr: Expr) -> bool:
     return isinstance(expr, Literal) and isinstance(expr.value, str)
 
 
-def _written(program: Program, module: Module, readers: list[str], triggers: Iterable[list[str]]) -> Written:
+def _write_module(program: Program, module: Module, readers: list[str], triggers: Iterable[list[str]]) -> Written:
     """All of a module, with a section per table if it is long."""
     shared = [*module.ring_sources, *write_called(module), *module.part_sources]
     sections = [shared, readers, *triggers]
@@ -199,12 +199,12 @@ def _readers(program: Program, module: Module, block: Block) -> list[str]:
         case Listed():
             return [write_listing(program, module, result, block)]
         case Enumerated():
-            return _enumerated(program, module, result, block)
+            return _enumerated_readers(program, module, result, block)
         case _:
             assert_never(result)
 
 
-def _enumerated(program: Program, module: Module, result: Enumerated, block: Block) -> list[str]:
+def _enumerated_readers(program: Program, module: Module, result: Enumerated, block: Block) -> list[str]:
     """Sources of the readers of a result that is enumerated."""
     parts = []
     grouped = is_grouped(program, block)
@@ -259,7 +259,7 @@ def compile_lanes(
     # whole.
     module = Module(constants={text: i for i, text in enumerate(written.constants)})
     texts = [write_trigger(program, lane, module, i, frozenset(), counted) for i, lane in enumerate(lanes)]
-    made = _written(program, module, [], [texts])
+    made = _write_module(program, module, [], [texts])
     assert made.constants == written.constants
     own = Source([f"on_{i}" for i in range(len(lanes))], lambda: made)
     own.written()

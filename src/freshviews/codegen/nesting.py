@@ -264,7 +264,7 @@ class _Splitter:
         stop = next(wish for i in count() if (wish := f"stopped_{i}") not in scope.locals)
         stops = [stop] if returns else []
         given = ", ".join([*("0" for _ in stops), *results])
-        moved = _stopping(group, results) if returns else group
+        moved = _with_stop_flag(group, results) if returns else group
         end = (_Line(f"return {given}"),) if given else ()
         head = f"def {name}({', '.join(parameters)}):"
         own = _Scope(scope.uses, wanted | stored, first, after, frozenset(results))
@@ -279,12 +279,12 @@ class _Splitter:
         return calling, _Line(f"if {stop} != 0:", (_Line(back),))
 
 
-def _stopping(body: _Body, results: list[str]) -> _Body:
+def _with_stop_flag(body: _Body, results: list[str]) -> _Body:
     """The lines, with a ``return`` that also says that the function around ends."""
     return tuple(
         _Line(
             f"return {', '.join(['1', *results])}" if line.text.startswith("return ") else line.text,
-            _stopping(line.inside, results),
+            _with_stop_flag(line.inside, results),
             line.first,
             line.after,
         )

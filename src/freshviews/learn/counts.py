@@ -78,11 +78,11 @@ class CountsView(KeptView):
         for i, j in combinations(range(len(self.variables)), 2):
             absent = 2 ** len(self.variables) - 1 - 2 ** (last - i) - 2 ** (last - j)
             rows = table.filter(pc.equal(table.column("absent"), absent))
-            (one, left), (other, right) = (_coded(rows.column(place)) for place in (i, j))
+            (one, left), (other, right) = (_value_positions(rows.column(place)) for place in (i, j))
             pairs[i, j] = Pair((one, other), left, right, rows.column("n").to_numpy())
         return Counts(int(pairs[0, 1].counts.sum()), pairs)
 
-def _coded(column: pa.ChunkedArray) -> tuple[Sequence[Any], NDArray[np.int64]]:
+def _value_positions(column: pa.ChunkedArray) -> tuple[Sequence[Any], NDArray[np.int64]]:
     """The different values of a column, and the position among them of each of its values."""
     coded = column.combine_chunks().dictionary_encode()
     return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.int64)

@@ -133,13 +133,13 @@ class EncodedMomentsView(KeptView):
         sums, centred = np.zeros((2, len(counts), width))
         for x in range(width):
             sums[:, x], centred[:, x] = _centred(groups.column(first + 1 + x), counts, row[1 + x], numbers.count)
-        met = _met(values, counts, pairs)
+        met = _pair_counts(values, counts, pairs)
         share = counts / max(numbers.count, 1)
         return EncodedMoments(
             numbers.count,
             np.concatenate([numbers.mean[:-1], share, numbers.mean[-1:]]),
-            _between(numbers.scatter, centred, met - np.outer(counts, share)),
-            _between(numbers.products, sums, met),
+            _symmetric_matrix(numbers.scatter, centred, met - np.outer(counts, share)),
+            _symmetric_matrix(numbers.products, sums, met),
             values,
         )
 
@@ -154,7 +154,7 @@ class EncodedMomentsView(KeptView):
         return rows.take(pc.array_sort_indices(rows.column(place).combine_chunks()))
 
 
-def _met(values: Sequence[pa.Array], counts: NDArray[np.int64], pairs: Counts | None) -> Vector:
+def _pair_counts(values: Sequence[pa.Array], counts: NDArray[np.int64], pairs: Counts | None) -> Vector:
     """The counts of pairs of values, shape (values, values); on the diagonal, the count of each value."""
     met = np.diag(counts.astype(np.float64))
     starts = np.cumsum([0, *map(len, values)])
@@ -184,7 +184,7 @@ def _centred(
         return [float(one) for one in exact], [float((one * count - total * n) / count) for one, n in pairs]
 
 
-def _between(numbers: Vector, beside: Vector, values: Vector) -> Vector:
+def _symmetric_matrix(numbers: Vector, beside: Vector, values: Vector) -> Vector:
     """The symmetric matrix of features, values and target, in this order. ``numbers``: the part of the features and the
     target. ``values``: that of the values. ``beside``: shape (values, features and target)."""
     return np.block(

@@ -45,7 +45,7 @@ from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.rewrite import Renaming, renamed, transform
 from freshviews.program.statements import Add, Balance, If, Scan, Statement
-from freshviews.program.upkeep import Evaluated, over, together
+from freshviews.program.upkeep import Evaluated, combine_upkeep, upkeep_over
 from freshviews.program.views import Order, View
 from freshviews.query.block import FOLDED, SCANNED, Block, DistinctAggregate
 from freshviews.query.query import Atom, Query
@@ -130,7 +130,7 @@ def assemble(
         store = stores_of(levels_of(block), len(block.query.free), not shared)
         late = () if excluding is None else _late(one)
         rest = replace(one.query, negated=tuple(atom for atom in one.query.negated if atom not in late))
-        part = _attached(one, plan(rest), result, store, in_z, taken, excluding if late else None, late)
+        part = _attach_values(one, plan(rest), result, store, in_z, taken, excluding if late else None, late)
         if late:
             part = replace(part, bounds=_bounds(plan(one.query)))
         taken.update(names_in(part))
@@ -138,7 +138,7 @@ def assemble(
         triggers.extend(part.triggers)
         if one.brings:
             main = replace(main, strategy=part.strategy, bounds=part.bounds)
-        main = replace(main, upkeep=together(main.upkeep, part.upkeep))
+        main = replace(main, upkeep=combine_upkeep(main.upkeep, part.upkeep))
     return replace(main, views=tuple(views), triggers=tuple(triggers))
 
 
@@ -166,14 +166,14 @@ def _values(block: Block, joins_groups: bool) -> list[_Values]:
     read = {component for result in block.results for component in result.components}
     if joins_groups or block.sets or not read or not read.issubset(d.name for d in block.distinct):
         return found
-    bringing = [one for one in (_bringing(block, one) for one in found) if one is not None]
+    bringing = [one for one in (_bringing_groups(block, one) for one in found) if one is not None]
     if not bringing:
         return found
     first = min(bringing, key=lambda one: one.nullable)
     return [first, *(one for one in found if one.aggregates != first.aggregates)]
 
 
-def _bringing(block: Block, values: _Values) -> _Values | None:
+def _bringing_groups(block: Block, values: _Values) -> _Values | None:
     """The values as those that bring the groups; None if a derivation may have no value."""
     main, of_values = block.query, values.query
     if (main.conditions, main.negated) != (of_values.conditions, of_values.negated):
@@ -233,7 +233,7 @@ def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
     return (Component(distinct.name, distinct.ring if distinct.kind == "sum" else "integer"), number)
 
 
-def _attached(
+def _attach_values(
     values: _Values,
     program: Program,
     result: View,
@@ -333,7 +333,7 @@ def _attached(
             held = replace(view, journal=False, definition=what, indexes=tuple(sorted(indexes.get(names[root], ()))))
             view = _in_order(held, store, alike)
         views.append(replace(view, name=names[view.name]))
-    upkeep = over(program.upkeep, {**names, **traces}, tries)
+    upkeep = upkeep_over(program.upkeep, {**names, **traces}, tries)
     if isinstance(upkeep, Evaluated):
         upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
     return replace(program, views=tuple(views), triggers=tuple(triggers), upkeep=upkeep)

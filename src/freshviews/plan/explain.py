@@ -73,9 +73,9 @@ def explain(
     for i, (plan, block) in enumerate(zip(chosen, view.blocks, strict=True)):
         if len(chosen) > 1:
             lines += ["", f"block {i + 1} of {len(chosen)}{' (UNION ALL)' if view.combined is None else ''}"]
-        lines += ["", *_block(plan, block, [*_costs(plan, degrees_of), *map(_compared, compared[i : i + 1])])]
+        lines += ["", *_block(plan, block, [*_costs(plan, degrees_of), *map(_steps_line, compared[i : i + 1])])]
     if view.combined is not None:
-        lines += ["", *_combined(view.combined, chosen)]
+        lines += ["", *_set_operation_lines(view.combined, chosen)]
     if sizes:
         lines += ["", "stored:"]
         width = max(len(name) for name in sizes)
@@ -98,7 +98,7 @@ def _sorted_by(view: ViewDef, order: ReadOrder, places: Iterable[SortPlace]) -> 
         yield f"{name}{' DESC' if place.descending else ''}{nulls}"
 
 
-def _combined(term: SetOperation, plans: list[Plan]) -> list[str]:
+def _set_operation_lines(term: SetOperation, plans: list[Plan]) -> list[str]:
     """How a set operation combines the rows of blocks, and the bounds of that."""
     held = [str(i + 1) for i, plan in enumerate(plans) if isinstance(plan.program.result, Held)]
     what = "no row of the result is stored"
@@ -142,7 +142,7 @@ def _number(mean: float) -> str:
     return f"{mean:,.1f}" if mean < 100 else f"{mean:,.0f}"
 
 
-def _compared(comparison: Comparison) -> str:
+def _steps_line(comparison: Comparison) -> str:
     """The steps of an update under each strategy."""
     steps = ", ".join(f"{name} {_number(number)}" for name, number in comparison.steps.items())
     return f"steps     {steps} per update ({'measured' if comparison.measured else 'assumed'})"
@@ -158,9 +158,9 @@ def _block(plan: Plan, block: Block, costs: list[str]) -> list[str]:
     lines += ["", "program:"]
     lines += ["    " + line if line else "" for line in print_program(plan.program).splitlines()]
     if block.having is not None:
-        lines.append(f"    having {_shown(block.having)}")
+        lines.append(f"    having {_print_output(block.having)}")
     lines += ["", "output:"]
-    lines += [f"    {output.name} = {_shown(output.expr)}" for output in block.outputs]
+    lines += [f"    {output.name} = {_print_output(output.expr)}" for output in block.outputs]
     if block.gathering is not None:
         lines += ["", *_texts(block, block.gathering)]
     return lines
@@ -186,7 +186,7 @@ def _texts(block: Block, gathering: Gathering) -> list[str]:
     ]
 
 
-def _shown(expr: Expr) -> Expr:
+def _print_output(expr: Expr) -> Expr:
     """An expression as EXPLAIN prints it."""
     return substitute(expr, {SET: Column(SET.removeprefix("@"), BIGINT, False)})
 
@@ -202,7 +202,7 @@ def _atom(atom: Atom) -> str:
     return f"{atom.name if atom.name == atom.relation else f'{atom.relation} {atom.name}'}{_variables(atom)}"
 
 
-def _selected(block: Block, selection: Selection) -> str:
+def _print_selection(block: Block, selection: Selection) -> str:
     """The rows of a selection, and its predicate."""
     query, order = block.query, Order(selection.type, selection.descending)
     value = selection.point
@@ -215,7 +215,7 @@ def _selected(block: Block, selection: Selection) -> str:
 
 def _query(block: Block) -> str:
     if block.selection is not None:
-        return _selected(block, block.selection)
+        return _print_selection(block, block.selection)
     query = block.query
     atoms = " * ".join(map(_atom, query.atoms))
     conditions = "".join(f" * !{a.relation}({', '.join(a.variables)})" for a in query.negated)

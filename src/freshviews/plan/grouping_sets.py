@@ -101,7 +101,7 @@ def by_sets(program: Program, block: Block) -> Program:
     if isinstance(upkeep, Evaluated):
         upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
     made = replace(program, triggers=triggers, upkeep=upkeep)
-    assert finest.name not in _used(made), f"{program.strategy} does more than add to its result"
+    assert finest.name not in _read_views(made), f"{program.strategy} does more than add to its result"
     result = replace(finest, key=(SET, *finest.key))
     shown = ", ".join(f"({', '.join(one)})" for one in block.sets)
     return replace(
@@ -112,7 +112,7 @@ def by_sets(program: Program, block: Block) -> Program:
     )
 
 
-def _used(program: Program) -> Iterator[str]:
+def _read_views(program: Program) -> Iterator[str]:
     """The views that are read, or whose rows move between parts; without views that are only added to."""
     yield from (trie.view for trie in program.upkeep.tries)
     for statement in visit((*(s for t in program.triggers for s in t.body), *program.upkeep.statements)):

@@ -89,10 +89,10 @@ def optional_view(view: View, given: tuple[str, ...], names: Namer) -> OptionalV
 def update_optional(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, names: Namer) -> Body:
     """Add a change, the product of carriers, to an optional view, with its consequences: the change of its rows, and a
     default row that vanishes or comes back."""
-    return _summed(one, carriers, delta, names) if one.indicator is None else _by_row(one, carriers, delta, names)
+    return _add_summed(one, carriers, delta, names) if one.indicator is None else _by_row(one, carriers, delta, names)
 
 
-def _summed(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, names: Namer) -> Body:
+def _add_summed(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, names: Namer) -> Body:
     """The default row has the key of the row that changes: both changes are one sum."""
     components = one.view.components
     total = names.of(("change", one.view.name), f"d_{one.view.name.lower()}")

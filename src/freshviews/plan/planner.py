@@ -71,7 +71,7 @@ class Choice:
 def _choice(request: Request) -> Choice:
     for strategy in STRATEGIES.values():
         strategy.check(request)
-    return _necessary(request) or _named(request) or _preferred(request)
+    return _necessary(request) or _named_strategy(request) or _preferred_strategy(request)
 
 
 def request_of(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Request:
@@ -113,7 +113,7 @@ def _other_than(strategy: Strategy, request: Request) -> str | None:
     return f"a strategy that reads '{unread[0]}'" if unread else None
 
 
-def _named(request: Request) -> Choice | None:
+def _named_strategy(request: Request) -> Choice | None:
     """The strategy that the view names, directly or by a property; None if it names none."""
     view, name = request.view, request.view.strategy
     for owner in STRATEGIES.values():
@@ -139,7 +139,7 @@ def _check_kinds(request: Request, strategy: Strategy) -> None:
         raise PlanError(f"view {request.view.name}: strategy {strategy.name} has no {kind}; name {others}, or none")
 
 
-def _preferred(request: Request) -> Choice:
+def _preferred_strategy(request: Request) -> Choice:
     """The strategy of the first preference whose condition holds."""
     passed: dict[str, str] = {}
     for one in PREFERENCES:

@@ -79,7 +79,7 @@ Upkeep = ByTriggers | Evaluated | Settled | Traced | Recomputed
 BY_TRIGGERS = ByTriggers()
 
 
-def together(one: Upkeep, other: Upkeep) -> Upkeep:
+def combine_upkeep(one: Upkeep, other: Upkeep) -> Upkeep:
     """The upkeep of a program that combines two. Raises ValueError if the two exclude each other."""
     match one, other:
         case (ByTriggers(), _):
@@ -100,7 +100,7 @@ def together(one: Upkeep, other: Upkeep) -> Upkeep:
             raise ValueError(f"one program is {type(one).__name__.lower()}, the other {type(other).__name__.lower()}")
 
 
-def over(upkeep: Upkeep, views: dict[str, str], tries: dict[str, str]) -> Upkeep:
+def upkeep_over(upkeep: Upkeep, views: dict[str, str], tries: dict[str, str]) -> Upkeep:
     """The upkeep over views, relations and tries of other names; its statements are unchanged."""
     match upkeep:
         case Evaluated():

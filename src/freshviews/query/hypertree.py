@@ -298,7 +298,7 @@ def _best_of(graph: Hypergraph, edges: tuple[Edge, ...], alone: tuple[Edge, ...]
         return len(sides) > 1
 
     # Variables that are pairwise in a common edge are in one bag if the bags are acyclic.
-    meeting = _cliques(_met([*bits, *apart], len(place)))
+    meeting = _cliques(_neighbours_by_variable([*bits, *apart], len(place)))
     meeting = [clique for clique in meeting if not any(clique & ~side == 0 for side in (*bits, *apart))]
 
     def holds(groups: tuple[int, ...]) -> bool:
@@ -346,7 +346,7 @@ def _partitions(count: int, may_grow: Callable[[int], bool]) -> Iterator[tuple[i
     return grow(0, ())
 
 
-def _met(sides: list[int], count: int) -> dict[int, int]:
+def _neighbours_by_variable(sides: list[int], count: int) -> dict[int, int]:
     """Per variable, the other variables that share an edge with it."""
     return {1 << i: reduce(or_, (s for s in sides if s >> i & 1), 0) & ~(1 << i) for i in range(count)}
 

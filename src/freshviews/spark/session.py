@@ -22,7 +22,7 @@ import freshviews
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.machine.cache import cache_folder
 from freshviews.spark.java import JavaOutput, class_archive, java_home
-from freshviews.spark.settings import defaults_of, together
+from freshviews.spark.settings import defaults_of, merge_settings
 
 _NOTES = {
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
@@ -81,7 +81,7 @@ def start_session(
             "spark://HOST:PORT, yarn or k8s://..."
         )
     defaults = defaults_of(os.environ, Path(pyspark.__file__).parent)
-    chosen = together(settings or {}, defaults, master)
+    chosen = merge_settings(settings or {}, defaults, master)
     if "MASTER" not in os.environ and "spark.master" not in {**defaults, **chosen}:
         chosen["spark.master"] = "local[*]"
     home = java_home(os.environ)

@@ -73,7 +73,7 @@ def settings_of(words: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def together(given: Mapping[str, str], defaults: Mapping[str, str], master: str | None = None) -> dict[str, str]:
+def merge_settings(given: Mapping[str, str], defaults: Mapping[str, str], master: str | None = None) -> dict[str, str]:
     """The settings to start Spark with. ``given``: those of the script and of the caller; ``defaults``: those that
     Spark reads itself; ``master``: comes before a master among them. Raises SettingError where a fixed one is given
     another value."""

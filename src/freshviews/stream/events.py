@@ -44,7 +44,7 @@ class Events:
     def __len__(self) -> int:
         return len(self.actions)
 
-    def taken(self, rows: npt.NDArray[np.int64]) -> Events:
+    def select_events(self, rows: npt.NDArray[np.int64]) -> Events:
         """Select these events, in this order."""
         indices = pa.array(rows)
         arrays = tuple(array.take(indices) for array in self.arrays)
@@ -79,8 +79,8 @@ def resolved(
     taken_out[order[:-1]] = same & keyed[order[1:]]
     coming = (events.actions == INSERT) | (events.actions == REPLACE)
     kept = np.flatnonzero((coming & ~taken_out) | (events.actions == DELETE))
-    old, of = _looked_up(events.taken(np.flatnonzero(first & keyed)), table, lookup)
-    new = events.taken(kept)
+    old, of = _looked_up(events.select_events(np.flatnonzero(first & keyed)), table, lookup)
+    new = events.select_events(kept)
     signs = np.where(new.actions == DELETE, -1, 1)
     arrays = tuple(pa.concat_arrays([gone, come]) for gone, come in zip(old, new.arrays, strict=True))
     multiplicities = np.concatenate([np.full(len(of), -1, np.int64), signs.astype(np.int64)])
@@ -114,7 +114,7 @@ def _looked_up(events: Events, table: TableDef, lookup: Lookup | None) -> tuple[
         raise TypeError(f"table {table.name}: changes by key need lookup=, which gives the stored rows of keys")
     keys = [events.arrays[i] for i in places]
     names = [table.columns[i].name for i in places]
-    found = whole(lookup(pa.RecordBatch.from_arrays(keys, names)))
+    found = as_batch(lookup(pa.RecordBatch.from_arrays(keys, names)))
     rows = tuple(_stored(table, column, found) for column in table.columns)
     if not found.num_rows:
         return none, np.empty(0, np.int64)
@@ -138,7 +138,7 @@ def _stored(table: TableDef, column: ColumnDef, found: pa.RecordBatch) -> pa.Arr
     raise ValueError(f"the lookup of table {table.name} gave no column {column.name}, but {found.schema.names}")
 
 
-def whole(rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
+def as_batch(rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
     """The rows as one batch. A column may hold up to 2 GB of text."""
     if isinstance(rows, pa.RecordBatch):
         return rows

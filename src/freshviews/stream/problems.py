@@ -54,7 +54,7 @@ class Problems:
             raise BadChange(self.table, row, column, value, reason)
         self._found.setdefault(row, (column, value, reason))
 
-    def whole(self, column: str | None, reason: str) -> NoReturn:
+    def refuse(self, column: str | None, reason: str) -> NoReturn:
         """Refuse the batch as a whole: no row of it can be used."""
         raise BadChange(self.table, None, column, None, reason)
 

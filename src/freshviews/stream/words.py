@@ -79,7 +79,7 @@ def actions_of(name: str, column: pa.Array, words: Mapping[str, int], problems: 
 def _encoded(name: str, column: pa.Array, problems: Problems) -> pa.Array:
     kind = column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
-        problems.whole(name, f"an op column holds words such as insert and delete, not {kind}")
+        problems.refuse(name, f"an op column holds words such as insert and delete, not {kind}")
     return column.cast(pa.string()).dictionary_encode() if pa.types.is_null(kind) else column.dictionary_encode()
 
 

@@ -40,7 +40,7 @@ def place_of(loop: Loop) -> RowPlace:
 def write_until(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> None:
     """Before the first update: set ``until``, the update before which keys are prefetched: the end of the batch, or 0
     for tables that fit into the caches."""
-    views = dict.fromkeys(place.view for place in _foreseen(context, trigger, raw))
+    views = dict.fromkeys(place.view for place in _prefetched_keys(context, trigger, raw))
     if views:
         held = " + ".join(f"table_bytes({context.table(view)})" for view in views)
         context.line(f"until = n if {held} > {CACHED} else 0")
@@ -55,7 +55,7 @@ def write_leaving(context: Context, trigger: Trigger, raw: Mapping[str, str]) ->
     A delete finds its row, and through it its places in all indexes; inserts wait for memory less often.
     """
     for add in _leaving(context, trigger, raw):
-        plain = _plain(trigger, raw)
+        plain = _unchanged_parameters(trigger, raw)
         key = tuple_of(plain[v] for v in add.key)
         for distance, function in LEAVING.items():
             at = f"(i + {distance})"
@@ -70,7 +70,7 @@ def _leaving(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> list
     several indexes; with one, a delete waits for less than prefetching costs."""
     if context.counted or context.outlined:
         return []
-    plain = _plain(trigger, raw)
+    plain = _unchanged_parameters(trigger, raw)
     adds = [s for s in trigger.body if isinstance(s, Add) and s.view in context.appends]
     several = [add for add in adds if len(context.views[add.view].indexes) > 1]
     return [add for add in several if set(add.key) <= plain.keys()][:1]
@@ -81,14 +81,14 @@ def write_ahead(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> f
 
     ``raw`` has the local variable of each column.
     """
-    places = _foreseen(context, trigger, raw)
-    plain = _plain(trigger, raw)
+    places = _prefetched_keys(context, trigger, raw)
+    plain = _unchanged_parameters(trigger, raw)
     loops = [loop for loop in _outermost(trigger) if set(places).issuperset(map(place_of, _sides(loop)))]
-    changed = [place for place in _changed(context, trigger) if place in places]
+    changed = [place for place in _subset_moves(context, trigger) if place in places]
     slices = any(place.bound for place in places)
     for distance in (SLOT, FOUND, BLOCK, ROWS, PAIRS) if slices else (SLOT, FOUND) if places else ():
         with context.block(f"if i + {distance} < until:"):
-            for name in _read(distance, places, loops, plain):
+            for name in _needs(distance, places, loops, plain):
                 context.line(f"{name} = load({name}_at, (i + {distance}) * {name}_stride)")
             if distance >= BLOCK:
                 for place in places:
@@ -102,7 +102,7 @@ def write_ahead(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> f
     return frozenset(place_of(side) for loop in loops for side in _sides(loop))
 
 
-def _plain(trigger: Trigger, raw: Mapping[str, str]) -> dict[str, str]:
+def _unchanged_parameters(trigger: Trigger, raw: Mapping[str, str]) -> dict[str, str]:
     """The parameters that are unchanged columns, with the variables of these columns."""
     return {p.name: raw[p.expr.name] for p in trigger.parameters if isinstance(p.expr, Column) and p.expr.name in raw}
 
@@ -111,15 +111,15 @@ def _key(place: RowPlace, plain: Mapping[str, str]) -> str:
     return tuple_of(plain[v] for v in place.key)
 
 
-def _foreseen(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> list[RowPlace]:
+def _prefetched_keys(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> list[RowPlace]:
     """The keys of unchanged columns that are prefetched."""
     if context.counted or context.outlined:
         return []
-    plain = _plain(trigger, raw)
+    plain = _unchanged_parameters(trigger, raw)
     return [place for place in _places(context, trigger) if set(place.key) <= plain.keys()][:MOST_PLACES]
 
 
-def _read(distance: int, places: list[RowPlace], loops: list[Loop | Smaller], plain: Mapping[str, str]) -> list[str]:
+def _needs(distance: int, places: list[RowPlace], loops: list[Loop | Smaller], plain: Mapping[str, str]) -> list[str]:
     """The variables of the columns that a stage reads."""
     used = [v for place in places for v in place.key]
     if distance == PAIRS:
@@ -187,7 +187,7 @@ def _sides(loop: Loop | Smaller) -> tuple[Loop, ...]:
 
 def _outermost(trigger: Trigger) -> list[Loop | Smaller]:
     """Loops over slices, a Smaller as one loop, each once."""
-    loops = [loop for statement in _always(trigger.body) for loop in _loops(statement)]
+    loops = [loop for statement in _unconditional(trigger.body) for loop in _loops(statement)]
     of_two = {side for loop in loops if isinstance(loop, Smaller) for side in _sides(loop)}
     return list({_sides(loop)[0]: loop for loop in loops if loop not in of_two}.values())
 
@@ -196,20 +196,20 @@ def _places(context: Context, trigger: Trigger) -> list[RowPlace]:
     """Keys in the order of first use, without views that no trigger changes, which are small, and views to which the
     trigger may append."""
     left_out = context.frozen | context.scratch | context.appends.keys()
-    found = [place for statement in _always(trigger.body) for place in _of(statement)]
-    for place in _changed(context, trigger):
+    found = [place for statement in _unconditional(trigger.body) for place in _keys_of(statement)]
+    for place in _subset_moves(context, trigger):
         for bound in context.views[place.view].indexes:
             found.append(RowPlace(place.view, tuple(place.key[i] for i in bound), bound))
     return list(dict.fromkeys(place for place in found if place.key and place.view not in left_out))
 
 
-def _changed(context: Context, trigger: Trigger) -> list[RowPlace]:
+def _subset_moves(context: Context, trigger: Trigger) -> list[RowPlace]:
     """Rows that enter or leave the indexes of their view."""
-    added = (statement for statement in _always(trigger.body) if isinstance(statement, Add))
+    added = (statement for statement in _unconditional(trigger.body) if isinstance(statement, Add))
     return [RowPlace(one.view, one.key) for one in added if context.views[one.view].indexes]
 
 
-def _always(body: Body) -> Iterator[Statement]:
+def _unconditional(body: Body) -> Iterator[Statement]:
     """Statements that most updates reach, i.e. those under no condition, outer ones first."""
     queue = list(body[::-1])
     while queue:
@@ -220,7 +220,7 @@ def _always(body: Body) -> Iterator[Statement]:
                 queue += nested[::-1]
 
 
-def _of(statement: Statement) -> Iterator[RowPlace]:
+def _keys_of(statement: Statement) -> Iterator[RowPlace]:
     """The keys that a statement looks up."""
     for loop in _loops(statement):
         yield from map(place_of, _sides(loop))

@@ -93,7 +93,7 @@ def _write_rebalance(context: Context, balancing: Balancing) -> str:
     with _function(context, "rebalance", ["base"], "", views):
         context.line(f"store({context.balance}, MAJOR, load({context.balance}, MAJOR) + 1)")
         context.line(f"set_base({context.balance}, base, {len(balancing.partitions)})")
-        for view in _scanned(balancing):
+        for view in _scanned_views(balancing):
             context.line(f"pack_table({context.table(view)})")
         for view in balancing.auxiliary:
             if context.counted:
@@ -105,7 +105,7 @@ def _write_rebalance(context: Context, balancing: Balancing) -> str:
     return context.writer.text()
 
 
-def _scanned(balancing: Balancing) -> list[str]:
+def _scanned_views(balancing: Balancing) -> list[str]:
     """The views that the recomputation scans, besides those that are partitioned, of heavy values, or auxiliary."""
     made = {view for p in balancing.partitions for view in (p.view, p.heavy)}.union(balancing.auxiliary)
     scans = (s for s in visit(balancing.recompute) if isinstance(s, Loop) and not s.bound and not s.among)

@@ -78,7 +78,7 @@ def after_lets(body: Body) -> Body:
 
 def write_call(context: Context, body: Body) -> None:
     """Call the function of a body."""
-    names = tuple(dict.fromkeys(_resolved(context, name) for name in _free(body)))
+    names = tuple(dict.fromkeys(_resolve_component(context, name) for name in _free(body)))
     rows = tuple(context.aliases[name.name] for name in names if name.kind == "alias")
     parts = context.writer.module.parts
     function = parts.get((body, names, rows))
@@ -112,7 +112,7 @@ def _write(caller: Context, body: Body, names: tuple[Name, ...], function: str) 
     return context.writer.text()
 
 
-def _resolved(context: Context, name: Name) -> Name:
+def _resolve_component(context: Context, name: Name) -> Name:
     """A component of an alias as what it is: a component of a Sum, or of a row."""
     if name.kind != "part":
         return name

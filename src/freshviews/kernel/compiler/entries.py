@@ -51,7 +51,7 @@ class _Entry:
         arguments: list[ir.Value] = []
         for i, part in enumerate(parts):
             one = self._builder.load(self._builder.gep(given, [ir.Constant(_WORD, i)]))
-            arguments += [self._taken(one, part[0])] if part[1] is None else self._taken_apart(one, int(part[1]))
+            arguments += [self._unpack(one, part[0])] if part[1] is None else self._unpack_tuple(one, int(part[1]))
         target = self._call("PyLong_AsVoidPtr", _POINTER, address)
         self._builder.ret(self._run(target, arguments, result))
 
@@ -89,7 +89,7 @@ class _Entry:
             self._call("PyTuple_SetItem", _HALF, made, ir.Constant(_WORD, i), part)
         return made
 
-    def _taken_apart(self, given: ir.Value, count: int) -> list[ir.Value]:
+    def _unpack_tuple(self, given: ir.Value, count: int) -> list[ir.Value]:
         """Unpacks the words of a tuple."""
         size = self._call("PyTuple_Size", _WORD, given)
         self._return_if(
@@ -97,9 +97,9 @@ class _Entry:
             lambda: self._call("PyErr_BadArgument", _HALF),
         )
         places = [ir.Constant(_WORD, place) for place in range(count)]
-        return [self._taken(self._call("PyTuple_GetItem", _POINTER, given, place), "w") for place in places]
+        return [self._unpack(self._call("PyTuple_GetItem", _POINTER, given, place), "w") for place in places]
 
-    def _taken(self, given: ir.Value, kind: str) -> ir.Value:
+    def _unpack(self, given: ir.Value, kind: str) -> ir.Value:
         """Unpacks an argument as a word or a double; the entry ends if it is neither."""
         if kind == "d":
             value = self._call("PyFloat_AsDouble", _DOUBLE, given)

@@ -133,7 +133,7 @@ def called_first(function: Function, kinds: str) -> Callable[..., Any]:
 
 def _run_plain(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a Python body. As in compiled code, Ctrl-C comes before it or after it: no words are left half written."""
-    with _undisturbed():
+    with _without_sigint():
         _thread.plain, start = True, time.monotonic()
         try:
             return function(*arguments)
@@ -144,7 +144,7 @@ def _run_plain(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def _without_sigint() -> Iterator[None]:
     """A block that SIGINT does not interrupt: the handler is called after it."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
@@ -189,7 +189,7 @@ def leave(taken: Taken) -> None:
 
 def _made_here(function: Function, kinds: str) -> MachineCode:
     """The machine code of a function, compiled in this process if it is not stored."""
-    with _undisturbed():
+    with _without_sigint():
         made = loaded(function, kinds)
         if made is None:
             compiler().compile_and_store(function, kinds)
@@ -238,7 +238,7 @@ class _Compiler:
         with self._lock:
             if self._is_ordered(wanted) and not self._answers(0):
                 return None
-        with self._lock, _undisturbed():
+        with self._lock, _without_sigint():
             self._take()
             if self._is_ordered(wanted):
                 return None
@@ -249,7 +249,7 @@ class _Compiler:
 
     def order_first(self, wanted: Iterable[tuple[Function, str]]) -> None:
         """Order functions that are not there, and have them compiled before those that nobody waits for."""
-        with self._lock, _undisturbed():
+        with self._lock, _without_sigint():
             self._take()
             numbers = []
             for one in wanted:
@@ -270,12 +270,12 @@ class _Compiler:
             self.order_first([wanted])
             while wanted in self._ordered:
                 self._answers(_LOOK)
-                with self._lock, _undisturbed():
+                with self._lock, _without_sigint():
                     self._take()
 
     def leave(self, taken: Taken) -> None:
         """Take back what this database alone wants."""
-        with self._lock, _undisturbed():
+        with self._lock, _without_sigint():
             for order in self._ordered.values():
                 order.wanted_by.discard(taken)
             self._databases.discard(taken)
@@ -305,7 +305,7 @@ class _Compiler:
             return False
         if self.process is None:
             try:
-                self.process = _started()
+                self.process = _start_compiler()
             except OSError:
                 self._works = False
                 return False
@@ -384,7 +384,7 @@ class _Compiler:
                 stream.close()
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _start_compiler() -> subprocess.Popen[bytes]:
     """A process that compiles what is written to its input. It outlives a signal to this one."""
     process = subprocess.Popen(
         [sys.executable, "-c", _START, json.dumps(sys.path), str(os.getpid())],

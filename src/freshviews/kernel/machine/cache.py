@@ -37,11 +37,11 @@ def cache_folder() -> Path:
     """
     base = os.environ.get("FRESHVIEWS_CACHE_DIR")
     wish = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "freshviews"
-    folder, fault = _opened(wish)
+    folder, fault = _open_version_folder(wish)
     if folder is not None:
         return folder
     # One folder per user, so that the next process finds what this one compiled.
-    instead, _ = _opened(Path(tempfile.gettempdir()) / f"freshviews-{os.geteuid()}")
+    instead, _ = _open_version_folder(Path(tempfile.gettempdir()) / f"freshviews-{os.geteuid()}")
     found = instead or Path(tempfile.mkdtemp(prefix="freshviews-"))
     warnings.warn(
         f"compiled code is kept in {found.parent if instead else found}, not in {wish}: {fault}; "
@@ -51,7 +51,7 @@ def cache_folder() -> Path:
     return found
 
 
-def _opened(base: Path) -> tuple[Path | None, str]:
+def _open_version_folder(base: Path) -> tuple[Path | None, str]:
     """The subfolder of this version, made if missing, or None and what is wrong with the folder."""
     try:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)

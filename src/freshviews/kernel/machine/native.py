@@ -132,7 +132,7 @@ def loaded(function: Function, kinds: str) -> MachineCode | None:
 
 def _load(function: Function, kinds: str) -> MachineCode | None:
     stored = read(file_of(function, kinds))
-    if stored is None or not all(map(_defined, stored.outside)):
+    if stored is None or not all(map(_define_symbol, stored.outside)):
         return None
     engine = _engine()
     engine.add_object_file(binding.ObjectFileRef.from_data(stored.code))
@@ -147,7 +147,7 @@ def _load(function: Function, kinds: str) -> MachineCode | None:
     return made
 
 
-def _defined(symbol: str) -> bool:
+def _define_symbol(symbol: str) -> bool:
     """Whether the function of a symbol is stored; then the process has its symbol."""
     function = by_symbol[symbol]
     return loaded(function, "w" * function.arguments) is not None

@@ -188,12 +188,12 @@ class _Walk:
         match often:
             case Often.FOUND:
                 rows = _slice(statement)
-                return 1.0 if rows.optional else self._found(rows.view, rows.bound, rows.given, scope)
+                return 1.0 if rows.optional else self._share_found(rows.view, rows.bound, rows.given, scope)
             case Often.MISSING:
                 rows = _slice(statement)
-                return 1.0 - self._found(rows.view, rows.bound, rows.given, scope)
+                return 1.0 - self._share_found(rows.view, rows.bound, rows.given, scope)
             case Often.EACH:
-                return self._visited(_slice(statement), scope)
+                return self._rows_visited(_slice(statement), scope)
             case Often.SHORTER:
                 sides = [loop for (loop,) in bodies(statement)]
                 side = self._runs(sides[number], 0, scope)
@@ -203,10 +203,10 @@ class _Walk:
             case Often.APPEARS | Often.VANISHES:
                 rows = _slice(statement)
                 grows = _grows(statement, scope)
-                return self._alone(rows.view, rows.key, scope) * (grows if often is Often.APPEARS else 1.0 - grows)
+                return self._share_new(rows.view, rows.key, scope) * (grows if often is Often.APPEARS else 1.0 - grows)
             case Often.STAYS:
                 rows = _slice(statement)
-                return 1.0 - self._alone(rows.view, rows.key, scope)
+                return 1.0 - self._share_new(rows.view, rows.key, scope)
             case Often.ALONE | Often.OTHERS:
                 row = _row(statement, scope)
                 if row is None:
@@ -216,7 +216,7 @@ class _Walk:
             case Often.FULL:
                 return self._full(_row(statement, scope), scope)
             case Often.MOVED:
-                return self._moved(statement, _row(statement, scope), scope)
+                return self._rows_crossing(statement, _row(statement, scope), scope)
             case Often.WANTED:
                 return 0.0
             case Often.HOLDS:
@@ -226,16 +226,16 @@ class _Walk:
             case _:
                 assert_never(often)
 
-    def _visited(self, rows: Slice, scope: _Scope) -> float:
+    def _rows_visited(self, rows: Slice, scope: _Scope) -> float:
         """The rows of a slice that are visited."""
         degree = self._degree(rows.view, rows.bound, rows.given, scope) * self._share(rows.view, rows.among)
         if rows.limited:
             return RANGE * degree
         if rows.optional:
-            degree += 1.0 - self._found(rows.view, rows.bound, rows.given, scope)
+            degree += 1.0 - self._share_found(rows.view, rows.bound, rows.given, scope)
         return min(degree, 1.0) if scope.once else degree
 
-    def _moved(self, statement: Statement, row: _Row | None, scope: _Scope) -> float:
+    def _rows_crossing(self, statement: Statement, row: _Row | None, scope: _Scope) -> float:
         """Rows that enter or leave a range of positions: the row itself, if it is in the range, and another one."""
         if row is None or not isinstance(statement, Top):
             return 2.0
@@ -269,26 +269,26 @@ class _Walk:
         if rows is not None and rows.alias:
             row = _Row(rows.view, rows.key)
             if often is Often.STAYS:
-                row = replace(row, stays=1.0 - self._alone(rows.view, rows.key, scope))
+                row = replace(row, stays=1.0 - self._share_new(rows.view, rows.key, scope))
             scope = replace(scope, rows={**scope.rows, rows.alias: row})
         match often:
             case Often.EACH:
                 assert rows is not None
-                return scope if rows.limited else replace(scope, around=self._around(rows, before))
+                return scope if rows.limited else replace(scope, around=self._enclosing_probes(rows, before))
             case Often.APPEARS | Often.VANISHES:
                 assert rows is not None
                 inserts = 1.0 if often is Often.APPEARS else 0.0
-                return replace(scope, alone=self._known_alone(rows.key, scope), inserts=inserts)
+                return replace(scope, alone=self._known_unique(rows.key, scope), inserts=inserts)
             case Often.ALONE:
                 held = _row(statement, scope)
                 if held is None:
                     return scope
                 key = tuple(held.key[i] for i in owner.bound)
-                return replace(scope, alone=self._known_alone(key, scope))
+                return replace(scope, alone=self._known_unique(key, scope))
             case _:
                 return scope
 
-    def _around(self, rows: Slice, scope: _Scope) -> Mapping[Binding, tuple[Probe, ...]]:
+    def _enclosing_probes(self, rows: Slice, scope: _Scope) -> Mapping[Binding, tuple[Probe, ...]]:
         """The probes around the body of a loop: its own, and the probe from its rows back to the current binding."""
         covers = self._origins.covers.get(rows.view)
         probes = self._probes(covers[0], rows.bound, rows.given, scope) if covers else []
@@ -311,7 +311,7 @@ class _Walk:
 
     def _full(self, row: _Row | None, scope: _Scope) -> float:
         """The share of runs in which a tally is full: every other trigger that adds to the row has done so."""
-        own = None if row is None else self._own(row.key, scope)
+        own = None if row is None else self._parameters_in(row.key, scope)
         if row is None or own is None:
             return 1.0
         others = [c for c in self._origins.covers.get(row.view, ()) if c.trigger != scope.trigger]
@@ -320,23 +320,23 @@ class _Walk:
 
     # Appearing and vanishing rows
 
-    def _own(self, key: tuple[str, ...], scope: _Scope) -> frozenset[str] | None:
+    def _parameters_in(self, key: tuple[str, ...], scope: _Scope) -> frozenset[str] | None:
         """The variables of a key, if all are parameters of the trigger."""
         origins = [scope.variables.get(v) for v in key]
         if all(one is not None and (one.trigger, one.row) == (scope.trigger, 0) for one in origins):
             return frozenset(one.variable for one in origins if one is not None)
         return None
 
-    def _known_alone(self, key: tuple[str, ...], scope: _Scope) -> frozenset[str] | None:
+    def _known_unique(self, key: tuple[str, ...], scope: _Scope) -> frozenset[str] | None:
         """The variables that are known to be alone, if those of a key are."""
-        own = self._own(key, scope)
+        own = self._parameters_in(key, scope)
         if own is None or (scope.alone is not None and scope.alone <= own):
             return scope.alone
         return own
 
-    def _alone(self, view: str, key: tuple[str, ...], scope: _Scope) -> float:
+    def _share_new(self, view: str, key: tuple[str, ...], scope: _Scope) -> float:
         """The share of Adds by which a row appears or vanishes."""
-        own = self._own(key, scope)
+        own = self._parameters_in(key, scope)
         if own is None:
             flow = self._flow(view)
             return min(1.0, self._rows(view) / flow) if flow else 1.0
@@ -346,7 +346,7 @@ class _Walk:
 
     def _share_alone(self, key: tuple[str, ...], view: str, scope: _Scope) -> float:
         """The share of bindings whose values in a key no other binding has."""
-        own = self._own(key, scope)
+        own = self._parameters_in(key, scope)
         if own is None:
             by_binding: dict[Binding, set[str]] = {}
             for origin in (scope.variables.get(v) for v in key):
@@ -393,7 +393,7 @@ class _Walk:
             return rows
         covers = self._origins.covers.get(view)
         if not covers:
-            return rows * self._selected(view, bound, given, scope)
+            return rows * self._share_selected(view, bound, given, scope)
         probes = self._probes(covers[0], bound, given, scope)
         computed = [p for p, v in zip(bound, given, strict=True) if scope.variables.get(v) is None]
         share = 1.0
@@ -404,11 +404,11 @@ class _Walk:
             return rows * share
         degrees = [self._matches(here, (probe,), scope) for here, probe in probes]
         if len(degrees) == 1:
-            return degrees[0] * share * self._thinned(covers[0])
+            return degrees[0] * share * self._share_in_view(covers[0])
         every = self._degrees.values(covers[0].trigger, probes[0][1].distinct)
         return rows * share * math.prod(d / every for d in degrees) if every else 0.0
 
-    def _selected(self, view: str, bound: tuple[int, ...], given: tuple[str, ...], scope: _Scope) -> float:
+    def _share_selected(self, view: str, bound: tuple[int, ...], given: tuple[str, ...], scope: _Scope) -> float:
         """The share of the rows of a join that a slice has."""
         share = 1.0
         columns = self._origins.columns(view)
@@ -424,7 +424,7 @@ class _Walk:
             share *= self._matches(here, (probe,), scope) / every if every else 0.0
         return share
 
-    def _found(self, view: str, bound: tuple[int, ...], given: tuple[str, ...], scope: _Scope) -> float:
+    def _share_found(self, view: str, bound: tuple[int, ...], given: tuple[str, ...], scope: _Scope) -> float:
         """The share of lookups that find a row."""
         partition = self._heavy.get(view)
         if partition is not None:
@@ -432,7 +432,7 @@ class _Walk:
         covers = self._origins.covers.get(view)
         if not covers:
             return min(1.0, self._degree(view, bound, given, scope)) if bound else min(1.0, self._rows(view))
-        if any(cover.trigger == scope.trigger for cover in covers) and self._own(given, scope) is not None:
+        if any(cover.trigger == scope.trigger for cover in covers) and self._parameters_in(given, scope) is not None:
             return 1.0
         found = [self._found_by(cover, view, bound, given, scope) for cover in covers]
         return max(found)
@@ -442,13 +442,13 @@ class _Walk:
     ) -> float:
         probes = self._probes(cover, bound, given, scope)
         if len(probes) == 1 and len(probes[0][1].key) == len(bound):
-            return self._matched(*probes[0], scope) * self._thinned(cover)
+            return self._matched(*probes[0], scope) * self._share_in_view(cover)
         return min(1.0, self._degree(view, bound, given, scope)) if bound else 1.0
 
     def _found_in(self, cover: Cover, key: tuple[str, ...], scope: _Scope) -> float:
         """The share of the current bindings for which another trigger has the values of a key."""
         probes = self._probes(cover, tuple(range(len(key))), key, scope)
-        return math.prod((self._matched(*one, scope) for one in probes), start=1.0) * self._thinned(cover)
+        return math.prod((self._matched(*one, scope) for one in probes), start=1.0) * self._share_in_view(cover)
 
     def _least(self, loops: Sequence[Statement], scope: _Scope) -> float:
         """Rows of the smaller one of two slices, on average."""
@@ -473,7 +473,7 @@ class _Walk:
         covers = self._origins.covers.get(view)
         if covers:
             cover = covers[0]
-            return self._degrees.values(cover.trigger, tuple(sorted(set(cover.variables)))) * self._thinned(cover)
+            return self._degrees.values(cover.trigger, tuple(sorted(set(cover.variables)))) * self._share_in_view(cover)
         by_binding: dict[Binding, set[str]] = {}
         for origin in self._origins.columns(view):
             if origin is not None:
@@ -484,20 +484,20 @@ class _Walk:
 
     def _flow(self, view: str) -> float:
         """The number of derivations of a view's rows: all additions of a trigger over all of its bindings."""
-        reaches = self._reached(view)
+        reaches = self._times_reached(view)
         return max((self._degrees.rows(t) * reach for t, reach in reaches.items()), default=0.0)
 
-    def _thinned(self, cover: Cover) -> float:
+    def _share_in_view(self, cover: Cover) -> float:
         """The share of a trigger's distinct bindings that are in the view, i.e. for which some binding reaches the
         Add."""
         if not cover.place.path:
             return 1.0
-        reach = min(1.0, self._reached(cover.place.add.view).get(cover.trigger, 1.0))
+        reach = min(1.0, self._times_reached(cover.place.add.view).get(cover.trigger, 1.0))
         values = self._degrees.values(cover.trigger, tuple(sorted(set(cover.variables))))
         rows = self._degrees.rows(cover.trigger)
         return 1.0 - (1.0 - reach) ** max(1.0, rows / values) if values else 0.0
 
-    def _reached(self, view: str) -> dict[int, float]:
+    def _times_reached(self, view: str) -> dict[int, float]:
         """By trigger, how often its statements that add to a view are reached, per binding."""
         if view not in self._reaches:
             self._reaches[view] = {}  # while it is computed

@@ -138,7 +138,7 @@ def _parts(body: Body, around: frozenset[str]) -> list[_Part] | None:
         inner = list(bodies(statement))
         reads = around.union(uses(statement).views)
         if isinstance(statement, Sum):
-            summed = _summed(statement)
+            summed = _views_summed(statement)
             if summed is None:
                 return None
             inner, reads = [statement.then], reads | summed
@@ -156,7 +156,7 @@ def _part(statement: Statement, around: frozenset[str]) -> _Part:
     return _Part(frozenset(changes), around.union(view for s in within for view in uses(s).views))
 
 
-def _summed(statement: Sum) -> frozenset[str] | None:
+def _views_summed(statement: Sum) -> frozenset[str] | None:
     """The views that a Sum reads; None if its body changes one."""
     within = list(visit(statement.body))
     if any(isinstance(s, Add | Scan | Emit) for s in within):

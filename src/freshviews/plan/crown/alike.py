@@ -37,7 +37,7 @@ def kept_of(bags: Mapping[str, BagQuery], widened: bool) -> tuple[Kept, ...]:
     found: list[Kept] = []
     for name, bag in bags.items():
         for i, one in enumerate(found):
-            read = None if bag.guards or one.guards else _read(bag.query, one.query, widened)
+            read = None if bag.guards or one.guards else _renamed_output(bag.query, one.query, widened)
             if read is not None:
                 free = tuple(dict.fromkeys((*one.query.free, *read)))
                 found[i] = Kept(replace(one.query, free=free), {**one.read, name: read}, {})
@@ -47,7 +47,7 @@ def kept_of(bags: Mapping[str, BagQuery], widened: bool) -> tuple[Kept, ...]:
     return tuple(found)
 
 
-def _read(query: Query, other: Query, widened: bool) -> tuple[str, ...] | None:
+def _renamed_output(query: Query, other: Query, widened: bool) -> tuple[str, ...] | None:
     """The free variables of a query, renamed to those of an isomorphic one; None if the two are not isomorphic."""
     if any(a.lifts for one in (query, other) for a in one.aggregates):
         return None

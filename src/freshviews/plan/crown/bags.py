@@ -101,7 +101,7 @@ def attached(
     for one in program.triggers:
         made = _trigger(one, prefix, views, program.view(result.view), readers)
         if one.relation in guards:
-            more, made = _guarded(made, prefix, one.relation, guards[one.relation])
+            more, made = _guard_trigger(made, prefix, one.relation, guards[one.relation])
             kept += more
         triggers.append(made)
     joins = program.upkeep.joins
@@ -125,7 +125,7 @@ def reads(body: tuple[Statement, ...], view: str) -> bool:
     return any(view in uses(statement).views for statement in visit(body))
 
 
-def _guarded(trigger: Trigger, prefix: _Prefix, guard: str, source: Atom) -> tuple[tuple[View, ...], Trigger]:
+def _guard_trigger(trigger: Trigger, prefix: _Prefix, guard: str, source: Atom) -> tuple[tuple[View, ...], Trigger]:
     """The trigger of a guard, rewritten for the atom that it is a projection of; and the views that count."""
     key = {p.expr.name: p.name for p in trigger.parameters if isinstance(p.expr, Column)}
     names = tuple(key.get(v, prefix.of("variable", f"{guard}_{v}")) for v in source.variables)
@@ -195,7 +195,7 @@ class _Handing:
                 here = tuple(r for r in self.readers if r not in summed and self.is_summed(r, statement, keys, bound))
                 whole: Body = (self.within(statement, bound, (*summed, *here)),)
                 for reader in here:
-                    whole = self.handed(reader, keys[0], whole)
+                    whole = self.pass_to_reader(reader, keys[0], whole)
                 result += whole
         return tuple(result)
 
@@ -223,9 +223,9 @@ class _Handing:
 
     def added(self, statement: Add, reader: Reader, summed: bool) -> Body:
         into: Body = (Into(self.totals[reader.name], statement.payload),)
-        return into if summed else self.handed(reader, statement.key, into)
+        return into if summed else self.pass_to_reader(reader, statement.key, into)
 
-    def handed(self, reader: Reader, key: tuple[str, ...], body: Body) -> Body:
+    def pass_to_reader(self, reader: Reader, key: tuple[str, ...], body: Body) -> Body:
         """The statements that sum up the changes of the body and pass the sum to the reader."""
         total = self.totals[reader.name]
         carrier = Carrier(total, frozenset(c.name for c in self.components if c.name != COUNT))

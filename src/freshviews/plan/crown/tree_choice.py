@@ -29,10 +29,10 @@ def tree_of(made: Prepared, updates: Mapping[str, float], named: str | None, cou
     (``plan.crown.placing``). ``updates``: numbers by atom or bag. A bag without a number changes once per update of an
     atom in it. ``counted``: as in ``placed``. PlanError if the named tree is not valid, or if some atom finds no
     place."""
-    return placed(_chosen(made, updates, named), made, counted)
+    return placed(_choose_tree(made, updates, named), made, counted)
 
 
-def _chosen(made: Prepared, updates: Mapping[str, float], named: str | None) -> JoinTree:
+def _choose_tree(made: Prepared, updates: Mapping[str, float], named: str | None) -> JoinTree:
     query = made.query
     graph = graph_of(query, made.free)
     if named is not None:

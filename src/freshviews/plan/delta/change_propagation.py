@@ -85,7 +85,7 @@ class _LeftDeep:
         }
         self.results = tuple(self._result(k) for k in range(len(self.atoms)))
 
-    def _bound(self, k: int) -> frozenset[str]:
+    def _bound_variables(self, k: int) -> frozenset[str]:
         """The variables of the first k + 1 atoms."""
         return frozenset(v for atom in self.atoms[: k + 1] for v in atom.variables)
 
@@ -93,7 +93,7 @@ class _LeftDeep:
         """The conditions and lifts across atoms to apply at each join: the first one that binds their variables."""
         found = []
         for k in range(len(self.atoms)):
-            before, here = self._bound(k - 1), self._bound(k)
+            before, here = self._bound_variables(k - 1), self._bound_variables(k)
             found.append(
                 Pending(
                     tuple(c for c in self.query.conditions if _first_in(columns_of(c), before, here, k)),
@@ -115,7 +115,7 @@ class _LeftDeep:
         for pending in self.pending[k + 1 :]:
             later.update(v for condition in pending.conditions for v in columns_of(condition))
             later.update(v for _, let, _ in pending.lifts for v in columns_of(let.expr))
-        key = tuple(v for v in query.variables if v in later & self._bound(k))
+        key = tuple(v for v in query.variables if v in later & self._bound_variables(k))
         applied = frozenset(name for pending in self.pending[: k + 1] for name, _, _ in pending.lifts)
         components = components_over(query, frozenset(joined), applied)
         if k == 0:

@@ -296,7 +296,7 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], terms: Terms
         parameters = namer.columns(parameters)
     names = tuple(p.name for p in parameters)
     if store.optional is not None or store.negated:
-        return Trigger(first.relation, parameters, first.filters, _alone(query, store, stores, terms, namer))
+        return Trigger(first.relation, parameters, first.filters, _single_trigger(query, store, stores, terms, namer))
     counts: dict[tuple[Statement, ...], int] = {}
     for updated in non_empty_subsets(store.atoms) if store.after is None else ((atom,) for atom in store.atoms):
         body = term(query, updated, names, stores, terms, namer)
@@ -313,7 +313,7 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], terms: Terms
     return Trigger(first.relation, parameters, first.filters, body)
 
 
-def _alone(
+def _single_trigger(
     query: Query, store: Store, stores: tuple[Store, ...], terms: Terms, namer: Namer
 ) -> tuple[Statement, ...]:
     """The trigger of an optional or negated atom."""

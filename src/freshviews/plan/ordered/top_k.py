@@ -94,10 +94,10 @@ def plan(query: Query, limit: Limit) -> Program:
     if limit.number or limit.ranks:
         rows = replace(rows, components=(*rows.components, Component(HELD, "integer"), Component(NUMBER, "integer")))
         touched = View(namer.view("touched"), query.free, (_ONE,), definition="rows whose numbers are to be settled")
-        body, settle = _numbered(query, limit, namer, rows, touched)
+        body, settle = _number_rows(query, limit, namer, rows, touched)
         upkeep, views = Settled(settle), (rows, touched, result)
     else:
-        body = _reported(query, limit, namer, rows)
+        body = _report_moves(query, limit, namer, rows)
     made = (trigger(query, atom, body),)
     return Program(
         query.name,
@@ -106,12 +106,12 @@ def plan(query: Query, limit: Limit) -> Program:
         made,
         Held(RESULT),
         strategy="top_k",
-        bounds=(("update", _bound(limit)), ("delay", "O(1)"), ("space", "O(N)")),
+        bounds=(("update", _update_bound(limit)), ("delay", "O(1)"), ("space", "O(N)")),
         upkeep=upkeep,
     )
 
 
-def _bound(limit: Limit) -> str:
+def _update_bound(limit: Limit) -> str:
     if limit.beside is not None:
         return f"O(log N), for each of {abs(limit.beside.shift) + 1} rows"
     if not (limit.number or limit.ranks):
@@ -120,9 +120,9 @@ def _bound(limit: Limit) -> str:
     return f"O(log N), and as much for each row whose {what} changes"
 
 
-def _reported(query: Query, limit: Limit, namer: Namer, rows: View) -> Body:
+def _report_moves(query: Query, limit: Limit, namer: Namer, rows: View) -> Body:
     """The trigger of a row, if the rows that a change moves are reported at once."""
-    alias, key, change = namer.alias(rows.name), _again(query, namer), namer.fresh("d")
+    alias, key, change = namer.alias(rows.name), _fresh_key(query, namer), namer.fresh("d")
     counted = (Add(RESULT, (*key, *limit.added), (COUNT,), (Monomial((Value(change),)),)),)
     report: Top | Beside
     if limit.beside is not None:
@@ -135,7 +135,7 @@ def _reported(query: Query, limit: Limit, namer: Namer, rows: View) -> Body:
     return (Add(rows.name, query.free, (COUNT,), (Monomial((MULTIPLICITY,)),), then, then, then, alias),)
 
 
-def _numbered(query: Query, limit: Limit, namer: Namer, rows: View, touched: View) -> tuple[Body, Body]:
+def _number_rows(query: Query, limit: Limit, namer: Namer, rows: View, touched: View) -> tuple[Body, Body]:
     """The trigger of a row whose place is a number, and the statements that settle the numbers."""
     places = Places(rows.name, limit.limit, limit.ranks)
     number = limit.number or namer.fresh("n")
@@ -151,14 +151,14 @@ def _numbered(query: Query, limit: Limit, namer: Namer, rows: View, touched: Vie
         # Always adds 1, not the multiplicity: counts of both signs must not cancel out.
         Add(touched.name, query.free, (COUNT,), (Monomial(()),)),
     )
-    key, change = _again(query, namer), namer.fresh("d")
+    key, change = _fresh_key(query, namer), namer.fresh("d")
     counted = into_result(key, Monomial((Value(change),)))
     renumber = Renumber(places, query.free, key, number, change, counted)
     settle = (Loop(touched.name, query.free, (), namer.alias(touched.name), (renumber,)), Clear(touched.name))
     return body, settle
 
 
-def _again(query: Query, namer: Namer) -> tuple[str, ...]:
+def _fresh_key(query: Query, namer: Namer) -> tuple[str, ...]:
     """Variables of another row."""
     return tuple(namer.fresh(f"{variable}_") for variable in query.free)
 

@@ -92,12 +92,12 @@ def plan(
     ``sizes`` are rows by relation."""
     query = _with_summed(query)
     body = _inner(query)
-    chosen = _placed(body, order) if order else best_key_order(body, dependencies, sizes)
+    chosen = _complete_order(body, order) if order else best_key_order(body, dependencies, sizes)
     names = Namer(query)
     stores = stores_of(replace(body, atoms=(*body.atoms, *body.negated), negated=()), (), names)
     placed = tuple(c for c in body.conditions if columns_of(c))
     left = tuple(c for c in query.conditions if c not in placed or may_fail(c))
-    head = _apart(first_order.plan(_head(query, left)), names)
+    head = _with_own_names(first_order.plan(_head(query, left)), names)
     edits = []
     for store in stores:
         name = names.view(f"{store.view.name}_edits")
@@ -127,7 +127,7 @@ def plan(
             ("indices", f"kept: {'; '.join(traced.kept()) or 'none'}"),
             ("", f"dropped: {'; '.join(traced.dropped()) or 'none'}"),
             *((("filters", "; ".join(traced.filters())),) if traced.filters() else ()),
-            ("update", f"edit distance of the trace plus number of changes, up to a logarithm{_beside(query)}"),
+            ("update", f"edit distance of the trace plus number of changes, up to a logarithm{_head_note(query)}"),
             ("delay", "O(1)"),
             ("space", "O(N + |trace| + |result|)"),
         ),
@@ -212,7 +212,7 @@ def _head(query: Query, conditions: tuple[Expr, ...]) -> Query:
     return Query(query.name, query.free, (atom, *beside), aggregates, across, negated)
 
 
-def _apart(head: Program, names: Namer) -> Program:
+def _with_own_names(head: Program, names: Namer) -> Program:
     """The head with names for its views that differ from those of the trace."""
     views = {view.name: view.name if view.name == RESULT else names.view(view.name) for view in head.views}
     to = Renaming(views=views)
@@ -222,13 +222,13 @@ def _apart(head: Program, names: Namer) -> Program:
     return replace(head, views=tuple(replace(v, name=views[v.name]) for v in head.views), triggers=triggers)
 
 
-def _beside(query: Query) -> str:
+def _head_note(query: Query) -> str:
     """The addition to EXPLAIN's bound if the head joins atoms."""
     names = [atom.name for atom in query.atoms if atom.given is not None]
     return f"; {', '.join(names)} by deltas over the derivations" if names else ""
 
 
-def _placed(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
+def _complete_order(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
     """The order with all variables: a missing one comes as soon as the others of its atom are bound."""
     found = list(order)
     for variable in query.variables:

@@ -41,7 +41,7 @@ def without_secrets(text: str, options: Mapping[str, str]) -> str:
     found = [
         (match.start(), -match.end(), shown)
         for value, shown in hidden.items()
-        for match in re.finditer(_standing(value), text)
+        for match in re.finditer(_secret_pattern(value), text)
     ]
     parts, end = [], 0
     for start, minus, shown in sorted(found):
@@ -69,7 +69,7 @@ def _passwords(value: str) -> Iterator[str]:
         yield from (found[1] for found in re.finditer(pattern, value, re.S))
 
 
-def _standing(value: str) -> str:
+def _secret_pattern(value: str) -> str:
     """The pattern of the places of a secret in a message."""
     if len(value) >= _ANYWHERE:
         return re.escape(value)

@@ -35,7 +35,7 @@ def referring(sources: Sequence[Source], names: Collection[str]) -> set[str]:
         reached |= {name.lower() for name in more}
 
 
-def _tied(sources: Sequence[Source]) -> list[list[Source]]:
+def _tied_groups(sources: Sequence[Source]) -> list[list[Source]]:
     """Tables that are polled, in groups without a FOREIGN KEY from one group to another."""
     groups: list[list[Source]] = []
     for source in sources:
@@ -97,7 +97,7 @@ class Polling:
             self._thread.join(_LONGEST)
 
     def _run(self) -> None:
-        groups = _tied(self._sources)
+        groups = _tied_groups(self._sources)
         next_at = [time.monotonic() + _every(group) for group in groups]
         away: dict[str, _Away] = {}
         while not self._stopped.wait(max(0.0, min(next_at) - time.monotonic())):

@@ -63,7 +63,7 @@ def progress(made: Made, spark: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "numInputRows": sum(manifest.rows.values()),
         **own,
         "durationMs": {**own.get("durationMs", {}), **milliseconds},
-        "stateOperators": [*own.get("stateOperators", ()), *_held(manifest)],
+        "stateOperators": [*own.get("stateOperators", ()), *_state_operators(manifest)],
         "version": manifest.version,
         "batch": manifest.batch,
         "rows": manifest.rows,
@@ -76,7 +76,7 @@ def progress(made: Made, spark: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _held(manifest: Manifest) -> list[dict[str, Any]]:
+def _state_operators(manifest: Manifest) -> list[dict[str, Any]]:
     """The state of tables and views, in the form in which Spark reports that of its own operators."""
     tables = [
         {

@@ -32,7 +32,7 @@ from freshviews.spark.driver.stages import Results, can_go_on
 from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, stored_rows, stored_source
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.driver.view_backfill import Filling
-from freshviews.spark.driver.windows import carried_on, through_windows
+from freshviews.spark.driver.windows import through_windows, windows_without_cells
 from freshviews.spark.io.delivery import Deliveries, Sinks
 from freshviews.spark.io.envelope_keys import routable
 from freshviews.spark.io.polled import take
@@ -133,7 +133,7 @@ class Run:
         check_new(self.definition, before.views if before is not None else ())
         if before is None:
             self._layout = first_layout(self.spark, self.definition, [*streaming, *static], self._cells)
-            rows, positions = self._taken(_NOTHING, static)
+            rows, positions = self._take_sources(_NOTHING, static)
             self._load(_NOTHING, rows, positions=positions)
             return
         checkpoint.check_query(self.spark_files.folder, before)
@@ -152,7 +152,7 @@ class Run:
                     "Pipeline.advance takes further ones",
                     source.table.name,
                 )
-        due, positions = self._taken(base, due)
+        due, positions = self._take_sources(base, due)
         if due:
             self._load(base, due, positions=positions)
 
@@ -214,7 +214,7 @@ class Run:
         self._warming = InheritableThread(target=load, daemon=True)
         self._warming.start()
 
-    def _taken(
+    def _take_sources(
         self, base: Manifest, sources: Sequence[Source]
     ) -> tuple[list[Source], dict[str, dict[str, Any]]]:
         """Sources with the rows that a version after ``base`` takes, and the positions of those that are polled, which
@@ -248,7 +248,7 @@ class Run:
         # No other thread moves the positions, so a database that answers late stops no micro-batch.
         for source in self._children_first(sources):
             try:
-                found, position = self._taken(self.latest, [source])
+                found, position = self._take_sources(self.latest, [source])
             except SourceError as error:
                 failed[source.table.name] = error
                 continue
@@ -259,7 +259,7 @@ class Run:
         rows = [source for source in rows if source.table.name not in left]
         positions = {name: one for name, one in positions.items() if name not in left}
         if rows:
-            with self._at_work() as latest:
+            with self._base_of_next() as latest:
                 self._load(latest, rows, whole=False, positions=positions)
         return failed
 
@@ -307,7 +307,7 @@ class Run:
         rebuild = self._rebuilds(old, replaced) or not readable
         rows = rows_taken_back(self.store, before, replaced)
         back = taken_back(self.store, rows, (), old.catalog, self._layout.catalog)
-        base = self._of(before, old, replaced)
+        base = self._without_dropped(before, old, replaced)
         self._make(base, given, whole=True, rebuild=rebuild, back=back)
         assert self.latest is not None
         return self.latest
@@ -342,7 +342,7 @@ class Run:
             given = backfill(without, self._layout, lambda table: rows[table.lower()])
             had = rows_taken_back(self.store, before, replaced)
             back = taken_back(self.store, had, (), old.catalog, catalog)
-            base = carried_on(self._of(before, old, replaced), old, self._layout, changed)
+            base = windows_without_cells(self._without_dropped(before, old, replaced), old, self._layout, changed)
             base = replace(base, contents={})
             self._make(base, given, whole=True, rebuild=True, back=back)
         finally:
@@ -367,22 +367,22 @@ class Run:
         Stopped after a stop."""
         wanted, old, replaced = self._wanted, self.layout, self._replaced
         assert wanted is not None
-        with self._at_work() as at:
+        with self._base_of_next() as at:
             new = next_layout(old, wanted, at, replaced)
             filling = self._filling = Filling(self.spark, self.store, old, new, at, self.fills, replaced)
             _LOGGER.info("%s: backfill as of version %d; the stream continues", ", ".join(self.fills), at.version)
         rows = rows_taken_back(self.store, at, replaced)
         filling.run()
-        with self._at_work() as latest:
+        with self._base_of_next() as latest:
             later = map(self.manifests.read, range(at.version + 1, latest.version + 1))
             back = taken_back(self.store, rows, later, old.catalog, new.catalog)
             self._layout, self.definition, self._wanted, self._filling, self._replaced = new, wanted, None, None, ()
-            base = self._of(filling.finished(latest), old, replaced)
+            base = self._without_dropped(filling.finished(latest), old, replaced)
             rebuild = self._rebuilds(old, replaced)
             self._make(base, filling.missed(latest), whole=True, rebuild=rebuild, back=back)
 
     @contextlib.contextmanager
-    def _at_work(self) -> Iterator[Manifest]:
+    def _base_of_next(self) -> Iterator[Manifest]:
         """The last version, as the base of the next one, while no other thread makes one. After an error within it no
         thread makes another one, which would skip a version that a sink has not taken. Raises Stopped then, and after a
         stop."""
@@ -424,7 +424,7 @@ class Run:
             note_error(self.store, error)
         self._deliveries.stop()
 
-    def _of(self, before: Manifest, old: Layout, replaced: Collection[str]) -> Manifest:
+    def _without_dropped(self, before: Manifest, old: Layout, replaced: Collection[str]) -> Manifest:
         """A version of the layout ``old`` without the views and tables that were dropped, and those that are replaced.
         """
         layout = self.layout
@@ -458,7 +458,7 @@ class Run:
     def micro_batch(self, frame: DataFrame, slots: Sequence[Slots], batch: int, streaming: Sequence[Source]) -> None:
         """Called by foreachBatch. A micro-batch that is committed already is ignored."""
         try:
-            with self._at_work() as before:
+            with self._base_of_next() as before:
                 reach("batch begun")
                 self._micro_batch(before, self.input_of(frame, streaming, slots), batch, streaming)
         except Stopped:
@@ -529,7 +529,7 @@ class Run:
                 rebuild=rebuild,
                 log_only=self._filling is not None,
             )
-            manifest = self._replacing(manifest, back or TakenBack())
+            manifest = self._take_back_replaced(manifest, back or TakenBack())
             with self._phases.timed("manifest"):
                 if saved is not None:
                     manifest = replace(manifest, spark=saved.result())
@@ -547,7 +547,7 @@ class Run:
                 checkpoint.collect(self.store, self.manifests, needed_from=self._deliveries.oldest, held=held)
         self.recent.add(manifest, of_batch=saved is not None)
 
-    def _replacing(self, made: Manifest, back: TakenBack) -> Manifest:
+    def _take_back_replaced(self, made: Manifest, back: TakenBack) -> Manifest:
         """A version whose changes of replaced views take their old rows back."""
         changes = {view: [name, *made.changes.get(view, ())] for view, name in back.changes.items()}
         changed = dict(made.changed)

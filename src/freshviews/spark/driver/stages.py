@@ -22,7 +22,7 @@ from freshviews.spark.state.cell_image import Entry
 from freshviews.spark.state.probe import check_proofs
 from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted, advanced, listening
-from freshviews.spark.worker.rows import TO, cell_of, to
+from freshviews.spark.worker.rows import TO, cell_and_feed, cell_of
 from freshviews.spark.worker.worker import Task
 
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
@@ -62,7 +62,7 @@ def through_cells(
     """The rows of a frame, each with its ``_to``, through some cells."""
     feeds = len(task.feeds)
     # Add a row per cell that belongs to no table: cells without rows must run, and Spark starts no task without rows.
-    each = spark.range(cells.start, cells.stop).selectExpr(f"{to('id', -1, feeds)} AS {TO}")
+    each = spark.range(cells.start, cells.stop).selectExpr(f"{cell_and_feed('id', -1, feeds)} AS {TO}")
     whole = each if frame is None else frame.unionByName(each, allowMissingColumns=True)
     if at.count == 1 and at.direct:
         sent = whole.coalesce(1)

@@ -62,16 +62,16 @@ def through_windows(
     results = taken_through(spark, store, before, task, range(number, number + 1), phases)
     changes = {name: section for result in results for name, section in result.get("changes", {}).items()}
     moved = {table: changes[view] for table, view in layout.windowed.items() if view in changes}
-    return results, _after(spark, store, layout, given, moved)
+    return results, _with_windows(spark, store, layout, given, moved)
 
 
-def _after(spark: SparkSession, store: Store, layout: Layout, given: Input, moved: dict[str, str]) -> Input:
+def _with_windows(spark: SparkSession, store: Store, layout: Layout, given: Input, moved: dict[str, str]) -> Input:
     """An input with the changes of windows, by table the section that has it, in the place of their rows."""
     rest = given.frame.where(~F.col(TABLE).isin(sorted(given.windowed)))
     if not moved:
         return replace(given, frame=rest, feeds=_without_rows(given), windowed={}, given=given.frame)
     found = [
-        stored_source(layout.catalog, table, _signed(spark, store, layout, table, section))
+        stored_source(layout.catalog, table, _signed_rows(spark, store, layout, table, section))
         for table, section in moved.items()
     ]
     frame, slots = one_frame(found)
@@ -104,7 +104,7 @@ def _without_rows(given: Input) -> list[tuple[Feed, ...]]:
     ]
 
 
-def _signed(spark: SparkSession, store: Store, layout: Layout, table: str, section: str) -> DataFrame:
+def _signed_rows(spark: SparkSession, store: Store, layout: Layout, table: str, section: str) -> DataFrame:
     """The signed rows of a section, read by a task."""
     schema = changes_schema(defined(layout.catalog, table))
 
@@ -117,7 +117,7 @@ def _signed(spark: SparkSession, store: Store, layout: Layout, table: str, secti
     return spark.range(0, 1, 1, 1).mapInArrow(read, from_arrow_schema(schema))
 
 
-def carried_on(before: Manifest, old: Layout, new: Layout, changed: Sequence[str]) -> Manifest:
+def windows_without_cells(before: Manifest, old: Layout, new: Layout, changed: Sequence[str]) -> Manifest:
     """A version without cells, but with the engine that maintains windows, for newly planned cells. ``changed``: the
     tables with other columns. Raises CheckpointError if the order of rows in a window would be lost."""
     bare = replace(before, cells={}, sizes={})

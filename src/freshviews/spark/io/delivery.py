@@ -129,7 +129,7 @@ class Deliveries:
             if rows is None and not skipped:
                 _begin_table(self._sinks, view, manifest)
             if rows is not None:
-                error = _tried(self._sinks, view, rows, manifest, again, stopped)
+                error = _refusal_after_tries(self._sinks, view, rows, manifest, again, stopped)
                 if error is None:
                     have.add(view.name)
                 elif self.patient and error.passes and _is_elsewhere(self._sinks, view) and not stopped():
@@ -210,7 +210,7 @@ class Deliveries:
             rows = _rows(self._sinks, view, manifest)
             if rows is None:
                 _begin_table(self._sinks, view, manifest)
-            error = None if rows is None else _once(self._sinks, view, rows, manifest, again)
+            error = None if rows is None else _refusal_of_try(self._sinks, view, rows, manifest, again)
             if error is not None:
                 raise error
             again = False
@@ -249,12 +249,12 @@ def _is_elsewhere(sinks: Sinks, view: ViewSpec) -> bool:
     return view.name not in sinks.receivers and view.provider not in (*FORMATS, "console")
 
 
-def _tried(
+def _refusal_after_tries(
     sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Manifest, again: bool, stopped: Callable[[], bool]
 ) -> SinkError | None:
     """The refusal of a sink; None if it has the version."""
     for wait in (*(WAITS if _is_elsewhere(sinks, view) else ()), None):
-        error = _once(sinks, view, rows, manifest, again)
+        error = _refusal_of_try(sinks, view, rows, manifest, again)
         if error is None or wait is None or not error.passes or stopped():
             return error
         _LOGGER.warning("view %s, version %d: %s; trying again", view.name, manifest.version, error.cause)
@@ -263,7 +263,7 @@ def _tried(
     raise AssertionError
 
 
-def _once(sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Manifest, again: bool) -> SinkError | None:
+def _refusal_of_try(sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Manifest, again: bool) -> SinkError | None:
     """The refusal of a sink that is tried once; None if it has the version. Raises OSError of the store."""
     due = Due(manifest.version, again, manifest.time)
     is_table = _is_table(sinks, view)

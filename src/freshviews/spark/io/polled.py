@@ -53,7 +53,7 @@ def take(store: Store, source: Source, position: Mapping[str, Any] | None, loade
     poll = source.spec.poll
     assert poll is not None
     column = polled_column(source)
-    position = _continued(store, source, column, position, loaded)
+    position = _next_position(store, source, column, position, loaded)
     try:
         return _taken(store, source, poll, column, position)
     except (PySparkException, Py4JJavaError) as error:
@@ -61,7 +61,7 @@ def take(store: Store, source: Source, position: Mapping[str, Any] | None, loade
         raise SourceError(f"table {source.table.name}: it cannot be polled: {reason}") from error
 
 
-def _continued(
+def _next_position(
     store: Store, source: Source, column: str, position: Mapping[str, Any] | None, loaded: bool
 ) -> Mapping[str, Any] | None:
     """The position to go on from. Without one, all rows are read once more, which are the same where a table has a key.
@@ -69,7 +69,7 @@ def _continued(
     there = {one.name: one.dataType.simpleString() for one in source.frame.schema}
     before = "read otherwise"
     if position is not None:
-        changed = [name for name, kind in position["columns"].items() if not _same(kind, there.get(name))]
+        changed = [name for name, kind in position["columns"].items() if not _same_texts(kind, there.get(name))]
         if position["column"] == column and not changed:
             return position
         before = f"polled by {position['column']}"
@@ -86,7 +86,7 @@ def _continued(
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
-def _same(kind: str, now: str | None) -> bool:
+def _same_texts(kind: str, now: str | None) -> bool:
     """Whether values of two types of a column have the same texts."""
     return kind == now or (kind in _INTEGERS and now in _INTEGERS)
 
@@ -142,7 +142,7 @@ def _taken(
         # Rows below are no longer known.
         lowest = max(lowest, position["from"], key=lambda text: _parsed(text, kind))
     columns = {name: source.frame.schema[name].dataType.simpleString() for name in names}
-    known_now = _noted(store, source, rows.where(value >= F.lit(lowest).cast(kind)), lowest)
+    known_now = _write_digests(store, source, rows.where(value >= F.lit(lowest).cast(kind)), lowest)
     return Taken(
         replace(source, frame=fresh), {"column": column, "columns": columns, "from": lowest, "known": known_now}
     )
@@ -153,7 +153,7 @@ def _digest(frame: DataFrame, names: Sequence[str]) -> Column:
     return F.md5(F.to_json(F.array(*(_text(F.col(_quoted(name)), frame.schema[name].dataType) for name in names))))
 
 
-def _noted(store: Store, source: Source, rows: DataFrame, first: str) -> str:
+def _write_digests(store: Store, source: Source, rows: DataFrame, first: str) -> str:
     """Write the digests of rows, with the number of each; returns the section. If they are too many, and a key
     identifies rows, nothing is written."""
     counted = rows.groupBy(_DIGEST).agg(F.count("*").alias(_COUNT))

@@ -32,7 +32,7 @@ _LEFT = 3600.0
 
 def option() -> str:
     """Options by which Java uses the archive; empty if there is none."""
-    found = next(iter(_whole()), None)
+    found = next(iter(_complete_archives()), None)
     return "" if found is None else f"{shlex.quote(f'-XX:SharedArchiveFile={found}')} {_SILENT}"
 
 
@@ -55,7 +55,7 @@ def making() -> Iterator[str]:
             os.fsync(file.fileno())
         made = folder / f"{_key()}.{part.stat().st_size}.jsa"
         part.rename(made)
-        for path in _whole():
+        for path in _complete_archives():
             if path != made:
                 path.unlink(missing_ok=True)
     except BaseException:
@@ -91,7 +91,7 @@ def _delete_parts(folder: Path, before: float) -> None:
                 path.unlink()
 
 
-def _whole() -> list[Path]:
+def _complete_archives() -> list[Path]:
     """Archives for this Java and these jars."""
     found = []
     for path in _folder().glob(f"{_key()}.*.jsa"):

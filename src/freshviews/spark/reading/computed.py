@@ -37,16 +37,16 @@ def parts_of(store: Store, manifest: Manifest, layout: Layout, view: str, keep_c
     for number, statements in stages.items():
         entry = manifest.cells.get(str(number), EMPTY)
         with (
-            _kept(store, str(number), entry, statements)
+            _kept_engine(store, str(number), entry, statements)
             if keep_cells
-            else _once(store, entry, statements, output.views)
+            else _temporary_engine(store, entry, statements, output.views)
         ) as database:
             found += [database.view(part).to_arrow() for part in output.views if part in database.views]
     return found
 
 
 @contextmanager
-def _kept(store: Store, number: str, entry: Entry, statements: tuple[Statement, ...]) -> Iterator[Database]:
+def _kept_engine(store: Store, number: str, entry: Entry, statements: tuple[Statement, ...]) -> Iterator[Database]:
     """An engine that stays in memory, unless reading it fails."""
     cell = loaded(store, number, entry, statements)
     try:
@@ -58,7 +58,7 @@ def _kept(store: Store, number: str, entry: Entry, statements: tuple[Statement, 
 
 
 @contextmanager
-def _once(
+def _temporary_engine(
     store: Store, entry: Entry, statements: tuple[Statement, ...], views: Collection[str]
 ) -> Iterator[Database]:
     """An engine that is read and forgotten."""
@@ -67,7 +67,7 @@ def _once(
         database = load_cell(store, entry, statements).database
     else:
         needed = needed_for(views, statements)
-        replayed = _little(store, entry, needed)
+        replayed = _engine_of_few_rows(store, entry, needed)
         database = load_cell(store, entry, needed).database if replayed is None else replayed
     try:
         yield database
@@ -92,7 +92,7 @@ def needed_for(views: Collection[str], statements: Sequence[Statement]) -> tuple
     return tuple(reversed(kept))
 
 
-def _little(store: Store, entry: Entry, statements: tuple[Statement, ...]) -> Database | None:
+def _engine_of_few_rows(store: Store, entry: Entry, statements: tuple[Statement, ...]) -> Database | None:
     """An engine from the few rows that its log leaves, taken in by pieces that plain Python may take. None where they
     are many, or must be taken in whole: deletes may precede what they delete, and windows go by the order of rows."""
     if sum(segment["rows"] for segment in entry["log"]) > 2 * LITTLE:

@@ -68,12 +68,13 @@ def products_of(expr: Expr, opened: frozenset[str]) -> Products | None:
     known = [tuple(term for term in terms if term.nullable) for terms in (rows, others)]
     wide = beyond(rows, limit)
     made = tuple(
-        Product(p.coefficient, _within(_guarded(p.row, known[0]), wide), _guarded(p.outside, known[1])) for p in parts
+        Product(p.coefficient, _beyond_to_0(_null_to_0(p.row, known[0]), wide), _null_to_0(p.outside, known[1]))
+        for p in parts
     )
     return Products(made, (*rows, *others), limit)
 
 
-def _within(factor: Expr | None, wide: Expr | None) -> Expr | None:
+def _beyond_to_0(factor: Expr | None, wide: Expr | None) -> Expr | None:
     """A factor, or 0 if a term of the row is beyond the limit: such rows are not summed, so sums of the others fit."""
     if factor is None or wide is None:
         return factor
@@ -125,7 +126,7 @@ def _times(one: Product, two: Product) -> Product:
     return Product(one.coefficient * two.coefficient, one.row or two.row, one.outside or two.outside)
 
 
-def _guarded(factor: Expr | None, terms: tuple[Expr, ...]) -> Expr | None:
+def _null_to_0(factor: Expr | None, terms: tuple[Expr, ...]) -> Expr | None:
     """A factor, or 0 where one of the terms is NULL."""
     if not terms:
         return factor

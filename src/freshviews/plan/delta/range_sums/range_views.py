@@ -141,14 +141,14 @@ class RangeViews:
         for one in self.ranges.values():
             grown = tuple(times(payload.get(name, ZERO), factor) for name, factor in one.components)
             key = tuple(add.key[i] for i in one.grouping.places)
-            appear, vanish = self._grouped(one, key)
+            appear, vanish = self._group_additions(one, key)
             found.append(Add(one.name, key, tuple(one.components.values()), grown, appear, vanish))
         for (given, condition), wide in self.wide.items():
             count = Add(wide, tuple(add.key[i] for i in given), (COUNT,), (payload.get(COUNT, ZERO),))
             found.append(If(renamed(condition, names), (count,)))
         return tuple(found)
 
-    def _grouped(self, one: RangeView, key: tuple[str, ...]) -> tuple[Body, Body]:
+    def _group_additions(self, one: RangeView, key: tuple[str, ...]) -> tuple[Body, Body]:
         """The additions to the groups of a range view when a row of it appears or vanishes. Multiplicities of both
         signs may cancel out, so rows are counted."""
         if not one.groups:

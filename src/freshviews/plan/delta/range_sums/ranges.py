@@ -181,12 +181,12 @@ class _Pass:
             view.summed = True
             lets, parts = self._parts(ranges, rows.names((*loop.bound, *view.grouping.kept)), view)
             body = (*lets, Sum(total, components, tuple(RangeSum(total, part, n) for part, n in parts), body))
-        body = _under((one for one in conditions if not kept.isdisjoint(columns_of(one))), body)
+        body = _nested((one for one in conditions if not kept.isdisjoint(columns_of(one))), body)
         if kept:
             body = (self._group_loop(rows, view, total, body),)
         elif ranges is None:
             body = (Lookup(view.name, rows.names(loop.bound), total, body),)
-        body = _under((one for one in conditions if kept.isdisjoint(columns_of(one))), body)
+        body = _nested((one for one in conditions if kept.isdisjoint(columns_of(one))), body)
         return self._within_limits(rows, limited, body)
 
     def _pays(self, rows: Slice, kept: frozenset[str], parted: Split) -> bool:
@@ -262,7 +262,7 @@ class _Pass:
             c.name: self._component(rows, view, c.name, None) for c in self.program.view(loop.view).components
         }
         lets, ((part, _),) = self._parts(ranges, rows.names(loop.bound), view)
-        body = _with_components(_under(others, rows.body), loop.alias, {old: c.name for old, c in components.items()})
+        body = _with_components(_nested(others, rows.body), loop.alias, {old: c.name for old, c in components.items()})
         made: Body = (*lets, RangeLoop(part, rows.names(view.grouping.order), loop.alias, body))
         return self._within_limits(rows, [ranges], made)
 
@@ -319,7 +319,7 @@ def _is_band(ranges: Ranges) -> bool:
     return all(one.low is not None and one.high is not None for one, _ in ranges.parts)
 
 
-def _under(conditions: Iterable[Expr], body: Body) -> Body:
+def _nested(conditions: Iterable[Expr], body: Body) -> Body:
     """The body under conditions, the first one outermost."""
     for one in reversed(tuple(conditions)):
         body = (If(one, body),)

@@ -42,7 +42,7 @@ Split = tuple[tuple[Expr, ...], Ranges | None]
 """Conditions that do not read the rows to be summed, and the ranges that bound these rows, if any do."""
 
 
-def peeled(body: Body) -> tuple[list[Expr], Body]:
+def split_conditions(body: Body) -> tuple[list[Expr], Body]:
     """The conditions around a body, and the body."""
     conditions: list[Expr] = []
     while len(body) == 1 and isinstance(body[0], If):
@@ -58,7 +58,7 @@ def opened_by(loop: Loop) -> tuple[str, ...]:
 
 def slice_of(program: Program, loop: Loop) -> Slice:
     """The rows that a loop of a program visits."""
-    conditions, body = peeled(loop.body)
+    conditions, body = split_conditions(loop.body)
     terms = [one for condition in conditions for one in conjuncts(condition)]
     same = _shifted(program, loop, terms) if terms else {}
     return Slice(loop, frozenset(opened_by(loop)), tuple(substitute(one, same) for one in terms), body)

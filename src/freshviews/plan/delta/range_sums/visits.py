@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.expr.printer import print_expression
-from freshviews.plan.delta.range_sums.slices import opened_by, peeled
+from freshviews.plan.delta.range_sums.slices import opened_by, split_conditions
 from freshviews.program.program import Program, Trigger
 from freshviews.program.statements import Body, If, Lookup, Loop, RangeLoop, RangeSum, Smaller, Statement
 from freshviews.program.structure import bodies
@@ -51,7 +51,7 @@ def visited(triggers: Iterable[Trigger], wide: frozenset[str]) -> tuple[tuple[st
     """The lines of EXPLAIN about conditions that bound a row and are not ranges."""
     found: dict[str, None] = {}
     for loop in (s for trigger in triggers for s in _usual(trigger.body, wide) if isinstance(s, Loop)):
-        for condition in peeled(loop.body)[0]:
+        for condition in split_conditions(loop.body)[0]:
             if _compares(condition, frozenset(opened_by(loop))):
                 found[f"each row of {loop.view}, to test {print_expression(condition)}: {_NO_RANGE}"] = None
     return (("visited", "\n".join(found)),) if found else ()

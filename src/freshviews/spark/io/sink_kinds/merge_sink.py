@@ -47,7 +47,7 @@ def merge_rows(
     frame = session.createDataFrame(rows)
     columns = ", ".join(f"{_quoted(name)} {frame.schema[name].dataType.simpleString()}" for name in names)
     session.sql(f"CREATE TABLE IF NOT EXISTS {target} ({columns}) USING {view.provider}")
-    noted, due = _noted(session, merging, target), Noted(view.name, checkpoint, version)
+    noted, due = _noted_version(session, merging, target), Noted(view.name, checkpoint, version)
     if has_version(target, noted, due, begun, view.output == COMPLETE, f"drop {target}"):
         return
     table = session.table(target)
@@ -106,12 +106,12 @@ def _merge(session: SparkSession, frame: DataFrame, target: str, names: list[str
     session.sql(f"MERGE INTO {target} t USING _changed s ON {same} {' '.join(clauses)}")
 
 
-def _noted(session: SparkSession, merging: Merging, target: str) -> Noted | None:
+def _noted_version(session: SparkSession, merging: Merging, target: str) -> Noted | None:
     """The last version that is noted of a table; None if none is."""
     query, column = merging.notes
     for most in (f" LIMIT {_NEAR}", ""):
         for row in session.sql(f"{query.format(target=target)}{most}").select(column).collect():
-            found = _read(row[0])
+            found = _parse_note(row[0])
             if found is not None:
                 return found
     return None
@@ -121,7 +121,7 @@ def _note(due: Noted) -> str:
     return json.dumps({"freshviews": [due.view, due.checkpoint, due.version]})
 
 
-def _read(note: str | None) -> Noted | None:
+def _parse_note(note: str | None) -> Noted | None:
     """A version that is noted; None if the commit is not ours."""
     if note is None or not note.startswith('{"freshviews": '):
         return None

@@ -182,7 +182,7 @@ class _Web:
 
     def ask(self, method: str, path: str, operation: str, **parameters: str) -> bytes:
         """The answer of the namenode. The request may be made several times. Raises OSError."""
-        return _until_answered(lambda: _done(self.ask_once(method, path, {"op": operation, **parameters}), str(self)))
+        return _until_answered(lambda: _check(self.ask_once(method, path, {"op": operation, **parameters}), str(self)))
 
     def read(self, path: str, **parameters: int) -> bytes:
         """The bytes of a file. Raises OSError."""
@@ -200,7 +200,7 @@ class _Web:
         def write() -> str:
             path = fresh()
             attempt(path, data)
-            status = _done(self.ask_once("GET", path, {"op": "GETFILESTATUS"}), str(self))
+            status = _check(self.ask_once("GET", path, {"op": "GETFILESTATUS"}), str(self))
             length = json_of(status)["FileStatus"]["length"]
             if length != len(data):
                 raise _Again(f"{path}: {self} has {length} of {len(data)} bytes that were written")
@@ -248,7 +248,7 @@ class _Attempts:
             found = _request(self._method, answer.location, path, data)
             if data is None and not found.is_measured:
                 raise _Again(f"{path}: {server} does not report its length")
-            return _done(found, server)
+            return _check(found, server)
         except _Again as error:
             self._failed[_ip(str(urlsplit(answer.location).hostname))] = error
             raise
@@ -300,7 +300,7 @@ def _request(method: str, url: str, path: str, data: bytes | None) -> _Answer:
     return answer
 
 
-def _done(answer: _Answer, server: str) -> bytes:
+def _check(answer: _Answer, server: str) -> bytes:
     """The answer to a completed request. Raises OSError if it was not completed, such as for a redirect to a login."""
     if answer.status >= 300:
         raise _error(answer, server, "")
