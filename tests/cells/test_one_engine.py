@@ -53,7 +53,7 @@ def test_a_view_is_in_one_engine_for_a_reason(select: str, where: str, reason: s
     assert found["table items"].where == "8 cells"
 
 
-def test_blocks_of_a_view_and_tables_that_one_view_needs_whole() -> None:
+def test_a_table_that_one_view_needs_whole_is_in_one_cell() -> None:
     catalog = catalog_of(
         f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT o_id FROM orders EXCEPT SELECT a FROM pairs;"
         "CREATE TABLE numbers (x DOUBLE) TBLPROPERTIES ('freshviews.trusted' = 'true');"

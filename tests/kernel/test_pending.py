@@ -209,7 +209,7 @@ def test_a_deferred_insert_reports_an_overflow_at_the_same_row_as_a_direct_one(s
         assert lazy.scan() == eager.scan()
 
 
-def test_a_batch_is_appended_where_it_is_large_or_rows_are_pending_and_none_of_it_is_deleted() -> None:
+def test_inserts_are_deferred_if_the_batch_is_large_or_rows_are_pending() -> None:
     with relation(1, 1) as r, status() as told:
         store(r.t, table.APPEND_FROM, 4)
 

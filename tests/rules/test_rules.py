@@ -43,7 +43,7 @@ REFUSED = [
     ("v(n) <- agg<<n = max_by(a)>> r(a, _).", 1, 18, "max_by needs two arguments, as max_by(x, y)"),
     ("v(a) <- agg<<n = count()>> r(a, _).", 1, 18, "n is not in the head"),
     ("v(n) <- agg<<n = count()>> r(n, _).", 1, 18, "n is what count makes"),
-    ("v(n) <- agg<<n = count()>> r(_, _).\nv(n) <- r(n, _).", 2, 1, "v has aggregates and so one rule"),
+    ("v(n) <- agg<<n = count()>> r(_, _).\nv(n) <- r(n, _).", 2, 1, "v has aggregates, so it must have one rule"),
     ("v(n) <- agg<<n = max(z)>> r(a, _).", 1, 22, "z is in no atom"),
     ("v[a] = b <- r(a, b).\nv(b, a) <- r(a, b).", 2, 1, "v has a value, in [ ] =, in one of its rules"),
     ("v(f) <- agg<<f = cofactor()>> r(a, b).", 1, 18, "cofactor needs an argument, as cofactor(x, y, ...)"),

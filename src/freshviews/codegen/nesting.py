@@ -123,8 +123,8 @@ expression."""
 
 @lru_cache(maxsize=1 << 16)
 def _names(text: str) -> _Names:
-    """The names that a line reads, and those that it assigns. Lines may have thousands of characters, of the kinds that
-    ``_plain_names`` knows nearly all."""
+    """The names that a line reads, and those that it assigns. Lines may have thousands of characters, nearly always of
+    the kinds that ``_plain_names`` reads."""
     found = _plain_names(text)
     return _parsed_names(text) if found is None else found
 

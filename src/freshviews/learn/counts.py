@@ -46,7 +46,7 @@ class CountsView(KeptView):
 
     ``source``: the text after FROM: a table, a view, or a join, possibly with WHERE. ``variables``: columns or other
     expressions of SQL, two or more. ``name``: of the view to create. The join is made once for all pairs, and is not
-    stored (GROUPING SETS, docs/sql.md). Raises what ``Database.execute`` raises.
+    stored (GROUPING SETS, docs/sql.md). Raises as ``Database.execute``.
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], name: str) -> None:

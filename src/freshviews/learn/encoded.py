@@ -46,7 +46,7 @@ class EncodedMomentsView(KeptView):
     or other numeric expressions of SQL. ``categories``: columns or expressions of any type, 1 to 11. Rows where one of
     all these is NULL do not count. ``name``: that of the view to create. It has the cofactors by value; of two or more
     categories, ``name_pairs`` counts how often each two values meet. The join is not stored. Raises LearnError for
-    another number of categories, and what ``Database.execute`` raises.
+    another number of categories, else as ``Database.execute``.
     """
 
     def __init__(

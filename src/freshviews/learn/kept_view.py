@@ -16,8 +16,8 @@ class LearnError(FreshviewsError):
 class KeptView:
     """A materialized view of a database, made for a model over some variables.
 
-    ``name``: that of the view to create; ``select``: its query. Raises LearnError where a variable is named twice, and
-    what ``Database.execute`` raises, with a note that has the statement.
+    ``name``: that of the view to create; ``select``: its query. Raises LearnError if a variable is named twice, else as
+    ``Database.execute``, with a note that has the statement.
     """
 
     def __init__(self, database: Database, name: str, variables: Sequence[str], select: str) -> None:

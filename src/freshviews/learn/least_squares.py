@@ -63,7 +63,7 @@ def _by_value(gram: Vector, cross: Vector, penalty: float, values: Values) -> Ve
     own = np.asarray(values.places)
     others = np.setdiff1d(np.arange(len(gram)), own)
     share = values.counts / (values.counts + penalty)
-    # Rows without one of the values, and what the penalty takes: rows - counts @ share without cancellation.
+    # Rows without one of the values, and the penalty: rows - counts @ share without cancellation.
     outside = 0.0 if values.rows is None else values.rows - values.counts.sum() + penalty * share.sum()
     # If nearly nothing is outside, only the digits that rounding left remain.
     if values.rows is not None and outside <= 1e-9 * values.rows:

@@ -53,8 +53,8 @@ class LinearRegression:
     reference and has no term: other coefficients are differences from it. Without an intercept the first category has
     a term for each of its values.
 
-    Raises LearnError where there is neither a feature nor a category, where ``degree`` is not 1 with categories, and
-    what ``Database.execute`` raises.
+    Raises LearnError without features and categories, or if ``degree`` is not 1 with categories, else as
+    ``Database.execute``.
     """
 
     _keeps_references = False

@@ -34,7 +34,7 @@ class MomentsView(KeptView):
     """A view that maintains the cofactor of some variables over a join.
 
     ``source``: the text after FROM: a table, a view, or a join, possibly with WHERE. ``variables``: columns or other
-    numeric expressions of SQL. ``name``: of the view to create. Raises what ``Database.execute`` raises.
+    numeric expressions of SQL. ``name``: of the view to create. Raises as ``Database.execute``.
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], name: str) -> None:
@@ -79,7 +79,7 @@ class GroupedMomentsView(KeptView):
 
     def read(self) -> Mapping[Any, Moments]:
         """The moments of the last version by class, classes in order; the same object until there is another version.
-        Classes of which each row has a NULL are left out."""
+        Classes with a NULL in each row are left out."""
         if self.version != self._version:
             # Taken before the view is read: a version that another thread commits meanwhile is read next time.
             self._version = self.version

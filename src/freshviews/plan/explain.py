@@ -1,4 +1,4 @@
-"""EXPLAIN: the strategy and why it was chosen, the cost of an update, the bounds, the program, and what is stored."""
+"""EXPLAIN: the strategy and why it was chosen, the cost of an update, the bounds, the program, and the stored views."""
 
 from __future__ import annotations
 

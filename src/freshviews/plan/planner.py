@@ -59,8 +59,8 @@ def strategy_of(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | Vie
 
 @dataclass(frozen=True)
 class Choice:
-    """A strategy and the reason for it. EXPLAIN also shows what ``note`` says about the query, and the strategies that
-    were ``passed`` over because of the size of their programs."""
+    """A strategy and the reason for it. EXPLAIN also shows the ``note`` about the query, and the strategies that were
+    ``passed`` over because of the size of their programs."""
 
     strategy: Strategy
     reason: str
@@ -75,7 +75,7 @@ def _choice(request: Request) -> Choice:
 
 
 def request_of(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Request:
-    """The request for a block: its class, and what is declared of its inputs."""
+    """The request for a block: its class, and the declarations of its inputs."""
     dependencies = from_keys(block.query, checked_keys(inputs))
     return Request(
         view,

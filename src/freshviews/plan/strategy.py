@@ -28,7 +28,7 @@ class TooLarge(PlanError):
 
 
 OPTIONAL, NEGATED = "outer joins", "NOT EXISTS"
-"""Kinds of atoms, as a user knows them."""
+"""Kinds of atoms, in a user's words."""
 EVERY_KIND = frozenset({OPTIONAL, NEGATED})
 
 
@@ -38,8 +38,8 @@ class Request:
 
     ``inputs`` are the relations that the view reads, by name, and ``sizes`` their rows. ``dependencies`` are the
     checked keys, as functional dependencies of the block's query. ``expected`` are all declared keys: those of trusted
-    tables are not checked, so a choice may depend on them, but no program. ``negative`` names, in order, the inputs of
-    which rows may have a negative multiplicity. ``options`` are the TBLPROPERTIES of the view. ``strategies`` are all
+    tables are not checked, so a choice may depend on them, but no program. ``negative`` names, in order, the inputs
+    whose rows may have a negative multiplicity. ``options`` are the TBLPROPERTIES of the view. ``strategies`` are all
     that a user may name.
     """
 
@@ -164,7 +164,7 @@ def _no_note(query: Query) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class Preference:
-    """The planner takes the strategy where the condition holds. ``note`` adds lines to what EXPLAIN says."""
+    """The planner takes the strategy if the condition holds. ``note`` adds lines to EXPLAIN."""
 
     condition: Condition
     strategy: Strategy

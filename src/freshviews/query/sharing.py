@@ -38,7 +38,7 @@ Pair = tuple[_Variable, _Variable]
 def with_shared_sums(block: Block) -> Block:
     """The block with its shared sums of products as cofactors; the block itself if there are none.
 
-    Conditions across atoms stay with sums of numbers, of which there are range views.
+    Conditions across atoms stay with sums of numbers, which range views support.
     """
     if block.query.conditions or block.selection is not None or len(block.query.aggregates) < LEAST * (LEAST + 3) // 2:
         return block

@@ -161,7 +161,7 @@ def _definition(rules: tuple[Rule, ...], catalog: Catalog) -> Definition:
         if rule.aggregates and len(rules) > 1:
             raise fault(
                 rules[1].head.place,
-                f"{first.relation} has aggregates and so one rule; put the bodies into it, separated by ';'",
+                f"{first.relation} has aggregates, so it must have one rule; put the bodies into it, separated by ';'",
             )
     return Definition(first.relation, tuple(v.name for v in _head_variables(rules[0])), rules, first.functional)
 
@@ -216,7 +216,7 @@ def _check_values(rule: Rule) -> None:
 
 
 def _check_call(rule: Rule, one: Aggregate) -> None:
-    """Check the name of an aggregate, its arguments, and what PROVENANCE asks of the rule."""
+    """Check the name of an aggregate, its arguments, and the requirements of PROVENANCE on the rule."""
     function, given = one.function.lower(), len(one.arguments)
     ring = aggregate_over(function)
     if ring is not None:

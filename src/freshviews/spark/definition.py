@@ -199,7 +199,7 @@ def with_key(spec: ViewSpec, catalog: Catalog) -> ViewSpec:
 
 
 def row_keys(view: ViewDef, catalog: Catalog) -> list[tuple[str, ...]]:
-    """Columns of a view that determine its rows: its groups, or what the keys of the relations that it joins imply."""
+    """Columns of a view that determine its rows: its groups, or those that the keys of joined relations imply."""
     found = list(view.checked_keys)
     if not found and len(view.blocks) == 1 and view.combined is None and view.blocks[0].kind == "bag":
         (block,) = view.blocks

@@ -80,8 +80,8 @@ class Query:
     @property
     def lastProgress(self) -> dict[str, Any] | None:
         """The last version: its number, input rows per table, changed rows per view, seconds, bytes per view, rows set
-        aside in total, views being backfilled, lag; and under the names of Spark's progress what Spark says of its
-        micro-batch, with our phases in ``durationMs`` and tables and views in ``stateOperators``.
+        aside in total, views being backfilled, lag; and, under the names of Spark's progress, that of its micro-batch,
+        with our phases in ``durationMs`` and tables and views in ``stateOperators``.
 
         Spark reports it when the micro-batch has ended, just after the version is delivered; until then the version has
         only the fields known without Spark. ``spark`` has Spark's own progress, of that micro-batch alone.

@@ -28,7 +28,7 @@ _LOGGER = logging.getLogger("freshviews.store")
 class LogUncertain(StoreError):
     """The content of the log on disk is unknown: a sync failed, or a record could neither be written nor be cut off.
 
-    Reopening shows what is in the log. A second sync would not: after a failure the system may count lost pages as
+    Reopening shows the content of the log. A second sync would not: after a failure the system may count lost pages as
     written.
     """
 

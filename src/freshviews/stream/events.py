@@ -64,7 +64,7 @@ def resolved(
 ) -> tuple[tuple[pa.Array, ...], Multiplicities, Positions]:
     """Resolve events to signed rows: columns, multiplicities, and input positions; looked-up rows come first.
 
-    ``lookup`` is called at most once, for keys of which a stored row may have to be deleted.
+    ``lookup`` is called at most once, for keys whose stored row may have to be deleted.
     """
     keyed = np.abs(events.actions) == REPLACE
     if not keyed.any():

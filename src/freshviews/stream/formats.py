@@ -70,8 +70,8 @@ class DebeziumJson:
 
     ``column``: of the text. ``by_key``: the row to delete is looked up by primary key, and images before the change
     need only the key; otherwise they must be whole. A schema beside the payload takes precedence for its fields:
-    ``timestamps`` is the unit ("ms", "us" or "ns") of numeric timestamps, ``decimals`` says what a decimal string
-    holds: "text", or "base64" of its unscaled bytes at the column's scale.
+    ``timestamps`` is the unit ("ms", "us" or "ns") of numeric timestamps, ``decimals`` is the form of decimal strings:
+    "text", or "base64" of its unscaled bytes at the column's scale.
     """
 
     column: str = "value"

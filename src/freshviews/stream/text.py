@@ -82,8 +82,8 @@ _ARROW: dict[str, Callable[[SqlType, pa.Array], pa.Array]] = {
 
 
 def text_reader(kind: SqlType) -> Callable[[str], int]:
-    """A function that reads one text as a code, for all types but STRING; its ValueError or OverflowError says what is
-    accepted."""
+    """A function that reads one text as a code, for all types but STRING; its ValueError or OverflowError names the
+    accepted forms."""
     read, encode = _READERS[kind.name if not kind.is_integer else "BIGINT"], encoder_for(kind, False, Dictionary())
     return lambda text: encode(read(kind, text))
 

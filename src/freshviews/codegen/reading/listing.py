@@ -441,7 +441,7 @@ def _write_read_change(reader: _Reader) -> str:
 
 
 def _add_change(context: Context, total: Sum, view: View, sign: int) -> None:
-    """Add the change of a payload to what was looked up, or subtract it."""
+    """Add the change of a payload to the looked-up payload, or subtract it."""
     layout = row_layout(view)
     for component in total.components:
         place, local = layout.offsets[component.name], context.local(total.alias, component.name)

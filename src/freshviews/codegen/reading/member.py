@@ -37,7 +37,7 @@ def write_awake(program: Program, module: Module, awake: Body) -> str:
 
 
 def write_member(context: Context, member: Body, views: tuple[str, ...] = ()) -> str:
-    """Source of ``read_group``; ``views``: what its Emit needs the tables of."""
+    """Source of ``read_group``; ``views``: the views whose tables its Emit needs."""
     with context.writer.function("read_group", "state, key, changes"):
         write_prologue(context, member, views)
         _write_keyed(context, member)

@@ -113,7 +113,7 @@ def _write(caller: Context, body: Body, names: tuple[Name, ...], function: str) 
 
 
 def _resolve_component(context: Context, name: Name) -> Name:
-    """A component of an alias as what it is: a component of a Sum, or of a row."""
+    """Resolves a component of an alias: a component of a Sum, or of a row."""
     if name.kind != "part":
         return name
     if isinstance(context.aliases[name.name], Sum):

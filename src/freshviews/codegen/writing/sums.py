@@ -1,4 +1,4 @@
-"""The statement Sum: accumulators from zero, the body that adds to them, and what runs unless they are zero.
+"""The statement Sum: accumulators from zero, the body that adds to them, and the body for sums that are not zero.
 
 A Sum may be remembered by the variables that it depends on (``kernel.hash.memo``).
 """

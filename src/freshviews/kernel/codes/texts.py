@@ -46,7 +46,7 @@ def is_text(text: int, size: int) -> bool:
         if first < 0x80:
             at += 1
             continue
-        # Bounds of the second byte leave out surrogates, what is past U+10FFFF, and characters that need fewer bytes.
+        # Bounds of the second byte exclude surrogates, codes past U+10FFFF, and characters that need fewer bytes.
         low, high = 0x80, 0xBF
         if 0xC2 <= first <= 0xDF:
             width = 2
@@ -102,7 +102,7 @@ def _back(begin: int, at: int, characters: int) -> tuple[int, int]:
 
 @jit
 def _slice(begin: int, end: int, position: int, length: int) -> tuple[int, int]:
-    """The addresses of a part and of what follows it."""
+    """The addresses of a part and of its end."""
     if position < 0:
         start, missing = _back(begin, end, -position)
         if length != TO_END:

@@ -105,7 +105,8 @@ def foresee_rows(group: int, t: int) -> None:
 
 @inlined
 def foresee_place(x: int, t: int, row: int) -> None:
-    """Prefetch what ``index_remove`` reads and writes: the position of a row, and the row that moves there."""
+    """Prefetch the words that ``index_remove`` reads and writes: the position of a row, and the row that moves
+    there."""
     place = load(row, load(x, ROW_WORD))
     if place < 0:
         return  # it is unlinked
@@ -132,7 +133,8 @@ def foresee_groups(t: int, key: tuple[int, ...]) -> None:
 
 @inlined
 def foresee_leaving(t: int, key: tuple[int, ...]) -> None:
-    """Prefetch what removing the row with a key, if there is one, reads in the indexes that have every row."""
+    """Prefetch the words that removing the row with a key, if there is one, reads in the indexes that have every
+    row."""
     row = find(t, key)
     if row != 0:
         for i in range(load(t, LINKED)):

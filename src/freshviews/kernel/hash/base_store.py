@@ -302,8 +302,8 @@ def foresee_rows(t: int, hashes: int, multiplicities: int, stride: int, n: int, 
 
 @jit
 def gather(spec: int, columns: int, multiplicities: int, stride: int, start: int, n: int) -> int:
-    """Copy ``n`` rows of a batch to the scratch block, prefetch what they will find, and make room: DONE, OUT_OF_MEMORY
-    or MISFIT.
+    """Copy ``n`` rows of a batch to the scratch block, prefetch their slots and rows, and make room: DONE,
+    OUT_OF_MEMORY or MISFIT.
 
     Each loop waits for memory once for all rows: for their slots, then for the rows that the slots name.
     """

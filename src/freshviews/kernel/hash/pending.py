@@ -260,7 +260,7 @@ def enter_oldest(t: int, count: int, status: int) -> int:
 
 @outside
 def enter_slots(t: int, status: int) -> int:
-    """Flush all pending rows to the slots and merge equal ones; what needs a slice calls ``enter_pending``.
+    """Flush all pending rows to the slots and merge equal ones; callers that need a slice use ``enter_pending``.
 
     Returns how many there were; -1 without memory. An overflow is stored at ``status`` (see ``scalar.payload``).
     """

@@ -64,7 +64,7 @@ def renewed(block: int, words: int, fewer: int, low: int, high: int) -> int:
 
 @jit
 def forget_entries(e: int) -> None:
-    """Count no entry, and end what ``shrink`` has begun."""
+    """Reset the counts of entries, and end the work that ``shrink`` has begun."""
     release(load(e, entries.NEXT))
     store(e, entries.NEXT, 0)
     store(e, entries.NEXT_HOMES, 0)

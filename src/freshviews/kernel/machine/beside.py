@@ -210,7 +210,7 @@ class _Order:
 
 
 class _Compiler:
-    """The process beside this one, and what it was asked for: functions with their signatures, in order."""
+    """The process beside this one, and its orders: functions with their signatures, in order."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -274,7 +274,7 @@ class _Compiler:
                     self._take()
 
     def leave(self, taken: Taken) -> None:
-        """Take back what this database alone wants."""
+        """Cancel the orders that only this database wants."""
         with self._lock, _without_sigint():
             for order in self._ordered.values():
                 order.wanted_by.discard(taken)
@@ -385,7 +385,7 @@ class _Compiler:
 
 
 def _start_compiler() -> subprocess.Popen[bytes]:
-    """A process that compiles what is written to its input. It outlives a signal to this one."""
+    """A process that compiles the functions written to its input. A signal to this one does not end it."""
     process = subprocess.Popen(
         [sys.executable, "-c", _START, json.dumps(sys.path), str(os.getpid())],
         stdin=subprocess.PIPE,
@@ -401,8 +401,8 @@ def _start_compiler() -> subprocess.Popen[bytes]:
 
 
 def serve(asking: int) -> None:
-    """Compile what the input names, and write the number of each, whether it worked or not. ``asking``: the number of
-    the process that asks."""
+    """Compile the functions that the input names, and write the number of each, whether it worked or not. ``asking``:
+    the number of the process that asks."""
     threading.Thread(target=_end_after, args=(asking,), daemon=True).start()
     orders = Orders(_answer)
     threading.Thread(target=orders.read, args=(sys.stdin.buffer,), daemon=True).start()
@@ -462,7 +462,7 @@ class Orders:
 
 def _end_after(asking: int) -> None:
     """End this process, whatever it compiles, a minute after the one that asked it. A large function takes longer than
-    that, and gigabytes of memory. The cache is whole at any moment: Numba renames what it has written."""
+    that, and gigabytes of memory. The cache is whole at any moment: Numba renames complete files."""
     while os.getppid() == asking:
         time.sleep(1)
     time.sleep(_LONGER)

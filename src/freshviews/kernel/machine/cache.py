@@ -40,7 +40,7 @@ def cache_folder() -> Path:
     folder, fault = _open_version_folder(wish)
     if folder is not None:
         return folder
-    # One folder per user, so that the next process finds what this one compiled.
+    # One folder per user, so that the next process finds the code of this one.
     instead, _ = _open_version_folder(Path(tempfile.gettempdir()) / f"freshviews-{os.geteuid()}")
     found = instead or Path(tempfile.mkdtemp(prefix="freshviews-"))
     warnings.warn(
@@ -52,7 +52,7 @@ def cache_folder() -> Path:
 
 
 def _open_version_folder(base: Path) -> tuple[Path | None, str]:
-    """The subfolder of this version, made if missing, or None and what is wrong with the folder."""
+    """The subfolder of this version, made if missing; or None and the fault of the folder."""
     try:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = base.resolve() / _version()
@@ -76,7 +76,7 @@ def _open_version_folder(base: Path) -> tuple[Path | None, str]:
 def _delete_unused(base: Path, before: float) -> None:
     """Delete the subfolders of versions that were last used before a time, in seconds since the epoch.
 
-    A subfolder that a process has open stays, and so does what cannot be deleted.
+    A subfolder that a process has open, or that cannot be deleted, stays.
     """
     for folder in base.iterdir():
         if not re.fullmatch(r"v[0-9a-f]{16}", folder.name) or folder.lstat().st_mtime >= before:

@@ -309,7 +309,7 @@ def _within(o: int, value: int) -> bool:
 
 @jit
 def _hits(o: int, extreme: int, leaving: int, before: int) -> bool:
-    """Whether the point with an extreme F must leave, or enter; ``before`` is what comes before its subtree."""
+    """Whether the point with an extreme F must leave, or enter; ``before`` is the sum before its subtree."""
     if leaving != 0:
         if extreme == NO_MOST:
             return False

@@ -191,7 +191,7 @@ def walk_levels(r: int) -> None:
 
 @jit
 def enter_level(r: int, number: int) -> None:
-    """Run the leapfrog join of a level at each contribution under the binding, and collect what is emitted.
+    """Run the leapfrog join of a level at each contribution under the binding, and collect the emitted codes.
 
     Afterwards the iterators stand at their first code again.
     """

@@ -45,7 +45,7 @@ class Cost:
 
     @property
     def steps(self) -> float:
-        """The sum: what ``program.reference.interpreter`` counts."""
+        """The sum, as ``program.reference.interpreter`` counts it."""
         return self.runs + self.lookups + self.walked + self.writes
 
     def __add__(self, other: Cost) -> Cost:
@@ -171,7 +171,7 @@ class _Walk:
                     self._run(inner, self._inside(statement, number, scope), runs, counts)
 
     def _count(self, statement: Statement, scope: _Scope, times: float, counts: Counts) -> None:
-        """Count what a statement does itself."""
+        """Count the steps of a statement itself."""
         own = work(statement)
         counts["lookups", ""] += own.lookups * times
         counts["writes", ""] += own.writes * times

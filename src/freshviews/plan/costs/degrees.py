@@ -20,7 +20,7 @@ ASSUMED_ROWS = 1_000_000.0
 class Probe(NamedTuple):
     """The bindings of ``trigger`` whose variables ``key`` equal the variables ``given`` of a binding at hand.
 
-    ``distinct``: the variables of which each combination of values counts once.
+    ``distinct``: variables whose combinations of values count once each.
     """
 
     given: tuple[str, ...]

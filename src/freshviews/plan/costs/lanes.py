@@ -77,7 +77,7 @@ class _Part:
 
 
 def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
-    """The lanes of a trigger; None where it has one."""
+    """The lanes of a trigger; None if it has one."""
     trigger = program.triggers[number]
     if program.upkeep is not BY_TRIGGERS or program.balancing is not None:
         return None

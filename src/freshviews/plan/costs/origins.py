@@ -78,7 +78,7 @@ class Origins:
         return found
 
     def columns(self, view: str) -> tuple[Origin | None, ...]:
-        """The origin of each column of the key of a view; None where it is a computed value."""
+        """The origin of each column of the key of a view; None for a computed value."""
         if view not in self._columns:
             width = len(self.program.view(view).key)
             self._columns[view] = (None,) * width  # while it is looked for

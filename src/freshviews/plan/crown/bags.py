@@ -61,7 +61,7 @@ Handle = Callable[[tuple[Carrier, ...]], Body]
 @dataclass(frozen=True)
 class Reader:
     """A node that reads a bag. ``places``: positions of its ``variables`` in the output of the bag's program.
-    ``handle`` writes what the node does with the change of a row, whose variables are bound."""
+    ``handle`` writes the statements of the node for the change of a row, whose variables are bound."""
 
     name: str
     variables: tuple[str, ...]

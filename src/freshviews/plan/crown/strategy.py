@@ -1,6 +1,6 @@
 """The strategy ``crown``: the choice among its programs, and the conditions under which the planner prefers it.
 
-The result is enumerated if that is possible, else it is held in a view. ``plan.crown.propagation`` makes the programs.
+The result is enumerated if possible, otherwise held in a view. ``plan.crown.propagation`` makes the programs.
 """
 
 from __future__ import annotations

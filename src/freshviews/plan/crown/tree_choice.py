@@ -1,6 +1,6 @@
 """The choice of a join tree: the tree that the view names, or the one that costs least for the expected updates.
 
-The numbers of updates are named by the view, declared of its tables, or measured.
+The view names the expected numbers of updates, or its tables declare them, or they are measured.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), "Query plan optimization" in Section
 6.3: unknown numbers of updates are estimated from the first ones. A view names them as ``'freshviews.updates' = 'likes

@@ -37,8 +37,8 @@ def update_exponent(body: tuple[Statement, ...], unique: Mapping[str, Keys]) -> 
 
 @dataclass(frozen=True)
 class _Row:
-    """The row of a loop: its variables in order, all of them, those that the loop binds, and what those at unique
-    positions determine."""
+    """The row of a loop: its variables in order, the set of them, those that the loop binds, and those that variables
+    at unique positions determine."""
 
     variables: tuple[int, ...]
     whole: int

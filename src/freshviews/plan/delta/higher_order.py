@@ -261,8 +261,8 @@ class _Recursion:
         pending: Pending,
         carriers: tuple[Carrier, ...],
     ) -> tuple[Statement, ...]:
-        """Statements that add to a view what a change of an atom, the product of carriers, changes of it: the change
-        is joined with the steps."""
+        """Statements that add to a view its change caused by the change of an atom, the product of carriers: this is
+        joined with the steps."""
         bound = frozenset(atom.variables)
         lifts = tuple((name, *self.lets[name, let.expr]) for name, let, _ in pending.lifts)
         join = Join(bound, carriers, steps, Pending(pending.conditions, lifts))

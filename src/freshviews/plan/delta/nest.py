@@ -90,7 +90,7 @@ class Pending:
     ) -> tuple[Statement, ...] | None:
         """Statements that apply the expressions whose variables are all bound; None if there are none.
 
-        ``go_on`` writes the statements that follow, for what is still pending and for the carriers so far.
+        ``go_on`` writes the statements that follow, for the expressions still pending and the carriers so far.
         """
         ready = [c for c in self.conditions if bound.issuperset(columns_of(c))]
         if ready:
@@ -123,7 +123,7 @@ Indexes = dict[str, set[tuple[int, ...]]]
 
 
 def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> tuple[Statement, ...]:
-    """Statements that join all steps, and then do what ``finish`` writes for the completed Join.
+    """Statements that join all steps, followed by those that ``finish`` writes for the completed Join.
 
     The indexes that loops need are added to ``indexes``, by view. ``smaller``: loop over the smaller of two slices.
     """

@@ -67,7 +67,7 @@ HELD, FACTORISED_FORM = "held", "factorised"
 
 @dataclass(frozen=True)
 class Branch:
-    """A child of a join: the leaf of an atom, or the tree below a variable. ``view`` is what the join reads.
+    """A child of a join: the leaf of an atom, or the tree below a variable. The join reads ``view``.
 
     ``open``: the enumeration has to bind free variables below ``view``. ``optional``: all atoms below are optional, and
     the view is their optional view. ``negated``: the leaf of a negated atom.
@@ -122,7 +122,7 @@ def plan_factorised(query: Query, dependencies: tuple[FD, ...] = ()) -> Program 
 
 @lru_cache(maxsize=16)
 def _factorised_order(query: Query, dependencies: tuple[FD, ...]) -> VariableOrder | None:
-    """The order of a view tree whose result can stay factorised; None where there is none."""
+    """The order of a view tree whose result can stay factorised; None without such an order."""
     order = best_order(query, True, dependencies)
     if not query.free or not is_enumerable(order, query, dependencies):
         return None
@@ -401,8 +401,8 @@ class _Climb:
         return self.arrive(level + 1, bound.intersection(self.path[level + 1][1].view.key), carriers)
 
     def _change(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
-        """Emit the rows of the result that the delta changes: join the siblings up the path, then bind what is open
-        below."""
+        """Emit the rows of the result that the delta changes: join the siblings up the path, then bind the open
+        variables below."""
         siblings: list[Step] = []
         opened: list[Step] = []
         for tree, branch in self.path[level:]:

@@ -251,7 +251,7 @@ class _Writer:
         return self._tabulated(point, finish) or self._summed(point, finish) or self._leap(point, finish)
 
     def _looked_up(self, point: _Point, finish: _Finish) -> Body:
-        """The rows of the next optional atom, or its default row, and what follows."""
+        """The statements for the next optional atom: its rows, or its default row, and the statements that follow."""
         atom = next(a for a in point.optional if point.bound.issuperset(a.given or ()))
         view, alias = self._store(atom).view, self._alias(atom)
         rest = replace(

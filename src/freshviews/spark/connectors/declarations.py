@@ -39,10 +39,10 @@ class Merging:
 class Connector:
     """A source and sink of Spark.
 
-    ``path``: it needs an option of this name. ``files``: its rows know the file that they are from. ``text``: rows are
+    ``path``: it needs an option of this name. ``files``: its rows name the file that they are from. ``text``: rows are
     parsed from text. ``messages``: its rows are messages with a key and a value. ``tables``: it is a table of a
     database: its rows are read as they are when a run begins, and written in transactions. ``merging``: it is a table
-    with MERGE. ``named``: its path is the name of a table, not a place. ``outputs``: what its sink takes.
+    with MERGE. ``named``: its path is the name of a table, not a place. ``outputs``: those that its sink takes.
 
     ``reading``, ``writing``: options that are needed, of each group one. ``given``: options of reading that are passed
     unless the user names them. ``refused``: values of options under which rows would be lost, with the reason and the
@@ -237,7 +237,7 @@ def is_folder(path: str) -> bool:
 
 
 def lacking(options: Mapping[str, str], needed: tuple[tuple[str, ...], ...]) -> tuple[str, ...] | None:
-    """A group of options that are needed, of which none is given; None if there is none."""
+    """A group of needed options of which none is given; None if there is no such group."""
     given = {name.lower() for name in options}
     return next((group for group in needed if given.isdisjoint(name.lower() for name in group)), None)
 

@@ -58,8 +58,8 @@ class Polling:
     """Polls tables in a thread until it is stopped. Tables that are tied by FOREIGN KEYs are polled together, after the
     shortest time of them, as rows of one may refer to new rows of another.
 
-    ``poll`` makes a version of what is new of some tables, and returns the errors of those that cannot be read. These
-    are tried again, for ``AWAY`` seconds at most; then, and at any other error, ``fail`` is called with it.
+    ``poll`` makes a version of new rows of some tables, and returns the errors of tables that cannot be read. These are
+    tried again, for ``AWAY`` seconds at most; then, and at any other error, ``fail`` is called with it.
     """
 
     def __init__(

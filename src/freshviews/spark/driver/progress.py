@@ -12,7 +12,7 @@ from freshviews.spark.phases import Phases
 from freshviews.spark.state.manifest import Manifest
 
 KEPT = 100
-"""Versions of which the progress is kept, as many as Spark keeps."""
+"""The number of versions whose progress is kept, as in Spark."""
 OURS = "freshviews."
 """Prefix of our phases among those of Spark."""
 
@@ -49,7 +49,7 @@ class Recent:
 
 
 def progress(made: Made, spark: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The progress of a version, with what Spark says of its micro-batch among its own progresses."""
+    """The progress of a version, with that of its micro-batch among Spark's own progresses."""
     manifest = made.manifest
     # While a batch waits, Spark may report a progress before that of the batch itself.
     found = [one for one in spark if made.of_batch and one["batchId"] == manifest.batch]

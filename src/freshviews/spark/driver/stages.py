@@ -28,7 +28,7 @@ from freshviews.spark.worker.worker import Task
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _NO_LIMIT = 2**31 - 1
 _FEW = 100
-"""Columns of which 100,000 rows have some 100 MB."""
+"""Maximum number of columns of a frame whose batches are limited by rows alone: 100,000 rows have about 100 MB."""
 _FIXED = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
 
 Results = Sequence[dict[str, Any]]

@@ -17,7 +17,7 @@ from freshviews.spark.state.growth import holds_columns
 from freshviews.spark.state.manifest import Manifest
 
 _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
-"""Types of which a key has the same text."""
+"""Types whose keys have the same text."""
 
 
 def check_replaced(

@@ -84,7 +84,7 @@ def _end_java() -> None:
 
 
 def _delete_parts(folder: Path, before: float) -> None:
-    """Delete what processes have left that were killed before a time."""
+    """Delete the files of processes that were killed before a time."""
     for path in folder.glob("*.part"):
         with suppress(OSError):
             if path.stat().st_mtime < before:

@@ -136,7 +136,7 @@ class _Output:
             return [" ".join(line.decode(errors="replace").split()) for line in self._held or []]
 
     def release(self) -> None:
-        """Forget what was held back."""
+        """Drop the output that was held back."""
         with self._changing:
             self._held = None
 
@@ -149,7 +149,7 @@ class JavaOutput:
         self._outputs = (_Output(1), _Output(2))
 
     def start_java(self, settings: Mapping[str, str]) -> None:
-        """Start Spark's Java process, unless there is one. Raises JavaError with what it said if it ends at once."""
+        """Start Spark's Java process, unless there is one. Raises JavaError with its output if it ends at once."""
         from pyspark import SparkConf, SparkContext
         from pyspark.errors import PySparkRuntimeError
         from pyspark.java_gateway import launch_gateway
@@ -173,7 +173,7 @@ class JavaOutput:
             raise JavaError(f"Spark does not start: Java ended, and printed: {said or 'nothing'}") from ended
 
     def release(self) -> None:
-        """Spark has started: forget what was held back, such as its greetings."""
+        """Spark has started: drop the output that was held back, such as greetings."""
         for one in self._outputs:
             one.release()
 

@@ -76,7 +76,7 @@ def _temporary_engine(
 
 
 def needed_for(views: Collection[str], statements: Sequence[Statement]) -> tuple[Statement, ...]:
-    """The statements that some views need: their definitions, and what these read."""
+    """The statements that some views need: their definitions, and those of the relations that they read."""
     wanted = {view.lower() for view in views}
     kept: list[Statement] = []
     for statement in reversed(statements):
@@ -93,8 +93,9 @@ def needed_for(views: Collection[str], statements: Sequence[Statement]) -> tuple
 
 
 def _engine_of_few_rows(store: Store, entry: Entry, statements: tuple[Statement, ...]) -> Database | None:
-    """An engine from the few rows that its log leaves, taken in by pieces that plain Python may take. None where they
-    are many, or must be taken in whole: deletes may precede what they delete, and windows go by the order of rows."""
+    """An engine from the few rows that its log leaves, taken in by pieces that plain Python may take. None if they are
+    many, or must be taken in whole: deletes may precede the rows that they delete, and windows depend on the order of
+    rows."""
     if sum(segment["rows"] for segment in entry["log"]) > 2 * LITTLE:
         return None
     rows: dict[str, pa.Table] = {}

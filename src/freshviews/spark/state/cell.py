@@ -153,7 +153,7 @@ class Segment:
         return section
 
     def finish(self) -> dict[str, str]:
-        """Begin to make the object durable; return what its sections are named in a manifest."""
+        """Begin to make the object durable; return the names of its sections for a manifest."""
         return self._bundle.finish()
 
     def wait(self) -> None:

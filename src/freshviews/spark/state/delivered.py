@@ -1,4 +1,4 @@
-"""The object ``delivered``: the last version that every sink has had its turn with, and the sinks that lack versions.
+"""The object ``delivered``: the last version that has been offered to every sink, and the sinks that lack versions.
 
 It is a number, or an object of JSON if a sink is behind: ``{"version": 57, "behind": {"by_part": 51}}``.
 """

@@ -1,5 +1,5 @@
 """Runs of a checkpoint: the lock that one holds, and counts over all, in the object ``runs``: how often it was started,
-and what its sinks refused.
+and the refusals of its sinks.
 
 A folder has a lock. Other stores have none: there two runs are noticed when both commit the same version. A count that
 cannot be written is lost: no run fails for it.
@@ -54,8 +54,8 @@ class Held:
 
 
 def is_running(store: Store) -> bool | None:
-    """True if a process holds the checkpoint's lock; None where there is none. Takes the lock for an instant, which
-    ``Held`` tolerates."""
+    """True if a process holds the checkpoint's lock; None without locks. Takes the lock for an instant, which ``Held``
+    tolerates."""
     if not store.is_local:
         return None
     path = store.local / LOCK

@@ -42,7 +42,8 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Task:
     """A version to make, in the checkpoint at ``address``. ``entries[n]``: the state of cell n before it.
-    ``statements[n]``: the statements that create its engine. ``run``: what a process proves (``state.probe``).
+    ``statements[n]``: the statements that create its engine. ``run``: the run that a process proves to see
+    (``state.probe``).
 
     ``whole``: cells without rows run too, because their views or snapshots change.
     """

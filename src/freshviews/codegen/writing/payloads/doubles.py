@@ -24,7 +24,7 @@ from freshviews.ring import NARROW, RealRing, named
 LEAST = 8
 
 Addition = tuple[Component, int, Monomial]
-"""A component of a payload, its first word, and what is added to it."""
+"""A component of a payload, its first word, and its addend."""
 
 _KINDS = {"mul_float": doubles.PRODUCT, "mul_rest": doubles.REST}
 

@@ -35,8 +35,8 @@ class Product:
 
 @dataclass(frozen=True)
 class Products:
-    """A sum of products. ``checked``: the terms, of which the magnitudes must be at most ``limit``; doubles must be on
-    the grid."""
+    """A sum of products. ``checked``: the terms, whose magnitudes must be at most ``limit``; doubles must be on the
+    grid."""
 
     parts: tuple[Product, ...]
     checked: tuple[Expr, ...]

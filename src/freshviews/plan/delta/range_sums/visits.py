@@ -26,8 +26,8 @@ def bounds_of(
     groups: frozenset[str],
     limited: Collection[SqlType],
 ) -> tuple[tuple[str, str], ...]:
-    """The bounds with range sums, for values within the limits. ``wide``: the wide views; ``groups``: the views of
-    which loops visit groups; ``limited``: the types of the terms that have limits."""
+    """The bounds with range sums, for values within the limits. ``wide``: the wide views; ``groups``: the views whose
+    groups loops visit; ``limited``: the types of the terms that have limits."""
     usual = [s for trigger in program.triggers for s in _usual(trigger.body, wide)]
     ranged = any(isinstance(s, RangeSum) for s in usual)
     update = "O(log N)" if ranged else "O(1)"

@@ -17,7 +17,7 @@ class BadKey(FreshviewsError):
 
 
 def with_gone(change: pa.Table | None, gone: pa.Table, key: Sequence[str]) -> pa.Table:
-    """A change with rows ``gone`` that had other columns, of which the key stays: all else in them is NULL."""
+    """A change with rows ``gone`` that had other columns: their key stays, and all other columns in them are NULL."""
     keys = gone.select([*key, MULTIPLICITY])
     if change is None:
         return keys

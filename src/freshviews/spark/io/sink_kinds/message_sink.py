@@ -64,7 +64,7 @@ def messages(view: ViewSpec, rows: pa.Table, version: int) -> pa.Table:
 
 
 def without(found: pa.Table, numbers: Collection[int]) -> pa.Table:
-    """Messages but those with these numbers."""
+    """Messages except those with these numbers."""
     kept = np.ones(found.num_rows, np.bool_)
     kept[[number for number in numbers if number < found.num_rows]] = False
     return found.filter(pa.array(kept))

@@ -171,7 +171,7 @@ def database_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> 
 
 @contextmanager
 def _soon(spark: SparkSession) -> Iterator[None]:
-    """A server that does not answer is not waited for, by drivers that know no ``with_timeouts``."""
+    """Makes drivers without ``with_timeouts`` fail soon if a server does not answer."""
     drivers = spark._jvm.java.sql.DriverManager
     before = drivers.getLoginTimeout()
     drivers.setLoginTimeout(SECONDS)
