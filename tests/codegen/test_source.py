@@ -81,7 +81,7 @@ def test_an_addition_multiplies_no_factors_that_one_around_it_has_multiplied(cou
     assert times and max(times) <= 2
 
 
-def test_a_product_has_no_rows_of_views_that_the_function_changes() -> None:
+def test_products_are_not_reused_over_rows_of_views_that_the_function_changes() -> None:
     made = query("Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)")
     program = STRATEGIES["view_tree"].of_query(made)
     products = re.compile(r"^ *product\w* = (.*)", re.MULTILINE)

@@ -162,7 +162,7 @@ def test_ctrl_c_twice_stops_at_once_loses_nothing_and_leaves_no_process(
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 
-def test_a_log_line_per_version_and_sigterm_is_as_ctrl_c(tmp_path: Path) -> None:
+def test_each_version_writes_a_log_line_and_sigterm_acts_like_ctrl_c(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     command = [*COMMAND, "run", "shop.sql", "--master", "local[2]"]

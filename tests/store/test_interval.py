@@ -88,7 +88,7 @@ def test_a_process_killed_at_any_moment_loses_no_version(tmp_path: Path, seconds
 
 
 @pytest.mark.parametrize("step", steps.COMMIT)
-def test_killed_at_any_step_of_a_commit(tmp_path: Path, step: str) -> None:
+def test_a_database_killed_at_any_step_of_a_commit_reopens_consistently(tmp_path: Path, step: str) -> None:
     opened(tmp_path).close()
     assert killed_at(step, 3, lambda: put(opened(tmp_path), 5))
     with fv.Database(tmp_path) as db:

@@ -13,7 +13,7 @@ from freshviews.learn.moments import Moments, MomentsView, Vector
 from freshviews.learn.principal import PCA
 
 _SINGULAR = 1e13
-"""Beyond this condition number of correlations, the density of a normal distribution has no digit that is right."""
+"""Condition number of correlations beyond which no digit of the density of a normal distribution is right."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Leaves and payloads, which every strategy makes of an atom first.
+"""Leaf views and payloads of atoms, with which every strategy begins.
 
 The leaf view of an atom is keyed by the atom's variables. Its payload is the count, and the aggregates that have a lift
 inside the atom. Below a view that no lift has reached, the component of an aggregate equals the count, so it is not

@@ -120,7 +120,7 @@ def _accept(request: Request) -> None:
 
 
 def _no_query(query: Query) -> Program:
-    raise PlanError(f"{query.name}: a block is needed to plan this")
+    raise PlanError(f"{query.name}: this strategy plans blocks, not queries")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from freshviews.program.payload import COUNT, Component
 from freshviews.program.statements import Body, Sum
 
 COUNTED = (Component(COUNT, "integer"),)
-"""The emitted components where a row has no payload but its multiplicity."""
+"""The emitted components of rows whose payload is only their multiplicity."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ needed to cover a bag: a bag has at most N^width rows. The dumbbell has width 2:
 Every atom belongs to one bag. It restricts each other bag that contains all its variables, as a *guard*: the bag is
 joined with the atom's distinct rows. A bag then has at most N^w rows, w its fractional edge cover number (Atserias,
 Grohe, Marx). If that bound needs further projections of atoms, these are guards too. An atom contained in another atom
-of the bag lowers no bound and is no guard. Two triangles that share an edge have bags with N^(3/2) rows, not the N^2
+of the bag lowers no bound and is not a guard. Two triangles that share an edge have bags with N^(3/2) rows, not the N^2
 rows of U and V alone::
 
     R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)          R * S * T -- U * V where R(a, b)

@@ -163,7 +163,7 @@ class Formula:
     @cached_property
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
         """The function: it takes numbers, integers of any size among them, and returns a tuple of them. Raises
-        RingError where a step has no result."""
+        RingError if a step has no result."""
         scope: dict[str, Any] = dict(_PYTHON)
         exec(self.source, scope)
         function: Callable[..., tuple[Any, ...]] = scope["formula"]
@@ -221,9 +221,9 @@ def power(x: float, y: float) -> float:
     try:
         found = x**y
     except (OverflowError, ZeroDivisionError):
-        raise RingError(f"{x} ** {y} is no double") from None
+        raise RingError(f"{x} ** {y} is not a double") from None
     if not isinstance(found, float):
-        raise RingError(f"{x} ** {y} is no double")
+        raise RingError(f"{x} ** {y} is not a double")
     return found
 
 
@@ -231,12 +231,12 @@ def double(a: int) -> float:
     try:
         return float(a)
     except OverflowError:
-        raise RingError(f"{a} is no double") from None
+        raise RingError(f"{a} is not a double") from None
 
 
 def whole(how: Callable[[float], int], x: float) -> int:
     if not math.isfinite(x):
-        raise RingError(f"{x} is no integer")
+        raise RingError(f"{x} is not an integer")
     return how(x)
 
 

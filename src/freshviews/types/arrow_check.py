@@ -1,4 +1,4 @@
-"""Whether the values of an Arrow column lie in its memory. Arrow trusts offsets, lengths and indices that it reads.
+"""Checks that the values of an Arrow column lie in its memory. Arrow trusts offsets, lengths and indices that it reads.
 
 Arrow's own cheap check compares lengths with the sizes of buffers; it does not look at rows. The checks here visit all
 rows that are found by offsets or indices, but do not test whether text is valid UTF-8.

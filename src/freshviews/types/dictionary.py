@@ -192,7 +192,8 @@ class _Objects:
 
 
 class _Recent(dict[str, int]):
-    """Codes of recent strings; looking up another string finds or adds it in the store. A key that is no string raises.
+    """Codes of recent strings; looking up another string finds or adds it in the store. A key that is not a string
+    raises.
 
     ``texts`` has the same strings by code. At any moment, as an error or Ctrl-C may come between two steps, it has at
     least those that are keys: by it they are forgotten.

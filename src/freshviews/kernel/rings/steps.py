@@ -77,7 +77,7 @@ def step_ratio(x: float, y: float, status: int) -> float:
 
 @jit
 def step_power(x: float, y: float, status: int) -> float:
-    """x to the power of y; an error where that is no finite double."""
+    """x to the power of y; an error if that is not a finite double."""
     found = float_power(x, y)
     if found - found != 0.0:
         fail(status, RING_NUMBER)

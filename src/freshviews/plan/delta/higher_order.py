@@ -226,7 +226,7 @@ class _Recursion:
             self.begun += 1
             if self.begun > MOST_VIEWS:
                 raise PlanError(
-                    f"higher_order would keep more than {MOST_VIEWS} views for {self.query.name}; "
+                    f"higher_order would store more than {MOST_VIEWS} views for {self.query.name}; "
                     "view_tree keeps one per variable"
                 )
             self._maintain(part, view)

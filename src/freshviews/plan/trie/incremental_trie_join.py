@@ -36,7 +36,7 @@ of other atoms. They are looked up where the last of these is bound::
 
     trace R(a, b), S(b, c) in order of a, b, c where !T(a, c) at c
 
-Optional atoms are joined by the head, not by the trace: their default row is no operation on an iterator, and an
+Optional atoms are joined by the head, not by the trace: their default row is not an operation on an iterator, and an
 intersection cannot propose it. So the head is a first-order program over the derivations, which are stored by the given
 variables, and the optional atoms. The plan of Q(a, z) = R(a, b) S(b, c) T(c, a) U?(a | z)::
 

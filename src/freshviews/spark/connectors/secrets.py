@@ -19,7 +19,7 @@ _VALUES = (r'"([^"]*)"', r"'([^']*)'", r"\{([^}]*)\}", r"([^&;\"']+)", r"([^&;,)
 _USERS = (r"//([^/@?;\s]+)@", r"//([^/@?;:\s]*:.+)@")
 """User and password before a host. A password may have any letter, up to the last @."""
 _CONTAINER = re.compile(r"(?:abfs|wasb)s?:$", re.I)
-"""Before ``//container@account``, which is no user."""
+"""Matches ``//container@account``, where the part before @ is not a user."""
 _ELSEWHERE = r":[^/:@?;]+/([^/@?;]+)@", r":thin:[^/:@]+/(.+)@", r",[^,/@?;:\s]+:([^,@]+)@"
 """``thin:user/password@host``, and the second of ``//user:password@host,user:password@host``."""
 _SERVER = re.compile(r"[a-z][a-z0-9:+.-]*://(?:[^/@?;]*@)?([\w.:,\[\]-]+(?:/[\w.-]*)?)(?=[?;/][^@]*$|$)", re.I)

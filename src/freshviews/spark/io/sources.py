@@ -243,8 +243,8 @@ def batch_frame(spark: SparkSession, source: Source, files: Sequence[str] | None
 
 
 def source_of(frame: DataFrame, spec: TableSpec, table: TableDef, from_files: bool = False) -> Source:
-    """A DataFrame as the source of a table. Raises SourceError if a column is missing that has no DEFAULT, and that
-    rows need which delete their key."""
+    """A DataFrame as the source of a table. Raises SourceError if a column without a DEFAULT is missing; rows that
+    delete their key need only the key."""
     form = form_of(spec.changes, spec.form_options, tuple(frame.columns) if spec.changes is None else ())
     there = {name.lower(): name for name in frame.columns}
     wanted = [] if isinstance(form, DebeziumJson) else [column.name for column in table.columns]
