@@ -248,7 +248,7 @@ def test_a_bucket_or_container_that_is_not_there_is_named(
 @pytest.mark.parametrize(
     "variables, message",
     [
-        ({"AZURE_STORAGE_CONNECTION_STRING": "nonsense"}, "is not one: "),
+        ({"AZURE_STORAGE_CONNECTION_STRING": "nonsense"}, "is invalid: "),
         (
             {"AZURE_STORAGE_CONNECTION_STRING": "AccountName=other;AccountKey=a2V5;EndpointSuffix=core.windows.net"},
             "is of account other, not of mine",

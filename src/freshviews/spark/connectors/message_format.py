@@ -163,7 +163,7 @@ def _path(option: str, text: str, encodings: Mapping[str, Encoding]) -> Path:
     if first in encodings:
         deep, parsed = len(steps) > 1, encodings[first].format is not None
         if deep and not parsed:
-            raise MessageError(option, f"{option} is {text!r}, but {first}s is not set;  {first}s 'json' reads fields")
+            raise MessageError(option, f"{option} is {text!r}, but {first}s is not set; {first}s 'json' reads fields")
         if parsed and not deep:
             raise MessageError(option, f"{option} is {text!r}, but {first}s is set; name a field, as in {first}.id")
         if encodings[first].format == "csv" and len(steps) > 2:

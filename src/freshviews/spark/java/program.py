@@ -103,7 +103,7 @@ def _brought() -> Path | None:
 def _check(java: Path, where: str) -> None:
     version = version_of(java)
     if version is None:
-        raise JavaError(f"the Java of {where} does not report its version;  {_REMEDY}")
+        raise JavaError(f"the Java of {where} does not report its version; {_REMEDY}")
     if not ACCEPTED[0] <= version <= ACCEPTED[-1]:
         raise JavaError(f"the Java of {where} is version {version}, but Spark 4 runs on 17 to 21; {_REMEDY}")
 
