@@ -99,7 +99,7 @@ def test_each_tier_runs_its_share(run: Callable[..., tuple[dict[str, int], str]]
     assert plain == {"plain": 1}
 
 
-def test_what_fuzzing_finds_is_stored_and_replayed(run: Callable[..., tuple[dict[str, int], str]]) -> None:
+def test_a_failure_found_by_fuzzing_is_stored_and_replayed(run: Callable[..., tuple[dict[str, int], str]]) -> None:
     _, before = run(FRESHVIEWS_TESTS="quick")
     assert "failed" not in before
     counts, found = run(FRESHVIEWS_TESTS="fuzz", FRESHVIEWS_SEED="5", FRESHVIEWS_PURE_PYTHON="1")

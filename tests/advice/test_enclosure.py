@@ -105,7 +105,7 @@ def test_insert_only_streams_have_1_for_every_tree() -> None:
     assert {of_tree(tree, spans) for tree in all_trees(hypergraph(PATH))} == {1.0} == {of_stream(spans)}
 
 
-def test_first_in_first_out_has_1_for_trees_of_height_2() -> None:
+def test_first_in_first_out_streams_have_enclosureness_1_for_trees_of_height_2() -> None:
     spans = spans_of(arrivals(300, 40))
     assert kind_of(spans) == "first-in-first-out"
     low = [tree for tree in all_trees(hypergraph(PATH)) if tree.height <= 2]

@@ -40,7 +40,7 @@ def test_the_choice_is_compared_with_every_strategy_that_takes_the_view(monkeypa
     assert found["replanned"] in choice.NAMED and "times the best" in found["note"].partition(";")[2]
 
 
-def test_what_falls_behind_is_left_out_and_the_choice_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_strategy_that_falls_behind_is_left_out_of_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "BEHIND", 0.0)
     taken: list[str] = []
     monkeypatch.setattr(choice, "_take", lambda db, step: taken.append(step.table))

@@ -110,7 +110,7 @@ def test_a_view_is_ready_when_it_has_taken_batches() -> None:
     assert found["value"] >= found["create"] > 0
 
 
-def test_they_are_a_part_with_two_line_charts(tmp_path: Any) -> None:
+def test_the_learning_benchmarks_are_a_part_with_two_line_charts(tmp_path: Any) -> None:
     assert "learning" in APART
     entries = [entry for entry in apart() if entry.group == "learning"]
     assert {entry.workload for entry in entries} == {"cofactor", "cofactor_ready", "ridge"}

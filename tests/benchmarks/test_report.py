@@ -87,7 +87,7 @@ def test_a_peer_that_is_ahead_is_listed_first() -> None:
     assert "**behind**: 3.00 times as slow" in table(rows)
 
 
-def test_less_than_the_spread_is_no_lead() -> None:
+def test_a_difference_within_the_spread_does_not_count_as_a_lead() -> None:
     ours = [measured("orderbook", "axf", "freshviews", value) for value in (80.0, 100.0, 120.0)]
     theirs = measured("orderbook", "axf", "DuckDB", 115.0)
     assert "- none" in ahead([*ours, theirs])
@@ -129,13 +129,13 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_pages_are_what_the_results_generate(copied: Path) -> None:
+def test_committed_pages_equal_those_generated_from_the_results(copied: Path) -> None:
     for written in write_pages(copied):
         committed = ROOT / written.relative_to(copied)
         assert written.read_text() == committed.read_text(), f"{committed.name}: run python -m benchmarks page"
 
 
-def test_pictures_are_what_the_results_draw(copied: Path) -> None:
+def test_committed_pictures_equal_those_drawn_from_the_results(copied: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib", reason="pictures need the extra bench")
     committed = sorted((ROOT / "docs" / "plots").iterdir())
     if f"Matplotlib v{matplotlib.__version__}," not in committed[0].read_text():
@@ -220,5 +220,5 @@ def test_the_same_figures_draw_the_same_pictures(tmp_path: Path) -> None:
     assert drawn() == drawn()
 
 
-def test_freshviews_alone_is_no_picture(tmp_path: Path) -> None:
+def test_freshviews_without_a_peer_draws_no_picture(tmp_path: Path) -> None:
     assert not draw_part([measured("snb", "posts of friends", "freshviews", 1.0)], tmp_path / "none.svg")

@@ -60,7 +60,7 @@ def test_a_process_that_fails_has_its_error() -> None:
     assert found == {"failed": "ValueError: what was wrong"}
 
 
-def test_a_result_is_what_the_process_printed() -> None:
+def test_a_result_is_read_from_the_last_line_of_the_process() -> None:
     found = worker(f"{PROGRESS}\nprint('noise')\nprint('{{\"value\": 7}}')")
     assert found["value"] == 7
 
@@ -136,7 +136,7 @@ def test_the_floor_is_that_of_the_guard() -> None:
     assert len(found["ratios"]) == 6
 
 
-def test_a_failure_is_no_ratio() -> None:
+def test_a_failed_case_has_no_ratio() -> None:
     with pytest.raises(SystemExit, match="wrong: different"):
         check.figures([{"workload": "w", "case": "c", "strategy": "freshviews", "wrong": "different"}])
 

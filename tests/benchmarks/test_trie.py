@@ -79,7 +79,7 @@ def test_a_loaded_tree_has_all_rows_in_few_bytes(case: str) -> None:
     assert np.isfinite(found["value"]) and "reached" in found["note"]
 
 
-def test_they_run_by_themselves() -> None:
+def test_the_trie_benchmarks_run_in_a_part_of_their_own() -> None:
     assert "trie" in APART
     assert {entry.workload for entry in apart() if entry.group == "trie"} == set(TRIE)
 

@@ -49,5 +49,5 @@ def test_a_view_is_taken_or_refused_with_its_place(name: str) -> None:
         assert "line" in str(error)
 
 
-def test_there_are_all_queries_of_tpch() -> None:
+def test_every_query_of_tpch_has_a_case() -> None:
     assert list(tpch_queries.QUERIES) == [f"q{number}" for number in range(1, 23)]

@@ -15,7 +15,7 @@ CREATE TABLE sensors (s INT, v INT) TBLPROPERTIES ('freshviews.trusted' = 'true'
 CREATE MATERIALIZED VIEW by_item AS SELECT o_id, SUM(qty) AS qty FROM items GROUP BY o_id;
 CREATE MATERIALIZED VIEW all_sensors AS SELECT SUM(v) AS t FROM sensors;
 """
-NOT_ADDED = "parts of groups over the trusted table sensors are not added"
+NOT_ADDED = "partial groups over the trusted table sensors cannot be added up"
 MERGED = "8 cells, merged in the second stage"
 
 
@@ -25,7 +25,8 @@ MERGED = "8 cells, merged in the second stage"
         ("SELECT o_id, part, total FROM orders JOIN items USING (o_id)", "8 cells", ""),
         ("SELECT part, SUM(qty) AS q FROM orders JOIN items USING (o_id) GROUP BY part", MERGED,
          "a group may have rows in several cells"),
-        ("SELECT part, qty FROM items ORDER BY qty LIMIT 3", MERGED, "the first rows are those of all cells"),
+        ("SELECT part, qty FROM items ORDER BY qty LIMIT 3", MERGED,
+         "the first rows are chosen among the rows of all cells"),
         ("SELECT SUM(total) AS t FROM orders", MERGED, "a group may have rows in several cells"),
         ("SELECT cust, COFACTOR(total) AS t FROM orders GROUP BY cust", MERGED,
          "a group may have rows in several cells"),
@@ -53,7 +54,7 @@ def test_a_view_is_in_one_engine_for_a_reason(select: str, where: str, reason: s
     assert found["table items"].where == "8 cells"
 
 
-def test_blocks_of_a_view_and_tables_that_one_view_needs_whole() -> None:
+def test_a_table_that_one_view_needs_whole_is_in_one_cell() -> None:
     catalog = catalog_of(
         f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT o_id FROM orders EXCEPT SELECT a FROM pairs;"
         "CREATE TABLE numbers (x DOUBLE) TBLPROPERTIES ('freshviews.trusted' = 'true');"

@@ -218,7 +218,7 @@ def test_a_value_is_heavy_if_it_has_more_rows_than_a_coordinate_should() -> None
     assert len(plan.parts_of("v")) == 1
 
 
-def test_rows_of_heavy_values_stay_when_the_view_that_told_them_apart_is_dropped() -> None:
+def test_rows_of_heavy_values_stay_when_the_view_that_split_them_is_dropped() -> None:
     catalog = catalog_of(
         "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"
         "CREATE MATERIALIZED VIEW v AS SELECT a, b FROM r JOIN s USING (x);"
@@ -253,16 +253,16 @@ def test_heavy_values_have_roles_and_shares_of_their_own() -> None:
     assert max(plain) > 500 > max(map(sum, zip(sent[roles[False]], sent[roles[True]], strict=True)))
 
 
-def test_what_cannot_be_planned_is_refused_by_name() -> None:
+def test_bad_names_and_unknown_columns_are_refused_by_name() -> None:
     with pytest.raises(PlanError, match="the name a@2 has an @"):
         plan_cells(catalog_of("CREATE TABLE `a@2` (x INT);"), 2, {})
-    with pytest.raises(PlanError, match=r"heavy values of p\.y: there is no such column"):
+    with pytest.raises(PlanError, match=r"heavy values of p\.y: no table has this column"):
         plan_cells(catalog_of("CREATE TABLE p (x INT);"), 2, {}, {("p", "y"): (1,)})
     with pytest.raises(ValueError, match="0 cells"):
         plan_cells(Catalog(), 0, {})
 
 
-def test_the_plan_is_told_as_text() -> None:
+def test_describe_prints_the_plan() -> None:
     catalog = catalog_of(SHOP)
     text = describe(plan_cells(catalog, 8, SIZES, HEAVY), catalog, SIZES)
     assert text == TOLD

@@ -101,7 +101,7 @@ TRUSTED = "TBLPROPERTIES ('freshviews.trusted' = 'true')"
 
 
 @pytest.mark.parametrize("sums", ["SUM(z) AS s", "COFACTOR(z, a) AS s", "VAR_POP(z) AS s, MIN(z) AS m"])
-def test_a_group_is_merged_whatever_its_ring_is(sums: str) -> None:
+def test_groups_over_any_ring_are_merged(sums: str) -> None:
     script = (
         "CREATE TABLE r (a BIGINT, z DOUBLE); CREATE TABLE s (a BIGINT, g BIGINT);"
         f"CREATE MATERIALIZED VIEW v AS SELECT g, {sums} FROM r JOIN s USING (a) GROUP BY g;"

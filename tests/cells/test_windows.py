@@ -65,7 +65,7 @@ def test_one_cell_keeps_windows_itself_and_several_have_tables_without() -> None
     assert windowed_tables(plan_cells(catalog, 1, {}), catalog) == {}
     plan = plan_cells(catalog, 4, {})
     assert windowed_tables(plan, catalog) == {"e": "e@window", "s": "s@window"}
-    assert "\nwindows of e, s: kept by one engine before the cells\n" in describe(plan, catalog, {})
+    assert "\nwindows of e, s: maintained by one engine in front of the cells\n" in describe(plan, catalog, {})
     tables = [one for one in cell_statements(plan, catalog, 0) if isinstance(one, TableDef)]
     assert len(tables) > 3 and not any(one.properties for one in tables)
     kept = [one for one in window_statements(plan, catalog) if isinstance(one, TableDef)]

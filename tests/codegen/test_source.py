@@ -36,7 +36,7 @@ WISHES = ("i", "part", "part_0", "find", "find_2", "take", "on", "load", "class"
 
 
 @pytest.mark.parametrize("wish", WISHES)
-def test_a_fresh_name_is_no_function_and_nothing_that_is_imported_or_reserved(wish: str) -> None:
+def test_a_fresh_name_differs_from_functions_imports_and_reserved_names(wish: str) -> None:
     names = Names(RESERVED)
     made = [names.fresh(wish) for _ in range(5)]
     assert len(set(made)) == 5 and all(name.isidentifier() for name in made)
@@ -81,7 +81,7 @@ def test_an_addition_multiplies_no_factors_that_one_around_it_has_multiplied(cou
     assert times and max(times) <= 2
 
 
-def test_a_product_has_no_rows_of_views_that_the_function_changes() -> None:
+def test_products_are_not_reused_over_rows_of_views_that_the_function_changes() -> None:
     made = query("Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)")
     program = STRATEGIES["view_tree"].of_query(made)
     products = re.compile(r"^ *product\w* = (.*)", re.MULTILINE)

@@ -26,7 +26,7 @@ def explained(script: str, whole: bool) -> str:
     return text.strip() + "\n"
 
 
-def test_the_outputs_are_what_the_command_prints(request: pytest.FixtureRequest) -> None:
+def test_every_output_on_the_page_is_printed_by_explain(request: pytest.FixtureRequest) -> None:
     text = PAGE.read_text()
     tables = _SQL.findall(text)[0]
     examples = _EXAMPLE.findall(text)

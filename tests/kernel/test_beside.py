@@ -84,7 +84,7 @@ class Compiling:
         self.here: list[str] = []
         self.compiler = beside._Compiler()
         self._functions: dict[str, Any] = {}
-        monkeypatch.setattr(beside, "_started", self._start)
+        monkeypatch.setattr(beside, "_start_compiler", self._start)
         monkeypatch.setattr(beside, "_compiler", self.compiler)
         monkeypatch.setattr(beside, "loaded", lambda f, kinds: f if f.__qualname__ in self.stored else None)
         monkeypatch.setattr(beside, "_made_here", lambda f, kinds: self.here.append(f.__qualname__))
@@ -123,7 +123,7 @@ def _until(holds: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def test_what_a_closed_database_ordered_is_taken_back(compiling: Compiling) -> None:
+def test_orders_of_a_closed_database_are_cancelled(compiling: Compiling) -> None:
     first, second = Taken(), Taken()
     compiling.order(first, "add", "one")
     compiling.order(second, "add", "two")
@@ -148,7 +148,7 @@ def test_a_database_that_is_collected_counts_as_closed(compiling: Compiling) -> 
     assert compiling.started == 1
 
 
-def test_what_no_database_ordered_stays(compiling: Compiling) -> None:
+def test_orders_without_a_database_stay(compiling: Compiling) -> None:
     taken = Taken()
     compiling.order(taken, "lane", "one")
     compiling.order(None, "lane")
@@ -169,7 +169,7 @@ def test_a_function_taken_back_can_be_ordered_again(compiling: Compiling) -> Non
     assert compiling.compiler._ordered.keys() == {(compiling.function(name), "w") for name in ("one", "three")}
 
 
-def test_what_a_call_waits_for_goes_first(compiling: Compiling) -> None:
+def test_a_function_that_a_call_waits_for_is_compiled_first(compiling: Compiling) -> None:
     taken = Taken()
     compiling.order(taken, *(f"f{number}" for number in range(1000)))
     thread = compiling.wait("f700")
@@ -228,7 +228,7 @@ sys.path.insert(0, os.getcwd())
 from tests.kernel.test_beside import Asked
 
 asked = Asked()
-beside._started = lambda: asked
+beside._start_compiler = lambda: asked
 others = [freshviews.Database() for _ in range(3)]
 for number, other in enumerate(others):
     other.execute(f"CREATE TABLE o (a BIGINT PRIMARY KEY, b DOUBLE); "

@@ -113,7 +113,7 @@ def test_rows_of_a_multiplicity_alone_merge_into_one() -> None:
     free_buffer(buffer)
 
 
-def test_many_rows_consolidate(buffer: int) -> None:
+def test_consolidating_many_rows_merges_equal_ones(buffer: int) -> None:
     n = 500 if PURE_PYTHON else 20_000
     rows = [(i % 1000, i % 7, 1 if i % 3 else -1) for i in range(n)]
     extend(buffer, rows)

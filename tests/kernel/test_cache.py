@@ -95,7 +95,7 @@ def test_the_folder_instead_is_found_again(tmp_path: Path) -> None:
     assert f"compiled code is kept in {tmp_path}/freshviews-{os.geteuid()}, not in {shared}" in done[0].stderr
 
 
-def test_code_of_other_versions_that_nobody_used_for_long_is_deleted(
+def test_old_code_of_other_versions_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cache").mkdir(mode=0o700)

@@ -195,7 +195,7 @@ def test_blocks_of_a_mapping_are_copied_when_widened_and_left_when_released() ->
     unmap(low, 1 << 16)
 
 
-def test_what_is_written_to_a_mapping_stays_out_of_the_file(tmp_path: Path) -> None:
+def test_writes_to_a_mapping_do_not_reach_the_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"12345678" * 8192)
     low = reserve(1 << 17)

@@ -58,7 +58,7 @@ def test_arguments_and_results_of_each_kind() -> None:
     assert difference(-1, -1) == 0
 
 
-def test_what_is_no_word_is_refused_by_python() -> None:
+def test_arguments_that_are_not_words_raise_errors_of_python() -> None:
     difference(1, 1)
     for words, error in (((1,), TypeError), ((1, 2, 3), TypeError), (("a", 1), TypeError), ((2**63, 1), OverflowError)):
         with pytest.raises(error):

@@ -211,7 +211,7 @@ def test_a_table_that_ran_out_of_memory_enters_no_row_that_is_not_its_own() -> N
 
 
 @pytest.mark.parametrize("order", ["rising", "falling", "inside out"])
-def test_depth_is_logarithmic_whatever_the_order_of_insertion(order: str) -> None:
+def test_depth_is_logarithmic_for_any_order_of_insertion(order: str) -> None:
     n = 500 if PURE_PYTHON else 20_000
     keys = {
         "rising": list(range(n)),

@@ -184,7 +184,7 @@ def test_pending_rows_live_on_in_an_image(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_a_sum_that_overflows_is_told_at_the_row_where_it_would_be_told_at_once(seed: int) -> None:
+def test_a_deferred_insert_reports_an_overflow_at_the_same_row_as_a_direct_one(seed: int) -> None:
     order = random.Random(seed)
     with relation(1, 2) as eager, relation(1, 2) as lazy, status() as first, status() as second:
         store(lazy.t, LOOK_AT, order.choice([10, 1000]))
@@ -209,7 +209,7 @@ def test_a_sum_that_overflows_is_told_at_the_row_where_it_would_be_told_at_once(
         assert lazy.scan() == eager.scan()
 
 
-def test_a_batch_is_appended_where_it_is_large_or_rows_are_pending_and_none_of_it_is_deleted() -> None:
+def test_inserts_are_deferred_if_the_batch_is_large_or_rows_are_pending() -> None:
     with relation(1, 1) as r, status() as told:
         store(r.t, table.APPEND_FROM, 4)
 
@@ -270,7 +270,7 @@ class _Scarce:
 
 
 @pytest.mark.skipif(not PURE_PYTHON, reason="machine code does not ask Python for memory")
-def test_wherever_memory_runs_out_while_rows_are_entered_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flushing_without_memory_loses_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     real = mem._libc
     for scarce in range(60):
         with relation(2, 1, INDEXES, digests=bool(scarce % 2)) as r, status() as told:
@@ -297,7 +297,7 @@ def test_wherever_memory_runs_out_while_rows_are_entered_none_is_lost(monkeypatc
     assert scarce > 5
 
 
-def test_what_is_entered_is_found_by_key_and_by_slice() -> None:
+def test_flushed_rows_are_found_by_key_and_by_slice() -> None:
     with relation(2, 1, ((1,),)) as r, status() as told:
         for i in range(10):
             put(r, (i, 3), (i,), 1, told)
@@ -348,7 +348,7 @@ def test_rows_that_wait_for_their_indexes_may_move_when_memory_is_given_back() -
 
 
 @pytest.mark.skipif(not PURE_PYTHON, reason="machine code does not ask Python for memory")
-def test_wherever_memory_runs_out_while_rows_enter_their_indexes_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_linking_rows_without_memory_loses_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     real = mem._libc
     for scarce in range(60):
         with relation(2, 1, INDEXES, digests=bool(scarce % 2)) as r, status() as told:

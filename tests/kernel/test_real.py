@@ -59,7 +59,7 @@ def exact(terms: list[tuple[float, int]]) -> int:
 
 @MANY
 @given(st.lists(finite, max_size=30))
-def test_a_finite_sum_is_what_fsum_says(xs: list[float]) -> None:
+def test_a_finite_sum_equals_fsum(xs: list[float]) -> None:
     with block(ZEROS) as address:
         sum_of([(x, 1) for x in xs], address)
         try:

@@ -48,7 +48,7 @@ def test_a_sum_and_an_extreme_are_their_words() -> None:
     assert scan_result(0, 2) == 0
 
 
-def test_bits_are_their_word_but_for_the_least() -> None:
+def test_bits_equal_their_word_except_the_least_int64() -> None:
     with block([0]) as status:
         assert [bits_result(value, 1, status) for value in (-7, 0, NULL + 1)] == [-7, 0, NULL + 1]
         assert load(status, 0) == 0

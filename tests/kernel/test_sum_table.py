@@ -78,7 +78,7 @@ def test_an_emptied_table_starts_small_again() -> None:
     free_sums(table)
 
 
-def test_where_there_is_no_room_the_loss_is_told() -> None:
+def test_a_sum_table_without_room_reports_the_loss() -> None:
     table = new_sums(1, 2)
     store(table, AREA, AREAS - 1)
     for key in range(600):

@@ -136,7 +136,7 @@ BATCHES = st.lists(st.tuples(CHANGES, st.none() | st.integers(-12, 25), st.boole
 @pytest.mark.parametrize("value", [BEFORE, THROUGH, ITSELF, NEGATED])
 @MANY
 @given(st.booleans(), st.booleans(), BATCHES)
-def test_what_is_selected_is_what_the_definition_says(
+def test_the_selected_points_are_those_of_the_definition(
     value: int, nullable: bool, descending: bool, batches: list[tuple[list[tuple[int, ...]], int | None, bool]]
 ) -> None:
     points = Points(value, nullable and value in (BEFORE, THROUGH), descending)

@@ -82,7 +82,7 @@ def newest(tree: OrderedTree) -> int:
 
 @SOME
 @given(st.lists(st.tuples(WORDS, WORDS, st.sampled_from([1, -1])), max_size=80), st.integers(1, 9))
-def test_edits_one_by_one_and_in_batches_come_to_the_same(edits: list[Row], size: int) -> None:
+def test_edits_one_by_one_and_in_batches_make_equal_trees(edits: list[Row], size: int) -> None:
     single, batched = OrderedTree(2, page_words=16), OrderedTree(2, page_words=16)
     model: set[Row] = set()
     for start in range(0, len(edits), size):
@@ -266,7 +266,7 @@ def test_a_loaded_tree_takes_less_than_24_bytes_a_row() -> None:
     assert tree.bytes / count < 24
 
 
-def test_what_is_given_amiss_is_refused() -> None:
+def test_batches_with_wrong_columns_are_refused() -> None:
     tree = OrderedTree(2)
     one = np.zeros(1, np.int64)
     with pytest.raises(ValueError, match="1 columns were given, and the tree has 2"):

@@ -87,7 +87,7 @@ def test_pages_opened_are_in_proportion_to_the_edits_and_not_to_the_rows(edits: 
     assert opened[-1] <= 3 * opened[0] + 12 * edits
 
 
-def test_versions_that_are_the_same_are_told_by_their_root() -> None:
+def test_equal_versions_are_recognised_by_their_root() -> None:
     tree = OrderedTree(1)
     apply(tree, [(1,)])
     with TreeVersion(tree) as old, TreeVersion(tree) as new:

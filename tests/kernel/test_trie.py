@@ -133,7 +133,7 @@ def test_rising_seeks_look_at_as_many_pages_as_the_logarithm_of_how_far_they_go(
     assert taken <= 1 + sought * leaves * 3.5 * (1 + max(0.0, math.log(max(step / room, 1), 19 * 7 / 8)))
 
 
-def test_one_seek_looks_at_pages_of_a_few_levels_whatever_the_size() -> None:
+def test_one_seek_reads_logarithmically_many_pages() -> None:
     seen = []
     for count in (100, 1000, 10_000) if PURE_PYTHON else (1000, 30_000, 1_000_000):
         tree = OrderedTree(1, page_words=64)

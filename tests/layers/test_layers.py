@@ -154,7 +154,7 @@ def test_a_package_is_entered_through_its_face(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", [name for name in packages() if name != "freshviews"])
-def test_what_is_in_a_face_exists(package: str) -> None:
+def test_every_name_in_a_face_exists(package: str) -> None:
     for name in face_of(package):
         found = f"{package}.{name}" in named() or hasattr(importlib.import_module(package), name)
         assert found, f"{package}.__all__ names {name}"

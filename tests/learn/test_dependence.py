@@ -108,7 +108,7 @@ def by_hand(rows: list[tuple[Any, ...]], row: tuple[Any, ...], edges: Any) -> fl
     return found
 
 
-def test_what_never_met_has_no_probability() -> None:
+def test_pairs_of_values_that_never_met_have_no_probability() -> None:
     db = database()
     tree = ChowLiuTree(db, JOIN, VARIABLES, name="tree")
     fill(db, 1)
@@ -116,7 +116,7 @@ def test_what_never_met_has_no_probability() -> None:
     assert list(tree.log_probability(frame)) == [-np.inf, -np.inf]
 
 
-def test_a_model_is_told_of_changes_and_reads_the_last_version() -> None:
+def test_a_model_is_notified_of_changes_and_reads_the_last_version() -> None:
     db = database()
     model = MutualInformation(db, JOIN, VARIABLES, name="dependence")
     told: list[Any] = []
@@ -131,7 +131,7 @@ def test_a_model_is_told_of_changes_and_reads_the_last_version() -> None:
     assert "dependence" not in db.views
 
 
-def test_what_is_missing_is_named() -> None:
+def test_errors_name_missing_rows_and_variables() -> None:
     db = database()
     model = ChowLiuTree(db, JOIN, VARIABLES, name="tree")
     with pytest.raises(LearnError, match="no row in which all variables have a value"):

@@ -26,7 +26,7 @@ def joined(db: Database) -> tuple[Any, Any]:
     return table[:, :-1], np.where(price > 300_000, "high", np.where(price > 200_000, "middle", "low"))
 
 
-def test_it_equals_scikit_learn_at_every_version() -> None:
+def test_discriminant_analysis_equals_scikit_learn_at_every_version() -> None:
     db = database()
     model = LinearDiscriminant(db, JOIN, FEATURES, CLASS, name="classes")
     for seed in range(3):
@@ -46,7 +46,7 @@ def test_it_equals_scikit_learn_at_every_version() -> None:
         assert model.predict(x) == list(theirs.predict(x))
 
 
-def test_it_is_told_of_changes_and_says_what_is_missing() -> None:
+def test_a_classifier_is_notified_of_changes_and_its_errors_name_missing_rows() -> None:
     db = database()
     model = LinearDiscriminant(db, JOIN, FEATURES, CLASS, name="classes")
     with pytest.raises(LearnError, match="0 rows in 0 classes; it needs 2 classes"):

@@ -39,7 +39,7 @@ def test_solving_value_by_value_is_solving_the_whole(others: int, values: int, c
 
 
 @pytest.mark.parametrize("centred", [True, False])
-def test_what_follows_from_the_values_has_the_solution_of_least_norm(centred: bool) -> None:
+def test_features_that_depend_on_the_values_get_the_solution_of_least_norm(centred: bool) -> None:
     x, y = some_rows(3, 2, 30)
     x = np.column_stack([x, x[:, 10:20].sum(axis=1)])
     counts = x[:, 2:31].sum(axis=0)

@@ -232,7 +232,7 @@ def test_the_choice_takes_as_few_steps_as_the_best_strategy(name: str) -> None:
     assert steps["chosen"] <= CHOSEN * min(steps.values()), steps
 
 
-def test_what_a_statement_counts_as() -> None:
+def test_the_cost_of_a_two_table_join_counts_lookups_rows_and_writes() -> None:
     """Each b is in one row of R and in four of S."""
     program = STRATEGIES["first_order"].of_query(query("Q(a) = R(a, b), S(b, c)"))
     rows: Rows = {"R": [(i, i) for i in range(5)], "S": [(i % 5, i) for i in range(20)]}

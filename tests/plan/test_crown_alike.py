@@ -68,14 +68,14 @@ def test_bags_with_sums_of_their_own_are_kept_apart() -> None:
     assert_maintained(crown.plan(made), made, Stream(relations_of(made), 1), 15)
 
 
-def test_what_views_of_joins_would_have_to_hold_is_not_widened() -> None:
+def test_a_strategy_that_stores_joins_does_not_widen_bags() -> None:
     """The corners that the two ends read are different ones; both read all corners of the other query."""
     assert [len(kept(query(text), False)) for text in ALIKE[:2]] == [2, 1]
     programs = [crown.plan(query(ALIKE[0]), inner=keeper_of_bags(name)) for name in ("first_order", "view_tree")]
     assert [sum(one.relation == "E" for one in program.triggers) > 2 for program in programs] == [False, True]
 
 
-def test_what_one_node_reads_whole_is_summed_up_for_the_other() -> None:
+def test_changes_are_summed_up_for_the_node_that_reads_fewer_variables() -> None:
     """Of an update that is the first edge of triangles, the last corners are many, the first is one."""
     program = enumerated(query(ALIKE[0]), distinct=True)
     loops = [s for s in visit(program.triggers[0].body) if isinstance(s, Loop) and s.view == "E_E_2_E_3_E"]
@@ -97,7 +97,7 @@ def test_results_and_changes_of_alike_bags_are_right(text: str) -> None:
             assert_distinct_maintained(distinct, made, Stream(relations_of(made), seed, values=3, signed=False), 25)
 
 
-def test_updates_in_order_tell_the_change_of_each() -> None:
+def test_updates_in_order_report_the_change_of_each() -> None:
     made = query(ALIKE[1])
     state = State(enumerated(made, distinct=True))
     stream = Stream(relations_of(made), 5, values=3, signed=False)

@@ -210,7 +210,7 @@ def test_the_strategy_of_bags_is_named_in_sql(inner: str) -> None:
         assert told == Counter(found)
 
 
-def test_bags_kept_by_their_traces_outlive_their_process_and_tell_the_change_of_each_update(tmp_path: Path) -> None:
+def test_traced_bags_survive_a_restart_and_report_the_change_of_each_update(tmp_path: Path) -> None:
     """The trace is made again from the rows of the bag; an update's change is found when its derivations are."""
     rows = [(i % 6, (i * i + 1) % 7) for i in range(30)] + [(i, (i + 1) % 7) for i in range(7)]
     with Database(tmp_path) as db:
@@ -249,7 +249,7 @@ def test_the_key_order_of_bags_kept_by_their_traces_is_named() -> None:
         plan_script(SQL.format(properties=properties.format("r_dst, s_dst, src")))
 
 
-def test_what_a_leapfrog_join_leaps_over_costs_a_bag_nothing() -> None:
+def test_a_traced_bag_does_not_visit_values_that_the_leapfrog_join_skips() -> None:
     """The corners that follow b lie before those that lead to a: deltas look at all of them, a trace at two."""
     made = query("Q(a, d) = R(a, b), S(b, c), T(c, a), U(a, d)")
     steps = {}
@@ -265,11 +265,11 @@ def test_what_a_leapfrog_join_leaps_over_costs_a_bag_nothing() -> None:
     assert steps["incremental_trie_join", 200] == steps["incremental_trie_join", 50] < 20
 
 
-def test_a_program_that_cannot_keep_a_bag_says_why() -> None:
+def test_a_strategy_that_cannot_maintain_a_bag_is_refused_with_the_reason() -> None:
     made = query("Q(a, d) = R(a, b), S(b, c), T(c, a), U(a, d)")
-    with pytest.raises(PlanError, match="trie_join cannot keep a bag, as it does not tell what changes in it"):
+    with pytest.raises(PlanError, match="trie_join cannot maintain a bag, as it reports no changes"):
         crown.plan(made, inner=BagPlanner(trie_join.plan))
-    with pytest.raises(PlanError, match="ivm_eps cannot keep a bag, as it rebalances heavy and light parts"):
+    with pytest.raises(PlanError, match="ivm_eps cannot maintain a bag, as it has heavy and light parts"):
         crown.plan(made, inner=BagPlanner(ivm_eps_linear.plan))
 
 
@@ -293,7 +293,7 @@ def test_a_bag_strategy_that_there_is_not_is_refused() -> None:
         "Q(a, d) = A(a, b), B(b, c), A_B(c, a), C(a, d), A_B_C(d, e), B_A(e, f), D(f, d)",
     ],
 )
-def test_names_of_bags_are_nobody_elses(text: str) -> None:
+def test_names_of_bags_are_unique_in_the_program(text: str) -> None:
     made = query(text)
     assert len(prepared(made).bags) >= 1
     for distinct in (False, True):

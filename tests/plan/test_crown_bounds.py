@@ -188,7 +188,7 @@ def set_to(size: int, within: int, values: int = 1) -> Updates:
 
 
 @pytest.mark.parametrize("within", [1, 4, 16, 64])
-def test_the_enclosureness_of_a_stream_is_what_it_is_made_for(within: int) -> None:
+def test_the_streams_of_this_module_have_the_intended_enclosureness(within: int) -> None:
     """Half of the rows enclose none, but for the 1 that counts as the least."""
     made = query("Q(a, b, c) = R(a, b), S(b, c)")
     flat, r_on_top, s_on_top = (parse_tree(text, hypergraph(made)) for text in ("[b](R, S)", "R(S)", "S(R)"))

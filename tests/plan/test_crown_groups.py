@@ -37,10 +37,10 @@ SPREAD = (
 """Free-connex, or so over bags, with an output that no node has all of."""
 
 HELD = {
-    "Q(a) = R(a, b), S(b, c)": "no more of them than rows of R",
-    "Q(b) = R(a, b), S(b, c)": "no more of them than rows of R",
+    "Q(a) = R(a, b), S(b, c)": "at most as many as rows of R",
+    "Q(b) = R(a, b), S(b, c)": "at most as many as rows of R",
     "Q() = R(a, b), S(b, c)": "there is one",
-    "Q(a, c) = R(a, b), S(b, c)": "free-connex only with b in the output, over which each would have to be summed up",
+    "Q(a, c) = R(a, b), S(b, c)": "free-connex only with b in the output; each group is a sum over these",
 }
 
 
@@ -87,7 +87,7 @@ def test_a_group_is_found_by_its_columns(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "reason"), HELD.items())
-def test_groups_that_are_held_tell_why(text: str, reason: str) -> None:
+def test_stored_groups_have_a_reason(text: str, reason: str) -> None:
     assert crown.why_groups_are_stored(summing(text)) == reason
 
 
@@ -134,19 +134,19 @@ def planned(columns: str, aggregate: str, named: bool = True, key: str = "") -> 
 @pytest.mark.parametrize(
     ("columns", "aggregate", "reason"),
     [
-        ("r.a, r.b, s.c", "COUNT(DISTINCT s.y)", "over distinct values (count), which are no products of payloads"),
-        ("r.a, r.b, s.c", "MIN(s.y)", "over distinct values (min), which are no products of payloads"),
-        ("r.a, s.c", "COUNT(*)", "free-connex only with b in the output, over which each would have to be summed up"),
-        ("r.a", "SUM(s.y)", "no more of them than rows of r"),
+        ("r.a, r.b, s.c", "COUNT(DISTINCT s.y)", "distinct values (count) are not products of payloads"),
+        ("r.a, r.b, s.c", "MIN(s.y)", "distinct values (min) are not products of payloads"),
+        ("r.a, s.c", "COUNT(*)", "free-connex only with b in the output; each group is a sum over these"),
+        ("r.a", "SUM(s.y)", "at most as many as rows of r"),
     ],
 )
-def test_explain_tells_why_groups_are_stored(columns: str, aggregate: str, reason: str) -> None:
+def test_explain_shows_why_groups_are_stored(columns: str, aggregate: str, reason: str) -> None:
     plan = planned(columns, aggregate)
     assert isinstance(plan.program.result, Held)
     assert dict(plan.program.bounds)["groups"] == f"stored: {reason}"
 
 
-def test_the_planner_takes_crown_for_groups_that_no_row_of_one_table_tells() -> None:
+def test_the_planner_takes_crown_if_no_row_of_one_table_determines_the_group() -> None:
     spread = planned("r.a, r.b, s.c", "COUNT(*)", named=False)
     assert spread.strategy == "crown" and isinstance(spread.program.result, Enumerated)
     assert planned("r.a", "COUNT(*)", named=False).strategy != "crown"

@@ -177,7 +177,7 @@ def test_the_bound_of_an_update_counts_what_it_propagates_through() -> None:
         "Q(x, k, l, y, z) = F(x, k, l), S?(k | y), T?(l | z)": "O(1)",
         "Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z)": "O(1)",
         # A row of T changes the sums of the rows of S with its w, and those are rows of the projection on k and y.
-        "Q(x, k, y) = R(x, k), S?(k | y, w), T?(w |)": "O(lambda), O(1) where first in is first out",
+        "Q(x, k, y) = R(x, k), S?(k | y, w), T?(w |)": "O(lambda), O(1) if rows leave in the order in which they came",
     }
     for text, bound in bounds.items():
         program = planned(query(text), "rows")

@@ -95,5 +95,5 @@ def test_explain_names_what_may_be_taken_instead(select: str, strategy: str, nam
         ("SELECT COUNT(*) AS n FROM r, s WHERE r.y = s.x", ""),
     ],
 )
-def test_nothing_is_told_instead_of_what_is_named_or_acyclic(select: str, properties: str) -> None:
+def test_explain_suggests_no_strategy_if_one_is_named_or_the_query_is_acyclic(select: str, properties: str) -> None:
     assert not any(line.startswith("instead") for line in lines_of(select, properties))

@@ -92,7 +92,7 @@ def test_many_occurrences_take_an_update_one_after_the_other(text):
     program = first_order.plan(made)
     edges = [view.name for view in program.views if view.key[:2] == program.views[0].key[:2] and "E" in view.name]
     assert edges == ["E_after", "E"]
-    assert dict(program.bounds)["deltas"] == "7 occurrences of E take an update one after the other; it is held twice"
+    assert dict(program.bounds)["deltas"].endswith("E take an update one after the other; the store exists twice")
     assert_maintained(program, made, Stream(relations_of(made), 5, values=3), batches=12)
 
 

@@ -148,7 +148,7 @@ def test_values_of_opposite_sign_cancel_in_a_set(strategy: str, kinds: str) -> N
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_value_of_a_pair_is_told_at_every_level(strategy: str) -> None:
+def test_min_by_is_computed_at_every_level(strategy: str) -> None:
     main, pairs = count("Q(a, b) = R(a, k), S(k, b, c)"), count("Q(a, b, c, k) = R(a, k), S(k, b, c)")
     by = [DistinctAggregate(f"{kind}_k", kind, pairs, BIGINT, by=BIGINT) for kind in ("min_by", "max_by")]
     follow(Block("groups", main, (), (), tuple(by), sets=CUBE), strategy)

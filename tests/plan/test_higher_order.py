@@ -25,7 +25,7 @@ def test_components_export_join_and_free_variables_and_are_shared_between_update
     }
 
 
-def test_equal_views_are_made_once_whatever_the_order_of_their_columns() -> None:
+def test_views_that_differ_in_the_order_of_columns_are_shared() -> None:
     assert set(views_of("Q() = R(a, b), S(b, c), T(c, a)")) == {"R", "S", "T", "V_ST", "V_RT", "V_RS", "Q"}
 
 

@@ -48,7 +48,7 @@ def test_every_tree_that_there_is_can_be_named() -> None:
         ("", "is no relation of the query"),
     ],
 )
-def test_what_is_no_tree_of_the_query_is_refused(text: str, message: str) -> None:
+def test_texts_that_are_not_trees_of_the_query_are_refused(text: str, message: str) -> None:
     with pytest.raises(PlanError, match=message):
         tree_of(prepared(PATH), {}, text)
 

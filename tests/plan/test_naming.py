@@ -96,7 +96,7 @@ def test_rows_and_variables_of_a_bag_have_different_names(free: str) -> None:
         check_names(program)
 
 
-def test_a_namer_marks_what_is_taken() -> None:
+def test_a_namer_marks_names_that_are_in_use() -> None:
     names = Namer(query("Q(a, r) = R(a, r)"), ("V_a",))
     assert [names.view("R"), names.view("R"), names.view("V_a"), names.view(RESULT)] == ["R", "R_", "V_a_", "Q_"]
     assert [names.alias("R"), names.alias("R"), names.fresh("c0")] == ["r_row", "r_row", "c0_"]

@@ -91,7 +91,7 @@ def test_passes_over_random_queries(name: str, made: Query, seed: int) -> None:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order"))
-def test_a_path_through_a_hub_is_filled_in_linear_time(name: str) -> None:
+def test_a_path_through_a_hub_is_initialised_in_linear_time(name: str) -> None:
     """All edges meet in one node, so that there are as many paths of two edges as pairs of edges."""
     made = query("Q() = E(a, b), E(b, c), E(c, d)")
     program = STRATEGIES[name].of_query(made)
@@ -106,7 +106,7 @@ def test_a_path_through_a_hub_is_filled_in_linear_time(name: str) -> None:
     assert steps[2][1] < 2.5 * steps[1][1] < 2.5 * 2.5 * steps[0][1]
 
 
-def test_what_is_in_the_middle_comes_last() -> None:
+def test_the_middle_relation_of_a_path_comes_last() -> None:
     program = view_tree.plan(query("Q() = R(a, b), S(b, c), T(c, d)"))
     order = passes(program, ["R", "S", "T"], {"R": 1e5, "S": 1e5, "T": 1e5})
     assert order is not None and order[-1].relation == "S"
@@ -123,7 +123,7 @@ def test_many_triggers_are_ordered_from_the_back() -> None:
     assert all(costs.cost(k, frozenset(order[:i])) == 1e5 for i, k in enumerate(order))
 
 
-def test_where_each_update_takes_constant_time_tables_come_as_they_are() -> None:
+def test_tables_keep_their_order_if_each_update_takes_constant_time() -> None:
     made = CASES["star"]
     assert passes(view_tree.plan(made), list(relations_of(made)), dict.fromkeys(relations_of(made), 1e5)) is None
 

@@ -26,7 +26,7 @@ def test_every_strategy_has_its_own_name() -> None:
     assert all(name == one.name for name, one in STRATEGIES.items())
 
 
-def test_what_is_preferred_is_a_strategy_that_can_be_named() -> None:
+def test_every_preferred_strategy_can_be_named() -> None:
     assert {one.strategy.name for one in PREFERENCES} <= set(STRATEGIES)
 
 

@@ -221,7 +221,7 @@ SCRIPT = """
     ("properties", "message"),
     [
         ("'freshviews.key_order' = 'a, x'", "view v: there is no variable 'x'; 'freshviews.key_order' takes all of a"),
-        ("'freshviews.key_order' = 'a, b, a'", "view v: 'a' stands twice in 'freshviews.key_order'"),
+        ("'freshviews.key_order' = 'a, b, a'", "view v: 'a' is given twice in 'freshviews.key_order'"),
         ("'freshviews.key_order' = 'a'", "view v: 'b' is not in its key order; 'freshviews.key_order' takes all of a"),
         (
             "'freshviews.key_order' = 'a, b', 'freshviews.strategy' = 'crown'",
@@ -239,7 +239,7 @@ def test_a_key_order_that_cannot_be_is_refused(properties: str, message: str) ->
     assert message in str(refusal.value)
 
 
-def test_a_key_order_that_is_named_is_taken_and_told() -> None:
+def test_a_named_key_order_is_used_and_shown_by_explain() -> None:
     with fv.Database() as db:
         db.execute(SCRIPT.format(properties="'freshviews.key_order' = 'b, a'"))
         told = db.view("v").explain()

@@ -66,7 +66,7 @@ def test_every_free_connex_example_is_maintained() -> None:
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(queries(conditions=True), st.integers(0, 10**6))
-def test_whatever_can_be_enumerated_is_maintained(made: Query, seed: int) -> None:
+def test_a_factorised_view_tree_maintains_every_enumerable_query(made: Query, seed: int) -> None:
     made = replace(made, aggregates=(Aggregate(COUNT, "integer"),))
     program = plan_factorised(made)
     assume(program is not None)

@@ -69,7 +69,7 @@ def run(made: Program, *updates: tuple[int, int, int]) -> State:
     return state
 
 
-def test_an_add_that_comes_to_zero_removes_the_row() -> None:
+def test_an_add_that_makes_a_payload_zero_removes_the_row() -> None:
     made = program(Add("V", ("a",), ("count",), M), views=(view("V", "a"),))
     state = run(made, (1, 0, 2), (1, 5, -2), (2, 0, -1))
     assert state.views["V"] == {(2,): (-1,)}
@@ -153,7 +153,7 @@ def test_smaller_takes_the_slice_with_fewer_rows_and_the_left_one_on_a_tie() -> 
     assert run(stored(*body), (1, 7, 1), (2, 7, 1), (1, 7, 1)).views["V"] == {(7,): (1,)}
 
 
-def test_what_follows_a_sum_runs_unless_it_is_zero() -> None:
+def test_the_second_body_of_a_sum_runs_unless_it_is_zero() -> None:
     into = Into("u", (Monomial((ComponentOf("r", "count"),)),))
     total = (Monomial((ComponentOf("u", "count"),)),)
     then = (Add("V", ("b",), ("count",), total), Add("V", ("a",), ("count",), ONE))
@@ -198,7 +198,7 @@ def test_an_extreme_is_the_end_of_the_order_and_zero_where_nothing_is_left(
 
 
 @pytest.mark.parametrize(("kind", "values"), [("bit_and", (4, 12, 0)), ("bit_or", (15, 12, 0))])
-def test_a_fold_is_what_the_last_words_come_to_and_zero_where_nothing_is_left(
+def test_a_fold_combines_the_last_words_and_is_zero_without_rows(
     kind: str, values: tuple[int, ...]
 ) -> None:
     source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT),), folds=(kind,))
@@ -215,7 +215,7 @@ def test_a_fold_is_what_the_last_words_come_to_and_zero_where_nothing_is_left(
 
 
 @pytest.mark.parametrize(("kind", "values"), [("min", (3, 5, 8)), ("max", (9, 9, 8)), ("bit_or", (15, 13, 8))])
-def test_a_fold_is_told_within_a_prefix_that_is_shorter_than_a_group(kind: str, values: tuple[int, ...]) -> None:
+def test_a_scan_reads_the_fold_of_a_prefix_shorter_than_a_group(kind: str, values: tuple[int, ...]) -> None:
     source = View("D", ("a", "b", "c"), COUNT, ordered=(Order(BIGINT),), folds=(kind,))
     target = View("V", ("a",), (Component("value", "integer"),))
     scan = Scan("V", ("a",), "value", "D", ("a",), kind)

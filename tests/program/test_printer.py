@@ -184,7 +184,7 @@ def test_a_trigger_prints_columns_filters_and_what_is_computed() -> None:
     )
 
 
-def test_a_result_that_is_enumerated_prints_how() -> None:
+def test_an_enumerated_result_prints_its_loops() -> None:
     scan = Loop("S", ("a", "b"), (), "s", (Emit(("a",), (Monomial((S,)),)),))
     printed = print_program(replace(PROGRAM, views=PROGRAM.views[:1], result=Enumerated((scan,))))
     assert printed.endswith("\nresult(a):\n    for a, b, s in S:\n        emit (a) * s\n")

@@ -70,7 +70,7 @@ def test_the_trace_of_gyo_reads_as_the_reduction() -> None:
     )
 
 
-def test_what_gyo_leaves_of_a_triangle_with_a_tail_is_the_triangle() -> None:
+def test_gyo_reduces_a_triangle_with_a_tail_to_the_triangle() -> None:
     left = gyo(edges("R(a, b), S(b, c), T(c, a), U(c, d)")).left
     assert [edge.name for edge in left] == ["R", "S", "T"]
 

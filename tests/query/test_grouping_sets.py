@@ -58,7 +58,7 @@ def test_join_variables_and_those_of_conditions_stay_in_atoms() -> None:
         ("grouping(a) <> 0 OR NOT (sum(b) > 2)", ["not(gt(sum_b, 2))", "True"]),
     ],
 )
-def test_what_is_constant_in_a_set_is_a_literal(having: str, expected: list[str]) -> None:
+def test_constant_expressions_of_a_set_become_literals(having: str, expected: list[str]) -> None:
     found = block(f"SELECT a, sum(b) AS s FROM r GROUP BY ROLLUP (a) HAVING {having}")
     assert [str(one.having).replace("NULL", "None") for one in each(found)] == expected
 

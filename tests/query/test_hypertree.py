@@ -97,7 +97,7 @@ def test_bags_are_joins_of_few_atoms() -> None:
     assert [bag.home for bag in bags] == [("R", "S"), ("T", "U")]
 
 
-def test_what_is_not_on_a_cycle_stays_on_its_own() -> None:
+def test_atoms_outside_of_cycles_stay_on_their_own() -> None:
     text = "Q() = R(a, b), S(b, c), T(c, d), U(d, a), V(a, e), W(e, f), X(f)"
     bags = decomposition(hypergraph(query(text)))
     assert [bag.home for bag in bags if len(bag.home) == 1] == [("V",), ("W",), ("X",)]

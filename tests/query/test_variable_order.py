@@ -115,7 +115,7 @@ def test_an_order_that_parts_the_variables_of_an_atom_is_not_valid() -> None:
     assert not is_valid(VariableOrder((OrderNode("a"),)), of)
 
 
-def test_many_variables_that_the_query_does_not_tell_apart_are_ordered_exactly() -> None:
+def test_many_interchangeable_variables_are_ordered_exactly() -> None:
     many = ", ".join(f"v{i}" for i in range(40))
     order = best_order(query(f"Q({many}) = R(a, {many}), S(a)"), False)
     assert order.exact

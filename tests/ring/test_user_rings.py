@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import freshviews as fv
-from freshviews.catalog.kept_rings import read, written
+from freshviews.catalog.kept_rings import aggregate_from_json, aggregate_to_json
 from freshviews.catalog.rings import aggregate_over, known_as, register
 from freshviews.errors import StoreError
 from freshviews.ring import named
@@ -108,7 +108,7 @@ REFUSED: dict[str, tuple[fv.UserRing, str]] = {
     "results that are not the words": (replace(GAUSS, name="tried", results={"re": "BIGINT"}), "give value="),
     "too many words": (replace(GAUSS, name="tried", words=65), "1 to 64 words"),
     "a name that SQL has": (replace(GAUSS, name="sum"), "name of a function of SQL"),
-    "a name that SQL cannot call": (replace(GAUSS, name="a b"), "no name for a ring"),
+    "a name that SQL cannot call": (replace(GAUSS, name="a b"), "not a name that SQL can call"),
     "a multiply that remembers": (replace(GAUSS, name="tried", multiply=lambda a, b: _counting(a, b)), "alone"),
 }
 
@@ -241,16 +241,16 @@ def test_a_ring_is_kept_as_json_and_known_again(ring: str) -> None:
     """A checkpoint keeps it. Its family is the digest of its formulas, so nothing of these is lost."""
     registered = aggregate_over(ring)
     assert registered is not None
-    held = json.loads(json.dumps(written(registered)))
-    assert read(held) == registered
+    held = json.loads(json.dumps(aggregate_to_json(registered)))
+    assert aggregate_from_json(held) == registered
     with known_as({ring: replace(registered, name="other")}):
         inside = aggregate_over(ring.upper())
         assert inside is not None and inside.name == "other"
     assert aggregate_over(ring) == registered
     with pytest.raises(StoreError, match=f"ring {registered.name} is {ring}"):
-        read({**held, "one": [7 for _ in held["one"]]})
-    with pytest.raises(StoreError, match="kept otherwise than this release does: KeyError"):
-        read({name: one for name, one in held.items() if name != "sum"})
+        aggregate_from_json({**held, "one": [7 for _ in held["one"]]})
+    with pytest.raises(StoreError, match="stored in a form that this release cannot read: KeyError"):
+        aggregate_from_json({name: one for name, one in held.items() if name != "sum"})
 
 
 LARGE = fv.UserRing(

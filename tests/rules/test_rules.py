@@ -25,11 +25,11 @@ REFUSED = [
     ("v(a) <- ww(a, _, _).", 1, 9, "did you mean w?"),
     ("v(a) <- r(a).", 1, 9, "r has 2 columns (a, b), not 1"),
     ("v(a, z) <- r(a, _).", 1, 6, "z is in no atom of the body"),
-    ("v(a) <- r(a, b),\n !s(b, z).", 2, 8, "z stands only in a negated atom"),
+    ("v(a) <- r(a, b),\n !s(b, z).", 2, 8, "z is only in a negated atom"),
     ("v(a) <- r(a, _), y > 3.", 1, 18, "y has no value"),
     ("v(a) <- r(a, _), x = y, y = x.", 1, 18, "x has no value"),
     ("r(a) <- s(a, _).", 1, 1, "r is a table"),
-    ("v(a, a) <- r(a, _).", 1, 6, "a stands twice in the head"),
+    ("v(a, a) <- r(a, _).", 1, 6, "a is given twice in the head"),
     ("v() <- r(_, _).", 1, 1, "v() has no column"),
     ("v(a) <- a = 3.", 1, 1, "names no relation"),
     ("v(a) <- !r(a, _).", 1, 1, "names no relation"),
@@ -43,7 +43,7 @@ REFUSED = [
     ("v(n) <- agg<<n = max_by(a)>> r(a, _).", 1, 18, "max_by needs two arguments, as max_by(x, y)"),
     ("v(a) <- agg<<n = count()>> r(a, _).", 1, 18, "n is not in the head"),
     ("v(n) <- agg<<n = count()>> r(n, _).", 1, 18, "n is what count makes"),
-    ("v(n) <- agg<<n = count()>> r(_, _).\nv(n) <- r(n, _).", 2, 1, "v has aggregates and so one rule"),
+    ("v(n) <- agg<<n = count()>> r(_, _).\nv(n) <- r(n, _).", 2, 1, "v has aggregates, so it must have one rule"),
     ("v(n) <- agg<<n = max(z)>> r(a, _).", 1, 22, "z is in no atom"),
     ("v[a] = b <- r(a, b).\nv(b, a) <- r(a, b).", 2, 1, "v has a value, in [ ] =, in one of its rules"),
     ("v(f) <- agg<<f = cofactor()>> r(a, b).", 1, 18, "cofactor needs an argument, as cofactor(x, y, ...)"),
@@ -61,11 +61,11 @@ REFUSED = [
     ("v(f) <- agg<<f = cofactor(a, b)>> r(a, b). x(f) <- v(f).", 1, 52, "v has 6 columns (f_count, f_sum_a, f_sum_b"),
     ("v(p) <- agg<<p = provenance(a)>> r(a, _).", 1, 18, "provenance takes no argument, as provenance()"),
     ("v(p, n) <- agg<<p = provenance(), n = count()>> r(_, _).", 1, 39, "count beside provenance: it ranges over"),
-    ("v(p) <- agg<<p = provenance()>> r(a, b), !s(b, _).", 1, 42, "provenance of a negated atom, which holds by rows"),
+    ("v(p) <- agg<<p = provenance()>> r(a, b), !s(b, _).", 1, 42, "provenance of a negated atom, which holds"),
     ("v(p) <- agg<<p = provenance()>> r(_, _) ; s(_, _).", 1, 18, "provenance of several bodies; make a rule"),
     ("v(g) <- agg<<g = gauss(a)>> r(a, _).", 1, 18, "gauss takes 2 arguments (BIGINT, BIGINT), as gauss(x1, x2)"),
     ("v(g) <- agg<<g = gauss(a, n)>> w(a, _, n).", 1, 18, "argument 2 of gauss is of type STRING; it takes BIGINT"),
-    ("v[n] = a <- agg<<n = count()>> r(a, _).", 1, 1, "the value of v is what its aggregate makes"),
+    ("v[n] = a <- agg<<n = count()>> r(a, _).", 1, 1, "the value of v must be the result of its aggregate"),
     ("v[a] = 3 <- r(a, _).", 1, 8, "'3' does not go here"),
     ("v[a] = b <- r(a, c), b = z[c] + 1.", 1, 27, "'[' does not go here"),
     ("v(f) <-\n z(f, _),\n  f * 3 > 1.", 3, 3, "BOOLEAN"),
@@ -73,7 +73,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "line", "column", "message"), REFUSED)
-def test_what_is_refused_is_told_with_its_place(text: str, line: int, column: int, message: str) -> None:
+def test_errors_in_rules_have_their_line_and_column(text: str, line: int, column: int, message: str) -> None:
     with fv.Database() as db:
         db.execute(";".join(table.text.spark for table in TABLES) + "; CREATE TABLE z (f BOOLEAN, d DATE)")
         with pytest.raises(fv.RuleError) as refusal:

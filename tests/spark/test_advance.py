@@ -140,7 +140,7 @@ def test_a_stream_between_a_call_that_failed_and_its_repetition(spark: Any, tmp_
     assert rows_of(pipeline().view("v")) == Counter([(1,), (2,), (10,)])
 
 
-def test_what_cannot_be_taken_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
+def test_frames_that_do_not_fit_a_table_are_refused_by_name(spark: Any, tmp_path: Path) -> None:
     pipeline = job(spark, tmp_path)
     with pytest.raises(SourceError, match="unknown table order; did you mean orders"):
         pipeline.advance({"order": orders(spark, [])})
@@ -157,7 +157,7 @@ def test_what_cannot_be_taken_is_refused_by_name(spark: Any, tmp_path: Path) -> 
         other.advance()
 
 
-def test_a_second_batch_frame_of_a_start_is_told_and_taken_by_advance(
+def test_a_second_batch_frame_is_reported_and_ignored_by_start_and_taken_by_advance(
     spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def pipeline(rows: list[tuple[int]]) -> Pipeline:
@@ -254,7 +254,7 @@ def test_keys_that_cannot_be_deleted_are_refused_by_name(spark: Any, tmp_path: P
             made.advance(deletes=deletes)
     with pytest.raises(SourceError, match="keys to delete go together with changes 'upsert', or with an op column"):
         goods(spark, tmp_path, "append").advance({"goods": sold(spark, (1, "x", 1))}, deletes={"goods": one})
-    with pytest.raises(SourceError, match=r"goods: keys to delete come before all rows .* the order by at does not"):
+    with pytest.raises(SourceError, match=r"goods: keys to delete are applied before all rows .* whatever their at"):
         at = sold(spark, (1, "x", 1), at="1 AS at")
         goods(spark, tmp_path, "upsert", order="at").advance({"goods": at}, deletes={"goods": one})
 

@@ -131,7 +131,7 @@ def test_versions_in_pieces_are_those_at_once(tmp_path: Path, monkeypatch: pytes
         assert contents[0] == contents[1] and contents[0]
 
 
-def test_a_bad_row_after_pieces_is_told_and_nothing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_row_after_pieces_is_reported_and_nothing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "PIECE", 10)
     worker = Worker(tmp_path)
     good = [worker.batch("customers", (1, "north")), *(worker.batch("sales", *[(1, 2)] * 12) for _ in range(3))]
@@ -146,7 +146,7 @@ def test_a_bad_row_after_pieces_is_told_and_nothing_stays(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("error", [EOFError, OSError])
-def test_what_spark_raises_while_it_reads_comes_out(error, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_spark_while_it_reads_is_raised(error, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "PIECE", 10)
     worker = Worker(tmp_path)
 

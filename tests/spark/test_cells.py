@@ -99,7 +99,7 @@ def test_another_number_of_cells_splits_all_rows_anew(spark: Any, tmp_path: Path
         views = ["by_shop", "triangles"]
 
 
-def test_what_cannot_be_split_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
+def test_scripts_that_need_one_cell_are_refused_for_several(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     table = "CREATE STREAMING TABLE t (k INT) USING json OPTIONS (path 'in', changes 'debezium');"
     (tmp_path / "script.sql").write_text(table + "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t;")

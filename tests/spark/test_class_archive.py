@@ -79,7 +79,7 @@ def test_an_error_kills_java_so_nothing_is_written_later(folder: Path, monkeypat
     assert program.returncode == -signal.SIGKILL and list(folder.iterdir()) == []
 
 
-def test_it_is_where_compiled_code_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_class_archive_is_in_the_folder_of_compiled_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(class_archive, "cache_folder", lambda: tmp_path / "own")
     assert class_archive._folder() == tmp_path / "own" / "classes"
 

@@ -162,7 +162,7 @@ def test_ctrl_c_twice_stops_at_once_loses_nothing_and_leaves_no_process(
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 
-def test_a_log_line_per_version_and_sigterm_is_as_ctrl_c(tmp_path: Path) -> None:
+def test_each_version_writes_a_log_line_and_sigterm_acts_like_ctrl_c(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     command = [*COMMAND, "run", "shop.sql", "--master", "local[2]"]
@@ -213,7 +213,7 @@ def test_a_signal_before_the_stream_runs_ends_it_at_once(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("sql", "word"), [("DROP TABLE v", "DROP"), ("", "an empty text"), ("-- a\n(use x", "USE")])
-def test_a_query_that_is_no_select_is_refused_before_spark_starts(tmp_path: Path, sql: str, word: str) -> None:
+def test_a_query_that_is_not_a_select_is_refused_before_spark_starts(tmp_path: Path, sql: str, word: str) -> None:
     with pytest.raises(SqlError, match=f"a SELECT over the views is accepted, not {word}"):
         evaluated(tmp_path, sql)
 
@@ -301,7 +301,7 @@ def test_status_before_the_first_run_says_so(tmp_path: Path) -> None:
     assert done.returncode == 1 and "no version yet" in done.stderr
 
 
-def test_what_is_wrong_around_it_is_said_in_a_line(tmp_path: Path) -> None:
+def test_environment_errors_are_printed_in_one_line(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     (tmp_path / "file").write_text("in the way")
@@ -317,7 +317,7 @@ def test_what_is_wrong_around_it_is_said_in_a_line(tmp_path: Path) -> None:
     done = run(tmp_path, "run", "shop.sql", "--once", "--conf", "spark.driver.memory=1k")
     assert done.returncode == 1 and done.stdout == ""
     said = "Error occurred during initialization of VM / Too small maximum heap"
-    assert done.stderr.startswith(f"Spark does not start: Java ended, and said: {said}"), done.stderr
+    assert done.stderr.startswith(f"Spark does not start: Java ended, and printed: {said}"), done.stderr
     home = fake(tmp_path / "java8", "1.8.0_412")
     done = run(tmp_path, "run", "shop.sql", "--once", JAVA_HOME=str(home))
     assert done.returncode == 1

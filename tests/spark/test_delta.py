@@ -157,7 +157,7 @@ def test_the_page_killed_between_the_commit_and_its_note(spark: Any, tmp_path: P
     assert rows == expected({n: (f"c{n % 3}", f"{n}.50") for n in range(60)})
 
 
-def test_wrong_scripts_are_told(tmp_path: Path) -> None:
+def test_wrong_scripts_for_delta_tables_are_refused(tmp_path: Path) -> None:
     script = f"{ORDERS.replace('TABLE', 'STREAMING TABLE')} USING json OPTIONS (path '.', changes 'upsert');"
     view = "CREATE MATERIALIZED VIEW v USING delta OPTIONS (path 'out', output 'upsert'{}) AS SELECT cust FROM orders;"
     with pytest.raises(SqlError, match="view v: output 'upsert' needs a view whose rows have a key"):

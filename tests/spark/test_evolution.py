@@ -194,7 +194,7 @@ def test_killed_while_a_table_gets_columns_a_pipeline_loses_nothing(tmp_path: Pa
     assert held(store, "by_shop") == told(tmp_path, "by_shop") == Counter([(0, 3), (1, 3), (5, n)])
 
 
-def test_what_views_before_an_alter_table_mean_is_kept(tmp_path: Path) -> None:
+def test_views_before_an_alter_table_keep_their_meaning(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     definition = read_script(FIRST + GREW, tmp_path)
     views = {view.name: [column.name for column in view.columns] for view in views_of(definition.script).values()}

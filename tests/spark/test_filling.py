@@ -68,7 +68,7 @@ def until(true: Callable[[], bool], query: Query) -> None:
 @pytest.mark.full
 @pytest.mark.large(2)
 @pytest.mark.parametrize("cells", [3, 1])
-def test_versions_go_on_while_views_that_are_added_are_filled(
+def test_versions_continue_while_new_views_are_backfilled(
     spark: Any, tmp_path: Path, cells: int, held: threading.Event
 ) -> None:
     world = World(tmp_path)
@@ -105,7 +105,7 @@ def test_versions_go_on_while_views_that_are_added_are_filled(
 
 
 @pytest.mark.full
-def test_a_stop_while_views_are_filled_leaves_them_to_the_next_start(
+def test_a_stop_during_a_backfill_leaves_it_to_the_next_start(
     spark: Any, tmp_path: Path, held: threading.Event
 ) -> None:
     world = World(tmp_path)
@@ -124,7 +124,7 @@ def test_a_stop_while_views_are_filled_leaves_them_to_the_next_start(
 
 
 @pytest.mark.full
-def test_a_view_that_cannot_be_filled_ends_the_run_and_is_named(spark: Any, tmp_path: Path) -> None:
+def test_a_view_that_cannot_be_backfilled_ends_the_run_and_is_named(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write()
     once(spark, world, FIRST)
@@ -171,7 +171,7 @@ def test_a_worker_killed_while_it_fills_ends_the_run_and_the_next_start_fills(
 
 @pytest.mark.full
 @pytest.mark.kills
-def test_the_driver_killed_when_views_are_filled_begins_anew(spark: Any, tmp_path: Path) -> None:
+def test_a_driver_killed_during_a_backfill_starts_it_again(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write()
     once(spark, world, FIRST, 2)

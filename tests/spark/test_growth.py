@@ -41,7 +41,7 @@ BEFORE = "CREATE TABLE t (k INT NOT NULL, a SMALLINT, b FLOAT, d DECIMAL(9, 2), 
         ("k INT NOT NULL, a SMALLINT", "only its columns may change"),
     ],
 )
-def test_stored_rows_stay_rows_of_the_table_or_the_reason_is_told(now: str, reason: str | None) -> None:
+def test_stored_rows_fit_the_changed_table_or_the_reason_is_given(now: str, reason: str | None) -> None:
     found = refusal(tables_of(BEFORE)["t"], tables_of(f"CREATE TABLE t ({now})")["t"])
     if reason is None:
         assert found is None

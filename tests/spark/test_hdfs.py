@@ -139,7 +139,7 @@ def test_a_datanode_that_ends_is_passed_over(tmp_path: Path, monkeypatch: pytest
             assert store.read(f"changes/again{number}") == DATA
 
 
-def test_where_one_may_not_write_the_error_says_who(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_permission_names_the_user(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HADOOP_USER_NAME", "nobody-known")
     store = new_store(hdfs.web)
     with pytest.raises(CheckpointError, match=r"Permission denied: user=nobody-known, .*right owner"):
@@ -237,6 +237,6 @@ def test_a_server_that_knows_no_options_of_a_rename_is_refused(hdfs: Hdfs, monke
     store.write("x", b"before")
     monkeypatch.setattr(_Web, "ask", ask)
     for write in (store.write, store.write_if_absent):
-        with pytest.raises(OSError, match="does not know options of a rename; name a namenode"):
+        with pytest.raises(OSError, match="does not support options of a rename; name a namenode"):
             write("x", b"after")
     assert store.read("x") == b"before" and names(store, "aside/") == []

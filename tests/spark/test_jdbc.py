@@ -158,7 +158,7 @@ def test_a_view_that_was_dropped_and_one_that_gets_its_table_late_are_refused(
         pipeline(spark, tmp_path / "ckpt", server, table).advance(rows(3))
     late = Pipeline(spark, tmp_path / "late").table_of(ORDERS, changes="upsert").view("by_cust", BY_CUST)
     late.advance(rows(1))
-    with pytest.raises(SinkError, match="the view was there before its table"):
+    with pytest.raises(SinkError, match="the view existed before its table"):
         pipeline(spark, tmp_path / "late", server, f"{table}_3").advance(rows(2))
 
 
@@ -175,7 +175,7 @@ def test_names_are_quoted_and_rows_can_be_read_while_they_change(spark: Any, tmp
     run_in(server, 'DROP SCHEMA "My Shop" CASCADE', "DROP TABLE freshviews_versions")
 
 
-def test_a_view_without_a_key_and_a_wrong_address_are_told(spark: Any, tmp_path: Path, server: str, table: str) -> None:
+def test_missing_keys_and_wrong_addresses_are_refused(spark: Any, tmp_path: Path, server: str, table: str) -> None:
     made = Pipeline(spark, tmp_path / "ckpt").table_of(ORDERS, changes="upsert")
     given = {"url": server, "dbtable": "t"}
     with pytest.raises(SqlError, match="needs a view whose rows have a key"):

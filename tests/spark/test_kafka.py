@@ -114,7 +114,7 @@ def test_a_bad_message_stops_with_its_place(spark: Any, kafka: str, tmp_path: Pa
         once(spark, tmp_path, script, name="tombstone")
 
 
-def test_csv_debezium_signed_plain_values_and_files_of_messages(spark: Any, kafka: str, tmp_path: Path) -> None:
+def test_messages_are_read_in_every_format(spark: Any, kafka: str, tmp_path: Path) -> None:
     csv, debezium, signed, plain = (Topic(kafka) for _ in range(4))
     script = f"""
     CREATE STREAMING TABLE a (id INT, name STRING)

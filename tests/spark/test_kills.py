@@ -174,7 +174,7 @@ def pipeline(
 
 
 @pytest.mark.long("two runs of a pipeline for each step and each fault")
-def test_a_worker_killed_ended_or_failing_at_every_step(pipeline: InSession, fault: Fault) -> None:
+def test_no_row_is_lost_when_a_worker_is_killed_ends_or_fails_at_any_step(pipeline: InSession, fault: Fault) -> None:
     # make test has one kill.
     for number, step in enumerate(WORKER[1:2] if QUICK else WORKER):
         for what in ("kill",) if QUICK else ("kill", "exit" if number % 2 else "raise"):
@@ -188,7 +188,7 @@ def test_a_worker_killed_ended_or_failing_at_every_step(pipeline: InSession, fau
 
 @pytest.mark.long("two runs of a pipeline for each step")
 @pytest.mark.full
-def test_a_try_that_was_thrown_away_is_in_nobody_s_memory(pipeline: InSession, fault: Fault) -> None:
+def test_no_process_keeps_the_state_of_a_discarded_try(pipeline: InSession, fault: Fault) -> None:
     """The workers finish and keep their cells, then the version comes to nothing, or only its delivery does."""
     reached = DRIVER if pipeline.cells == 1 else (*WORKER, *DRIVER)
     for step in reached:

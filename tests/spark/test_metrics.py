@@ -61,7 +61,7 @@ def until(port: int, condition: Callable[[Served], bool]) -> Served:
 
 
 @pytest.mark.full
-def test_they_are_served_while_it_runs_whatever_clients_do_and_are_those_of_status(tmp_path: Path) -> None:
+def test_metrics_equal_the_status_and_are_served_despite_hostile_clients(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     port = free_port()

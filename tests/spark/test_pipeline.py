@@ -47,7 +47,7 @@ def test_two_folders_joined_stay_fresh_over_several_runs(spark: Any, tmp_path: P
         assert total == {"parts": len(expected), "qty": sum(qty for _, qty, _ in expected)}
 
 
-def test_a_view_that_is_added_is_filled_and_one_that_is_dropped_is_gone(spark: Any, tmp_path: Path) -> None:
+def test_a_new_view_is_backfilled_and_a_dropped_view_is_gone(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     run_once(spark, tmp_path)
@@ -76,7 +76,7 @@ def test_a_view_that_is_added_is_filled_and_one_that_is_dropped_is_gone(spark: A
         ),
     ],
 )
-def test_what_cannot_be_continued_is_refused_by_name(
+def test_changes_that_a_checkpoint_cannot_continue_are_refused_by_name(
     spark: Any, tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     shop = Shop(tmp_path)
@@ -167,7 +167,7 @@ def test_tables_come_from_any_data_frame_and_changes_go_to_a_function(spark: Any
 
 
 @pytest.mark.parametrize("by", ["listener", "sink"])
-def test_what_is_called_within_a_version_may_stop_the_pipeline(spark: Any, tmp_path: Path, by: str) -> None:
+def test_a_listener_or_sink_may_stop_the_pipeline(spark: Any, tmp_path: Path, by: str) -> None:
     shop = Shop(tmp_path)
     shop.write()
     running: list[Any] = []

@@ -35,7 +35,7 @@ def plain(sql: str) -> pa.Table:
 
 
 @pytest.mark.parametrize("sql", OTHERS)
-def test_what_is_more_than_a_plain_select_is_left_to_spark(sql: str) -> None:
+def test_a_select_that_is_not_plain_is_left_to_spark(sql: str) -> None:
     with pytest.raises(NotPlain):
         found = parsed(sql)
         if found.view != "v":
@@ -44,7 +44,7 @@ def test_what_is_more_than_a_plain_select_is_left_to_spark(sql: str) -> None:
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_whether_it_is_plain_is_seen_by_the_columns_alone(sql: str) -> None:
+def test_a_select_is_recognised_as_plain_without_reading_rows(sql: str) -> None:
     found = plain(sql)
     empty = selected(parsed(sql), "v", pa.Table.from_batches([], VIEW.schema))
     assert empty.schema == found.schema

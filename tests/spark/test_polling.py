@@ -291,7 +291,7 @@ def test_tables_that_are_tied_by_foreign_keys_are_polled_together() -> None:
     a, b, c, d = _source("a", 9, "A"), _source("b", 5, "A"), _source("c", 7, "b"), _source("d", 1)
     assert polling.referring([c, b, a, d], ["a"]) == {"a", "b", "c"}
     assert polling.referring([c, b, a, d], ["b", "d"]) == {"c"}
-    groups = polling._tied([a, c, d, b])
+    groups = polling._tied_groups([a, c, d, b])
     assert sorted(sorted(one.table.name for one in group) for group in groups) == [["a", "b", "c"], ["d"]]
     assert sorted(map(polling._every, groups)) == [1.0, 5.0]
 
@@ -384,11 +384,11 @@ def test_times_to_wait_for_a_database_are_those_of_the_user_first(
 
 
 @pytest.mark.spark
-def test_what_cannot_be_polled_is_refused_by_name(spark: Any, tmp_path: Path, server: Server) -> None:
+def test_columns_that_cannot_be_polled_are_refused_by_name(spark: Any, tmp_path: Path, server: Server) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'nothing'")
     t.put((1, 1))
     for poll, message in (
-        ("poll 'nothing'", "poll 'nothing' is no column of the source; it has id, qty, n, at"),
+        ("poll 'nothing'", "poll 'nothing' is not in the source; it has id, qty, n, at"),
         ("poll 'n', poll_lag '1 hour'", "n is a bigint, so poll_lag is a number, such as '1000'"),
         ("poll 'at', poll_lag '7'", "at is a timestamp, so poll_lag is a time, such as '5 minutes'"),
     ):

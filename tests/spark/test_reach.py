@@ -154,7 +154,7 @@ def test_no_message_has_a_password(url: str, server: str) -> None:
         ({"password": "a", "token": "word"}, "password 'a', word", "password '<password>', <token>"),
     ],
 )
-def test_a_secret_is_hidden_whole_and_nothing_else(options: dict[str, str], text: str, shown: str) -> None:
+def test_exactly_the_secrets_are_hidden(options: dict[str, str], text: str, shown: str) -> None:
     assert without_secrets(text, options) == shown
 
 

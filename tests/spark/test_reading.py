@@ -28,7 +28,7 @@ def commit(root: Path, version: int, **given: object) -> None:
     Manifests(store_of(root)).commit(made)
 
 
-def test_who_looks_whether_it_runs_keeps_nobody_from_starting(tmp_path: Path) -> None:
+def test_a_check_whether_a_pipeline_runs_does_not_block_its_start(tmp_path: Path) -> None:
     (tmp_path / "lock").touch()
     with (tmp_path / "lock").open("rb") as looking:
         fcntl.flock(looking, fcntl.LOCK_SH)

@@ -96,7 +96,7 @@ def check(world: World, views: Views) -> None:
             assert {row: n for row, n in told.items() if n} == rows, name
 
 
-def test_the_old_view_goes_on_until_the_new_one_is_filled(
+def test_the_old_view_continues_until_the_new_one_is_backfilled(
     spark: Any, tmp_path: Path, held: threading.Event, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = World(tmp_path)
@@ -174,7 +174,7 @@ def test_a_run_that_ends_by_itself_swaps_and_a_third_script_takes_the_place_of_t
     once(spark, tmp_path, third)
     check(world, third)
     assert "by_shop" in latest(store).totals["changed"] and "hops" not in latest(store).views
-    with pytest.raises(CheckpointError, match=r"view by_shop has other columns.* and nothing takes back"):
+    with pytest.raises(CheckpointError, match=r"view by_shop has other columns.* and its sink cannot take"):
         once(spark, tmp_path, {"by_shop": (CHANGES, "SELECT shop, COUNT(*) AS m FROM sales GROUP BY shop")})
 
 
@@ -234,9 +234,9 @@ BY_ID = "SELECT id, price FROM sales"
         ("", BY_ID, "SELECT shop FROM sales", None),
         (WHOLE, BY_ID, "SELECT shop FROM sales", None),
         (CHANGES, BY_ID, f"{BY_ID} WHERE price > 1", None),
-        (CHANGES, BY_ID, "SELECT id, node AS price FROM sales", "other columns.*, and nothing takes back"),
+        (CHANGES, BY_ID, "SELECT id, node AS price FROM sales", "other columns.*, and its sink cannot take"),
         (KAFKA.format("upsert"), BY_ID, "SELECT id, shop FROM sales WHERE node > 2", None),
-        (KAFKA.format("changes"), BY_ID, "SELECT id, shop FROM sales", "other columns.*, and nothing takes back"),
+        (KAFKA.format("changes"), BY_ID, "SELECT id, shop FROM sales", "other columns.*, and its sink cannot take"),
         (
             KAFKA.format("upsert"),
             BY_ID,
@@ -260,7 +260,7 @@ BY_ID = "SELECT id, price FROM sales"
         (JDBC.format("complete"), BY_ID, "SELECT shop FROM sales", "other columns.*, and its table has the old ones"),
     ],
 )
-def test_what_a_sink_would_have_wrong_is_refused_by_name(
+def test_views_whose_sink_would_have_wrong_rows_are_refused_by_name(
     tmp_path: Path, sink: str, old: str, new: str, reason: str | None
 ) -> None:
     for name in ("edges", "sales"):

@@ -34,14 +34,14 @@ def test_after_an_error_a_thread_that_waits_makes_no_version(spark: Any, tmp_pat
     def other() -> None:
         waits.set()
         try:
-            with run._at_work():
+            with run._base_of_next():
                 found.append("a version")
         except Stopped:
             found.append("nothing")
 
     thread = Thread(target=other)
     refused = OSError("the sink refuses")
-    with pytest.raises(OSError, match="the sink refuses"), run._at_work():
+    with pytest.raises(OSError, match="the sink refuses"), run._base_of_next():
         thread.start()
         waits.wait()
         raise refused

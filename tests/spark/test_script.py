@@ -64,7 +64,7 @@ def test_variables_of_the_environment_stand_in_options(folder: Path) -> None:
         ("path 'in'", "path 'in/a.csv'", "'in/a.csv'", "a.csv is a file; a folder"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(folder: Path, old: str, new: str, at: str, message: str) -> None:
+def test_errors_in_scripts_have_their_line_and_column(folder: Path, old: str, new: str, at: str, message: str) -> None:
     assert old in TEXT
     text = TEXT.replace(old, new)
     with pytest.raises(SqlError) as caught:
@@ -176,7 +176,7 @@ def test_options_of_messages(tmp_path: Path) -> None:
         ("'json'", "'avro'", "'avro'", "needs values.schema"),
         ("'json'", "'avro', values.schema 'no.avsc'", "'no.avsc'", "cannot be read: No such file"),
         ("from.a 'key'", "from.c 'key'", "'key'", "from.c names no column of table t; its columns are a, b, _op"),
-        ("from.a 'key'", "from.a 'key.id'", "'key.id'", "keys is not said; keys 'json' reads fields"),
+        ("from.a 'key'", "from.a 'key.id'", "'key.id'", "keys is not set; keys 'json' reads fields"),
         ("from.a 'key'", "from.a 'value'", "'value'", "name a field, as in value.id"),
         ("from.a 'key'", "from.a 'value.'", "'value.'", "a path such as value.customer.id"),
         ("from.a 'key'", "from.a 'value.a[x]'", "'value.a[x]'", "a path such as value.customer.id"),

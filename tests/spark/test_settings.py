@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from freshviews.spark.connectors.declarations import connector_of, with_given
-from freshviews.spark.settings import FIXED, OURS, SettingError, defaults_of, packages_with, settings_of, together
+from freshviews.spark.settings import FIXED, OURS, SettingError, defaults_of, merge_settings, packages_with, settings_of
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 DEFAULTS = """# of this machine
@@ -29,21 +29,21 @@ def test_settings_of_the_user_come_first(tmp_path: Path) -> None:
     (tmp_path / "conf" / "spark-defaults.conf").write_text(DEFAULTS)
     (tmp_path / "other").mkdir()
     nothing = tmp_path / "nothing"
-    assert together({}, defaults_of({}, nothing)) == OURS | FIXED
+    assert merge_settings({}, defaults_of({}, nothing)) == OURS | FIXED
     # Spark reads its file by itself: what it has is not given again.
     kept = {name: value for name, value in OURS.items() if name not in ("spark.ui.enabled", PARTITIONS)}
-    assert together({}, defaults_of({}, tmp_path)) == kept | FIXED
-    assert together({}, defaults_of({"SPARK_HOME": str(tmp_path)}, nothing)) == kept | FIXED
-    assert together({}, defaults_of({"SPARK_CONF_DIR": str(tmp_path / "conf")}, nothing)) == kept | FIXED
-    assert together({}, defaults_of({"SPARK_CONF_DIR": str(tmp_path / "other")}, tmp_path)) == OURS | FIXED
+    assert merge_settings({}, defaults_of({}, tmp_path)) == kept | FIXED
+    assert merge_settings({}, defaults_of({"SPARK_HOME": str(tmp_path)}, nothing)) == kept | FIXED
+    assert merge_settings({}, defaults_of({"SPARK_CONF_DIR": str(tmp_path / "conf")}, nothing)) == kept | FIXED
+    assert merge_settings({}, defaults_of({"SPARK_CONF_DIR": str(tmp_path / "other")}, tmp_path)) == OURS | FIXED
     given = {PARTITIONS: "3", "spark.x": "y"}
-    assert together(given, defaults_of({}, tmp_path)) == kept | FIXED | given
+    assert merge_settings(given, defaults_of({}, tmp_path)) == kept | FIXED | given
     # --master, which SET and --conf overrode.
-    assert together({"spark.master": "yarn"}, {}, "local[2]")["spark.master"] == "local[2]"
-    assert together({"spark.master": "yarn"}, {})["spark.master"] == "yarn"
+    assert merge_settings({"spark.master": "yarn"}, {}, "local[2]")["spark.master"] == "local[2]"
+    assert merge_settings({"spark.master": "yarn"}, {})["spark.master"] == "yarn"
 
 
-def test_options_of_kafka_are_spark_s_own_but_for_a_few() -> None:
+def test_options_of_kafka_pass_through_except_the_isolation_level() -> None:
     given = {"subscribe": "orders", "KAFKA.fetch.max.wait.ms": "700", "startingOffsets": "latest"}
     passed = with_given(connector_of("kafka"), given)
     assert passed == {**given, "kafka.isolation.level": "read_committed"}
@@ -53,11 +53,11 @@ def test_options_of_kafka_are_spark_s_own_but_for_a_few() -> None:
 
 def test_settings_that_cannot_be_taken_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="timeZone is Europe/Vienna; it has to be UTC"):
-        together({"spark.sql.session.timeZone": "Europe/Vienna"}, {})
+        merge_settings({"spark.sql.session.timeZone": "Europe/Vienna"}, {})
     ignored = "spark.sql.files.ignoreCorruptFiles"
     with pytest.raises(SettingError, match=r"ignoreCorruptFiles is True; it has to be false: .* mend the file"):
-        together({ignored: "True"}, {})
-    assert together({ignored: "FALSE"}, {ignored: "true"})[ignored] == "false"
+        merge_settings({ignored: "True"}, {})
+    assert merge_settings({ignored: "FALSE"}, {ignored: "true"})[ignored] == "false"
     (tmp_path / "spark-defaults.conf").mkdir()
     with pytest.raises(SettingError, match=r"spark-defaults\.conf cannot be read: Is a directory"):
         defaults_of({"SPARK_CONF_DIR": str(tmp_path)}, tmp_path)

@@ -155,7 +155,7 @@ def test_two_views_do_not_share_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_what_a_sink_refused_is_delivered_once_when_it_takes_it(spark: Any, tmp_path: Path) -> None:
+def test_a_refused_version_is_delivered_once_when_the_sink_takes_it(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     root = tmp_path / "shop.checkpoint"

@@ -300,7 +300,7 @@ print(entry)
 """
 
 
-def test_an_image_is_finished_where_its_process_ends_at_once_and_nobody_waits_for_it(
+def test_an_image_is_finished_although_its_process_ends_without_waiting(
     tmp_path: Path, fork: None
 ) -> None:
     root = Path(__file__).parents[2]
@@ -316,7 +316,7 @@ def test_an_image_is_finished_where_its_process_ends_at_once_and_nobody_waits_fo
     assert step(tmp_path, entry, rows((1, "z", 1)))["image"] == entry["pending"]
 
 
-def test_views_that_come_go_or_change_are_filled_from_the_tables_of_an_image(
+def test_new_dropped_and_changed_views_are_backfilled_from_the_tables_of_an_image(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 5)
@@ -332,7 +332,7 @@ def test_views_that_come_go_or_change_are_filled_from_the_tables_of_an_image(
     assert list(cell.database.view("w")) == [(sum(int(str(n)) for _, n in counted),)]
 
 
-def test_a_damaged_or_missing_image_is_told_by_name(
+def test_a_damaged_or_missing_image_is_named_by_the_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 5)
@@ -409,7 +409,7 @@ def manifest(version: int, **given: object) -> Manifest:
     return Manifest(version, version, "q", 0.0, {}, {}, **given)  # type: ignore[arg-type]
 
 
-def test_of_two_that_commit_a_version_one_is_told(tmp_path: Path) -> None:
+def test_of_two_commits_of_a_version_one_raises_version_exists(tmp_path: Path) -> None:
     Manifests(store_of(tmp_path)).commit(manifest(1))
     with pytest.raises(VersionExists):
         Manifests(store_of(tmp_path)).commit(manifest(1, rows={"t": 1}))
@@ -417,7 +417,7 @@ def test_of_two_that_commit_a_version_one_is_told(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "manifest").iterdir()] == ["000000000001.json"]
 
 
-def test_what_a_kept_version_needs_is_not_collected(
+def test_objects_of_kept_versions_are_not_collected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 3)

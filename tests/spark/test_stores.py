@@ -27,7 +27,7 @@ def names(store: Objects, prefix: str) -> list[str]:
     return sorted(found.name for found in store.list(prefix))
 
 
-def test_what_is_written_is_read_whole_and_in_ranges(store: Store) -> None:
+def test_objects_are_read_whole_and_in_ranges(store: Store) -> None:
     store.write("a/b/c.bin", bytes(range(256)))
     assert store.read("a/b/c.bin") == bytes(range(256))
     assert bytes(store.read_range("a/b/c.bin", 3, 4)) == bytes([3, 4, 5, 6])
@@ -73,7 +73,7 @@ def test_a_large_object_is_whole(store: Store) -> None:
     assert [(found.name, found.size) for found in store.list("changes/")] == [("changes/large", size)]
 
 
-def test_what_is_not_there_is_a_file_that_is_not_found(store: Store) -> None:
+def test_reading_a_missing_object_raises_file_not_found(store: Store) -> None:
     with pytest.raises(FileNotFoundError):
         store.read("nothing/here")
     for name in ("nothing/here", "state/0/here"):
@@ -157,7 +157,7 @@ def test_state_is_read_once_from_the_server_and_again_where_the_cache_is_lost(
 
 
 @pytest.mark.parametrize("address", ["gopher:/x", "dbfs:/x", "wasbs://c@a/x", "S4://x/y"])
-def test_an_address_that_nothing_serves_names_what_is_accepted_and_is_no_folder(
+def test_an_unknown_scheme_is_refused_with_the_accepted_ones_and_makes_no_folder(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -248,7 +248,7 @@ def test_a_bucket_or_container_that_is_not_there_is_named(
 @pytest.mark.parametrize(
     "variables, message",
     [
-        ({"AZURE_STORAGE_CONNECTION_STRING": "nonsense"}, "is not one: "),
+        ({"AZURE_STORAGE_CONNECTION_STRING": "nonsense"}, "is invalid: "),
         (
             {"AZURE_STORAGE_CONNECTION_STRING": "AccountName=other;AccountKey=a2V5;EndpointSuffix=core.windows.net"},
             "is of account other, not of mine",

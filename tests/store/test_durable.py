@@ -305,7 +305,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_the_committed_batch(
         assert list(db.table("t")) == [(1,)]
 
 
-def test_a_second_process_is_told_which_one_has_the_directory(tmp_path: Path) -> None:
+def test_the_error_of_a_second_process_names_the_one_that_has_the_directory(tmp_path: Path) -> None:
     opened = "import freshviews as fv, sys; fv.Database(sys.argv[1])"
     with fv.Database(tmp_path):
         with pytest.raises(fv.StoreError, match=f"open already.*id {os.getpid()}"):
@@ -315,7 +315,7 @@ def test_a_second_process_is_told_which_one_has_the_directory(tmp_path: Path) ->
     assert subprocess.run([sys.executable, "-c", opened, str(tmp_path)]).returncode == 0
 
 
-def test_what_is_no_database_or_of_another_format_is_not_touched(tmp_path: Path) -> None:
+def test_directories_without_a_database_or_of_another_format_are_not_touched(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(fv.StoreError, match=r"no meta\.json"):
         fv.Database(tmp_path)
@@ -343,7 +343,7 @@ def test_a_directory_whose_files_cannot_be_written_is_one_message(tmp_path: Path
     kept = log.read_bytes()
     log.unlink()
     log.mkdir()
-    with pytest.raises(fv.StoreError, match=r"db cannot be opened: .*no regular file.*; it needs free space"):
+    with pytest.raises(fv.StoreError, match=r"db cannot be opened: .*not a regular file.*; it needs free space"):
         fv.Database(tmp_path / "db")
     log.rmdir()
     log.write_bytes(kept)

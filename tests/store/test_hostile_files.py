@@ -55,7 +55,7 @@ REPLACED: dict[str, Callable[[Path], Any]] = {
 
 @pytest.mark.parametrize("by", REPLACED)
 @pytest.mark.parametrize("pattern", ["meta.json", "snapshot-*.fvsnap", "log-*.fvlog", "state-*/*"])
-def test_a_file_that_is_no_regular_one_is_refused_with_its_name(closed: Path, pattern: str, by: str) -> None:
+def test_a_file_that_is_not_regular_is_refused_with_its_name(closed: Path, pattern: str, by: str) -> None:
     path = sorted(closed.glob(pattern))[-1]
     path.unlink()
     REPLACED[by](path)
@@ -83,12 +83,12 @@ def test_a_strange_manifest_is_refused(tmp_path: Path, text: bytes) -> None:
 
 
 @pytest.mark.parametrize("by", REPLACED)
-def test_an_object_of_a_checkpoint_that_is_no_regular_file_is_not_read(tmp_path: Path, by: str) -> None:
+def test_an_object_that_is_not_a_regular_file_is_not_read(tmp_path: Path, by: str) -> None:
     REPLACED[by](tmp_path / "delivered")
     store = store_of(tmp_path)
     with pytest.raises(StoreError, match="delivered"):
         Delivered(store)
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         store.read_range("delivered", 0, 8)
 
 

@@ -88,7 +88,7 @@ def test_a_process_killed_at_any_moment_loses_no_version(tmp_path: Path, seconds
 
 
 @pytest.mark.parametrize("step", steps.COMMIT)
-def test_killed_at_any_step_of_a_commit(tmp_path: Path, step: str) -> None:
+def test_a_database_killed_at_any_step_of_a_commit_reopens_consistently(tmp_path: Path, step: str) -> None:
     opened(tmp_path).close()
     assert killed_at(step, 3, lambda: put(opened(tmp_path), 5))
     with fv.Database(tmp_path) as db:
@@ -204,7 +204,7 @@ def test_the_machine_is_lost_at_any_step_of_a_snapshot(
         check(db, 6)
 
 
-def test_what_a_killed_process_left_is_synced_when_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_of_a_killed_process_is_synced_when_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert killed_at("version visible", 5, lambda: put(opened(tmp_path / "db"), 5))
     disk = Disk(monkeypatch)
     with fv.Database(tmp_path / "db") as db:
@@ -230,7 +230,7 @@ def test_after_a_sync_that_failed_the_next_commit_says_so(
         with pytest.raises(fv.StoreError, match=r"log-\d+\.fvlog could not be synced: .*Input/output error.*record"):
             put(db, 1)
         for call in (lambda: put(db, 1), lambda: db.execute("DROP MATERIALIZED VIEW v"), db.sync, db.snapshot):
-            with pytest.raises(fv.FreshviewsError, match="open the database again to see what is in"):
+            with pytest.raises(fv.FreshviewsError, match="open the database again to see what was committed"):
                 call()
     with opened(tmp_path) as db:
         check(db, 4)
@@ -239,7 +239,7 @@ def test_after_a_sync_that_failed_the_next_commit_says_so(
 
 
 @pytest.mark.parametrize("call", ["sync", "snapshot", "close"])
-def test_a_sync_that_failed_is_told_by_the_next_call_that_syncs(
+def test_a_failed_sync_is_reported_by_the_next_call_that_syncs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     disk = Disk(monkeypatch)
@@ -431,7 +431,7 @@ def test_sync_after_a_file_that_was_closed_unsynced_says_so(tmp_path: Path, monk
     with pytest.raises(fv.StoreError, match="could not be synced"):
         log.close()
     disk.fails = None
-    with pytest.raises(fv.StoreError, match=r"could not be synced: .*open the database again to see what is in"):
+    with pytest.raises(fv.StoreError, match=r"could not be synced: .*open the database again to see what"):
         db.sync()
     db.close()
 

@@ -77,7 +77,7 @@ def test_another_process_plans_the_views_in_the_same_way(tmp_path: Path) -> None
         assert done.stdout.strip() == str(expected), done.stderr
 
 
-def test_a_view_that_other_programs_keep_is_filled_again_where_its_inputs_are_stored(
+def test_a_view_with_another_program_is_backfilled_if_its_inputs_are_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = make(tmp_path)

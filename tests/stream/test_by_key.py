@@ -52,7 +52,7 @@ def test_the_order_may_be_a_column_of_the_table_and_ties_go_by_position():
 def test_an_order_of_text_or_null_is_refused():
     with pytest.raises(BadChange, match="ordered by integers, decimals, dates or timestamps, not by string"):
         signed_rows(items([1], ["a"], v=["10"]), ITEMS, Upserts(order="v"), lookup=Stored(ITEMS))
-    with pytest.raises(BadChange, match="row 1, column v: the column says the order"):
+    with pytest.raises(BadChange, match="row 1, column v: the column orders the rows"):
         signed_rows(items([1, 1], ["a", "b"], v=[1, None]), ITEMS, Upserts(order="v"), lookup=Stored(ITEMS))
 
 
@@ -96,7 +96,7 @@ def test_a_null_key_is_refused():
 
 @pytest.mark.parametrize("rows", [[(1, "a", None), (1, "b", None)], [(0, "a", None)], [(5, "a", None)]])
 def test_a_lookup_that_gives_other_rows_than_it_was_asked_for_is_found_out(rows):
-    with pytest.raises(ValueError, match="gave a key twice, or one that it was not asked for"):
+    with pytest.raises(ValueError, match="returned a key twice, or a key that was not requested"):
         signed_rows(items([1, 2], ["a", "b"]), ITEMS, Upserts(), lookup=lambda keys: Stored(ITEMS).batch(rows))
 
 

@@ -160,7 +160,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_database_that_is_told_of_changes_has_the_contents_they_describe(name):
+def test_a_database_that_applies_changes_has_the_contents_that_they_describe(name):
     rng = random.Random(name)
     applied, contents = Applied(), {}
     for _ in range(12):
@@ -178,7 +178,7 @@ def test_a_database_that_is_told_of_changes_has_the_contents_they_describe(name)
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 12), st.integers(0, 12))
-def test_all_formats_come_to_the_same_net_change(seed, first, second):
+def test_all_formats_give_the_same_net_change(seed, first, second):
     rng = random.Random(seed)
     contents: dict[int, Row] = {}
     random_steps(rng, contents, first)

@@ -82,7 +82,7 @@ def test_fields_are_found_in_any_case_and_others_are_left_out():
     assert net(signed_rows(given, BAG, DebeziumJson())) == {(1, "a"): 1, (2, "b"): 1}
 
 
-def test_by_key_the_old_row_is_looked_up_whatever_the_image_before_says():
+def test_by_key_the_old_row_is_looked_up_and_the_image_before_is_ignored():
     stored = Stored(EVENTS, (1, None, Decimal("1.00"), True, 0.5), (2, None, None, None, None))
     after = {"id": 1, "at": None, "amount": "2", "ok": False, "x": 1}
     signed = signed_rows(
@@ -225,7 +225,7 @@ def test_a_value_of_another_kind_is_refused_by_name(field, value, reason):
         (envelope("d"), "op d has no row in before"),
         (envelope("c", None, {"id": 1}), "the row has no field part; its fields are id"),
         (envelope("c", None, row(1, 5)), "STRING accepts a JSON string, not number"),
-        (envelope("c", None, row(1, "__debezium_unavailable_value")), "the database did not tell this value"),
+        (envelope("c", None, row(1, "__debezium_unavailable_value")), "the database did not send this value"),
     ],
 )
 def test_a_bad_message_is_set_aside_with_its_reason_and_the_others_go_on(message, reason):
@@ -242,7 +242,7 @@ def test_an_update_with_one_bad_image_is_bad_as_a_whole():
     assert net(signed_rows(given, BAG, DebeziumJson(), set_aside=True)) == {}
 
 
-def test_bytes_that_are_no_text_are_a_bad_row():
+def test_a_message_that_is_not_utf_8_is_a_bad_row():
     good = json.dumps(envelope("c", None, row(1, "a"))).encode()
     signed = signed_rows(batch(value=[good, b"\xff\xfe"]), BAG, DebeziumJson(), set_aside=True)
     assert net(signed) == {(1, "a"): 1}
@@ -256,6 +256,6 @@ def test_thousands_of_messages_are_taken_apart_alike():
     assert signed.rows.column("part").null_count == 2500 - 834
 
 
-def test_no_message_is_no_row():
+def test_no_messages_and_tombstones_give_no_rows():
     assert signed_rows(texts(), ORDERS, DebeziumJson()).rows.num_rows == 0
     assert signed_rows(texts(None), ORDERS, DebeziumJson()).rows.schema.names[-1] == "_multiplicity"

@@ -38,11 +38,11 @@ def test_a_format_has_a_name_or_is_named_by_its_column(name, form):
     assert format_for(name) == form
 
 
-def test_without_a_name_the_reserved_columns_tell_the_format():
+def test_without_a_name_the_reserved_columns_determine_the_format():
     assert format_for(None, ["id", "part"]) == AppendOnly()
     assert format_for(None, ["id", "_multiplicity"]) == Multiplicities()
     assert format_for(None, ["id", "_change_type", "_commit_version"]) == DeltaFeed()
-    with pytest.raises(FormatError, match="name the one that counts"):
+    with pytest.raises(FormatError, match="name the one to use"):
         format_for(None, ["_multiplicity", "_change_type"])
 
 
@@ -60,7 +60,7 @@ def test_changes_by_key_are_refused_for_a_table_without_one(form):
 
 def test_a_column_is_either_the_formats_or_the_tables():
     both = table("CREATE TABLE t (id BIGINT, op STRING)")
-    with pytest.raises(FormatError, match="column op is the format's"):
+    with pytest.raises(FormatError, match="column op is reserved by the change format"):
         signed_rows(batch(id=[1], op=["I"]), both, OpColumn("op"))
 
 

@@ -72,7 +72,7 @@ def test_a_decimal_in_text_with_more_digits_than_arrow_reads_is_refused(text: st
 
 
 @pytest.mark.parametrize("text", ["12.5", "1.25e1", "12.5" + "0" * 60])
-def test_a_decimal_in_text_is_what_it_says(text: str) -> None:
+def test_a_decimal_in_text_is_read_exactly(text: str) -> None:
     assert read(envelope(price=f'"{text}"'))[0]["price"] == Decimal("12.5")
 
 

@@ -160,7 +160,7 @@ BAD = {
 
 @pytest.mark.parametrize("column", list(GOOD))
 @pytest.mark.parametrize("rows", [1, 100])
-def test_text_is_read_the_same_whatever_is_beside_it(column, rows):
+def test_text_is_read_the_same_alone_and_among_other_texts(column, rows):
     """Among many good texts a bad or unusual one is found by halves, alone it is read directly."""
     (definition,) = [c for c in EVERY.columns if c.name == column]
     alone = table(f"CREATE TABLE t ({column} {definition.type})")

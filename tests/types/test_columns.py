@@ -227,5 +227,5 @@ def test_nan_in_a_column_is_the_one_nan() -> None:
     assert encode_arrow(DOUBLE, pa.array(strange), Dictionary()).tolist() == [0x7FF8000000000000] * 2
 
 
-def test_null_code_is_no_valid_code() -> None:
+def test_the_code_of_null_is_decoded_as_null() -> None:
     assert decode_array(BIGINT, np.array([NULL, 1])).to_pylist() == [None, 1]

@@ -36,14 +36,14 @@ def test_a_dictionary_is_rebuilt_from_its_entries() -> None:
         copy.extend(["c", "a"])
 
 
-def test_no_code_is_no_string() -> None:
+def test_an_unknown_code_raises_index_error() -> None:
     with pytest.raises(IndexError):
         Dictionary(["a"]).decode(1)
     with pytest.raises(IndexError):
         Dictionary(["a"]).decode(NULL)
 
 
-def test_what_is_no_text_is_refused_and_adds_nothing() -> None:
+def test_values_that_are_not_text_are_refused_and_add_nothing() -> None:
     dictionary = Dictionary()
     for wrong in (1, None, b"x", ["x"], "\udcff"):
         with pytest.raises((TypeError, ValueError)):
@@ -90,7 +90,7 @@ class _Held:
     pass
 
 
-def test_what_is_held_elsewhere_is_known_and_what_has_ended_takes_no_room() -> None:
+def test_references_to_ended_objects_take_no_room() -> None:
     held = Living()
     kept = [_Held() for _ in range(3)]
     for one in kept:
@@ -103,7 +103,7 @@ def test_what_is_held_elsewhere_is_known_and_what_has_ended_takes_no_room() -> N
     assert list(held) == kept
 
 
-def test_whatever_ctrl_c_interrupts_a_freed_string_is_remembered_by_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_leaves_no_freed_string_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("freshviews.types.dictionary.RECENT", 2)
     interrupted = 0
     for stop in range(40):

@@ -112,7 +112,7 @@ def _projected(guard: Atom, source: Atom, lives: Lives) -> tuple[CodeBatch, Code
 
 
 def _from_the_first(batch: CodeBatch) -> CodeBatch:
-    """Rows from before the first update: those deleted more often than inserted."""
+    """Rows that existed before the first update: rows deleted more often than inserted."""
     if len(batch) == 0:
         return batch
     rows = np.column_stack(list(batch.columns.values()))

@@ -48,7 +48,7 @@ def lifespans(rows: Codes, multiplicities: Codes, times: Codes) -> Spans:
 
 
 def lives_of(rows: Codes, multiplicities: Codes, times: Codes) -> tuple[Codes, Spans]:
-    """As ``lifespans``, and the tuple of each."""
+    """Lifespans as in ``lifespans``, and the tuple of each."""
     n = len(rows)
     if n == 0:
         return rows, Spans(np.empty(0, np.int64), np.empty(0, np.int64))

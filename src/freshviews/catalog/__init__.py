@@ -1,3 +1,3 @@
-"""Tables and views that are known: definitions, keys, windows, and the names SQL may use."""
+"""Definitions of known tables and views, their keys and windows, and the names that SQL may use."""
 
 __all__ = ["catalog", "definitions", "kept_rings", "matrices", "nesting", "rings", "widening", "window"]

@@ -53,8 +53,8 @@ class AlterTable:
     """ALTER TABLE: the table with ``added`` more columns, which come after the others, or with a wider type, whose
     codes are the same.
 
-    ``place``: line and column of one that rows which are there cannot have, as it is NOT NULL and has no DEFAULT; None
-    where there is none.
+    ``place``: line and column of the first added column that existing rows cannot have, as it is NOT NULL without a
+    DEFAULT; otherwise None.
     """
 
     table: TableDef
@@ -79,11 +79,11 @@ class Catalog:
     plain: Mapping[str, PlainView] = field(default_factory=dict)
 
     def named(self, name: str) -> TableDef | ViewDef | PlainView | None:
-        """What has this name."""
+        """The table or view with this name."""
         return self.relation(name) or self.plain_view(name)
 
     def relation(self, name: str) -> TableDef | ViewDef | None:
-        """The table or maintained view of this name."""
+        """The table or maintained view with this name."""
         return self.table(name) or self.view(name)
 
     @cached_property
@@ -108,7 +108,7 @@ class Catalog:
         return self._plain.get(name.lower())
 
     def as_of(self, view: PlainView) -> Catalog:
-        """The catalog with the columns that tables had when a plain view was made: its query means what it meant then.
+        """The catalog with the columns that tables had when a plain view was created: its query keeps its meaning.
         """
         widths = {name.lower(): width for name, width in view.widths}
         grown = [t for t in self.tables.values() if len(t.columns) > widths.get(t.name.lower(), len(t.columns))]
@@ -119,7 +119,7 @@ class Catalog:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names that a user may write: all but internal views."""
+        """Names that a user may write: all names except those of internal views."""
         return (*self.names_of("TABLE"), *self.names_of("VIEW"))
 
     def names_of(self, kind: str) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ class Catalog:
         return tuple(dict.fromkeys((*views, *plain, *tables)))
 
     def readers_of(self, table: TableDef, column: ColumnDef) -> tuple[str, ...]:
-        """Views that name a column of a table; of plain views those that read the table."""
+        """Views that name a column of a table, and plain views that read the table."""
         views = [view.name.split("#")[0] for view in self.views.values() if view.reads(table.name, column.name)]
         plain = [view.name for view in self.plain.values() if any(same(read, table.name) for read in view.inputs)]
         return tuple(dict.fromkeys((*views, *plain)))
@@ -159,7 +159,7 @@ class Catalog:
         """Return the catalog after the statement."""
         if isinstance(statement, TableDef):
             made = replace(self, tables={**self.tables, statement.name: statement})
-            # A script may make thousands of tables: their names are not gathered anew for each.
+            # A script may create thousands of tables: their names are not collected again for each.
             vars(made)["_tables"] = {**self._tables, statement.name.lower(): statement}
             return made
         if isinstance(statement, ViewDefs):

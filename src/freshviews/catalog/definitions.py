@@ -25,9 +25,8 @@ class Default:
 class ColumnDef:
     """A column of a base table. ``length``: the most characters of a VARCHAR(n), whose type is STRING; 0: no limit.
 
-    ``default``: what it has in rows that come without it. Without a DEFAULT that is NULL in rows that are given by
-    name, and a source must have the column. It says nothing of stored rows, so it is no part of the repr, by which
-    images of them are compared.
+    ``default``: its value in rows that lack it. Without a DEFAULT this is NULL in rows given by name, and a source must
+    have the column. Stored rows do not depend on it, so it is not part of the repr, by which their images are compared.
     """
 
     name: str
@@ -38,7 +37,7 @@ class ColumnDef:
 
     @property
     def may_be_absent(self) -> bool:
-        """Whether a row that is given by name may leave it out."""
+        """True if a row that is given by name may omit it."""
         return self.nullable or self.default is not None
 
 
@@ -67,7 +66,7 @@ class TableDef:
 
     @property
     def checked_keys(self) -> tuple[tuple[str, ...], ...]:
-        """The keys that hold: none of a trusted table."""
+        """The keys that hold: none for a trusted table."""
         return () if self.trusted else self.keys
 
 
@@ -92,14 +91,15 @@ class SetOperation:
 SetTerm = int | SetOperation
 """A block, by its position in the view, or an operation.
 
-A block that is not below UNION ALLs alone has distinct rows: its kind is ``groups`` and all its free variables are
-outputs. Where its rows are counted (``looked_up_blocks``), its first result is how often each row is there; without a
-result each is there once.
+A block below an operation other than UNION ALL has distinct rows: its kind is ``groups`` and all its free variables are
+outputs. If its rows are counted (``looked_up_blocks``), its first result is the number of copies of each row, by
+default 1.
 """
 
 
 def looked_up_blocks(term: SetTerm) -> dict[int, bool]:
-    """The blocks whose rows are looked up: those that are not below UNION ALLs alone. True where they are counted."""
+    """The blocks whose rows are looked up, i.e. those below another operation than UNION ALL; True if rows are
+    counted."""
     found: dict[int, bool] = {}
     left: list[tuple[SetTerm, bool, bool]] = [(term, False, True)]
     while left:
@@ -127,10 +127,10 @@ class SortPlace:
 
 @dataclass(frozen=True)
 class ReadOrder:
-    """The order in which the rows of a view are read; rows that are equal in it are in the order of all columns.
+    """The order in which the rows of a view are read; ties are in the order of all columns.
 
-    ``places``: None for the order of the view's LIMIT. ``relation``: where ORDER BY has columns that the view does not
-    show, the internal view that has them after the view's own.
+    ``places``: None for the order of the view's LIMIT. ``relation``: an internal view with the view's columns and then
+    those columns of ORDER BY that the view does not show.
     """
 
     places: tuple[SortPlace, ...] | None
@@ -157,15 +157,15 @@ class ViewDef:
     sql: str = ""
     combined: SetOperation | None = field(default=None, repr=False)
     expanded: tuple[str, ...] = field(default=(), repr=False)
-    """The plain views that its query names."""
+    """The plain views that its query names, expanded."""
     order: ReadOrder | None = field(default=None, repr=False)
     constants: tuple[ConstantRow, ...] = ()
-    """The rows of an internal view that never changes: of VALUES, or the one row of a SELECT without FROM. It has no
-    blocks then."""
+    """The rows of an internal view that never changes: of VALUES, or the one row of a SELECT without FROM. Such a view
+    has no blocks."""
     group: tuple[str, ...] | None = field(default=None, repr=False)
-    """The columns of GROUP BY, where the groups are those of internal views that it joins, and its block is a bag."""
+    """The columns of GROUP BY, if the groups are those of internal views that it joins, and its block is a bag."""
     rings: tuple[RecordedRing, ...] = field(default=(), init=False, repr=False, compare=False)
-    """The users' rings of its aggregates. A process that gets the view from another one knows them by that."""
+    """The users' rings of its aggregates, from which a process that receives the view knows them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rings", rings_of(self.blocks))
@@ -177,7 +177,7 @@ class ViewDef:
         return tuple(dict.fromkeys(a.relation for q in queries for a in (*q.atoms, *q.negated)))
 
     def reads(self, relation: str, column: str) -> bool:
-        """Whether its queries name a column of a relation, by their names as they are spelled."""
+        """True if its queries name a column of a relation, by their names as they are spelled."""
         for query in (q for b in self.blocks for q in (b.query, *(d.query for d in b.distinct))):
             atoms = {atom.name: atom for atom in (*query.atoms, *query.negated) if atom.relation == relation}
             lifts = [lift.expr for one in query.aggregates for lift in one.lifts if lift.atom in atoms]
@@ -188,7 +188,7 @@ class ViewDef:
 
     @property
     def checked_keys(self) -> tuple[tuple[str, ...], ...]:
-        """The groups of a view of one grouping, as a key; () alone is that of a view of one row."""
+        """The groups of a view of one grouping, as a key; the key of a view of one row is ()."""
         if self.group is not None:
             return (self.group,)
         if len(self.blocks) != 1 or self.combined is not None:
@@ -207,7 +207,7 @@ class PlainView:
     """A view that is not materialised: its query is bound again wherever it is named.
 
     ``sql``: its CREATE VIEW. ``inputs``: the tables and views that the query names, each once, also those that other
-    plain views name for it. ``widths``: how many columns each table among them had then; later ones are none of its.
+    plain views name for it. ``widths``: the number of columns that each table among them had then.
     """
 
     name: str

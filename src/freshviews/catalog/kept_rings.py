@@ -1,6 +1,6 @@
-"""Aggregates over users' rings as JSON, with which a checkpoint keeps those of its views.
+"""Aggregates over users' rings as JSON, in which a checkpoint keeps the rings of its views.
 
-So readers of a checkpoint need no module of the user, and a run finds out where a ring has another definition.
+So readers of a checkpoint need no module of the user, and a run detects a ring whose definition changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from freshviews.types import SqlType
 Json = dict[str, Any]
 
 
-def written(aggregate: RingAggregate) -> Json:
+def aggregate_to_json(aggregate: RingAggregate) -> Json:
     """An aggregate as values of JSON."""
     ring = aggregate.ring
     return {
@@ -38,9 +38,9 @@ def written(aggregate: RingAggregate) -> Json:
     }
 
 
-def read(held: Json) -> RingAggregate:
-    """The aggregate that was written, whose ring this process knows from now on. Raises StoreError if another release
-    has written it otherwise."""
+def aggregate_from_json(held: Json) -> RingAggregate:
+    """The aggregate that was written; from now on this process knows its ring. Raises StoreError if another release has
+    written it in another format."""
     try:
         ring = RecordedRing(
             held["label"],
@@ -57,7 +57,7 @@ def read(held: Json) -> RingAggregate:
         results = tuple((name, SqlType(*one)) for name, one in held["results"])
         found = RingAggregate(held["name"], arguments, results, held["single"], ring)
     except (KeyError, TypeError) as error:
-        raise StoreError(f"a ring is kept otherwise than this release does: {error!r}") from error
+        raise StoreError(f"a ring is stored in a form that this release cannot read: {error!r}") from error
     if found.family != held["family"]:
         raise StoreError(f"ring {found.name} is {found.family}, and was {held['family']} in the release that kept it")
     remember(found)
@@ -65,8 +65,8 @@ def read(held: Json) -> RingAggregate:
 
 
 def aggregates_in(held: Mapping[str, Json]) -> dict[str, RingAggregate]:
-    """The aggregates that were written, by name. See ``read``."""
-    return {name: read(one) for name, one in held.items()}
+    """The aggregates that were written, by name. See ``aggregate_from_json``."""
+    return {name: aggregate_from_json(one) for name, one in held.items()}
 
 
 def _type(one: SqlType) -> list[str | int]:

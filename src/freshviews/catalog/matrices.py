@@ -1,4 +1,4 @@
-"""COFACTOR, COVAR_MATRIX and CORR_MATRIX: which numbers of a cofactor they have, and the names of these columns."""
+"""COFACTOR, COVAR_MATRIX and CORR_MATRIX: the numbers that they return, and the names of these columns."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ MATRICES = ("cofactor", "covar_matrix", "corr_matrix")
 """The functions by lower-case name."""
 
 Entry = tuple[int, ...]
-"""The arguments of a number by their positions: none of the count, one of a sum, two of a sum of products."""
+"""The arguments of a number by their positions: none for the count, one for a sum, two for a sum of products."""
 
 
 def entries_of(function: str, count: int, categories: Collection[int] = ()) -> list[tuple[str, Entry]]:
-    """The columns of a function of ``count`` arguments, in order: what their names begin with, and the entry.
+    """The columns of a function of ``count`` arguments, in order: the beginning of their name, and the entry.
 
-    ``categories``: the arguments that are categories, of a cofactor. The entry of a category with itself is that of the
-    category, so it is no column.
+    ``categories``: the arguments of a cofactor that are categories. The entry of a category with itself equals that of
+    the category, so it has no column.
     """
     pairs = [(i, j) for i, j in combinations_with_replacement(range(count), 2) if i != j or i not in categories]
     if function == "cofactor":

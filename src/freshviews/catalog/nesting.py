@@ -1,4 +1,4 @@
-"""How deeply a text of SQL or of rules may nest, and the room on Python's stack that takes."""
+"""The limit on the nesting of SQL and rules, and the room on Python's stack that it takes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 DEPTH = 200
-"""Most parentheses inside each other, and most calls, operators and subqueries; a chain of AND or OR is one level."""
+"""Maximum number of nested parentheses, calls, operators and subqueries; a chain of AND or OR is one level."""
 
 FRAMES = 12_000
-"""Calls of Python that may be inside each other in ``room``: what reading and planning DEPTH levels takes, and what
-8 MB of stack hold several times."""
+"""Python calls that may be nested in ``room``: enough for reading and planning DEPTH levels, and several times less
+than 8 MB of stack hold."""
 
 TOO_DEEP = f"more than {DEPTH} levels of nesting; put a part of it into a view, or into a query of WITH"
 

@@ -1,9 +1,8 @@
-"""Aggregates over users' rings: what SQL knows of the rings that are registered in this process.
+"""Aggregates over users' rings: the rings that are registered in this process, as SQL sees them.
 
-A ring is registered once, by its name, for all databases and scripts of the process. A view that was made before it
-was registered again keeps the ring that it was made with. Processes that no code of the user begins, as commands and
-workers of Spark, import the modules that FRESHVIEWS_RINGS names, which register rings. A checkpoint keeps the rings of
-its views (``kept_rings``), which are those of its script, and not of others.
+A ring is registered once, by its name, for all databases and scripts of the process. If it is registered again,
+existing views keep their ring. Processes that no user code starts, such as commands and workers of Spark, import the
+modules that FRESHVIEWS_RINGS names, which register rings. A checkpoint keeps the rings of its views (``kept_rings``).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _GREATEST_PRECISION = 18
 class RingAggregate:
     """The aggregate of a ring: the types of its arguments, and the names and types of the values of its result.
 
-    ``is_single``: the result is one value, and not columns.
+    ``is_single``: the result is one value, not columns.
     """
 
     name: str
@@ -47,14 +46,14 @@ class RingAggregate:
         return self.ring.family
 
     def function(self, entry: int) -> str:
-        """How a value of the result is read, one of RINGS."""
+        """The function of RINGS that reads a value of the result."""
         value = self.ring.value
         word = not isinstance(value.tree, Branch) and value.nodes[value.tree[entry]].op == PARAMETER
         return RINGS[0] if word and len(value.nodes) == self.ring.size else RINGS[1]
 
 
 MODULES = "FRESHVIEWS_RINGS"
-"""The variable with the names of modules that register rings, with commas between them."""
+"""The environment variable with the names of modules that register rings, separated by commas."""
 
 _registered: dict[str, RingAggregate] = {}
 _of_family: dict[str, RingAggregate] = {}
@@ -75,12 +74,11 @@ def register(ring: UserRing) -> RingAggregate:
     results = tuple((name, _type(ring, f"result {name}".rstrip(), text)) for name, text in listed.items())
     if ring.value is None and any(of.is_float for _, of in results):
         raise RingDefinitionError(
-            f"ring {ring.name}: the words of an element are integers; give value=, which makes a double of them"
+            f"ring {ring.name}: the words of an element are integers; give value=, which converts them to a double"
         )
     if ring.value is None and len(results) != ring.words:
         raise RingDefinitionError(
-            f"ring {ring.name} has {ring.words} words and {len(results)} results; give value=, which makes these of an "
-            "element"
+            f"ring {ring.name} has {ring.words} words and {len(results)} results; give value=, which computes them"
         )
     made = recorded(ring, [*map(_kind, arguments)], [_kind(of) for _, of in results])
     aggregate = RingAggregate(ring.name, arguments, results, isinstance(ring.results, str), made)
@@ -90,7 +88,7 @@ def register(ring: UserRing) -> RingAggregate:
 
 
 def remember(aggregate: RingAggregate) -> None:
-    """Let this process know the ring of an aggregate, which is not registered for it."""
+    """Let this process know the ring of an aggregate without registering it."""
     know(aggregate.ring)
     _of_family[aggregate.family] = aggregate
 
@@ -102,7 +100,7 @@ def aggregate_of(ring: RecordedRing) -> RingAggregate:
 
 @contextmanager
 def known_as(aggregates: Mapping[str, RingAggregate]) -> Iterator[None]:
-    """Within it these lower-case names are of these aggregates, whatever is registered in this process."""
+    """A context in which these lower-case names mean these aggregates, whatever is registered in this process."""
     token = _of_checkpoint.set(aggregates)
     try:
         yield
@@ -112,7 +110,7 @@ def known_as(aggregates: Mapping[str, RingAggregate]) -> Iterator[None]:
 
 def aggregate_over(name: str) -> RingAggregate | None:
     """The aggregate of a registered ring, by its name in any spelling; None if there is none. Raises
-    RingDefinitionError where a module that registers rings cannot be imported."""
+    RingDefinitionError if a module that registers rings cannot be imported."""
     kept = _of_checkpoint.get().get(name.lower())
     if kept is not None:
         return kept
@@ -127,7 +125,7 @@ def aggregates_over() -> tuple[str, ...]:
 
 
 def _import_modules(names: str) -> None:
-    """Import modules, of which each registers rings, once."""
+    """Import modules that register rings, each once."""
     for name in filter(None, map(str.strip, names.split(","))):
         if name in _imported:
             continue

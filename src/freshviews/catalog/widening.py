@@ -1,4 +1,4 @@
-"""Which types and columns hold every value of others."""
+"""Types and columns that hold every value of others."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _WIDER = (("TINYINT", "SMALLINT", "INT", "BIGINT"), ("FLOAT", "DOUBLE"))
 
 
 def holds(column: ColumnDef, old: ColumnDef) -> bool:
-    """Whether a column holds every value of an older one."""
+    """True if a column holds every value of an older one."""
     if old.nullable and not column.nullable:
         return False
     return is_as_wide(column.type, old.type) and (column.length == 0 or 0 < old.length <= column.length)
 
 
 def is_as_wide(kind: SqlType, old: SqlType) -> bool:
-    """Whether a type holds every value of another."""
+    """True if a type holds every value of another."""
     if kind == old:
         return True
     if kind.is_decimal and old.is_decimal:

@@ -28,13 +28,13 @@ class Window:
 
 
 def window_of(table: TableDef) -> Window | None:
-    """The window of a table; None if it has none. Raises ValueError, which says what is accepted."""
+    """The window of a table; None if it has none. Raises ValueError with the accepted forms."""
     text = dict(table.properties).get(PROPERTY)
     return None if text is None else parse_window(text, table.columns)
 
 
 def with_its_column(table: TableDef) -> TableDef:
-    """The table with the column named by which its window goes, so that it may have another column of times."""
+    """The table whose window names its time column, so that the table may have a second one."""
     window = window_of(table)
     text = dict(table.properties).get(PROPERTY, "")
     if window is None or not window.column or re.search(r"\son\s", text, re.IGNORECASE):
@@ -60,7 +60,7 @@ def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:
         raise ValueError(f"'{text}' needs one column of a DATE or TIMESTAMP; name it: '{number} {unit}s on column'")
     (column,) = times
     if column.nullable:
-        raise ValueError(f"'{text}': {column.name} must be NOT NULL, for a row without a time is in no window")
+        raise ValueError(f"'{text}': {column.name} must be NOT NULL, as a row without a time is in no window")
     if column.type.name == "DATE":
         if unit != "day":
             raise ValueError(f"'{text}': {column.name} is a DATE; days are accepted")

@@ -1,4 +1,4 @@
-"""A plan for cells: which rows of which table go where, and where results come from. Data only; stored as JSON.
+"""A plan for cells: the cells of each table's rows, and the sources of results. Data only; stored as JSON.
 
 A *role* is one way to route the rows of a table to cells. In a cell each role is a table of its own. The cells of a
 role form a grid: a *dim* with a column gives one coordinate, a hash of the value; a dim without a column means all
@@ -39,7 +39,7 @@ class Dim:
 
 @dataclass(frozen=True)
 class Values:
-    """A condition on the rows of a role: the column, cast to ``kind``, is one of the values (``inside``), or is none of
+    """A condition on the rows of a role: the column, cast to ``kind``, is one of the values (``inside``), or none of
     them (NULL included)."""
 
     column: str
@@ -80,7 +80,7 @@ class Role:
         return tuple((self.offset + i) % self.cells for i in range(self.span))
 
     def counted_in(self, cell: int) -> bool:
-        """True if the cell counts its rows of this role: of the copies of a row, one cell counts it."""
+        """True if the cell counts its rows of this role: one of the cells that get a row counts it."""
         place = (cell - self.offset) % self.cells
         if place >= self.span:
             return False
@@ -88,7 +88,7 @@ class Role:
 
     @property
     def routing(self) -> tuple[object, ...]:
-        """Equal for roles that route the same rows to the same cells."""
+        """A key on which roles that route the same rows to the same cells agree."""
         return self.table.lower(), self.dims, self.offset, self.heavy
 
 
@@ -195,7 +195,7 @@ class CellPlan:
         return tuple(part for part in self.parts if part.view.lower() == view.lower())
 
     def sources(self, table: str) -> tuple[Role, ...]:
-        """Roles that together contain each row of the table once, counted where ``Role.counted_in`` is true."""
+        """Roles that together contain each row of the table once, counted in the cells of ``Role.counted_in``."""
         roles = self.roles_of(table)
         whole = next((role for role in roles if not role.heavy), None)
         if whole is not None:

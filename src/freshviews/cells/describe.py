@@ -28,7 +28,7 @@ def describe(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> st
         sections.append(_heavy(plan))
     windowed = windowed_tables(plan, catalog)
     if windowed:
-        sections.append(f"windows of {', '.join(windowed)}: kept by one engine before the cells")
+        sections.append(f"windows of {', '.join(windowed)}: maintained by one engine in front of the cells")
     return "\n\n".join(sections) + "\n"
 
 

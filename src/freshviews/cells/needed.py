@@ -1,4 +1,4 @@
-"""Which views are computed where: in cells, or in the second stage."""
+"""Where views are computed: in cells, or in the second stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a plan is in one engine, and why: a cell or the second stage, where more cells bring nothing."""
+"""Tables and views of a plan that are in one engine, and the reason why more cells would not help."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from freshviews.query.block import Block
 @dataclass(frozen=True)
 class Location:
     """Where the rows of a table, or of a block of a view, are. ``name``: of the table or view, with the number of the
-    block where it has several. ``where``: the number of cells, the second stage, or the engine before the cells.
-    ``reason``: why it is one engine; empty where it is not."""
+    block if it has several. ``where``: the number of cells, the second stage, or the engine in front of the cells.
+    ``reason``: why it is one engine; empty if it is not."""
 
     name: str
     where: str
@@ -28,7 +28,7 @@ class Location:
 
 
 def locations(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> list[Location]:
-    """Where each view and each table of a plan for several cells is. ``sizes``: those that it was made by."""
+    """Where each view and each table of a plan for several cells is. ``sizes``: the sizes for which it was made."""
     known = sizes_of(catalog, sizes)
     found = []
     for view in needed_views(catalog):
@@ -54,7 +54,7 @@ def _of_block(
     if not any(part.merged for part in parts):
         return Location(name, _cells(span))
     if block.limit is not None:
-        reason = "the first rows are those of all cells"
+        reason = "the first rows are chosen among the rows of all cells"
     elif view.combined is not None and block.kind != "bag":
         reason = "a set operation compares rows of all cells"
     else:
@@ -84,7 +84,7 @@ def _why_whole(block: Block, catalog: Catalog, sizes: Mapping[str, float]) -> st
     return _NOT_WORTH
 
 
-_NOT_WORTH = "a cell has all its rows for another view, and to split them costs as much"
+_NOT_WORTH = "another view needs all its rows in a cell, and splitting them costs as much"
 
 
 def _tables_of(relation: str, catalog: Catalog) -> list[TableDef]:

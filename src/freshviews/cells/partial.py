@@ -5,9 +5,9 @@ For groups, a cell has a view with a row per group: its free variables, the comp
 their elements, its MIN and MAX. A count, or a sum of integers, has one word; an element of another ring has several.
 With grouping sets these groups have all free variables, and the second stage groups them by each set. For COUNT and SUM
 of DISTINCT values, a cell has a view with a row per group and value. The second stage has a table per such view. There
-the elements of a group are added in their rings, and results are read of the total; the least of the least values is
-taken, and distinct values are counted again. MIN_BY and MAX_BY are sent with the ordering value of the same row, as its
-MIN or MAX.
+the elements of a group are added in their rings, and results are read from the total; the minimum of minima is taken,
+and distinct values are counted again. MIN_BY and MAX_BY are sent with the ordering value of the same row, as its MIN or
+MAX.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _ring(block: Block, component: str) -> str:
 
 
 def _word_columns(block: Block, component: str, number: int) -> list[ColumnDef]:
-    """A column per word of a component. Of several words each may be the one whose code is NULL, and is NULL then."""
+    """A column per word of a component. Each of several words may have the code NULL."""
     words = named(_ring(block, component)).words
     if words == 1:
         return [ColumnDef(f"c{number}", BIGINT, False)]

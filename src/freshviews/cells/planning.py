@@ -44,11 +44,11 @@ def plan_cells(catalog: Catalog, cells: int, sizes: Mapping[str, float], heavy: 
     ``sizes``: expected rows per table; a table without one has the mean of the others, or 1. Views are planned one by
     one, the largest first. A row costs once for being stored by a role and once for being read by a view. Storing it by
     a role that exists already costs nothing. So the plan of a view is the best given the views before it, not the best
-    over all views. A foreign key is checked in roles that there are where it can be, else in the least that are added.
+    over all views. A foreign key is checked in existing roles if possible, otherwise in as few added ones as possible.
     Raises PlanError if a name has an @.
     """
     if cells < 1:
-        raise ValueError(f"{cells} cells: there is at least 1")
+        raise ValueError(f"{cells} cells: at least 1 is needed")
     known = sizes_of(catalog, sizes)
     made = tuple(_heavy_values(catalog, *place, values, known) for place, values in (heavy or {}).items())
     return extended(CellPlan(cells, heavy=made), catalog, sizes)
@@ -83,7 +83,7 @@ def _heavy_values(
     found = catalog.table(table)
     definition = None if found is None else column_named(found.columns, column)
     if found is None or definition is None:
-        raise PlanError(f"heavy values of {table}.{column}: there is no such column of a table")
+        raise PlanError(f"heavy values of {table}.{column}: no table has this column")
     kind = str(kind_of((definition.type,)))
     counted = values if isinstance(values, Mapping) else dict.fromkeys(values, sizes[found.name] / (len(values) + 1))
     kept = {cast(value, kind): float(rows) for value, rows in counted.items() if value is not None and value == value}

@@ -99,7 +99,7 @@ def best_layout(splitting: Splitting, cells: int, grids: Collection[Grid] = ()) 
 
 
 def rounded(rows: float) -> float:
-    """Equal for loads that differ by rounding alone."""
+    """Rounds loads, so that loads that differ by rounding alone are equal."""
     return float(f"{rows:.9g}")
 
 
@@ -122,7 +122,7 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
     repeated = len({atom.table for atom in splitting.atoms}) < len(splitting.atoms)
     labels = splitting.labels
     if not repeated or len(labels) > EXACT_LABELS:
-        labels = _undominated(splitting)
+        labels = _drop_dominated(splitting)
     if splitting.local:
         labels = tuple(label for label in labels if label in splitting.free)
     # Labels that split many rows come first, so that a good bound is found early.
@@ -143,13 +143,13 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
         moving = [load for load, more in zip(loads, moves, strict=True) if more]
         if 2 * read <= limit and moving and min(moving) > 0:
             # No label divides more than ``most`` of the loads, so their product falls by at most the budget to this
-            # power; and a sum is least where all are equal.
+            # power; and a sum is minimal if all are equal.
             mean = (sum(map(log, moving)) - most[place] * log(budget)) / len(moving)
             read = max(read, sum(loads) - sum(moving) + len(moving) * exp(mean))
         if 2 * read <= limit:
             return False
-        # Each atom may not have a role of its own: two share one if every label with a share splits both by the same
-        # column, and so a label to come that does not has none.
+        # Not every atom has a role of its own: two share one if every label with a share splits both by the same
+        # column.
         total = sum(least)
         for a, b in pairs:
             one, other = columns[a], columns[b]
@@ -168,7 +168,7 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
         places = tuple(order[label] for label, _ in layout.shares)
         return (rounded(cell), not is_local(splitting, layout), len(chosen), rounded(sent), places), layout
 
-    best = min((ranked(shares) for shares in _climbed(splitting, labels, cells)), key=lambda one: one[0])
+    best = min((ranked(shares) for shares in _greedy_shares(splitting, labels, cells)), key=lambda one: one[0])
 
     def visit(place: int, budget: int, shares: tuple[int, ...], loads: Sequence[float]) -> None:
         nonlocal best
@@ -185,8 +185,8 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
     return best[1]
 
 
-def _climbed(splitting: Splitting, labels: Sequence[str], cells: int) -> Iterator[tuple[int, ...]]:
-    """Shares from 1 on, where the one grows by 1 that leaves the fewest rows in a cell: a good bound before the search
+def _greedy_shares(splitting: Splitting, labels: Sequence[str], cells: int) -> Iterator[tuple[int, ...]]:
+    """Shares that grow from 1 by 1 where that leaves the fewest rows in a cell: a good bound before the search
     begins."""
     shares = (1,) * len(labels)
     while True:
@@ -203,7 +203,7 @@ def _climbed(splitting: Splitting, labels: Sequence[str], cells: int) -> Iterato
         shares = min(fitting, key=rows)
 
 
-def _undominated(splitting: Splitting) -> tuple[str, ...]:
+def _drop_dominated(splitting: Splitting) -> tuple[str, ...]:
     """Remove dominated labels: another label splits all their atoms, and is free if they are."""
     ranks = {
         label: (frozenset(a.name for a in splitting.atoms if label in a.columns), label in splitting.free)

@@ -4,8 +4,8 @@ A variable splits an atom that binds it by a plain column. An atom that binds it
 copied along that dimension: every derivation is then found where the split atoms are. A table with keys is split only
 by columns of each of its keys, so that equal keys meet in one cell.
 
-An optional or negated atom is split only by variables that others bind, where these split an ordinary atom as well.
-So a cell that looks values up has all rows with these values. Along other dimensions the atom is copied.
+An optional or negated atom is split only by variables that others bind and that split an ordinary atom as well. So a
+cell that looks values up has all rows with these values. Along other dimensions the atom is copied.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _kind(of: SqlType) -> str:
 
 
 def splitting_columns(table: TableDef) -> tuple[ColumnDef, ...]:
-    """The columns that the rows of a table may be split by; () if its keys have none in common."""
+    """The columns by which the rows of a table may be split; () if its keys share none."""
     keys = [{name.lower() for name in key} for key in table.keys]
     return tuple(c for c in table.columns if all(c.name.lower() in key for key in keys))
 
@@ -96,7 +96,7 @@ def plain_columns(block: Block, variable: str) -> dict[str, str]:
 
 
 def group_variables(block: Block) -> tuple[str, ...]:
-    """The free variables of which each row of the view has one value, whatever its grouping set."""
+    """The free variables with one value per row of the view, whatever its grouping set."""
     if block.gathering is None:
         return in_each(block)
     exprs = (output.expr for output in block.outputs[: block.gathering.groups])
@@ -104,7 +104,7 @@ def group_variables(block: Block) -> tuple[str, ...]:
 
 
 def in_one_cell(block: Block, variables: Iterable[str]) -> bool:
-    """True if a cell can compute its rows alone where the rows of its relations are split by these variables."""
+    """True if a cell can compute its rows alone if the rows of its relations are split by these variables."""
     if block.kind == "bag" and block.gathering is None:
         return True
     return block.kind != "global" and set(variables) <= set(group_variables(block))
@@ -116,7 +116,7 @@ def mergeable(block: Block, tables: Iterable[TableDef]) -> bool:
 
 
 def unmergeable(block: Block, tables: Iterable[TableDef]) -> str | None:
-    """Why partial results of its groups, from these tables, do not add up exactly; None if they do.
+    """The reason for which partial results of its groups, from these tables, do not add up exactly; None if they do.
 
     Texts do not. Groups over trusted tables do not either: a cell does not show a group while its count is below one.
     """
@@ -125,7 +125,7 @@ def unmergeable(block: Block, tables: Iterable[TableDef]) -> str | None:
     if block.kind == "bag":
         return None
     trusted = next((table.name for table in tables if table.trusted), None)
-    return None if trusted is None else f"parts of groups over the trusted table {trusted} are not added"
+    return None if trusted is None else f"partial groups over the trusted table {trusted} cannot be added up"
 
 
 def splitting_of(

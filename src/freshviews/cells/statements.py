@@ -26,7 +26,7 @@ def cell_statements(plan: CellPlan, catalog: Catalog, cell: int) -> tuple[Statem
     tables = [_table_of(role, plan, catalog) for role in plan.roles]
     views = [
         view
-        for kept in _kept(plan, catalog)
+        for kept in _cell_views(plan, catalog)
         for one in kept.views
         if one.part.in_cell(cell, plan.cells)
         for view in one.definitions
@@ -43,7 +43,7 @@ def merge_statements(plan: CellPlan, catalog: Catalog) -> tuple[Statement, ...]:
         return ()
     tables: dict[str, TableDef] = {}
     views: dict[str, ViewDef] = {}
-    by_name = {kept.view.name.lower(): kept for kept in _kept(plan, catalog)}
+    by_name = {kept.view.name.lower(): kept for kept in _cell_views(plan, catalog)}
     statements: list[Statement] = []
 
     def add_table(name: str, columns: tuple[ColumnDef, ...]) -> None:
@@ -73,7 +73,7 @@ def outputs(plan: CellPlan, catalog: Catalog) -> dict[str, Output]:
     users = [view for view in catalog.views.values() if not view.internal]
     if plan.cells == 1:
         return {view.name: Output("cells", (view.name,)) for view in users}
-    in_cells = {kept.view.name: kept for kept in _kept(plan, catalog) if not kept.is_merged}
+    in_cells = {kept.view.name: kept for kept in _cell_views(plan, catalog) if not kept.is_merged}
     return {
         view.name: Output("cells", tuple(one.name for one in in_cells[view.name].views))
         if view.name in in_cells
@@ -86,7 +86,7 @@ def merge_inputs(plan: CellPlan, catalog: Catalog) -> dict[str, tuple[str, ...]]
     """Per table of the second stage, the cell views whose contents or changes, over all cells, are its rows."""
     tables = [one.name for one in merge_statements(plan, catalog) if isinstance(one, TableDef)]
     found: dict[str, list[str]] = {name: [] for name in tables}
-    for kept in _kept(plan, catalog) if tables else ():
+    for kept in _cell_views(plan, catalog) if tables else ():
         for one in kept.views:
             name = one.table if kept.is_merged else kept.view.name
             if name in found:
@@ -126,7 +126,7 @@ class _Kept:
         return tuple(found)
 
 
-def _kept(plan: CellPlan, catalog: Catalog) -> list[_Kept]:
+def _cell_views(plan: CellPlan, catalog: Catalog) -> list[_Kept]:
     """The cell views of each view, in order of creation; none for views of the second stage."""
     return [_kept_of(view, plan, catalog) for view in needed_views(catalog) if not reads_views_alone(view, catalog)]
 
@@ -142,27 +142,27 @@ def _kept_of(view: ViewDef, plan: CellPlan, catalog: Catalog) -> _Kept:
         for place, (columns, piece) in enumerate(pieces):
             name = view.name if alone else f"{view.name}@{len(found) + 1}"
             table = tables.setdefault((part.block, place), name)
-            rebased = _rebased(piece, part.reads, name)
+            rebased = _rebase_block(piece, part.reads, name)
             made = replace(view, name=name, columns=columns, blocks=(rebased,), internal=False)
             made = replace(made, combined=None, order=None)
-            copies = () if place else tuple(_copied(copy, catalog) for copy in part.copies)
+            copies = () if place else tuple(_copy_view(copy, catalog) for copy in part.copies)
             found.append(_CellView(name, table, part, (*copies, made)))
     return _Kept(view, tuple(found))
 
 
-def _copied(copy: Copy, catalog: Catalog) -> ViewDef:
+def _copy_view(copy: Copy, catalog: Catalog) -> ViewDef:
     """A view under another name, over the relations of the cell."""
     view = catalog.view(copy.view)
     assert view is not None
     numbered = len(view.blocks) > 1
     blocks = tuple(
-        _rebased(block, reads, f"{copy.name}.{i + 1}" if numbered else copy.name)
+        _rebase_block(block, reads, f"{copy.name}.{i + 1}" if numbered else copy.name)
         for i, (block, reads) in enumerate(zip(view.blocks, copy.reads, strict=True))
     )
     return replace(view, name=copy.name, blocks=blocks, internal=True, order=None)
 
 
-def _rebased(block: Block, reads: Reads, name: str) -> Block:
+def _rebase_block(block: Block, reads: Reads, name: str) -> Block:
     """The block under another name, its atoms reading other relations."""
     relations = dict(reads)
 

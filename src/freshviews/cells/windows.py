@@ -1,8 +1,8 @@
-"""Tables with a window, in several cells: one engine before the cells decides which rows leave.
+"""Tables with a window, in several cells: one engine in front of the cells decides which rows leave.
 
-A row leaves when enough rows have come behind it, or one that is late enough: all rows of the table count. So all of
-them go through one engine, which maintains a view of the rows in the window. The change of this view, rows that come
-and rows that leave, is what the table is in the cells, where it has no window.
+A row leaves when enough rows, or a late enough row, have come after it: all rows of the table count. So all of them go
+through one engine, which maintains a view of the rows in the window. In the cells the table has no window: its updates
+there are the change of this view, rows that enter and rows that leave.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from freshviews.cells.partial import all_rows
 
 
 def windowed_tables(plan: CellPlan, catalog: Catalog) -> dict[str, str]:
-    """By table with a window, the view of its rows in the engine before the cells; none if there is one cell, which
-    keeps windows by itself."""
+    """By table with a window, the view of its rows in the engine in front of the cells; empty for one cell, which
+    maintains windows by itself."""
     if plan.cells == 1:
         return {}
     return {table.name: f"{table.name}@window" for table in catalog.tables.values() if has_window(table)}
 
 
 def window_statements(plan: CellPlan, catalog: Catalog) -> tuple[Statement, ...]:
-    """The tables and views of the engine before the cells; () if no table needs it. Foreign keys are checked in cells.
+    """Tables and views of the engine in front of the cells; () if none needs it. Foreign keys are checked in cells.
     """
     found: list[Statement] = []
     for name, view in windowed_tables(plan, catalog).items():
@@ -40,5 +40,5 @@ def has_window(table: TableDef) -> bool:
 
 
 def without_window(table: TableDef) -> TableDef:
-    """The table as it is in a cell: its rows are deleted as those of any other."""
+    """The table in a cell: without window; its rows are deleted like others."""
     return replace(table, properties=tuple(one for one in table.properties if one[0] != PROPERTY))

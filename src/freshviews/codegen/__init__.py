@@ -3,8 +3,8 @@
 Stages: ``block`` takes the program of a block and puts its module together. ``writing`` writes the triggers, a function
 each; ``reading`` writes the functions that read the result. ``scalars`` writes expressions over codes in both, and
 ``conditions`` those of traced joins. Everything is written through ``writer``: lines, local names, imports. ``layout``
-says where things lie in memory, ``narrowing`` which sums of doubles have few words. ``module`` loads the source and
-compiles its functions.
+defines places in memory, ``narrowing`` chooses sums of doubles with few words. ``module`` loads the source and compiles
+its functions.
 """
 
 __all__ = ["block", "conditions", "layout", "module", "narrowing", "reading"]

@@ -41,10 +41,10 @@ _OPTIONAL = (
     "read_change", "read_rows", "read_group", "read_groups", "read_key", "read_listed", "close_listed", "project",
     "awake", "evaluate", "end_version", "merge_changes",
 )  # fmt: skip
-"""Functions that not every module has."""
+"""Functions that only some modules have."""
 
 MANY_STATEMENTS = 1_500
-"""Statements of the triggers of a program from which on they are written later. Each has some three lines."""
+"""Minimum number of trigger statements of a program whose triggers are written later. Each takes about three lines."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class CompiledTrigger:
 
 @dataclass(frozen=True)
 class CompiledLanes:
-    """The lanes of a trigger, and the views whose deferred rows are flushed before they begin: two lanes must not.
+    """The lanes of a trigger, and the views whose deferred rows are flushed before the lanes begin.
 
-    ``shapes`` is what the status of each lane leads to, as in ``Written``.
+    ``shapes`` are the words to which the status of each lane leads, as in ``Written``.
     """
 
     triggers: tuple[CompiledTrigger, ...]
@@ -72,10 +72,10 @@ class CompiledLanes:
 class CompiledBlock:
     """The functions of a block, None for those that its result does not need.
 
-    ``each`` runs updates of a relation one by one. ``read_groups`` is there where rows are looked up, ``read_key``
-    where they are found by a key, ``read_listed`` and ``close_listed`` where the result is listed. Where groups are
-    enumerated, ``read_change`` makes raw rows of what the triggers emitted, and ``merge_changes`` merges it, if
-    payloads have elements of users' rings.
+    ``each`` runs updates of a relation one by one. ``read_groups`` exists if rows are looked up, ``read_key`` if they
+    are found by a key, ``read_listed`` and ``close_listed`` if the result is listed. If groups are enumerated,
+    ``read_change`` makes raw rows of the emitted rows, which ``merge_changes`` merges first if payloads have elements
+    of users' rings.
     """
 
     source: Source
@@ -138,7 +138,7 @@ def generate(
             triggers.setdefault(trigger.relation, []).append(text)
         for i, relation in enumerate(one_by_one):
             triggers[relation].append(write_each(program, whole, relation, i, is_grouped(program, block)))
-        return _written(program, whole, readers, triggers.values())
+        return _write_module(program, whole, readers, triggers.values())
 
     source = Source(names, write)
     if not (may_be_later() and _is_long(program) and not _has_strings(program)):
@@ -172,7 +172,7 @@ def _has_string(expr: Expr) -> bool:
     return isinstance(expr, Literal) and isinstance(expr.value, str)
 
 
-def _written(program: Program, module: Module, readers: list[str], triggers: Iterable[list[str]]) -> Written:
+def _write_module(program: Program, module: Module, readers: list[str], triggers: Iterable[list[str]]) -> Written:
     """All of a module, with a section per table if it is long."""
     shared = [*module.ring_sources, *write_called(module), *module.part_sources]
     sections = [shared, readers, *triggers]
@@ -199,12 +199,12 @@ def _readers(program: Program, module: Module, block: Block) -> list[str]:
         case Listed():
             return [write_listing(program, module, result, block)]
         case Enumerated():
-            return _enumerated(program, module, result, block)
+            return _enumerated_readers(program, module, result, block)
         case _:
             assert_never(result)
 
 
-def _enumerated(program: Program, module: Module, result: Enumerated, block: Block) -> list[str]:
+def _enumerated_readers(program: Program, module: Module, result: Enumerated, block: Block) -> list[str]:
     """Sources of the readers of a result that is enumerated."""
     parts = []
     grouped = is_grouped(program, block)
@@ -255,11 +255,11 @@ def compile_lanes(
     """Load the functions of lanes of a trigger, as a module beside that of the program, whose state they run over;
     they are not compiled yet (``compile_ahead``, ``order``)."""
     written = source.written()
-    # Constants have their positions in the state. Shapes are a lane's own: what the whole adds together in one table,
-    # a lane may have a part of.
+    # Constants have their positions in the state. Each lane has its own shapes: it may have a part of a table of the
+    # whole.
     module = Module(constants={text: i for i, text in enumerate(written.constants)})
     texts = [write_trigger(program, lane, module, i, frozenset(), counted) for i, lane in enumerate(lanes)]
-    made = _written(program, module, [], [texts])
+    made = _write_module(program, module, [], [texts])
     assert made.constants == written.constants
     own = Source([f"on_{i}" for i in range(len(lanes))], lambda: made)
     own.written()
@@ -277,5 +277,5 @@ def is_grouped(program: Program, block: Block) -> bool:
 
 
 def _one_by_one(program: Program) -> tuple[str, ...]:
-    """The relations whose updates can run one by one: none where derivations are found after a batch."""
+    """The relations whose updates can run one by one: none if derivations are found after a batch."""
     return () if program.upkeep.joins else tuple(dict.fromkeys(trigger.relation for trigger in program.triggers))

@@ -1,9 +1,9 @@
 """Conditions of a traced join as C functions, which the walk calls by address: ``condition_0(state, codes)``, ...
 
 ``codes`` has a word per variable of the key order; the variables of the condition are bound. ``state`` has the layout
-of a program's state, of which status and constants are read. A function returns 0 where the condition is FALSE or NULL.
-It returns another value where the condition is TRUE or an operation fails; the consumer of the derivations evaluates
-the condition again in that case.
+of a program's state; its status and constants are read. A function returns 0 if the condition is FALSE or NULL. It
+returns another value if the condition is TRUE or an operation fails; then the consumer of the derivations evaluates the
+condition again.
 """
 
 from __future__ import annotations

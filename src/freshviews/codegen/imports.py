@@ -1,4 +1,4 @@
-"""What generated source may import: kernel functions, and positions of words in headers."""
+"""The imports of generated source: kernel functions, and positions of words in headers."""
 
 from __future__ import annotations
 
@@ -64,8 +64,7 @@ _NAMES = [
 _HOMES = {name: module for name, module, _ in _NAMES} | {
     name: module for name, module, value in _NAMES if getattr(value, "__module__", "") == module.__name__
 }
-"""The module of a kernel function or a header word: the first that defines it, rather than one that imports another
-function of that name; else the first that has it."""
+"""The module of a kernel function or a header word: the first that defines it, otherwise the first that imports it."""
 _ALWAYS = ("jit", "load", "load32", "store")
 _TABLE_WORDS = ("INDEX_LIST", "JOURNAL", "JOURNALED", "LIVE", "ORDERED_LIST", "ROWS", "SCRATCH", "USED", "WIDTH")
 _BUILTINS = ("abs", "bool", "float", "int", "len", "max", "min", "range")
@@ -73,7 +72,7 @@ _BUILTINS = ("abs", "bool", "float", "int", "len", "max", "min", "range")
 IMPORTABLE = frozenset(
     (*_ALWAYS, *_TABLE_WORDS, "NULL", *_BUILTINS, *(name for module in _MODULES for name in vars(module)))
 )
-"""Names with a meaning in a generated module, which no local variable that comes from a program has."""
+"""Names with a meaning in a generated module; no local variable made from a program's name has one of these."""
 
 
 def import_lines(words: set[str]) -> list[str]:

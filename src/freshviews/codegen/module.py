@@ -73,7 +73,7 @@ class Source:
         """The source, written now if it is not."""
         with _lock:
             if self._written is None:
-                # An interrupt leaves nothing half done: all of this is done again.
+                # After an interrupt, all of this is done again.
                 written = self._write()
                 for use in self._waiting:
                     use(written)
@@ -82,7 +82,7 @@ class Source:
             return self._written
 
     def when_written(self, use: Callable[[Written], None]) -> None:
-        """Call a function with what is written: now, or before the first function of the source is loaded."""
+        """Call a function with the written source: now, or before the first function of the source is loaded."""
         with _lock:
             if self._written is None:
                 self._waiting.append(use)
@@ -106,16 +106,16 @@ def defined(text: str) -> list[str]:
 
 
 def may_be_later() -> bool:
-    """Whether functions may be written and loaded when they are first called: where plain Python may run first."""
+    """Whether functions may be written and loaded at their first call, i.e. whether plain Python may run first."""
     return mem.PURE_PYTHON or may_stand_in()
 
 
 def build(source: Source, ahead: Iterable[str]) -> dict[str, Function]:
     """The functions that ``source`` defines, by their names in it.
 
-    Those named in ``ahead`` are compiled now, others when they are first called. Where plain Python may run first, each
-    of several sections is loaded when one of its functions is first called: a join of 60 tables has 100,000 lines, and
-    a batch of one table runs few of them.
+    Functions named in ``ahead`` are compiled now, others at their first call. If plain Python may run first, each of
+    several sections is loaded at the first call of one of its functions: a join of 60 tables has 100,000 lines, and a
+    batch of one table runs few of them.
     """
     loader = _Loader(source)
     later = may_be_later() and (not source.is_written or len(source.written().sections) > 1)

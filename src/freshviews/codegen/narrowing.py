@@ -1,7 +1,7 @@
 """Programs whose sums of doubles are narrow: of four words instead of 37 (``ring.NARROW``).
 
-A narrow sum holds what most columns have, but not every double. A program with narrow sums reports an addend or a sum
-that does not fit, and the engine goes on with the program as it was planned, with reals.
+A narrow sum holds the doubles of most columns, but not every double. A program with narrow sums reports an addend or a
+sum that does not fit; then the engine continues with the program as planned, with reals.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def may_be_narrow(program: Program) -> bool:
     """Whether sums of doubles of a program may be narrow. There must be some; triggers alone must maintain the result,
     which is held, so that reading adds nothing.
 
-    Not where sums are kept in the subtrees of an order, or elements come whole from other engines. Not for rests of
-    products either, as VARIANCE has: their last bits lie below the unit of narrow sums for most numbers.
+    False if sums are kept in the subtrees of an order, if elements come whole from other engines, or for rests of
+    products, as in VARIANCE: their last bits are mostly below the unit of narrow sums.
     """
     if not isinstance(program.result, Held) or not isinstance(program.upkeep, ByTriggers):
         return False

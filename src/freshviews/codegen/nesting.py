@@ -38,7 +38,7 @@ _LEVELS = 48
 
 
 _Names = tuple[list[str], frozenset[str]]
-"""Names that are read, as often as they are, and names that are assigned."""
+"""The reads of names, with repetitions, and the assigned names."""
 
 
 @dataclass(frozen=True)
@@ -117,20 +117,20 @@ class _Scope:
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _TARGETS = re.compile(r"(?:for )?([A-Za-z_]\w*(?:, [A-Za-z_]\w*)*) (?:in|=|([-+*/&|^]|//|<<|>>)=) ")
 _UNUSUAL = re.compile(r"[\"'{\[\\:]|\.[A-Za-z_]|[(, ]\w+=[^=]| = |\b(?:lambda|for|in|if)\b")
-"""What only a parser understands: strings, attributes, named arguments, second targets, and what binds names within an
+"""Syntax that needs a parser: strings, attributes, named arguments, second targets, and names bound within an
 expression."""
 
 
 @lru_cache(maxsize=1 << 16)
 def _names(text: str) -> _Names:
-    """The names that a line reads, and those that it assigns. Lines may have thousands of characters, of the kinds that
-    ``_plain_names`` knows nearly all."""
+    """The names that a line reads, and those that it assigns. Lines may have thousands of characters, nearly always of
+    the kinds that ``_plain_names`` reads."""
     found = _plain_names(text)
     return _parsed_names(text) if found is None else found
 
 
 def _plain_names(text: str) -> _Names | None:
-    """The names of a line, found without a parser; None where one is needed."""
+    """The names of a line, found without a parser; None if a parser is needed."""
     target = _TARGETS.match(text)
     assigned = _NAME.findall(target[1]) if target else []
     words = text[target.end() :] if target else text
@@ -264,7 +264,7 @@ class _Splitter:
         stop = next(wish for i in count() if (wish := f"stopped_{i}") not in scope.locals)
         stops = [stop] if returns else []
         given = ", ".join([*("0" for _ in stops), *results])
-        moved = _stopping(group, results) if returns else group
+        moved = _with_stop_flag(group, results) if returns else group
         end = (_Line(f"return {given}"),) if given else ()
         head = f"def {name}({', '.join(parameters)}):"
         own = _Scope(scope.uses, wanted | stored, first, after, frozenset(results))
@@ -279,12 +279,12 @@ class _Splitter:
         return calling, _Line(f"if {stop} != 0:", (_Line(back),))
 
 
-def _stopping(body: _Body, results: list[str]) -> _Body:
+def _with_stop_flag(body: _Body, results: list[str]) -> _Body:
     """The lines, with a ``return`` that also says that the function around ends."""
     return tuple(
         _Line(
             f"return {', '.join(['1', *results])}" if line.text.startswith("return ") else line.text,
-            _stopping(line.inside, results),
+            _with_stop_flag(line.inside, results),
             line.first,
             line.after,
         )

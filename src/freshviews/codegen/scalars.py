@@ -1,8 +1,8 @@
 """Scalar expressions as Python source over codes.
 
-Strict operations become calls of ``freshviews.kernel.scalar.operations``. CASE and COALESCE become branches: an
-argument that SQL does not evaluate is not evaluated. A string literal becomes a word of the state's constants, because
-its code belongs to a database, not to a program.
+Strict operations become calls of ``freshviews.kernel.scalar.operations``. CASE and COALESCE become branches, which
+evaluate only the arguments that SQL evaluates. A string literal becomes a word of the state's constants, because its
+code belongs to a database, not to a program.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Variable = Callable[[str], str]
 
 
 _NESTED = 40
-"""Most parentheses inside each other that are written; Python takes 200. What nests more is a variable of its own."""
+"""Maximum number of nested parentheses that are written; Python takes 200. Deeper expressions become variables."""
 _IN_TURN = 8
-"""Most conditions, and branches of CASE and COALESCE, that are written inside each other; more are written in turn."""
+"""Maximum number of conditions, and of branches of CASE and COALESCE, that are nested; more are written in sequence."""
 
 
 def write_expression(writer: Writer, expr: Expr, variable: Variable) -> str:

@@ -1,7 +1,7 @@
 """Writing Python source: a generated module, the functions in it, and names that are Python identifiers.
 
-Lines and constants are only ever added to. Local names that come from a program differ from names of functions of the
-module (``FUNCTIONS``), of kernels and of builtins (``IMPORTABLE``): what a user calls a column does not matter.
+Lines and constants are only appended. Local names made from a program's names differ from names of functions of the
+module (``FUNCTIONS``), of kernels and of builtins (``IMPORTABLE``): users may name columns freely.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ FUNCTIONS = re.compile(
 
 @dataclass
 class Module:
-    """What the functions of a generated module need, collected while they are written.
+    """The imports, constants and shared functions of a generated module, collected while functions are written.
 
-    ``words``: identifiers in the code, of which those that a kernel defines are imported; ``constants``: string
-    literals, each with its position in the constants of the state; ``calls``: kernels that look up a key, to be called
-    and not inlined, each with the number of words; ``parts``: the names of functions that triggers share, each by what
-    it does, and ``part_sources`` their sources; ``rings``: the names of functions of users' rings, each by what it
-    does, and ``ring_sources`` their sources; ``deferred``: the views that some trigger appends rows to, None until the
-    first function begins; ``shapes``: words that the status leads to, each with its position.
+    ``words``: identifiers in the code; those that a kernel defines are imported. ``constants``: string literals, each
+    with its position in the constants of the state. ``calls``: kernels for lookups that are called, not inlined, each
+    with its number of words. ``parts``, ``rings``: the names of functions that triggers share, and of users' rings, by
+    their content; ``part_sources``, ``ring_sources``: their sources. ``deferred``: the views to which some trigger
+    appends rows, None until the first function begins. ``shapes``: words that the status leads to, each with its
+    position.
     """
 
     words: set[str] = field(default_factory=set)
@@ -55,7 +55,7 @@ class Module:
     ring_sources: list[str] = field(default_factory=list)
 
     def copy(self) -> Module:
-        """Another module that has collected the same so far."""
+        """A copy of the module with the same collections."""
         return Module(
             self.words.copy(),
             self.constants.copy(),
@@ -86,7 +86,7 @@ def tuple_of(words: Iterable[str]) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _valid(wish: str) -> str:
-    """The wish as a name of Python, and none of generated functions."""
+    """The wanted name as a Python name that generated functions do not use."""
     name = re.sub(r"\W", "_", wish, flags=re.ASCII) or "_"
     if name[0].isdigit() or keyword.iskeyword(name):
         name = "_" + name
@@ -94,7 +94,7 @@ def _valid(wish: str) -> str:
 
 
 class Names:
-    """Python names for variables, aliases and views of one function: readable, and each used for one thing only."""
+    """Python names for variables, aliases and views of one function: readable, each with one meaning."""
 
     def __init__(self, reserved: frozenset[str]) -> None:
         self._names: dict[tuple[str, str], str] = {}
@@ -110,7 +110,7 @@ class Names:
         return known
 
     def fresh(self, wish: str) -> str:
-        """A new name: the wish where that is free, else the wish with a number."""
+        """A new name: the wanted one if it is free, otherwise with a number."""
         name = _valid(wish)
         before_number = f"{name}__" if FUNCTIONS.fullmatch(f"{name}_2") else f"{name}_"
         candidate = name

@@ -11,7 +11,7 @@ reference-counted. The same functions run as plain Python over the same memory (
 - ``rings``: payloads of several words.
 - ``direct`` makes a version of a small batch in one call.
 - ``image`` writes tables as arrays to files; ``widen`` gives the sums of a table more words.
-- ``machine``: functions with machine code, its cache; ``compiler`` makes it, and alone imports Numba.
+- ``machine``: functions with machine code, and its cache; ``compiler``, which alone imports Numba, compiles them.
 """
 
 __all__ = [

@@ -1,11 +1,11 @@
 """A small batch of one table becomes a version in one call.
 
-Most of the time of such a commit goes into the calls of its steps, and a signal may arrive between two of them. Here
-one call takes them all: the stored table takes the rows and checks them, the triggers run, the version counts. Where a
-step refuses the batch, everything is taken back, and the caller goes the general way (``engine.commit.commit``), which
-words the error, or takes the net effect where rows of the batch cancel. ``apply_rows`` stops before the version counts,
-so that the caller can read changes and write a log; ``apply_and_read`` has read the changes of views by then. The
-caller ends with ``settle_rows`` or ``take_back``.
+A commit of a few rows spends most of its time in the calls of its steps, and a signal may arrive between two of them.
+Here one call does all steps: the stored table checks and adds the rows, the triggers run, the version counts. If a step
+refuses the batch, everything is undone, and the caller goes the general way (``engine.commit.commit``), which words the
+error, or applies the net effect if rows of the batch cancel. ``apply_rows`` stops before the version counts, so that
+the caller can read changes and write a log; ``apply_and_read`` also reads the changes of views. The caller ends with
+``settle_rows`` or ``take_back``.
 
 A *plan* of a table is one block of words: its header, the codes of a few rows, and from ENTRIES on, one after the
 other, as many entries of each kind as the header counts:
@@ -34,7 +34,7 @@ from freshviews.kernel.output.drain import any_failed
 BASE = 0  # spec of the stored table (see ``hash.base_store``), or 0
 PLACES = 1  # address of its batch block
 VERSION = 2  # address of the word that counts versions
-FIRST_TABLE = 3  # which word of a state has its first table
+FIRST_TABLE = 3  # the word of a state that has its first table
 ENTRIES = 4  # address of the entries
 WATCHED = 5  # the number of entries, by kind
 COLUMNS = 6
@@ -63,8 +63,8 @@ READ_WORDS = 3
 # Results.
 DONE = 0
 REFUSED = 1  # the state is as before
-LOST = 2  # memory ran out in a view: its state is not to be trusted, the stored table is as before
-UNREAD = 3  # a change could not be read: the caller takes the batch back, and forgets the changes
+LOST = 2  # memory ran out in a view: its state is invalid, the stored table is as before
+UNREAD = 3  # a change could not be read: the caller undoes the batch, and drops the changes
 
 
 @inlined
@@ -100,7 +100,7 @@ def _ran_out(plan: int, block: int) -> bool:
 
 @inlined
 def _broken(plan: int) -> bool:
-    """Whether a row is stored less often than never, or a key more often than once."""
+    """Whether a row has a negative count, or a key more than one row."""
     spec = load(plan, BASE)
     found = missing(spec)
     key = _keys(plan)
@@ -135,9 +135,9 @@ def _run(plan: int, first: int, end: int) -> int:
 
 @jit
 def take_back(plan: int) -> int:
-    """Take back the batch that ``apply_rows`` took: REFUSED or LOST.
+    """Undo the batch that ``apply_rows`` applied: returns REFUSED or LOST.
 
-    All state is sums in rings, so the negated rows take it back, exactly.
+    All state is sums in rings, so adding the negated rows undoes the batch exactly.
     """
     signs, step = load(plan, SIGNS), load(plan, SIGN_STEP)
     for r in range(load(plan, N) if step != 0 else 1):
@@ -146,7 +146,7 @@ def take_back(plan: int) -> int:
     result = DONE
     at = 0
     while result != LOST and at < end:
-        # A trigger that failed fails again on its way back.
+        # A trigger that failed fails again while it is undone.
         result = _run(plan, at, at + 1)
         block = _blocks(plan) + 8 * BLOCK_WORDS * load(_calls(plan) + 8 * CALL_WORDS * at, 3)
         store(_status(block), 0, 0)
@@ -159,7 +159,7 @@ def take_back(plan: int) -> int:
 
 @jit
 def apply_rows(plan: int) -> int:
-    """Take a batch in, provisionally: DONE, or REFUSED or LOST, and nothing remains to be done."""
+    """Apply a batch provisionally: DONE, or REFUSED or LOST after undoing it."""
     entries = load(plan, ENTRIES)
     for i in range(load(plan, WATCHED)):
         if load(load(entries, i), 0) != 0:
@@ -172,7 +172,7 @@ def apply_rows(plan: int) -> int:
     base = load(plan, BASE)
     if base != 0:
         stopped = add_rows(base, load(plan, PLACES), load(plan, SIGNS), load(plan, SIGN_STEP), load(plan, N))
-        # A row that comes and goes: triggers take the net effect, which the general way computes.
+        # A row that is inserted and deleted: triggers need the net effect, which the general way computes.
         if stopped != 0 or load(base, MIXED) != 0 or _broken(plan):
             undo_base(base)
             return REFUSED
@@ -186,7 +186,7 @@ def apply_rows(plan: int) -> int:
 
 @jit
 def apply_and_read(plan: int) -> int:
-    """As ``apply_rows``, and the readers have written changes to their buffers: also UNREAD."""
+    """As ``apply_rows``; the readers also write changes to their buffers, or the result is UNREAD."""
     result = apply_rows(plan)
     if result == DONE:
         read = load(plan, READS)
@@ -200,7 +200,7 @@ def apply_and_read(plan: int) -> int:
 
 @jit
 def settle_rows(plan: int) -> None:
-    """Make the batch that ``apply_rows`` took a version."""
+    """Make the batch that ``apply_rows`` applied a version."""
     if load(plan, BASE) != 0:
         settle_base(load(plan, BASE))
     block = _blocks(plan)

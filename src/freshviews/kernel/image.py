@@ -1,4 +1,4 @@
-"""Images of tables: their arrays as a file stores them, and how a table takes arrays that were read back.
+"""Images of tables: their arrays as a file stores them, and tables restored from such arrays.
 
 The arrays of a table are its rows, its slots, and per index the slots, and the blocks with the groups after them. Rows,
 groups and blocks refer to each other by number or distance, so an array is used in place wherever it is mapped.
@@ -169,7 +169,7 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
 
 @cache
 def compile_writer() -> None:
-    """Compile and load all that writing an image needs, for a process that must do neither later."""
+    """Compile and load all functions that write an image, for a process that must do neither later."""
     t = table.new_table(1, 1, 1, 0, 0)
     positions = (ctypes.c_int64 * 1)(0)
     table.add_index(t, ctypes.addressof(positions), 1)

@@ -1,10 +1,10 @@
 """Models over a join, fresh at every version.
 
-A model of numbers is read of one row of a view: the cofactor of its variables, which the database maintains as tables
-change (``freshviews.ring.cofactor``). A model of categories is read of a view that counts how often each two values
-meet (``counts``). One of both is read of such a view and of a cofactor for each value (``encoded``). So it costs the
-same whether the join has a thousand rows or a billion, and the join is never stored.
-The interface follows scikit-learn's.
+A model of numbers is computed from one row of a view: the cofactor of its variables, which the database maintains as
+tables change (``freshviews.ring.cofactor``). A model of categories is computed from a view that counts how often each
+pair of values occurs (``counts``). A model of both is computed from such a view and a cofactor for each value
+(``encoded``). So it costs the same whether the join has a thousand rows or a billion, and the join is never stored. The
+interface follows scikit-learn's.
 """
 
 from freshviews.learn.counts import Counts, CountsView

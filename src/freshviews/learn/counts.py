@@ -1,4 +1,4 @@
-"""How often values of categorical variables meet over a join, read of a view."""
+"""Counts of pairs of values of categorical variables over a join, read from a view."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from freshviews.learn.kept_view import KeptView, LearnError, check_model, number
 from freshviews.types import arrow_compute as pc
 
 MOST = 62
-"""Most variables: a bit of a BIGINT says of each whether a row of the view has it."""
+"""Maximum number of variables: each has a bit in a BIGINT."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The values of two variables that meet: row k of the join's counts has ``left[k]`` and ``right[k]``, positions
-    among ``values``, and met ``counts[k]`` times."""
+    """The pairs of values of two variables: row k of the join's counts has ``left[k]`` and ``right[k]``, positions
+    among ``values``, which occur together ``counts[k]`` times."""
 
     values: tuple[Sequence[Any], Sequence[Any]]
     left: NDArray[np.int64]
@@ -32,9 +32,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class Counts:
-    """The rows of a join as categorical variables see them: only rows in which none of them is NULL.
+    """The rows of a join as counts of categorical values: only rows in which no variable is NULL.
 
-    ``count``: how many rows. ``pairs``: by positions i < j of two variables, how often their values meet.
+    ``count``: the number of rows. ``pairs``: by positions i < j of two variables, the counts of their pairs of values.
     """
 
     count: int
@@ -42,11 +42,11 @@ class Counts:
 
 
 class CountsView(KeptView):
-    """A view that counts, for each two of some variables, how often each two values meet over a join.
+    """A view that counts, for each two of some variables, each pair of values over a join.
 
-    ``source``: what follows FROM: a table, a view, or a join, with WHERE if need be. ``variables``: columns or other
-    expressions of SQL, two or more. ``name``: that of the view to create. The join is made once for all pairs, and is
-    not stored (GROUPING SETS, docs/sql.md). Raises what ``Database.execute`` raises.
+    ``source``: the text after FROM: a table, a view, or a join, possibly with WHERE. ``variables``: columns or other
+    expressions of SQL, two or more. ``name``: of the view to create. The join is made once for all pairs, and is not
+    stored (GROUPING SETS, docs/sql.md). Raises as ``Database.execute``.
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], name: str) -> None:
@@ -79,11 +79,11 @@ class CountsView(KeptView):
         for i, j in combinations(range(len(self.variables)), 2):
             absent = 2 ** len(self.variables) - 1 - 2 ** (last - i) - 2 ** (last - j)
             rows = table.filter(pc.equal(table.column("absent"), absent))
-            (one, left), (other, right) = (_coded(rows.column(place)) for place in (i, j))
+            (one, left), (other, right) = (_value_positions(rows.column(place)) for place in (i, j))
             pairs[i, j] = Pair((one, other), left, right, rows.column("n").to_numpy())
         return Counts(int(pairs[0, 1].counts.sum()), pairs)
 
-def _coded(column: pa.ChunkedArray) -> tuple[Sequence[Any], NDArray[np.int64]]:
+def _value_positions(column: pa.ChunkedArray) -> tuple[Sequence[Any], NDArray[np.int64]]:
     """The different values of a column, and the position among them of each of its values."""
     coded = column.combine_chunks().dictionary_encode()
     return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.int64)

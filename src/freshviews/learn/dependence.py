@@ -1,8 +1,8 @@
-"""How categorical variables depend on each other: mutual information, and the tree that explains most of it.
+"""Dependence between categorical variables: mutual information, and the tree with the most of it.
 
 The mutual information of two variables is ``sum p(x, y) * log(p(x, y) / (p(x) * p(y)))`` over the values that meet, in
-nats: 0 where they are independent. A Chow-Liu tree joins the variables by edges of the greatest information in all; of
-all distributions that factor along a tree, it is then the one nearest to the data (Chow and Liu, IEEE Transactions on
+nats: 0 if they are independent. A Chow-Liu tree joins the variables by edges of the greatest information in all; of all
+distributions that factor along a tree, it is then the one nearest to the data (Chow and Liu, IEEE Transactions on
 Information Theory 1968; over joins, F-IVM section 6).
 """
 
@@ -60,7 +60,7 @@ class MutualInformation:
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:
-        """Drop the view of the model, which is not fresh any more."""
+        """Drop the view of the model, which then is no longer fresh."""
         self._view.drop()
 
     def _solved(self) -> tuple[Counts, Vector]:
@@ -92,7 +92,7 @@ class ChowLiuTree(MutualInformation):
     ) -> None:
         check_model(database, name, source, variables)
         if root is not None and root not in variables:
-            raise LearnError(f"model {name}: root {root} is none of its variables {', '.join(variables)}")
+            raise LearnError(f"model {name}: root {root} is not one of its variables {', '.join(variables)}")
         self._root = 0 if root is None else list(variables).index(root)
         super().__init__(database, source, variables, name=name)
 

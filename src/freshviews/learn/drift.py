@@ -1,4 +1,4 @@
-"""How far the variables of a model have drifted: its moments at a version against those at an earlier one."""
+"""The drift of a model's variables: its moments at a version compared with those at an earlier one."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from freshviews.learn.moments import Moments, MomentsView, Vector
 from freshviews.learn.principal import PCA
 
 _SINGULAR = 1e13
-"""Beyond this condition number of correlations, the density of a normal distribution has no digit that is right."""
+"""Condition number of correlations beyond which no digit of the density of a normal distribution is right."""
 
 
 @dataclass(frozen=True)
 class Drift:
-    """What has changed of m variables between two versions, in units of their standard deviations at the first one.
+    """The change of m variables between two versions, in units of their standard deviations at the first one.
 
     ``versions``, ``counts``: the versions, and how many rows there were. With mean u, covariance C (of a sample) and
     standard deviations s = sqrt(diag C) at the first version, and u', C' at the second one:
 
-    ``mean``: (u' - u) / s, shape (m,). ``covariance``: (C' - C)[i, j] / (s[i] s[j]), shape (m, m). An entry is 0 where
-    nothing has changed, and infinite where something has of a variable that was constant.
+    ``mean``: (u' - u) / s, shape (m,). ``covariance``: (C' - C)[i, j] / (s[i] s[j]), shape (m, m). An entry is 0
+    without a change, and infinite for a change of a variable that was constant.
 
     ``divergence``: the Kullback-Leibler divergence of the normal distribution with the later moments from the one with
     the earlier moments, in nats: (tr(C^-1 C') + (u' - u)' C^-1 (u' - u) - m + ln det C - ln det C') / 2. It is 0 where
@@ -60,8 +60,8 @@ class Baseline:
         view = model if isinstance(model, MomentsView) else model.view
         if isinstance(view, EncodedMomentsView):
             raise LearnError(
-                f"view {view.name}: it has categories, whose values come and go; drift needs variables that stay, as a "
-                "MomentsView has"
+                f"view {view.name}: it has categories, whose values appear and vanish; drift needs fixed variables, "
+                "as in a MomentsView"
             )
         self._view = view
         self.variables = model.variables
@@ -90,7 +90,7 @@ class Baseline:
 
 
 def _in_units(change: Vector, unit: Vector) -> Vector:
-    """A change over its units; 0 where there is no change, infinite where there is one of what was constant."""
+    """A change over its units; 0 without a change, infinite for a change of a constant."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(change == 0.0, 0.0, change / unit)
 
@@ -108,5 +108,5 @@ def _divergence(shift: Vector, first: Vector, last: Vector) -> float:
     )
     spread = np.trace(np.linalg.solve(scaled, after)) - len(shift)
     logs = np.linalg.slogdet(scaled)[1] - np.linalg.slogdet(after)[1]
-    # Rounding can make that of equal moments negative.
+    # Rounding can make the divergence of equal moments negative.
     return max(float(spread + moved @ np.linalg.solve(scaled, moved) + logs) / 2.0, 0.0)

@@ -1,4 +1,4 @@
-"""Moments of features, of the values of categories and of a target over a join, read of views with grouping sets.
+"""Moments of features, of the values of categories and of a target over a join, read from views with grouping sets.
 
 Each value of a category is a variable of 0 or 1. Its products with other variables are sums and counts of groups: the
 sum of x over the rows with ``city = 'Oslo'``, the number of rows with ``city = 'Oslo'`` and ``kind = 'flat'``. So one
@@ -27,27 +27,27 @@ from freshviews.learn.moments import Moments, Vector, moments_of
 from freshviews.types import arrow_compute as pc
 
 MOST = 11
-"""Most categories: 12 have 66 pairs, and 64 grouping sets are accepted."""
+"""Maximum number of categories: 12 have 66 pairs, and 64 grouping sets are accepted."""
 
 
 @dataclass(frozen=True)
 class EncodedMoments(Moments):
     """The moments of the features, of each value of each category, and of the target, in this order.
 
-    ``values``: per category the values that there are, in ascending order, as an Arrow array.
+    ``values``: per category the existing values, in ascending order, as an Arrow array.
     """
 
     values: tuple[pa.Array, ...]
 
 
 class EncodedMomentsView(KeptView):
-    """A view that keeps what the moments of features, values of categories and a target are computed from.
+    """A view from which the moments of features, values of categories and a target are computed.
 
-    ``source``: what follows FROM: a table, a view, or a join, with WHERE if need be. ``features``, ``target``: columns
+    ``source``: the text after FROM: a table, a view, or a join, possibly with WHERE. ``features``, ``target``: columns
     or other numeric expressions of SQL. ``categories``: columns or expressions of any type, 1 to 11. Rows where one of
     all these is NULL do not count. ``name``: that of the view to create. It has the cofactors by value; of two or more
     categories, ``name_pairs`` counts how often each two values meet. The join is not stored. Raises LearnError for
-    another number of categories, and what ``Database.execute`` raises.
+    another number of categories, else as ``Database.execute``.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class EncodedMomentsView(KeptView):
         self._moments: EncodedMoments | None = None
 
     def check(self) -> None:
-        """Raise what reading one of the views would."""
+        """Raise the error that reading one of the views would raise."""
         super().check()
         if self._pairs is not None:
             self._pairs.check()
@@ -136,13 +136,13 @@ class EncodedMomentsView(KeptView):
         sums, centred = np.zeros((2, len(counts), width))
         for x in range(width):
             sums[:, x], centred[:, x] = _centred(groups.column(first + 1 + x), counts, row[1 + x], numbers.count)
-        met = _met(values, counts, pairs)
+        met = _pair_counts(values, counts, pairs)
         share = counts / max(numbers.count, 1)
         return EncodedMoments(
             numbers.count,
             np.concatenate([numbers.mean[:-1], share, numbers.mean[-1:]]),
-            _between(numbers.scatter, centred, met - np.outer(counts, share)),
-            _between(numbers.products, sums, met),
+            _symmetric_matrix(numbers.scatter, centred, met - np.outer(counts, share)),
+            _symmetric_matrix(numbers.products, sums, met),
             values,
         )
 
@@ -157,8 +157,8 @@ class EncodedMomentsView(KeptView):
         return rows.take(pc.array_sort_indices(rows.column(place).combine_chunks()))
 
 
-def _met(values: Sequence[pa.Array], counts: NDArray[np.int64], pairs: Counts | None) -> Vector:
-    """How often each two values meet, shape (values, values); on the diagonal, how often each value is there."""
+def _pair_counts(values: Sequence[pa.Array], counts: NDArray[np.int64], pairs: Counts | None) -> Vector:
+    """The counts of pairs of values, shape (values, values); on the diagonal, the count of each value."""
     met = np.diag(counts.astype(np.float64))
     starts = np.cumsum([0, *map(len, values)])
     for of, pair in ({} if pairs is None else pairs.pairs).items():
@@ -187,7 +187,7 @@ def _centred(
         return [float(one) for one in exact], [float((one * count - total * n) / count) for one, n in pairs]
 
 
-def _between(numbers: Vector, beside: Vector, values: Vector) -> Vector:
+def _symmetric_matrix(numbers: Vector, beside: Vector, values: Vector) -> Vector:
     """The symmetric matrix of features, values and target, in this order. ``numbers``: the part of the features and the
     target. ``values``: that of the values. ``beside``: shape (values, features and target)."""
     return np.block(

@@ -80,7 +80,7 @@ def places_of(
     """
     if isinstance(frame, np.ndarray):
         raise LearnError(
-            f"model {model}: an array has no names of columns; categories are read of a DataFrame, an Arrow table or a "
+            f"model {model}: an array has no column names; categories are read from a DataFrame, an Arrow table or a "
             "mapping"
         )
     found: list[NDArray[np.int64]] = []
@@ -90,7 +90,7 @@ def places_of(
             # What pandas has for NULL is NaN; of doubles NaN is a value.
             given = pa.array(column, there.type, from_pandas=not pa.types.is_floating(there.type))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise LearnError(f"model {model}: column {name} has a value that is no {there.type}: {error}") from error
+            raise LearnError(f"model {model}: column {name} has a value that is not a {there.type}: {error}") from error
         if pa.types.is_floating(there.type):
             # The two zeros are one value in SQL.
             given = pc.add(given, 0.0)

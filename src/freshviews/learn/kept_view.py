@@ -11,14 +11,14 @@ from freshviews.errors import FreshviewsError
 
 
 class LearnError(FreshviewsError):
-    """A model cannot be computed from the rows that there are, or from the frame that is given."""
+    """Raised if a model cannot be computed from the present rows, or from the given frame."""
 
 
 class KeptView:
     """A materialized view of a database, made for a model over some variables.
 
-    ``name``: that of the view to create; ``select``: its query. Raises LearnError where a variable is named twice, and
-    what ``Database.execute`` raises, with a note that has the statement.
+    ``name``: that of the view to create; ``select``: its query. Raises LearnError if a variable is named twice, else as
+    ``Database.execute``, with a note that has the statement.
     """
 
     def __init__(self, database: Database, name: str, variables: Sequence[str], select: str) -> None:
@@ -30,7 +30,7 @@ class KeptView:
         try:
             database.execute(statement)
         except FreshviewsError as error:
-            # Its place, a line and a column, is one of this text, which the user has not written.
+            # Its line and column refer to this text, which the user has not written.
             error.add_note(f"The model {name} creates its view by: {statement}")
             raise
         self._view = database.view(name)
@@ -42,7 +42,7 @@ class KeptView:
         return self._database.version
 
     def check(self) -> None:
-        """Raise what reading the view would, where it was dropped or the database is closed."""
+        """Raise the error that reading the view would raise, if it was dropped or the database is closed."""
         self._view.check()
 
     def subscribe(self, callback: Callable[[], object]) -> Subscription:
@@ -69,7 +69,6 @@ def check_model(
 
 
 def numbered(variables: Sequence[str], letter: str = "v") -> tuple[list[str], str]:
-    """Names v0, v1, ... for variables, and the items of a SELECT that give them. ``letter``: what the names begin
-    with."""
+    """Names v0, v1, ... for variables, and the SELECT items that give them. ``letter``: the prefix of the names."""
     names = [f"{letter}{i}" for i in range(len(variables))]
     return names, ", ".join(f"{variable} AS {name}" for name, variable in zip(names, variables, strict=True))

@@ -1,8 +1,8 @@
 """Normal equations: gram @ x = cross, with the sums of products of variables and those with a target.
 
 The values of a category are variables of 0 or 1, at most one of which is 1 in a row. So their part of the matrix is
-diagonal, less a product of rank one where it is centred, and is solved value by value. What is left are equations of
-the other variables (the Schur complement). So time is linear in the number of values of one category.
+diagonal, minus a product of rank one if it is centred, and is solved value by value. The equations of the other
+variables remain (the Schur complement). So time is linear in the number of values of one category.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 from freshviews.learn.moments import Vector
 
 _DEPENDENT = 1e13
-"""Beyond this condition number the digits that are left could not tell dependent features from others."""
+"""Condition number beyond which the remaining digits could not distinguish dependent features from others."""
 
 
 @dataclass(frozen=True)
 class Values:
     """Values of one category among the variables of a matrix.
 
-    ``places``: where they are. ``counts``: how many rows have each, shape (values,). ``rows``: how many rows there are,
-    where the matrix is centred; else None. Then the matrix of the values is diag(counts) - counts counts' / rows.
+    ``places``: their positions. ``counts``: the number of rows of each, shape (values,). ``rows``: the number of rows
+    if the matrix is centred; otherwise None. Then the matrix of the values is diag(counts) - counts counts' / rows.
     """
 
     places: Sequence[int]
@@ -59,13 +59,13 @@ def solution(gram: Vector, cross: Vector, penalty: float, values: Values | None)
 
 
 def _by_value(gram: Vector, cross: Vector, penalty: float, values: Values) -> Vector | None:
-    """The solution where the variables do not depend on each other; else None."""
+    """The solution if the variables do not depend on each other; otherwise None."""
     own = np.asarray(values.places)
     others = np.setdiff1d(np.arange(len(gram)), own)
     share = values.counts / (values.counts + penalty)
-    # Rows without one of the values, and what the penalty takes: rows - counts @ share without cancellation.
+    # Rows without one of the values, and the penalty: rows - counts @ share without cancellation.
     outside = 0.0 if values.rows is None else values.rows - values.counts.sum() + penalty * share.sum()
-    # Where nearly nothing is outside, it has only the digits that rounding left.
+    # If nearly nothing is outside, only the digits that rounding left remain.
     if values.rows is not None and outside <= 1e-9 * values.rows:
         return None
 
@@ -84,7 +84,7 @@ def _by_value(gram: Vector, cross: Vector, penalty: float, values: Values) -> Ve
             inverse = np.linalg.inv(left)
         except np.linalg.LinAlgError:
             return None
-        # The unit is 1, and not the norm of what is left: nothing is left of what follows from the values.
+        # The unit is 1, not the norm of the rest: variables that follow from the values have no rest.
         if not np.linalg.norm(inverse, 1) < _DEPENDENT:
             return None
         found[others] = np.linalg.solve(left, (cross[others] - beside.T @ solved(cross[own])) / scale) / scale
@@ -98,8 +98,8 @@ def _dense(gram: Vector, cross: Vector) -> Vector:
     if not depend(scaled):
         found: Vector = np.linalg.solve(scaled, cross / scale) / scale
         return found
-    # Of the scaled equations any solution, less its part along the changes of x that change nothing. Where units differ
-    # by a million, those of a feature would hide a rare value of a category in equations that are not scaled.
+    # Any solution of the scaled equations, minus its part along the changes of x that change nothing. Where units
+    # differ by a million, those of a feature would hide a rare value of a category in equations that are not scaled.
     sizes, axes = np.linalg.eigh(scaled)
     matter = sizes > sizes[-1] / _DEPENDENT
     some = axes[:, matter] @ (axes[:, matter].T @ (cross / scale) / sizes[matter]) / scale

@@ -23,7 +23,7 @@ from freshviews.learn.polynomial import MOST, expanded, expression, named, terms
 
 @dataclass(frozen=True)
 class _Fit:
-    """A solution: the coefficients, the intercept, and what they were computed from.
+    """A solution: the coefficients, the intercept, and their inputs.
 
     ``places``: of the terms among the variables of ``moments``. ``mean``, ``gram``: of these terms.
     """
@@ -54,8 +54,8 @@ class LinearRegression:
     reference and has no term: other coefficients are differences from it. Without an intercept the first category has
     a term for each of its values.
 
-    Raises LearnError where there is neither a feature nor a category, where ``degree`` is not 1 with categories, and
-    what ``Database.execute`` raises.
+    Raises LearnError without features and categories, or if ``degree`` is not 1 with categories, else as
+    ``Database.execute``.
     """
 
     _keeps_references = False
@@ -85,8 +85,8 @@ class LinearRegression:
             raise LearnError(f"model {name}: its degree is {degree}; it must be 1 or {MOST}")
         if self.categories and degree != 1:
             raise LearnError(
-                f"model {name}: degree={degree} goes with no categories; leave one of both out, or name products of "
-                "columns as features"
+                f"model {name}: degree={degree} cannot be combined with categories; leave one of them "
+                "out, or name products of columns as features"
             )
         self._terms = terms_of(len(self.features), degree)
         self._view = self._view_of(database, source, name)
@@ -155,8 +155,8 @@ class LinearRegression:
     def standard_errors_(self) -> Vector:
         """The standard errors of the coefficients, shape (terms,); of the intercept see ``intercept_error_``.
 
-        Those of ordinary least squares, of which Ridge has none. Raises LearnError where features depend on each other,
-        or where there are no more rows than coefficients.
+        They are those of ordinary least squares; Ridge has none. Raises LearnError if features depend on each other, or
+        if there are no more rows than coefficients.
         """
         inverse, variance = self._uncertainty()
         errors: Vector = np.sqrt(np.diag(inverse) * variance)
@@ -181,15 +181,15 @@ class LinearRegression:
         if freedom < 1 or depend(scaled):
             raise LearnError(
                 f"model {self.name}: no standard errors of {len(fit.coef)} coefficients over {fit.moments.count} rows; "
-                "they need more rows than coefficients, and features of which none follows from the others"
+                "they need more rows than coefficients, and linearly independent features"
             )
         inverse: Vector = np.linalg.inv(scaled) / np.outer(scale, scale)
         return inverse, fit.residual / freedom
 
     def forward_steps(self, most: int | None = None) -> list[tuple[str, float]]:
-        """Terms chosen one after the other, at most ``most``: each is the one that, beside those before it, explains
-        most of the target; with it, the r2 of a model of these terms. No rows are read again. A category is one step,
-        with all of its terms."""
+        """At most ``most`` terms, chosen one after the other: each explains most of the target, given those before it;
+        with the r2 of a model of the terms so far. No rows are read again. A category is one step, with all of its
+        terms."""
         arguments.optional(arguments.count, f"model {self.name}: most", most)
         moments = self._solved().moments
         names = (*(named(self.features, term) for term in self._terms), *self.categories)
@@ -207,7 +207,7 @@ class LinearRegression:
         """The target of rows of features and categories, shape (rows,); ``frame`` as in ``matrix_of``, with categories
         no array.
 
-        ``unknown``: what is done with a value of a category that no row has in the last version. ``error`` raises
+        ``unknown``: the treatment of a category's value that no row has in the last version. ``error`` raises
         LearnError; with ``zero`` none of the category's terms is 1, as for its reference.
         """
         if unknown not in ("error", "zero"):
@@ -232,7 +232,7 @@ class LinearRegression:
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:
-        """Drop the view of the model, which is not fresh any more."""
+        """Drop the view of the model, which then is no longer fresh."""
         self._view.drop()
 
     def _penalty(self) -> float:
@@ -261,7 +261,7 @@ class LinearRegression:
         return [range(start, stop) for start, stop in pairwise(starts)]
 
     def _names(self, moments: Moments) -> list[str]:
-        """What the variables of the moments but the target are called."""
+        """Names of all variables of the moments except the target."""
         names = [named(self.features, term) for term in self._terms]
         for category, values in zip(self.categories, _values(moments), strict=True):
             names += (f"{category}={value}" for value in values.to_pylist())
@@ -282,7 +282,7 @@ class LinearRegression:
         return found
 
     def _most_values(self, moments: Moments, places: Sequence[int]) -> Values | None:
-        """The values of the category that has most of the terms at these places; None where no category has one."""
+        """The values of the category that has most of the terms at these places; None without categories there."""
         own = [[i for i, place in enumerate(places) if place in span] for span in self._spans(moments)]
         most = max(own, key=len, default=[])
         if not most:

@@ -1,4 +1,4 @@
-"""Counts, means and covariances of variables over a join, read of a view."""
+"""Counts, means and covariances of variables over a join, read from a view."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Moments:
-    """The rows of a join as m variables see them: only rows in which none of them is NULL.
+    """The rows of a join as moments of m variables: only rows in which none of them is NULL.
 
-    ``count``: how many rows. ``mean``: shape (m,). ``scatter``: shape (m, m), the sums of (x - mean x) * (y - mean y).
-    ``products``: shape (m, m), the sums of x * y. The sums are exact and rounded once; see docs/rings.md.
+    ``count``: the number of rows. ``mean``: shape (m,). ``scatter``: shape (m, m), the sums of (x - mean x) * (y - mean
+    y). ``products``: shape (m, m), the sums of x * y. The sums are exact and rounded once; see docs/rings.md.
     """
 
     count: int
@@ -31,10 +31,10 @@ class Moments:
 
 
 class MomentsView(KeptView):
-    """A view that keeps the cofactor of some variables over a join.
+    """A view that maintains the cofactor of some variables over a join.
 
-    ``source``: what follows FROM: a table, a view, or a join, with WHERE if need be. ``variables``: columns or other
-    numeric expressions of SQL. ``name``: that of the view to create. Raises what ``Database.execute`` raises.
+    ``source``: the text after FROM: a table, a view, or a join, possibly with WHERE. ``variables``: columns or other
+    numeric expressions of SQL. ``name``: of the view to create. Raises as ``Database.execute``.
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], name: str) -> None:
@@ -48,7 +48,7 @@ class MomentsView(KeptView):
         self._moments: Moments | None = None
 
     def read(self) -> Moments:
-        """The moments of the last version. They are computed again only where the view has changed."""
+        """The moments of the last version. They are computed again only after the view has changed."""
         if self._moments is None or self.version != self._version:
             # Taken before the view is read: a version that another thread commits meanwhile is read next time.
             version = self.version
@@ -81,7 +81,7 @@ class GroupedMomentsView(KeptView):
 
     def read(self) -> Mapping[Any, Moments]:
         """The moments of the last version by class, classes in order; the same object until there is another version.
-        Classes of which each row has a NULL are left out."""
+        Classes with a NULL in each row are left out."""
         if self.version != self._version:
             # Taken before the view is read: a version that another thread commits meanwhile is read next time.
             self._version = self.version

@@ -10,7 +10,7 @@ import numpy as np
 from freshviews.learn.moments import Vector
 
 MOST = 2
-"""The greatest degree. The sums of products that a model keeps are of twice its degree."""
+"""The greatest degree. A model maintains sums of products of twice its degree."""
 
 Term = tuple[int, ...]
 """The positions of the features that are multiplied."""
@@ -23,7 +23,7 @@ def terms_of(count: int, degree: int) -> list[Term]:
 
 
 def named(features: Sequence[str], term: Term) -> str:
-    """What a term is called: a feature, or a product."""
+    """The name of a term: a feature, or a product."""
     return " * ".join(features[i] for i in term)
 
 

@@ -91,7 +91,7 @@ class PCA:
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:
-        """Drop the view of the model, which is not fresh any more."""
+        """Drop the view of the model, which then is no longer fresh."""
         self._view.drop()
 
     def _solved(self) -> _Axes:

@@ -1,6 +1,6 @@
 """Planning: a strategy makes the program of a block, and the planner chooses the strategy.
 
-``strategy`` says what a strategy is, ``registry`` has all of them in order of preference.
+``strategy`` defines the interface; ``registry`` lists the strategies in order of preference.
 """
 
 from freshviews.plan.registry import STRATEGIES

@@ -12,8 +12,8 @@ delete costs a search. ``MIN(x)``, by group g::
         vanishes: Q[g] += (least#n: -1)
                   Q[g].least = min of D[g]
 
-Where a block has no other aggregates, and every derivation has a value, a group is there while it has a value. Then
-``D`` brings and takes the groups as well, and the main query is not joined: a row is joined once, not twice. (Where
+If a block has no other aggregates, and every derivation has a value, a group exists while it has a value. Then changes
+of ``D`` also create and remove groups, and the main query is not joined: a row is joined once, not twice. (Where
 multiplicities may be negative, values may cancel out. Then each addition to ``D`` is one to the count of the group.)
 ``COUNT(DISTINCT x)``, where x may be NULL, which is a value of ``D`` then::
 
@@ -23,7 +23,7 @@ multiplicities may be negative, values may cancel out. Then each addition to ``D
                       Q[g] += (number: 1)
         vanishes: the same with -1
 
-Negated atoms of which ``D`` has all variables may be looked up where its rows change: see ``plan.delta.exclusion``.
+Negated atoms whose variables ``D`` all has may be looked up where its rows change: see ``plan.delta.exclusion``.
 
 A block with several grouping sets has one ``D``, of the finest grouping: see ``plan.grouping_sets``.
 """
@@ -45,7 +45,7 @@ from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.rewrite import Renaming, renamed, transform
 from freshviews.program.statements import Add, Balance, If, Scan, Statement
-from freshviews.program.upkeep import Evaluated, over, together
+from freshviews.program.upkeep import Evaluated, combine_upkeep, upkeep_over
 from freshviews.program.views import Order, View
 from freshviews.query.block import FOLDED, SCANNED, Block, DistinctAggregate
 from freshviews.query.query import Atom, Query
@@ -59,7 +59,7 @@ ROWS = "rows"
 
 
 Change = Callable[[tuple[Carrier, ...]], tuple[Statement, ...]]
-"""Writes what a row of a store, given as the product of carriers, changes in its group."""
+"""Writes how a row of a store, given as the product of carriers, changes its group."""
 
 
 class Exclusion(Protocol):
@@ -89,7 +89,7 @@ def number_of(name: str) -> str:
 class _Values:
     """Distinct aggregates over the same values, and the query that counts these by group.
 
-    ``brings``: the groups appear and vanish with their values. ``nullable``: NULL is a value then.
+    ``brings``: the groups appear and vanish with their values, and then, if ``nullable``, NULL is a value.
     """
 
     aggregates: tuple[DistinctAggregate, ...]
@@ -130,7 +130,7 @@ def assemble(
         store = stores_of(levels_of(block), len(block.query.free), not shared)
         late = () if excluding is None else _late(one)
         rest = replace(one.query, negated=tuple(atom for atom in one.query.negated if atom not in late))
-        part = _attached(one, plan(rest), result, store, in_z, taken, excluding if late else None, late)
+        part = _attach_values(one, plan(rest), result, store, in_z, taken, excluding if late else None, late)
         if late:
             part = replace(part, bounds=_bounds(plan(one.query)))
         taken.update(names_in(part))
@@ -138,7 +138,7 @@ def assemble(
         triggers.extend(part.triggers)
         if one.brings:
             main = replace(main, strategy=part.strategy, bounds=part.bounds)
-        main = replace(main, upkeep=together(main.upkeep, part.upkeep))
+        main = replace(main, upkeep=combine_upkeep(main.upkeep, part.upkeep))
     return replace(main, views=tuple(views), triggers=tuple(triggers))
 
 
@@ -156,9 +156,9 @@ def assembled(plan: Callable[[Query], Program]) -> Callable[[Request], Program]:
 
 
 def _values(block: Block, joins_groups: bool) -> list[_Values]:
-    """The distinct aggregates, grouped by the values that they read: MIN(x) and COUNT(DISTINCT x) share ``D``. The
-    values that bring the groups come first; none does where ``joins_groups``, or where the groups have components of
-    their own. ``block.results`` name what is read of a group."""
+    """Groups the distinct aggregates by the values that they read: MIN(x) and COUNT(DISTINCT x) share ``D``. The values
+    that bring the groups come first; none does where ``joins_groups``, or where the groups have components of their
+    own. ``block.results`` name the values that are read of a group."""
     groups: dict[Query, list[DistinctAggregate]] = {}
     for aggregate in block.distinct:
         groups.setdefault(replace(aggregate.query, name=""), []).append(aggregate)
@@ -166,15 +166,15 @@ def _values(block: Block, joins_groups: bool) -> list[_Values]:
     read = {component for result in block.results for component in result.components}
     if joins_groups or block.sets or not read or not read.issubset(d.name for d in block.distinct):
         return found
-    bringing = [one for one in (_bringing(block, one) for one in found) if one is not None]
+    bringing = [one for one in (_bringing_groups(block, one) for one in found) if one is not None]
     if not bringing:
         return found
     first = min(bringing, key=lambda one: one.nullable)
     return [first, *(one for one in found if one.aggregates != first.aggregates)]
 
 
-def _bringing(block: Block, values: _Values) -> _Values | None:
-    """The values as those that bring the groups; None where a derivation may have no value."""
+def _bringing_groups(block: Block, values: _Values) -> _Values | None:
+    """The values as those that bring the groups; None if a derivation may have no value."""
     main, of_values = block.query, values.query
     if (main.conditions, main.negated) != (of_values.conditions, of_values.negated):
         return None
@@ -213,8 +213,8 @@ def _is_not_null(condition: Expr, columns: list[Expr]) -> bool:
 
 
 def _late(values: _Values) -> tuple[Atom, ...]:
-    """The negated atoms that can be looked up where values change. Aggregates that scan the values of a group must meet
-    none that is excluded."""
+    """The negated atoms that can be looked up where values change. Aggregates that scan the values of a group must not
+    meet excluded values."""
     if not values.brings or any(d.kind in SCANNED for d in values.aggregates):
         return ()
     return tuple(atom for atom in values.query.negated if set(atom.variables).issubset(values.query.free))
@@ -222,7 +222,7 @@ def _late(values: _Values) -> tuple[Atom, ...]:
 
 def _bounds(joined: Program) -> tuple[tuple[str, str], ...]:
     """The bounds of a program, if negated atoms are looked up later than where they are joined in ``joined``: an update
-    of one meets no more values than it would meet rows."""
+    of such an atom visits at most as many values as it would visit rows in the join."""
     return tuple((what, "O(N + |result without NOT EXISTS|)" if what == "space" else o) for what, o in joined.bounds)
 
 
@@ -233,7 +233,7 @@ def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
     return (Component(distinct.name, distinct.ring if distinct.kind == "sum" else "integer"), number)
 
 
-def _attached(
+def _attach_values(
     values: _Values,
     program: Program,
     result: View,
@@ -244,8 +244,8 @@ def _attached(
     late: tuple[Atom, ...],
 ) -> Program:
     """The program of distinct aggregates over the same values, whose result is changed where a row of the root appears
-    or vanishes. No new name is one of ``taken``. ``late``: negated atoms that the program does not join, but looks up
-    by ``excluding``."""
+    or vanishes. New names differ from ``taken``. ``late``: negated atoms that the program looks up by ``excluding`` and
+    does not join."""
     assert isinstance(program.result, Held)
     root, alike = program.result.view, values.aggregates
     free = len(store.group)
@@ -333,7 +333,7 @@ def _attached(
             held = replace(view, journal=False, definition=what, indexes=tuple(sorted(indexes.get(names[root], ()))))
             view = _in_order(held, store, alike)
         views.append(replace(view, name=names[view.name]))
-    upkeep = over(program.upkeep, {**names, **traces}, tries)
+    upkeep = upkeep_over(program.upkeep, {**names, **traces}, tries)
     if isinstance(upkeep, Evaluated):
         upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
     return replace(program, views=tuple(views), triggers=tuple(triggers), upkeep=upkeep)
@@ -342,7 +342,7 @@ def _attached(
 def _of_group(
     changes: list[Statement], values: _Values, value: str, sign: int, counted: bool
 ) -> Iterator[Statement]:
-    """The changes of a group by a value, which are none for NULL. ``counted``: the value counts for the group."""
+    """The changes of a group by a value; a NULL changes nothing. ``counted``: the value counts for the group."""
     count = Monomial((), sign)
     first = changes[0]
     assert isinstance(first, Add)

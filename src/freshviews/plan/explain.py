@@ -1,4 +1,4 @@
-"""EXPLAIN: the strategy and why it was chosen, the cost of an update, the bounds, the program, and what is stored."""
+"""EXPLAIN: the strategy and why it was chosen, the cost of an update, the bounds, the program, and the stored views."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SUMS = {"narrow": NARROW, "real": REAL}
 
 
 def nothing_measured(program: Program) -> Degrees | None:
-    """The measured degrees of a program where there is no data: none."""
+    """Returns None: without data, no degrees are measured."""
     return None
 
 
@@ -47,9 +47,9 @@ def explain(
     for i, (plan, block) in enumerate(zip(chosen, view.blocks, strict=True)):
         if len(chosen) > 1:
             lines += ["", f"block {i + 1} of {len(chosen)}{' (UNION ALL)' if view.combined is None else ''}"]
-        lines += ["", *_block(plan, block, [*_costs(plan, degrees_of), *map(_compared, compared[i : i + 1])])]
+        lines += ["", *_block(plan, block, [*_costs(plan, degrees_of), *map(_steps_line, compared[i : i + 1])])]
     if view.combined is not None:
-        lines += ["", *_combined(view.combined, chosen)]
+        lines += ["", *_set_operation_lines(view.combined, chosen)]
     if sizes:
         lines += ["", "stored:"]
         width = max(len(name) for name in sizes)
@@ -70,12 +70,12 @@ def _sorted_by(view: ViewDef, order: ReadOrder, places: Iterable[SortPlace]) -> 
         yield f"{name}{' DESC' if place.descending else ''}{nulls}"
 
 
-def _combined(term: SetOperation, plans: list[Plan]) -> list[str]:
+def _set_operation_lines(term: SetOperation, plans: list[Plan]) -> list[str]:
     """How a set operation combines the rows of blocks, and the bounds of that."""
     held = [str(i + 1) for i, plan in enumerate(plans) if isinstance(plan.program.result, Held)]
     what = "no row of the result is stored"
     if held:
-        what += f", but for those of block{'s' if len(held) > 1 else ''} {', '.join(held)}"
+        what += f", except those of block{'s' if len(held) > 1 else ''} {', '.join(held)}"
     skipping = {kind.replace("_", " ") for kind in _kinds(term) if kind.startswith(("except", "intersect"))}
     delay = "that of the blocks and O(1)"
     if skipping:
@@ -104,7 +104,7 @@ def _number(mean: float) -> str:
     return f"{mean:,.1f}" if mean < 100 else f"{mean:,.0f}"
 
 
-def _compared(comparison: Comparison) -> str:
+def _steps_line(comparison: Comparison) -> str:
     """The steps of an update under each strategy."""
     steps = ", ".join(f"{name} {_number(number)}" for name, number in comparison.steps.items())
     return f"steps     {steps} per update ({'measured' if comparison.measured else 'assumed'})"
@@ -120,9 +120,9 @@ def _block(plan: Plan, block: Block, costs: list[str]) -> list[str]:
     lines += ["", "program:"]
     lines += ["    " + line if line else "" for line in print_program(plan.program).splitlines()]
     if block.having is not None:
-        lines.append(f"    having {_shown(block.having)}")
+        lines.append(f"    having {_print_output(block.having)}")
     lines += ["", "output:"]
-    lines += [f"    {output.name} = {_shown(output.expr)}" for output in block.outputs]
+    lines += [f"    {output.name} = {_print_output(output.expr)}" for output in block.outputs]
     if block.gathering is not None:
         lines += ["", *_texts(block, block.gathering)]
     return lines
@@ -143,12 +143,12 @@ def _texts(block: Block, gathering: Gathering) -> list[str]:
         what = f"{'distinct ' if gathering.distinct else ''}{columns[-1]}, joined by {gathering.separator!r}"
     return [
         f"text      {what}, of the rows of each ({', '.join(group)}), in the order of ({order})",
-        "          kept: a copy of the rows, by group, once a change is read",
-        "          update: that of the rows, and for each group that changes O(n log n) for its n rows",
+        "          kept: a copy of the rows by group, after the first read of a change",
+        "          update: that of the rows, plus O(n log n) for each changed group of n rows",
     ]
 
 
-def _shown(expr: Expr) -> Expr:
+def _print_output(expr: Expr) -> Expr:
     """An expression as EXPLAIN prints it."""
     return substitute(expr, {SET: Column(SET.removeprefix("@"), BIGINT, False)})
 
@@ -164,7 +164,7 @@ def _atom(atom: Atom) -> str:
     return f"{atom.name if atom.name == atom.relation else f'{atom.relation} {atom.name}'}{_variables(atom)}"
 
 
-def _selected(block: Block, selection: Selection) -> str:
+def _print_selection(block: Block, selection: Selection) -> str:
     """The rows of a selection, and its predicate."""
     query, order = block.query, Order(selection.type, selection.descending)
     value = selection.point
@@ -177,7 +177,7 @@ def _selected(block: Block, selection: Selection) -> str:
 
 def _query(block: Block) -> str:
     if block.selection is not None:
-        return _selected(block, block.selection)
+        return _print_selection(block, block.selection)
     query = block.query
     atoms = " * ".join(map(_atom, query.atoms))
     conditions = "".join(f" * !{a.relation}({', '.join(a.variables)})" for a in query.negated)

@@ -22,8 +22,8 @@ store ``D_k[set, value]`` that counts the rows of a finer store. Sets that form 
 before, share a store. COUNT and SUM of distinct values, and aggregates of pairs, need each value of a set once: then
 every set has its own store.
 
-Where multiplicities may be negative, those of one value in several groups may cancel out in a set. Then every set has
-its own store, and gets every addition that the finest store gets.
+If multiplicities may be negative, the multiplicities of one value in several groups may cancel out in a set. Then every
+set has its own store, which receives every addition of the finest store.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from freshviews.query.block import SET, Block
 from freshviews.types import BIGINT
 
 NULL = "@null"
-"""The variable that is NULL in the place of those that a set does not group by. No column has its name."""
+"""The variable that is NULL and stands for those that a set does not group by. No column has its name."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def by_sets(program: Program, block: Block) -> Program:
     if isinstance(upkeep, Evaluated):
         upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
     made = replace(program, triggers=triggers, upkeep=upkeep)
-    assert finest.name not in _used(made), f"{program.strategy} does more than add to its result"
+    assert finest.name not in _read_views(made), f"{program.strategy} does more than add to its result"
     result = replace(finest, key=(SET, *finest.key))
     shown = ", ".join(f"({', '.join(one)})" for one in block.sets)
     return replace(
@@ -112,8 +112,8 @@ def by_sets(program: Program, block: Block) -> Program:
     )
 
 
-def _used(program: Program) -> Iterator[str]:
-    """The views that are read, or whose rows move between parts. A view that is only added to is not among them."""
+def _read_views(program: Program) -> Iterator[str]:
+    """The views that are read, or whose rows move between parts; without views that are only added to."""
     yield from (trie.view for trie in program.upkeep.tries)
     for statement in visit((*(s for t in program.triggers for s in t.body), *program.upkeep.statements)):
         yield from uses(statement).views
@@ -164,8 +164,8 @@ class _Chain:
 def stores_of(levels: tuple[Level, ...], free: int, apart: bool) -> Store:
     """The store of the finest group, of ``free`` variables, with the stores below it. ``apart``: each set has its own.
 
-    A set reads the store of the finest group if its variables are a prefix of that group, else the first chain that
-    ends in a finer set. A new chain counts the rows of the smallest group that has all its variables.
+    A set reads the store of the finest group if its variables are a prefix of that group; otherwise it joins the first
+    chain that ends in a finer set. A new chain counts the rows of the smallest group that has all its variables.
     """
     finest = tuple(range(free))
     chains = [_Chain([finest], [])]

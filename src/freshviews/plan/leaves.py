@@ -1,9 +1,9 @@
-"""Leaves and payloads: what every strategy does with an atom first.
+"""Leaf views and payloads of atoms, with which every strategy begins.
 
 The leaf view of an atom is keyed by the atom's variables. Its payload is the count, and the aggregates that have a lift
 inside the atom. Below a view that no lift has reached, the component of an aggregate equals the count, so it is not
-stored. A product of payloads has, for each aggregate, the component of each factor that stores it, and the count of the
-others: the product ring, without repeated components.
+stored. For each aggregate, a product of payloads multiplies the component of each factor that stores it and the count
+of each other factor: the product ring, without repeated components.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Carrier:
     """A factor of a payload product: the row of a view, known by ``alias``, or the update (``alias`` None).
 
     ``components`` are the aggregates, besides the count, that the row stores. ``lifts`` are pairs of an aggregate and
-    the variable that holds its lift, for the update and for lifts across atoms. ``sign`` and ``zeros``, the aggregates
-    that it makes 0, are for a default row that comes or goes.
+    the variable that holds its lift, for the update and for lifts across atoms. A default row that appears or vanishes
+    has a ``sign`` and ``zeros``, the aggregates that it makes 0.
     """
 
     alias: str | None

@@ -26,9 +26,9 @@ LiftKey = tuple[Hashable, ...]
 class Namer:
     """Makes names for the program of one query, each different from all others.
 
-    The first wish for a name is granted; a name that is taken gets a mark at its end. ``fold`` maps a name to what
-    names are compared by: ``str.lower`` for those that users may write in any case. ``taken``: further names, folded,
-    that no fresh name may equal.
+    A wanted name is used as it is, or with marks at its end if it is in use. Names are compared after ``fold``:
+    ``str.lower`` for names that users may write in any case. ``taken``: further folded names that fresh names must
+    differ from.
     """
 
     def __init__(self, query: Query, taken: Iterable[str] = (), fold: Callable[[str], str] = str) -> None:
@@ -69,8 +69,8 @@ class Namer:
         return self._lifts[lift.atom, lift.expr, aggregate.ring]
 
     def columns(self, parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
-        """Parameters named by the columns that they are, and not by variables of the query: the atoms that share a
-        store have different variables for one column."""
+        """Parameters named by their columns, not by variables of the query: the atoms that share a store have different
+        variables for one column."""
         made: list[Parameter] = []
         for one in parameters:
             column = one.expr.name if isinstance(one.expr, Column) else one.name

@@ -1,9 +1,9 @@
-"""Optional and negated atoms: what an update of them is, for every strategy that joins views.
+"""Optional and negated atoms: the effect of their updates, for every strategy that joins views.
 
-An *optional view* has the rows of one optional atom, or of several where one hangs from another. Where it has no row
-with the values of its given variables, a lookup finds the default row. So when the first row with some values
-appears, the default row goes, and when the last one vanishes, it comes back. An update of ``S`` in ``R(x, k)
-S?(k, y)``, grouped by x::
+An *optional view* has the rows of one optional atom, or of several if one is looked up by variables of another. If no
+row has the values of its given variables, a lookup finds the default row. So the default row vanishes when the first
+row with some values appears, and comes back when the last one vanishes. An update of ``S`` in ``R(x, k) S?(k, y)``,
+grouped by x::
 
     on S(k, y) += m:                  and for SUM(y), where no variable but k is read:
         for x, r in R[k]:                 on S(k) += m:
@@ -16,8 +16,8 @@ S?(k, y)``, grouped by x::
                             Q[x, NULL] -= r           for x, r in R[k]:
             vanishes: the other way round                 Q[x] += r * d
 
-An update that neither brings the first row of some values nor takes the last one away costs what it costs in an inner
-join. The view of a *negated atom* has the rows that exclude others. It is joined where it has no row.
+An update that neither adds the first row of some values nor removes the last one costs as much as in an inner join. The
+view of a *negated atom* has the rows that exclude others; the join continues if it has no matching row.
 
 Source: the indicator projections of F-IVM (Nikolic and Olteanu, SIGMOD 2018) and the domains of DBToaster (Koch et al.,
 VLDB Journal 23(2), 2014) count supports in this way; the default row is ours.
@@ -39,7 +39,7 @@ from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT
 
 Delta = Callable[[tuple[Carrier, ...]], Body]
-"""Writes what follows from the change of a view, given as the product of carriers."""
+"""Writes the statements that follow from the change of a view, given as the product of carriers."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class OptionalView:
 
 
 def given_of(atoms: Sequence[Atom]) -> tuple[str, ...] | None:
-    """The given variables of the view of some atoms, of which others hang from the first; None if one is ordinary."""
+    """The given variables of the view of atoms that depend on the first one; None if an atom is ordinary."""
     if any(atom.given is None for atom in atoms):
         return None
     opened = {v for atom in atoms for v in atom.opened}
@@ -66,7 +66,7 @@ def given_of(atoms: Sequence[Atom]) -> tuple[str, ...] | None:
 
 
 def with_given(query: Query, variables: Iterable[str]) -> frozenset[str]:
-    """The variables, and those by which optional atoms are looked up that open one of them."""
+    """The variables, and the given variables of optional atoms that open one of them."""
     found = frozenset(variables)
     while True:
         more = [a.given for a in query.atoms if a.given is not None and not found.isdisjoint(a.opened)]
@@ -87,12 +87,12 @@ def optional_view(view: View, given: tuple[str, ...], names: Namer) -> OptionalV
 
 
 def update_optional(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, names: Namer) -> Body:
-    """Add a change, the product of carriers, to an optional view, and do what follows: for the change of its rows, and
-    for a default row that goes or comes back."""
-    return _summed(one, carriers, delta, names) if one.indicator is None else _by_row(one, carriers, delta, names)
+    """Add a change, the product of carriers, to an optional view, with its consequences: the change of its rows, and a
+    default row that vanishes or comes back."""
+    return _add_summed(one, carriers, delta, names) if one.indicator is None else _by_row(one, carriers, delta, names)
 
 
-def _summed(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, names: Namer) -> Body:
+def _add_summed(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, names: Namer) -> Body:
     """The default row has the key of the row that changes: both changes are one sum."""
     components = one.view.components
     total = names.of(("change", one.view.name), f"d_{one.view.name.lower()}")
@@ -120,7 +120,7 @@ def _by_row(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, name
 
 
 def update_negated(view: View, carriers: tuple[Carrier, ...], delta: Delta) -> Body:
-    """Add a change to the view of a negated atom, and do what follows where a row appears or vanishes."""
+    """Add a change to the view of a negated atom, with the consequences of a row that appears or vanishes."""
     return (
         replace(
             add_to(view, carriers),

@@ -49,8 +49,8 @@ class Pass:
 
 
 def passes(program: Program, relations: Sequence[str], sizes: Mapping[str, float]) -> tuple[Pass, ...] | None:
-    """The passes that initialise empty views. None if it is as good to take the ``relations`` in their order, each
-    through all of its triggers. ``sizes`` are rows by relation."""
+    """The passes that initialise empty views; None if taking the ``relations`` in their order, each through all of its
+    triggers, is as good. ``sizes`` are rows by relation."""
     numbers = range(len(program.triggers))
     plain = [
         Pass(name, found)
@@ -62,7 +62,7 @@ def passes(program: Program, relations: Sequence[str], sizes: Mapping[str, float
     if sum(sizes.values()) < FEW:
         return None
     costs = _Costs(program, sizes)
-    apart = _joined(costs, _in_order(costs))
+    apart = _merge_passes(costs, _in_order(costs))
     return tuple(apart) if costs.of(apart) < costs.of(plain) else None
 
 
@@ -89,7 +89,7 @@ class _Costs:
         fed |= {number}
         if (number, fed) not in self._known:
             trigger = self.program.triggers[number]
-            walk = _Walk(self._filled(fed), self.rows, self.values)
+            walk = _Walk(self._views_with_rows(fed), self.rows, self.values)
             walk.body(trigger.body, 1.0)
             self._known[number, fed] = self.sizes.get(trigger.relation, 0.0) * (1.0 + walk.turns)
         return self._known[number, fed]
@@ -102,7 +102,7 @@ class _Costs:
             total += self.sizes.get(one.relation, 0.0) + sum(self.cost(number, fed) for number in one.triggers)
         return total
 
-    def _filled(self, fed: frozenset[int]) -> set[tuple[str, str]]:
+    def _views_with_rows(self, fed: frozenset[int]) -> set[tuple[str, str]]:
         """The views, and their subsets, that have rows once the triggers have run; pairs of a view and a subset, whose
         name is empty for the whole view."""
         filled = self._rows_in.setdefault(fed, set())
@@ -141,9 +141,9 @@ def _from_the_back(costs: _Costs, left: frozenset[int]) -> list[int]:
     return order
 
 
-def _joined(costs: _Costs, order: Sequence[int]) -> list[Pass]:
-    """A pass per trigger. Triggers of one relation that follow each other share a pass where that costs none of them
-    more."""
+def _merge_passes(costs: _Costs, order: Sequence[int]) -> list[Pass]:
+    """A pass per trigger. Consecutive triggers of one relation share a pass unless that makes one of them more
+    expensive."""
     found: list[Pass] = []
     fed = frozenset[int]()
     for number in order:

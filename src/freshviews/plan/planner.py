@@ -25,10 +25,10 @@ NAMED = "named by the user"
 
 
 def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Plan:
-    """The plan of a block, by the strategy that the view names, or else by the planner's choice.
+    """The plan of a block, by the strategy that the view names, or by the planner's choice.
 
-    ``inputs`` are the relations that the view reads, by name. PlanError where an option cannot be read, or where the
-    named strategy does not take the block.
+    ``inputs`` are the relations that the view reads, by name. Raises PlanError if an option cannot be read, or if the
+    named strategy does not accept the block.
     """
     request = request_of(view, block, inputs)
     choice = _choice(request)
@@ -44,7 +44,7 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
 
 
 def _key_of(view: ViewDef, block: Block) -> tuple[str, ...] | None:
-    """The free variables of a bag that are the key of the view's rows, in its order; None without such a key."""
+    """The free variables of a bag that are the key of the view's rows, in the key's order; None without such a key."""
     if not view.group or view.blocks != (block,) or block.kind != "bag" or block.limit is not None:
         return None
     names = {output.name: output.expr.name for output in block.outputs if isinstance(output.expr, Column)}
@@ -59,8 +59,8 @@ def strategy_of(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | Vie
 
 @dataclass(frozen=True)
 class Choice:
-    """A strategy and the reason for it. Beside the bounds, EXPLAIN shows what ``note`` says about the query, and the
-    strategies that were ``passed`` over for the size of their programs."""
+    """A strategy and the reason for it. EXPLAIN also shows the ``note`` about the query, and the strategies that were
+    ``passed`` over because of the size of their programs."""
 
     strategy: Strategy
     reason: str
@@ -71,11 +71,11 @@ class Choice:
 def _choice(request: Request) -> Choice:
     for strategy in STRATEGIES.values():
         strategy.check(request)
-    return _necessary(request) or _named(request) or _preferred(request)
+    return _necessary(request) or _named_strategy(request) or _preferred_strategy(request)
 
 
 def request_of(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Request:
-    """The request for a block: its class, and what is declared of its inputs."""
+    """The request for a block: its class, and the declarations of its inputs."""
     dependencies = from_keys(block.query, checked_keys(inputs))
     return Request(
         view,
@@ -92,7 +92,7 @@ def request_of(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
 
 
 def _necessary(request: Request) -> Choice | None:
-    """The strategy of a block that it alone can maintain; None for other blocks."""
+    """The only strategy that can maintain a block; None if several can."""
     for one in NECESSITIES:
         reason = one.condition(request)
         if reason is not None:
@@ -105,7 +105,7 @@ def _necessary(request: Request) -> Choice | None:
 
 
 def _other_than(strategy: Strategy, request: Request) -> str | None:
-    """What the view names beside a strategy: another one, or a property that this one does not read."""
+    """A strategy other than this one that the view names, or a property that this strategy does not read."""
     if request.view.strategy is not None:
         return request.view.strategy if request.view.strategy != strategy.name else None
     known = frozenset[str]().union(*(one.properties for one in STRATEGIES.values()))
@@ -113,8 +113,8 @@ def _other_than(strategy: Strategy, request: Request) -> str | None:
     return f"a strategy that reads '{unread[0]}'" if unread else None
 
 
-def _named(request: Request) -> Choice | None:
-    """The strategy that the view names, by its name or by a property; None where it names none."""
+def _named_strategy(request: Request) -> Choice | None:
+    """The strategy that the view names, directly or by a property; None if it names none."""
     view, name = request.view, request.view.strategy
     for owner in STRATEGIES.values():
         given = sorted(owner.owns.intersection(request.options))
@@ -139,7 +139,7 @@ def _check_kinds(request: Request, strategy: Strategy) -> None:
         raise PlanError(f"view {request.view.name}: strategy {strategy.name} has no {kind}; name {others}, or none")
 
 
-def _preferred(request: Request) -> Choice:
+def _preferred_strategy(request: Request) -> Choice:
     """The strategy of the first preference whose condition holds."""
     passed: dict[str, str] = {}
     for one in PREFERENCES:
@@ -155,13 +155,13 @@ def _preferred(request: Request) -> Choice:
 
 
 def _rows(relation: TableDef | ViewDef) -> float:
-    """The rows of a relation, as declared; a default where nothing is."""
+    """The declared rows of a relation, or a default."""
     return float(dict(relation.properties).get("freshviews.rows") or 0) or ROWS
 
 
 def may_be_negative(relation: TableDef | ViewDef) -> bool:
-    """True if rows of the relation may have a negative multiplicity for a while: those of trusted tables, and of bags,
-    which may come from such tables. First rows of an order do not count what is below zero, nor do texts of rows."""
+    """True if rows of the relation may temporarily have a negative multiplicity: rows of trusted tables, and of bags,
+    which may be derived from them. First rows of an order and texts do not count rows below zero."""
     if isinstance(relation, TableDef):
         return relation.trusted
     bags = (block for block in relation.blocks if block.kind == "bag")

@@ -30,24 +30,24 @@ STRATEGIES: dict[str, Strategy] = {
         incremental_trie_join.STRATEGY,
     )
 }
-"""By name, those that a user may name."""
+"""The strategies that a user may name, by name."""
 
 
 def _other_bags(query: Query) -> tuple[tuple[str, str], ...]:
-    """What may be named in the place of the bags' strategy. See ``_other_strategies``."""
+    """The other strategies that a user may name for the bags. See ``_other_strategies``."""
     return (("instead", f"'freshviews.bag_strategy' {_BY_TRACE}"),)
 
 
 def _other_strategies(query: Query) -> tuple[tuple[str, str], ...]:
-    """What may be named for a cyclic query. None of these has the better bound, and none is the worse for every stream
-    (docs/trie-join.md): the planner does not take them by itself."""
+    """The other strategies that a user may name for a cyclic query. None of them has the better bound, and each is
+    faster on some streams (docs/trie-join.md), so the planner does not choose them by itself."""
     found = [f"'freshviews.strategy' {_BY_TRACE}"]
     if len(prepared(query).query.atoms) > 1:
-        found.insert(0, "'freshviews.strategy' = 'crown': an update joins no parts, whose rows are held")
+        found.insert(0, "'freshviews.strategy' = 'crown': stores the rows of each bag; an update never joins bags")
     return (("instead", "\n".join(found)),)
 
 
-_BY_TRACE = "= 'incremental_trie_join': an update takes what it changes of a trace, which is held"
+_BY_TRACE = "= 'incremental_trie_join': stores the join's trace; an update repeats only the part that changes"
 
 NECESSITIES = (Necessity(top_k.is_limited, top_k.STRATEGY), Necessity(threshold.selects, threshold.STRATEGY))
 """Kinds of blocks that one strategy alone can maintain."""
@@ -65,4 +65,4 @@ PREFERENCES = (
     Preference(eps.halves_updates, eps.LINEAR, _other_strategies),
     Preference(first_order.takes_cyclic, first_order.STRATEGY, _other_strategies),
 )
-"""The first whose condition holds is taken. Those after ``serves_acyclic`` are reached by cyclic queries only."""
+"""The first whose condition holds is taken. Only cyclic queries reach those after ``serves_acyclic``."""

@@ -1,4 +1,4 @@
-"""What a strategy is: one object that says what it reads, and makes the program of a block.
+"""The interface of a strategy: one object that says which options it reads, and makes the program of a block.
 
 A *request* is a block to be planned, with all that a strategy may ask about it. A *strategy* is an algorithm of the
 registry. A *preference* is a condition under which the planner takes a strategy by itself.
@@ -19,8 +19,8 @@ from freshviews.query.query_class import QueryClass
 
 
 class TooLarge(PlanError):
-    """The program of a block would be larger than its strategy writes, or the planner takes. ``limit``: what it has at
-    most."""
+    """Raised if the program of a block would be larger than its strategy writes or the planner takes. ``limit``: the
+    largest accepted size."""
 
     def __init__(self, message: str, limit: str) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class TooLarge(PlanError):
 
 
 OPTIONAL, NEGATED = "outer joins", "NOT EXISTS"
-"""Kinds of atoms, as a user knows them."""
+"""Kinds of atoms, in a user's words."""
 EVERY_KIND = frozenset({OPTIONAL, NEGATED})
 
 
@@ -38,8 +38,8 @@ class Request:
 
     ``inputs`` are the relations that the view reads, by name, and ``sizes`` their rows. ``dependencies`` are the
     checked keys, as functional dependencies of the block's query. ``expected`` are all declared keys: those of trusted
-    tables are not checked, so a choice may depend on them, but no program. ``negative`` names, in order, the inputs of
-    which rows may have a negative multiplicity. ``options`` are the TBLPROPERTIES of the view. ``strategies`` are all
+    tables are not checked, so a choice may depend on them, but no program. ``negative`` names, in order, the inputs
+    whose rows may have a negative multiplicity. ``options`` are the TBLPROPERTIES of the view. ``strategies`` are all
     that a user may name.
     """
 
@@ -54,7 +54,7 @@ class Request:
     options: Mapping[str, str]
     strategies: Mapping[str, Strategy]
     made: dict[str, Program] = field(default_factory=dict)
-    """Programs that conditions had to make, by strategy."""
+    """Programs that conditions already made, by strategy."""
 
     @property
     def query(self) -> Query:
@@ -94,7 +94,7 @@ def checked_keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[tu
 
 
 def declared_keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """The keys that are expected to hold: those that are checked, and those of trusted tables."""
+    """The keys that are expected to hold: checked keys, and those of trusted tables."""
     return {
         name: relation.keys if isinstance(relation, TableDef) else relation.checked_keys
         for name, relation in inputs.items()
@@ -102,34 +102,34 @@ def declared_keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[t
 
 
 Condition = Callable[[Request], str | None]
-"""Why a strategy is taken for a request, in words for EXPLAIN; None where the condition does not hold. TooLarge where
-only the size of the program is against it."""
+"""The reason for which a strategy is taken for a request, as EXPLAIN shows it; None if the condition does not hold.
+Raises TooLarge if only the size of the program is against it."""
 
 
 @dataclass(frozen=True)
 class BagPlanner:
     """Maintains the bags of a cyclic query. ``plan`` makes the program of one bag, which holds the rows of the bag in a
-    view that it only adds to. ``widened``: more variables in the output make no view but that one larger."""
+    view that it only adds to. ``widened``: more variables in the output enlarge only that view."""
 
     plan: Callable[[Query], Program]
     widened: bool = False
 
 
 def _accept(request: Request) -> None:
-    """Nothing to check."""
+    """Accepts every request."""
 
 
 def _no_query(query: Query) -> Program:
-    raise PlanError(f"{query.name}: a block is needed to plan this")
+    raise PlanError(f"{query.name}: this strategy plans blocks, not queries")
 
 
 @dataclass(frozen=True)
 class Strategy:
     """An algorithm that maintains views.
 
-    ``plan`` makes the program of a block. ``of_query`` makes that of a query, as far as it can be made without a block
-    and without options. ``bags`` makes what maintains bags of other queries, None where the strategy cannot; without a
-    request, no option is read.
+    ``plan`` makes the program of a block. ``of_query`` makes the program of a query without a block and options, if
+    that is possible. ``bags`` makes the planner for bags of other queries, or is None; without a request, no option is
+    read.
 
     ``properties`` are the options that it reads. A view that sets one of those that it ``owns``, and names no strategy,
     names this one. ``hints`` are options that it reads and that every strategy accepts; ``check`` raises PlanError
@@ -150,7 +150,7 @@ class Strategy:
     kinds: frozenset[str] = frozenset()
     """The kinds of atoms that it joins, beside ordinary ones."""
     inner: str = ""
-    """The option that names a strategy below this one, whose properties this one reads too."""
+    """The option that names a strategy below this one; this strategy also reads the properties of that one."""
 
     def reads(self, request: Request) -> frozenset[str]:
         """The properties that it reads, with those of the strategy below it."""
@@ -164,7 +164,7 @@ def _no_note(query: Query) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class Preference:
-    """The planner takes the strategy where the condition holds. ``note`` adds lines to what EXPLAIN says."""
+    """The planner takes the strategy if the condition holds. ``note`` adds lines to EXPLAIN."""
 
     condition: Condition
     strategy: Strategy
@@ -175,7 +175,7 @@ class Preference:
 class Necessity:
     """A kind of block that one strategy alone can maintain.
 
-    ``refusal`` is the error where the view names something else, ``{other}``; without one that is ignored.
+    ``refusal`` is the error if the view names another strategy, ``{other}``; without it, the name is ignored.
     """
 
     condition: Condition

@@ -1,7 +1,7 @@
 """The trigger language, between strategies and back ends.
 
-``statements``, ``payload`` and ``views`` are its nodes; a ``program`` puts them together, with how the result is kept
-(``results``), how views are maintained beside the triggers (``upkeep``), and heavy and light ``parts``. ``printer`` and
+``statements``, ``payload`` and ``views`` define its nodes. A ``program`` combines them with the form of the result
+(``results``), the maintenance of views outside of triggers (``upkeep``), and ``heavy_light`` parts. ``printer`` and
 ``rewrite`` work on every program, ``structure`` walks over it by the ``roles`` of fields; ``reference`` is the
 executable specification.
 """

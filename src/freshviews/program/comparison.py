@@ -19,7 +19,7 @@ _OPPOSITE = MappingProxyType({"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "g
 @dataclass(frozen=True)
 class Comparison:
     """``left sign right`` of two variables; ``sign`` is ``=``, ``<>``, ``<`` or ``<=``. ``floats``: they are doubles.
-    ``null_safe``: NULL equals NULL; else a comparison with NULL is never TRUE."""
+    ``null_safe``: NULL equals NULL; otherwise a comparison with NULL is never TRUE."""
 
     left: str
     sign: str
@@ -33,7 +33,7 @@ class Comparison:
 
 
 def comparison_of(condition: Expr) -> Comparison | None:
-    """The comparison that is TRUE for the same codes as a condition, or None if there is none."""
+    """The comparison that is TRUE for the same codes as a condition; None if there is none."""
     if not isinstance(condition, Call):
         return None
     if condition.op == "not":

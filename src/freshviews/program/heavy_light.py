@@ -5,7 +5,7 @@ This is the definition that planning, the interpreter (``program.reference.balan
 
 - The *threshold base* N follows the number D of rows of the stores: ``N / 4`` (rounded down) ``<= D < N`` after every
   update. If D reaches N, N is doubled. If D falls below N / 4, N becomes N / 2 - 1. Both are a *major rebalancing*: all
-  values are parted again and the auxiliary views are recomputed.
+  values are classified again and the auxiliary views are recomputed.
 - The *degree* of a value is the number of rows of a view that have it at some positions of their key.
 - The *threshold* is N^epsilon. A major rebalancing makes a value heavy if its degree is at least the threshold, and
   light otherwise. Between two of them, a light value becomes heavy at 3/2 of the threshold, and a heavy one becomes
@@ -71,10 +71,10 @@ class Procedure:
 class Balancing:
     """The parts of a program's views and how they are rebalanced.
 
-    The threshold base follows the rows of ``stores``. A major rebalancing parts every view, empties the ``auxiliary``
-    views and runs ``recompute``, which computes them from the stores. ``choices``: exponents from which the engine may
-    take another one at every major rebalancing; none if those of the partitions are fixed. ``reads_heavy``: the
-    enumeration of the result goes through heavy values, so that its delay grows with their number.
+    The threshold base follows the rows of ``stores``. A major rebalancing partitions every view, empties the
+    ``auxiliary`` views and runs ``recompute``, which computes them from the stores. ``choices``: exponents among which
+    the engine may choose at every major rebalancing; empty if the exponents are fixed. ``reads_heavy``: the enumeration
+    of the result goes through heavy values, so that its delay grows with their number.
     """
 
     stores: tuple[str, ...]

@@ -11,8 +11,8 @@ T = TypeVar("T")
 
 
 def hashed_once(node: type[T]) -> type[T]:
-    """A frozen dataclass whose objects keep their hash. That of nested bodies would visit each body once per level
-    around it, and that of a view each of its components."""
+    """Makes a frozen dataclass whose objects cache their hash. Without the cache, hashing nested bodies would visit
+    each body once per enclosing level, and hashing a view each of its components."""
     compute = node.__hash__
 
     def kept(self: T) -> int:
@@ -23,7 +23,7 @@ def hashed_once(node: type[T]) -> type[T]:
         return found
 
     def state(self: T) -> dict[str, object]:
-        # What an object keeps of what was computed begins with _. Hashes of strings differ between processes.
+        # Names of cached values begin with _; they are dropped, as hashes of strings differ between processes.
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     for name, method in (("__hash__", kept), ("__getstate__", state)):

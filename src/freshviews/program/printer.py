@@ -8,7 +8,7 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
         where gt(weight, 0)                       the rows it runs for
         let x = ...                               a parameter that is more than a column; a Let
         for c, s in S[b]:                         a loop over a slice; s is the payload
-        for a, s in S[_, c]:                      the same; the bound positions are no prefix of the key
+        for a, s in S[_, c]:                      the same; the bound positions are not a prefix of the key
         for b, c, s in S:                         a scan
         for c in S[b, c] as s & T[c]:             a leapfrog join of c over tries; s is the row
         if t := T[c, a]: ... else: ...            a lookup

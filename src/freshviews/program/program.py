@@ -1,4 +1,4 @@
-"""Programs of the trigger language: views, a trigger per relation, how the result is kept, how views are maintained."""
+"""Programs of the trigger language: views, a trigger per relation, and the form and maintenance of the result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Trigger:
-    """What an update of a relation does, for one atom over the relation or for all that share a store.
+    """The work for an update of a relation, for one atom over the relation or for all atoms that share a store.
 
     ``filters`` are over the relation's columns; the trigger runs for rows where all of them are TRUE. The triggers of
     one relation run one after the other, each over the whole batch.
@@ -41,7 +41,7 @@ class Trigger:
 
 @dataclass(frozen=True)
 class Keyed:
-    """How rows of a result are found by a key: ``body`` emits those with given values of the free variables ``key``."""
+    """A lookup of rows of a result by a key: ``body`` emits those with given values of the free variables ``key``."""
 
     key: tuple[str, ...]
     body: Body
@@ -52,7 +52,7 @@ class Program:
     """The program that a strategy makes of a query.
 
     ``free`` are the free variables, ``bounds`` pairs of a title and a text for EXPLAIN. ``balancing``: the heavy and
-    light parts of views, if there are any.
+    light parts of views, or None.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Program:
     balancing: Balancing | None = None
     upkeep: Upkeep = BY_TRIGGERS
     keyed: Keyed | None = field(default=None, repr=False)
-    """Of a bag whose rows have a key. Images do not depend on it."""
+    """The lookup by key of a bag whose rows have a key. Images do not depend on it."""
 
     @property
     def stores(self) -> tuple[View, ...]:
@@ -97,7 +97,7 @@ class Program:
 
     @cached_property
     def long_sums(self) -> Mapping[tuple[str, str], int]:
-        """The components of sums that have several words, by alias and name, with the most words that each has."""
+        """The components with several words of a sum, by alias and name, with the largest number of words of each."""
         found: dict[tuple[str, str], int] = {}
         for statement in (s for body in self._bodies for s in visit(body) if isinstance(s, Sum)):
             for component in statement.components:

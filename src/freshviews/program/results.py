@@ -1,4 +1,4 @@
-"""How a program keeps its result: held in a view, enumerated from several views, or listed.
+"""The forms of a program's result: held in a view, enumerated from several views, or listed.
 
 Every kind of result has two attributes in common: ``bodies``, its statements, and ``emitted``, the components of the
 rows that it emits. These are the count alone (the multiplicity of a row), or the payload of a group, components of 64
@@ -14,7 +14,7 @@ from freshviews.program.payload import COUNT, Component
 from freshviews.program.statements import Body, Sum
 
 COUNTED = (Component(COUNT, "integer"),)
-"""The emitted components where a row has no payload but its multiplicity."""
+"""The emitted components of rows whose payload is only their multiplicity."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Held:
 class Enumerated:
     """The result is not stored: ``rows`` emits its rows from the views, and triggers emit its change.
 
-    ``member`` emits the row with given free variables, if there is one; it is empty where no such lookup is offered.
+    ``member`` emits the row with given free variables, if there is one; it is empty if there is no such lookup.
     ``awake`` runs once when a subscriber first wants changes: it updates what triggers maintain only for subscribers.
     """
 
@@ -80,8 +80,8 @@ class Enumerated:
 @dataclass(frozen=True)
 class Listed:
     """The result is not stored: ``sources`` bind the free variables, each combination of values once, and ``member``
-    emits the row of these values, with its payload. Its change is gathered by group in the view ``delta``: triggers add
-    there what payloads grow by while a subscriber wants changes."""
+    emits the row of these values, with its payload. Its change is collected by group in the view ``delta``: while a
+    subscriber wants changes, triggers add the changes of payloads to it."""
 
     sources: tuple[Source, ...]
     member: Sum

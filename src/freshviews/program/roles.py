@@ -1,4 +1,4 @@
-"""The parts of a statement: what each of its fields is, said once, in the annotation of the field.
+"""The roles of the fields of statements, declared once, in the annotations of the fields.
 
 Every walk over programs is a fold over these parts (``program.structure``). A new kind of statement is its class, its
 meaning in the interpreter, its text and its code. A statement that runs a body for each value of a column of a view::
@@ -11,7 +11,7 @@ meaning in the interpreter, its text and its code. A statement that runs a body 
         value: Annotated[str, Role.BINDS, Columns(after=True)]
         body: Annotated[Body, Runs(Often.EACH)]
 
-A field without a role is a constant. A field whose value is a dataclass, or a tuple of these, has the parts of that.
+A field without a role is a constant. A field whose value is a dataclass, or a tuple of dataclasses, has their parts.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ class Runs:
 
 @dataclass(frozen=True)
 class Columns:
-    """The variables of a field are columns of the view, trie or row that the last field before it names.
+    """Declares the variables of a field as columns of the view, trie or row that the preceding field names.
 
-    They are its first columns; or, ``after``, those after the columns of the field before; or, ``bound``, those at the
-    positions of the field ``bound``.
+    By default these are its first columns; with ``after``, the columns after those of the preceding field; with
+    ``bound``, the columns at the positions of the field ``bound``.
     """
 
     after: bool = False
@@ -88,7 +88,7 @@ class Columns:
 @dataclass(frozen=True)
 class Part:
     """A field of a statement, or of a part of one: its name, its role, how often it runs if it is a body, and its
-    columns. ``nested``: its value is a dataclass, or a tuple of these, with parts of its own."""
+    columns. ``nested``: its value is a dataclass, or a tuple of dataclasses, with parts of its own."""
 
     name: str
     role: Role | None
@@ -99,7 +99,7 @@ class Part:
 
 @cache
 def parts_of(kind: Hashable) -> tuple[Part, ...]:
-    """The fields of a statement that are more than constants, in order."""
+    """The fields of a statement that are not constants, in order."""
     assert isinstance(kind, type)
     hints = get_type_hints(kind, include_extras=True)
     found = []
@@ -134,7 +134,7 @@ def walk(node: Any) -> Iterator[tuple[Part, Any, Any]]:
 
 
 def mapped(node: Any, change: Callable[[Part, Any], Any]) -> Any:
-    """The statement with other values of its parts; the statement itself where all are the same."""
+    """The statement with other values of its parts; the statement itself if all are the same."""
     changed: dict[str, Any] = {}
     for part in parts_of(node.__class__):
         before = getattr(node, part.name)

@@ -26,8 +26,8 @@ class Cursor:
     """An atom at the level of one of its variables. ``depth`` is the variable's level in the atom's trie, from 1.
 
     ``above`` are the levels, from 0, of the atom's variables above it; ``beside`` those of the other bound variables.
-    ``kept``: it has a sensitivity index. ``pointed``: the atom's variables up to here are a prefix of the order,
-    so that a change says by itself which binding it concerns. Then no index is needed; a negated atom has one of runs.
+    ``kept``: it has a sensitivity index. ``pointed``: the atom's variables up to here are a prefix of the order, so a
+    change determines its binding. Then no index is needed, except an index of runs for a negated atom.
     """
 
     atom: int
@@ -56,7 +56,7 @@ class Rule:
     it may be part of no derivation; the consumer of the derivations evaluates such conditions again, and reports the
     error. ``keep_all``: every cursor has a sensitivity index, needed or not.
 
-    Raises ValueError where the order is not one of the variables, or a negated atom or condition has others.
+    Raises ValueError if the order lacks or repeats variables, or a negated atom or condition has others.
     """
 
     order: tuple[str, ...]

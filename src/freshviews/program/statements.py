@@ -186,7 +186,7 @@ class Clear:
 @hashed_once
 @dataclass(frozen=True)
 class Exists:
-    """Runs the body if a slice has a row, that is, if some row agrees with ``key`` on the ``bound`` positions.
+    """Runs the body if a slice has a row, i.e. if some row agrees with ``key`` on the ``bound`` positions.
 
     ``key`` names a variable per bound position; ``bound`` is an index of the view, or of the subset ``among``.
     """
@@ -217,8 +217,8 @@ class Tally:
 @hashed_once
 @dataclass(frozen=True)
 class Event:
-    """What to do for the slice by ``bound`` that a row enters or leaves: ``alone`` runs if the slice has no other row,
-    else ``others``."""
+    """Statements for the slice by ``bound`` that a row enters or leaves: ``alone`` runs if the slice has no other row,
+    ``others`` if it has one."""
 
     bound: tuple[int, ...]
     alone: Annotated[Body, Runs(Often.ALONE)] = ()
@@ -251,10 +251,10 @@ class Leave:
 @hashed_once
 @dataclass(frozen=True)
 class Balance:
-    """Restore what the program's Balancing promises, after an Add to a row of a store of it.
+    """Restores the invariants of the program's Balancing, after an Add to a row of one of its stores.
 
-    As in Kara et al. (ICDT 2019, Figure 4): a major rebalancing where the sizes of the stores have left their bounds;
-    else, for each partition of the view, a minor one where the degree of the row's value has left those of its part.
+    As in Kara et al. (ICDT 2019, Figure 4): a major rebalancing if the sizes of the stores have left their bounds;
+    otherwise, for each partition of the view, a minor one if the degree of the row's value requires it.
     """
 
     view: ChangedView
@@ -294,9 +294,9 @@ class Scan:
     """Sets a component of ``view[key]`` to an aggregate of the rows ``source[within, ...]`` in a semigroup.
 
     If ``source`` orders its rows by all columns after ``within``, ``kind`` is ``min`` or ``min_by`` (the last column of
-    the first row), ``max`` or ``max_by`` (of the last row). Else ``kind`` is a fold of the last column that ``source``
-    declares: ``bit_and``, ``bit_or``, or, for a shorter ``within``, ``min`` or ``max``. The component is zero if there
-    are no rows. The row of ``view`` is created if it is absent.
+    the first row), ``max`` or ``max_by`` (of the last row). Otherwise ``kind`` is a fold of the last column that
+    ``source`` declares: ``bit_and``, ``bit_or``, or, for a shorter ``within``, ``min`` or ``max``. The component is
+    zero if there are no rows. The row of ``view`` is created if it is absent.
     """
 
     view: ChangedView
@@ -346,7 +346,7 @@ class Places:
 @hashed_once
 @dataclass(frozen=True)
 class Forget:
-    """Runs the body for each place that has been reported of the row ``alias``, as if it had none of them any longer.
+    """Runs the body for each place that has been reported of the row ``alias``, and clears these places.
 
     ``place`` is bound to the place, counted from 1. The statement is within a Lookup.
     """
@@ -360,11 +360,11 @@ class Forget:
 @hashed_once
 @dataclass(frozen=True)
 class Renumber:
-    """Runs the body for the places of rows that have not been reported, and for those that have been and are wrong.
+    """Runs the body for unreported places of rows, and for reported places that are wrong.
 
-    These are the rows of a group from the key ``start`` on, until the first one of which the right places have been
-    reported. The body runs with ``key`` bound to that of a row, ``place`` to a place, counted from 1, and ``change`` to
-    1 for one that the row has, and -1 for one that it has no longer. Run for the keys of all rows that have changed, it
+    It visits the rows of a group from the key ``start`` on, until the first row whose reported places are right. The
+    body runs with ``key`` bound to the key of a row, ``place`` to a place, counted from 1, and ``change`` to 1 for a
+    place that the row has, and to -1 for one that it no longer has. Run for the keys of all rows that have changed, it
     reports the places of all rows.
     """
 
@@ -379,12 +379,11 @@ class Renumber:
 @hashed_once
 @dataclass(frozen=True)
 class Beside:
-    """Runs the body for the pairs of a row and the row ``shift`` places after it, of a group, that cease to be or come
-    to be.
+    """Runs the body for each pair of a row and the row ``shift`` places after it, of a group, that appears or vanishes.
 
-    As Top. ``other`` names the columns of the row after it that the body reads, by position in the key; these are NULL,
-    and ``there`` is 0 in place of 1, where there is no such row. ``change`` is -1 or 1; the body may run several times
-    for one pair.
+    The rules of Top apply. ``other`` names the columns of the second row that the body reads, by position in the key.
+    Without such a row these are NULL, and ``there`` is 0 instead of 1. ``change`` is -1 or 1; the body may run several
+    times for one pair.
     """
 
     alias: RowAlias
@@ -418,7 +417,7 @@ class Cross:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound of a range: the value of a variable, left out if ``strict``."""
+    """A bound of a range: the value of a variable, excluded if ``strict``."""
 
     variable: ReadVariable
     strict: bool = False
@@ -447,9 +446,9 @@ class Range:
 @hashed_once
 @dataclass(frozen=True)
 class RangeSum:
-    """Adds the payloads of the rows of a range to the Sum ``alias``, ``coefficient`` times.
+    """Adds the payloads of the rows of a range, times ``coefficient``, to the Sum ``alias``.
 
-    Each component of the Sum has the name of one that the view sums.
+    Each component of the Sum has the name of a component that the view sums.
     """
 
     alias: SumAlias
@@ -460,7 +459,7 @@ class RangeSum:
 @hashed_once
 @dataclass(frozen=True)
 class RangeLoop:
-    """Runs the body for each row of a range. ``key`` names the variables that it binds, to the ordered columns."""
+    """Runs the body for each row of a range. ``key`` names the variables that it binds to the ordered columns."""
 
     rows: Range
     key: Annotated[Variables, Role.BINDS, Columns(after=True)]

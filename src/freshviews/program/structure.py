@@ -1,6 +1,6 @@
-"""Folds over the parts of a statement: what it contains, reads, binds and changes.
+"""Folds over the parts of a statement: inner statements, and variables and views that it reads or changes.
 
-The parts are said by the class of a statement (``program.roles``); no walk lists the kinds of statement.
+The class of a statement declares its parts (``program.roles``); no walk lists the kinds of statement.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Found = TypeVar("_Found")
 
 
 def _kept(find: Callable[[Statement], _Found]) -> Callable[[Statement], _Found]:
-    """A function of which each statement keeps the result: nested bodies are walked many times."""
+    """Caches the results of a function on each statement: nested bodies are walked many times."""
     name = f"_{find.__name__}"
 
     def kept(statement: Statement) -> _Found:
@@ -50,11 +50,11 @@ def _kept(find: Callable[[Statement], _Found]) -> Callable[[Statement], _Found]:
 
 
 class Uses(NamedTuple):
-    """What a statement itself does, apart from the statements in its bodies.
+    """The effects of a statement, without those of the statements in its bodies.
 
-    ``reads``: what it reads of variables and rows, in order. ``binds``: the variables that it binds in its bodies;
-    ``defines``: those that it binds in the rest of the body around it. ``rows``: the aliases of rows and sums that it
-    binds in its bodies. ``views``: the views that it reads, ``changes``: those that it changes.
+    ``reads``: the variables and rows that it reads, in order. ``binds``: the variables that it binds in its bodies;
+    ``defines``: the variables that it binds in the rest of the enclosing body. ``rows``: the aliases of rows and sums
+    that it binds in its bodies. ``views``: the views that it reads, ``changes``: the views that it changes.
     """
 
     reads: tuple[Name, ...] = ()
@@ -76,7 +76,7 @@ class Slice(NamedTuple):
     """The rows of a view that a statement looks up, visits or adds to.
 
     ``key`` has a variable for each of the first columns, and ``bound`` the positions whose values are given. ``among``:
-    the subset of the view. ``optional``: where there is no row, a default row is visited. ``limited``: the column after
+    the subset of the view. ``optional``: a default row is visited if there is no row. ``limited``: the column after
     ``bound`` lies in a range. ``alias``: the row in the bodies.
     """
 
@@ -106,7 +106,7 @@ class Work(NamedTuple):
 
 @_kept
 def bodies(statement: Statement) -> tuple[Body, ...]:
-    """The bodies of a statement. Those of a Smaller are its two loops, each a body of one statement."""
+    """The bodies of a statement. The bodies of a Smaller are its two loops, each a body of one statement."""
     parts = ((part, value) for part, value, _ in walk(statement) if part.runs is not None)
     return tuple((value,) if part.role is Role.SIDE else value for part, value in parts)
 
@@ -119,7 +119,7 @@ def visits(statement: Statement) -> tuple[Visit, ...]:
 
 @_kept
 def slice_of(statement: Statement) -> Slice | None:
-    """The rows of a view that a statement looks up, visits or adds to, the first view that it names; None for none."""
+    """The rows of a view that a statement looks up, visits or adds to, by its first view; None without a view."""
     by_role = {part.role: value for part, value, _ in reversed(list(walk(statement)))}
     view = next((by_role[role] for role in _VIEWS if role in by_role), None)
     if view is None:
@@ -158,7 +158,7 @@ def work(statement: Statement) -> Work:
 
 @_kept
 def uses(statement: Statement) -> Uses:
-    """What a statement reads, binds and changes."""
+    """The variables and views that a statement reads, binds and changes."""
     reads: list[Name] = []
     binds: dict[str, None] = {}
     defines: list[str] = []
@@ -206,7 +206,7 @@ _NAMED = (*_VIEWS, Role.TRIE, Role.ROW, Role.UPDATED)
 
 
 def columns(statement: Statement) -> Iterator[tuple[str, Part, str, int]]:
-    """The variables of a statement that are columns: of what, by the part that names it; each with its position."""
+    """The variables of a statement that are columns, each with the part that names their owner, and its position."""
     named, of, next_column = None, "", 0
     for part, value, owner in walk(statement):
         if part.role in _NAMED:
@@ -222,7 +222,7 @@ def columns(statement: Statement) -> Iterator[tuple[str, Part, str, int]]:
 
 
 _variable = lru_cache(maxsize=1 << 16)(Variable)
-"""A key of a hundred variables is read by thousands of statements."""
+"""Cached: a key of a hundred variables is read by thousands of statements."""
 
 
 def _variables(names: tuple[str, ...]) -> tuple[Variable, ...]:
@@ -256,8 +256,8 @@ def visit(body: Body) -> Iterator[Statement]:
 
 
 def with_bodies(statement: Statement, change: Callable[[Body], Body]) -> Statement:
-    """The statement, each body directly in it replaced by ``change`` of it; the statement itself where ``change``
-    returns what it is given. A Smaller needs a Loop on each side."""
+    """The statement with each body directly in it replaced by ``change`` of it; the statement itself if ``change``
+    changes nothing. A Smaller needs a Loop on each side."""
 
     def changed(part: Part, value: Any) -> Any:
         if part.runs is None:

@@ -1,4 +1,4 @@
-"""How the views of a program are maintained, beside its triggers.
+"""The maintenance of a program's views outside of its triggers.
 
 Every kind of upkeep has four attributes in common, empty where they do not apply: ``statements``, which evaluate views,
 ``tries`` and ``scratch`` views that these read, and ``joins``, the traced joins.
@@ -37,7 +37,7 @@ class Evaluated(_Upkeep):
 
     @property
     def recomputed(self) -> tuple[str, ...]:
-        """The views that the statements recompute, each once: all that they add to but the scratch views."""
+        """The views that the statements recompute, each once: all that they add to except scratch views."""
         added = (s.view for s in visit(self.statements) if isinstance(s, Add | Scan))
         scratch = {view.name for view in self.scratch}
         return tuple(dict.fromkeys(view for view in added if view not in scratch))
@@ -45,8 +45,8 @@ class Evaluated(_Upkeep):
 
 @dataclass(frozen=True)
 class Settled(_Upkeep):
-    """After the triggers of a version have run, ``statements`` bring the result up to date, by what the triggers have
-    noted, and forget that."""
+    """After the triggers of a version have run, ``statements`` update the result from the rows that the triggers have
+    noted, and clear these notes."""
 
     statements: Body
 
@@ -68,8 +68,8 @@ Upkeep = ByTriggers | Evaluated | Settled | Traced | Recomputed
 BY_TRIGGERS = ByTriggers()
 
 
-def together(one: Upkeep, other: Upkeep) -> Upkeep:
-    """The upkeep of a program put together from two. ValueError if the two exclude each other."""
+def combine_upkeep(one: Upkeep, other: Upkeep) -> Upkeep:
+    """The upkeep of a program that combines two. Raises ValueError if the two exclude each other."""
     if isinstance(one, ByTriggers) or isinstance(other, ByTriggers):
         return other if isinstance(one, ByTriggers) else one
     if type(one) is not type(other):
@@ -77,8 +77,8 @@ def together(one: Upkeep, other: Upkeep) -> Upkeep:
     return replace(one, **{each.name: getattr(one, each.name) + getattr(other, each.name) for each in fields(one)})
 
 
-def over(upkeep: Upkeep, views: dict[str, str], tries: dict[str, str]) -> Upkeep:
-    """The upkeep over views, relations and tries of other names; the statements are left as they are."""
+def upkeep_over(upkeep: Upkeep, views: dict[str, str], tries: dict[str, str]) -> Upkeep:
+    """The upkeep over views, relations and tries of other names; its statements are unchanged."""
     match upkeep:
         case Evaluated():
             return replace(

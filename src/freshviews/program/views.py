@@ -35,10 +35,10 @@ class Subset:
 class Running:
     """Each row of a view has a value, and is selected where it is within a limit.
 
-    The view's key is that of a group, then one ordered column; its components are ``rows``, ``weight``, ``number`` and
-    the tally ``selected``; it has one index, by the group. ``value``: ``before``, the sum of the weights of the rows
-    before the row in its group; ``through``, the same with its own weight; ``itself``, its last key column, or
-    ``negated``, that times -1. ``nullable``: a sum is NULL where the numbers of these rows add up to no more than 0.
+    The view's key has the columns of a group, then one ordered column; its components are ``rows``, ``weight``,
+    ``number`` and the tally ``selected``; it has one index, by the group. ``value``: ``before``, the sum of the weights
+    of the rows before the row in its group; ``through``, the same with its own weight; ``itself``, its last key column,
+    or ``negated``, that times -1. ``nullable``: a sum is NULL if the numbers of its rows add up to 0 or less.
     """
 
     value: str
@@ -55,12 +55,12 @@ class View:
 
     ``indexes`` are tuples of key positions that loops bind. ``ordered``: the orders of the last key columns, one each;
     the view keeps its rows in these orders within the rest of the key. ``folds``: kinds of Scan over the last key
-    column, which the view maintains in the subtrees of that order. ``sums``: components of which the view maintains the
-    sums of these subtrees, for RangeSum; the order is then ascending, with NULL first. ``journal``: the view records
-    old payloads during a batch, from which its change is read. ``tally`` names the last component if it does not count
-    for a row's presence: a row is absent if all other components are zero. ``running``: the values by which Cross
-    selects rows. ``placed``: the view maintains the copies in the subtrees of its order, for Top, Numbered and Beside;
-    its one component is the count. ``definition`` is for EXPLAIN.
+    column, which the view maintains in the subtrees of that order. ``sums``: components whose sums over these subtrees
+    the view maintains, for RangeSum; the order is then ascending, with NULL first. ``journal``: the view records old
+    payloads during a batch, from which its change is read. ``tally`` names the last component if it does not count for
+    a row's presence: a row is absent if all other components are zero. ``running``: the values by which Cross selects
+    rows. ``placed``: the view maintains the copies in the subtrees of its order, for Top, Numbered and Beside; its one
+    component is the count. ``definition`` is for EXPLAIN.
     """
 
     name: str
@@ -79,7 +79,7 @@ class View:
     placed: bool = field(default=False, repr=False)
 
     def place_of_index(self, bound: tuple[int, ...], among: str = "") -> int:
-        """The number of an index among all of the view: those over all rows first, then those of each subset."""
+        """The number of an index among all of the view's: those over all rows first, then those of each subset."""
         if not among:
             return self.indexes.index(bound)
         first = len(self.indexes)

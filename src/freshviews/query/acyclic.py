@@ -32,7 +32,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Reduction:
-    """The steps of GYO and the edges that it could not remove; at most one if the query is acyclic."""
+    """The steps of GYO and the edges that it could not remove: one if the query is acyclic."""
 
     steps: tuple[Step, ...]
     left: tuple[Edge, ...]

@@ -21,15 +21,15 @@ SET = "@set"
 BY = ("min_by", "max_by")
 FOLDED = ("bit_and", "bit_or")
 SCANNED = ("min", "max", *BY, *FOLDED)
-"""Aggregates in a semigroup. A value cannot be subtracted again, so all values are stored, in order, and scanned."""
+"""Aggregates in a semigroup. They cannot subtract a value again, so all values are stored, in order, and scanned."""
 
 
 COFACTORS = ("entry", "covariance", "correlation")
-"""What is read of a cofactor: a number of it, the covariance of a sample, a correlation."""
+"""Results read from a cofactor: a number of it, the covariance of a sample, a correlation."""
 
 
 RINGS = ("ring", "ring_value")
-"""What is read of an element of a user's ring: a word of it, or a value that is computed of it and may fail."""
+"""Results read from an element of a user's ring: a word of it, or a computed value, which may fail."""
 
 
 def part(component: str, entry: tuple[int, ...]) -> str:
@@ -38,7 +38,7 @@ def part(component: str, entry: tuple[int, ...]) -> str:
 
 
 def part_of(name: str) -> tuple[str, tuple[int, ...]]:
-    """The component and the entry that a result reads; of a component that it reads whole, no entry."""
+    """The component and the entry that a result reads; the entry is None if it reads the whole component."""
     if not name.startswith("@"):
         return name, ()
     entry, _, component = name[1:].partition(":")
@@ -116,15 +116,15 @@ class SortColumn:
 
 
 EVERY = 2**31 - 1
-"""A number of rows that stands for all."""
+"""A number of rows that stands for all rows."""
 
 
 @dataclass(frozen=True)
 class Neighbour:
     """The row ``shift`` places after each one in an order.
 
-    ``columns``: pairs of a free variable and the variable that holds its value in that row; NULL, with ``there`` 0 in
-    place of 1, where there is no such row.
+    ``columns``: pairs of a free variable and the variable that holds its value in that row. Without such a row this is
+    NULL, and ``there`` is 0 instead of 1.
     """
 
     shift: int
@@ -138,8 +138,8 @@ class Limit:
 
     ``order`` and ``groups``, which come first, are the free variables, so no two rows of a group are equal in the
     order. Each group has first rows of its own. ``number``: the variable that holds the place of each copy, from 1;
-    empty where the rows alone are wanted. ``ranks``: a row is wanted once, at the place of its first copy. With
-    a number or ranks the offset is 0. ``beside``: every row is wanted, with a neighbour.
+    empty for rows without places. ``ranks``: each row once, at the place of its first copy. With a number or ranks the
+    offset is 0. ``beside``: every row, with a neighbour.
     """
 
     order: tuple[SortColumn, ...]
@@ -160,15 +160,13 @@ class Limit:
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows of the atom ``rows`` whose value is within the limit of their group: below it, or, unless ``strict``,
-    equal to it.
+    """The rows of the atom ``rows`` whose value is below the limit of their group, or, unless ``strict``, equal to it.
 
     The atoms are not joined. ``rows`` and ``weights`` have the variables ``group`` and ``point``, ``limits`` has
     ``group`` and ``limit``, with at most one row per group. The value of a row is the sum of the aggregate ``weight``
-    over the rows of ``weights`` in its group that come before its point (``before``), or not after it (``through``),
-    in an order of type ``type``; or the point ``itself``. ``negated``: it is that times -1. A sum is NULL, if
-    ``nullable``, where the aggregate ``number`` is not above 0; no row is selected where the value or the limit is
-    NULL.
+    over the rows of ``weights`` in its group that come before its point (``before``), or not after it (``through``), in
+    an order of type ``type``; or the point ``itself``. ``negated``: the value is multiplied by -1. If ``nullable``, a
+    sum is NULL where the aggregate ``number`` is 0 or less; a NULL value or limit selects no row.
     """
 
     rows: str
@@ -187,7 +185,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class GatheredColumn:
-    """A column of the rows that a text is made of: its type, and its direction in their order."""
+    """A column of the rows that a text is made of: its type, and its sort direction."""
 
     type: SqlType
     descending: bool = False
@@ -201,14 +199,14 @@ class Gathering:
     The block is a bag, whose outputs are ``groups`` columns of the group, and then ``columns``, by which its rows are
     ordered, the first one first. The rows of the view are the columns of the group and the texts, in most cases one.
 
-    With a ``separator`` the text joins the values of the last column, a STRING, as often as they are there, or once
-    where ``distinct``. It is NULL where no value is not NULL. Without a separator the text is a JSON array with an
-    object for each row. ``relations`` are the members of the object, in order: a name, and how many of the columns are
-    the values of its array. ``whole``: there is one group, and texts also where it has no rows.
+    With a ``separator`` the text joins the values of the last column, a STRING, each as often as it occurs, or once if
+    ``distinct``. It is NULL if all values are NULL. Without a separator the text is a JSON array with an object for
+    each row. ``relations`` are the members of the object, in order: a name, and the number of columns in its array.
+    ``whole``: there is one group, which has texts even without rows.
 
     With ``listed`` the rows are those of several relations, each once; the first column is the number of the relation.
-    There are several texts, each a JSON array of the rows of one relation: ``listed`` has its number, and the places of
-    the columns that the array of a row has.
+    There are several texts, each a JSON array of the rows of one relation: ``listed`` has its number, and the positions
+    of the columns in the array of a row.
     """
 
     columns: tuple[GatheredColumn, ...]
@@ -222,7 +220,7 @@ class Gathering:
 
     @property
     def texts(self) -> int:
-        """How many texts a group has."""
+        """The number of texts of a group."""
         return len(self.listed) or 1
 
 
@@ -246,7 +244,7 @@ class Block:
     limit: Limit | None = None
     sets: tuple[tuple[str, ...], ...] = ()
     selection: Selection | None = None
-    # An image of a view is identified by ``gathering`` beside the representation, which stays that of older versions.
+    # ``gathering`` identifies an image in addition to the representation, which stays that of older versions.
     gathering: Gathering | None = field(default=None, repr=False)
 
     @property

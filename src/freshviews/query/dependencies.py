@@ -17,8 +17,8 @@ from freshviews.query.query import Atom, Query
 
 @dataclass(frozen=True)
 class FD:
-    """``determinant -> dependents``. ``atom``: the atom whose rows obey it, so it holds in joins with that atom; None:
-    it holds in every join."""
+    """``determinant -> dependents``. It holds in joins with ``atom``, whose rows obey it, or in every join if ``atom``
+    is None."""
 
     determinant: tuple[str, ...]
     dependents: tuple[str, ...]
@@ -62,8 +62,8 @@ def from_keys(query: Query, keys: Mapping[str, tuple[tuple[str, ...], ...]]) -> 
 
     A key counts for an atom if each of its columns is a variable of the atom or is compared with a constant by a
     filter, and cannot be NULL in the atom's rows (UNIQUE allows repeated NULLs). It then determines all variables of
-    the atom. Keys that determine nothing new are left out. Where an optional atom has a key among its given variables,
-    all of these together determine the others: a row with the key alone may be one that does not match.
+    the atom. Keys that determine nothing new are left out. If an optional atom has a key among its given variables, all
+    given variables together determine the others: a row that agrees on the key alone may fail to match.
     """
     found: list[FD] = []
     for atom in query.atoms:
@@ -80,7 +80,7 @@ def from_keys(query: Query, keys: Mapping[str, tuple[tuple[str, ...], ...]]) -> 
 def row_keys(
     query: Query, keys: Mapping[str, Iterable[tuple[str, ...]]], shown: frozenset[str]
 ) -> list[tuple[str, ...]]:
-    """Sets of the variables ``shown`` of which a row of the join has each combination once at most.
+    """Sets of the variables ``shown`` that are unique in the rows of the join.
 
     ``keys``: per relation, sets of columns whose values, NULL included, no two rows share.
     """
@@ -92,7 +92,7 @@ def row_keys(
         if not found:
             return []
         own += found
-        # A row of an optional atom may be the default row, which has what it is looked up by, and else NULL.
+        # A row of an optional atom may be the default row: its given variables, and otherwise NULL.
         rules += [FD((*(atom.given or ()), *variables), atom.variables, atom.name) for variables in found]
 
     def is_key(variables: Iterable[str]) -> bool:

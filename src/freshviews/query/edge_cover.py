@@ -22,7 +22,7 @@ def edge_cover_number(variables: frozenset[str], edges: Iterable[frozenset[str]]
 
 
 def bits_of(variables: Iterable[str]) -> dict[str, int]:
-    """Numbers of variables, as the bits of sets that are integers: a join of 60 tables asks for thousands of covers."""
+    """Numbers of variables, for sets as integers with a bit each: a join of 60 tables asks for thousands of covers."""
     return {v: 1 << i for i, v in enumerate(sorted(variables))}
 
 
@@ -64,7 +64,7 @@ def _with_own_variables(edges: frozenset[int]) -> frozenset[int]:
 
 
 def maximal_edges(edges: frozenset[int]) -> frozenset[int]:
-    """The edges that are not empty and contained in no other: the others help no cover."""
+    """The non-empty edges that no other edge contains: the others help no cover."""
     own = _with_own_variables(edges)
     rest = [edge for edge in edges if edge and edge not in own]
     return own.union(edge for edge in rest if not any(edge != other and edge & other == edge for other in edges))

@@ -34,23 +34,23 @@ def is_free_connex(graph: Hypergraph) -> bool:
 
 
 def without_tree(graph: Hypergraph) -> tuple[str, ...]:
-    """The bound variables, of an acyclic graph, that are left when GYO reduces it with an edge over its free variables:
-    none if it is free-connex. It is free-connex once all of them are free. The others are of no help."""
+    """The bound variables left when GYO reduces an acyclic graph with an edge over its free variables: none if it is
+    free-connex. Freeing all of them makes it free-connex; freeing other variables does not help."""
     left = gyo((*graph.edges, Edge(_HEAD, graph.free))).left
     return graph.ordered(union(left) - graph.free) if len(left) > 1 else ()
 
 
 def free_connex_tree(graph: Hypergraph) -> JoinTree | None:
-    """A free-connex join tree of small height: 1 if the query is q-hierarchical (Lemma 6.7), else the least over the
-    roots of one join tree. None if the query is not free-connex or has no atom."""
+    """A free-connex join tree of small height: 1 if the query is q-hierarchical (Lemma 6.7), otherwise the least over
+    the roots of one join tree. None if the query is not free-connex or has no atom."""
     if not graph.edges or not is_free_connex(graph):
         return None
     return min(free_connex_trees(graph), key=lambda candidate: candidate.height)
 
 
 def free_connex_trees(graph: Hypergraph) -> list[JoinTree]:
-    """Some free-connex join trees of a free-connex query: the flat one if it is q-hierarchical, else those of the roots
-    of one join tree."""
+    """Some free-connex join trees of a free-connex query: the flat one if it is q-hierarchical, otherwise those of the
+    roots of one join tree."""
     if is_q_hierarchical(graph):
         return [_flat_tree(graph)]
     tree = join_tree((*graph.edges, Edge(_HEAD, graph.free)), _HEAD)

@@ -24,7 +24,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Hypergraph:
-    """``variables``: in the order of the query, which breaks ties. ``factors``: those of the query, in order."""
+    """Edges and factors; ``variables`` and ``factors`` are in the order of the query, which breaks ties."""
 
     variables: tuple[str, ...]
     free: frozenset[str]

@@ -10,7 +10,7 @@ needed to cover a bag: a bag has at most N^width rows. The dumbbell has width 2:
 Every atom belongs to one bag. It restricts each other bag that contains all its variables, as a *guard*: the bag is
 joined with the atom's distinct rows. A bag then has at most N^w rows, w its fractional edge cover number (Atserias,
 Grohe, Marx). If that bound needs further projections of atoms, these are guards too. An atom contained in another atom
-of the bag lowers no bound and is no guard. Two triangles that share an edge have bags with N^(3/2) rows, not the N^2
+of the bag lowers no bound and is not a guard. Two triangles that share an edge have bags with N^(3/2) rows, not the N^2
 rows of U and V alone::
 
     R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)          R * S * T -- U * V where R(a, b)
@@ -38,9 +38,9 @@ from freshviews.query.edge_cover import edge_cover_number
 from freshviews.query.hypergraph import Edge, Hypergraph, components
 
 EXACT_ATOMS = 10
-"""Up to this number of atoms the width is the least one."""
+"""The width is minimal up to this number of atoms."""
 MOST_BAGS = 20_000
-"""Bags that the search for the least width may weigh, some half a second."""
+"""Maximum number of bags that the search for the least width weighs: about half a second."""
 
 _NEVER = 1 << 30
 
@@ -57,7 +57,7 @@ class Bag:
 
 
 class _TooMany(Exception):
-    """The search weighed as many bags as it may."""
+    """Raised if the search would weigh more bags than allowed."""
 
 
 def decomposition(graph: Hypergraph) -> tuple[Bag, ...]:
@@ -66,7 +66,7 @@ def decomposition(graph: Hypergraph) -> tuple[Bag, ...]:
 
 
 def searches_all(graph: Hypergraph) -> bool:
-    """Whether the decomposition is one of least width, and not a greedy choice."""
+    """True if the decomposition has minimal width, False if it is a greedy choice."""
     return _decomposed(graph)[1]
 
 
@@ -298,7 +298,7 @@ def _best_of(graph: Hypergraph, edges: tuple[Edge, ...], alone: tuple[Edge, ...]
         return len(sides) > 1
 
     # Variables that are pairwise in a common edge are in one bag if the bags are acyclic.
-    meeting = _cliques(_met([*bits, *apart], len(place)))
+    meeting = _cliques(_neighbours_by_variable([*bits, *apart], len(place)))
     meeting = [clique for clique in meeting if not any(clique & ~side == 0 for side in (*bits, *apart))]
 
     def holds(groups: tuple[int, ...]) -> bool:
@@ -346,7 +346,7 @@ def _partitions(count: int, may_grow: Callable[[int], bool]) -> Iterator[tuple[i
     return grow(0, ())
 
 
-def _met(sides: list[int], count: int) -> dict[int, int]:
+def _neighbours_by_variable(sides: list[int], count: int) -> dict[int, int]:
     """Per variable, the other variables that share an edge with it."""
     return {1 << i: reduce(or_, (s for s in sides if s >> i & 1), 0) & ~(1 << i) for i in range(count)}
 
@@ -407,7 +407,7 @@ def _cover_number(variables: Variables, sides: tuple[Variables, ...]) -> int:
 
 
 def _is_covered(variables: Variables, parts: list[Variables], size: int) -> bool:
-    """Whether this many parts cover the variables. One of them has the variable that the fewest have."""
+    """True if this many parts cover the variables. One part must contain the variable that the fewest parts have."""
     if not variables or size == 0:
         return not variables
     having = min(([part for part in parts if v in part] for v in variables), key=len)

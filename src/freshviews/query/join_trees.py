@@ -30,14 +30,14 @@ from freshviews.query.free_connex import free_connex_trees, is_free_connex
 from freshviews.query.hypergraph import Edge, Hypergraph, union
 
 LIMIT = 1000
-"""Limit on the trees that are listed."""
+"""Maximum number of trees that are listed."""
 
 MOST_CHOICES = 20_000
-"""Most roots of components that are compared. Where there are more, the tree is the best of the few that
+"""Maximum number of roots of components that are compared. Beyond it, the tree is the best of the few that
 ``freshviews.query.free_connex`` makes from one join tree."""
 
 _MOST_CANDIDATES = 400
-"""Most variable sets of generalised relations that are tried."""
+"""Maximum number of variable sets of generalised relations that are tried."""
 
 Edges = frozenset[Edge]
 
@@ -59,7 +59,7 @@ class _Component:
 
 @dataclass(frozen=True)
 class _Choice:
-    """A root for a component, and the components below it; ``deeper``: those that are one level further down."""
+    """A root for a component, and the components below it; ``deeper``: the components one level further down."""
 
     node: JoinTree
     places: tuple[_Component, ...]
@@ -67,7 +67,7 @@ class _Choice:
 
 
 class _TooMany(Exception):
-    """There are more than ``MOST_CHOICES`` roots to compare."""
+    """Raised for more than ``MOST_CHOICES`` roots to compare."""
 
 
 @dataclass
@@ -153,7 +153,7 @@ class _Grower:
     def cheapest(self, place: _Component) -> tuple[float, int, JoinTree] | None:
         """The least cost of a component, its height and its tree; None if it has no tree."""
         if place not in self.best:
-            self.best[place] = None  # a component is never met below itself with the same place above
+            self.best[place] = None  # a component never occurs below itself with the same place above
             self.best[place] = self._cheapest(place)
         return self.best[place]
 
@@ -194,7 +194,7 @@ def best_tree(graph: Hypergraph, updates: Mapping[str, float]) -> JoinTree | Non
 
 
 def compares_all(graph: Hypergraph) -> bool:
-    """True if ``best_tree`` compares all trees of a free-connex query, False if it takes one of a few."""
+    """True if ``best_tree`` compares all trees of a free-connex query, False if it compares a few."""
     return _cheapest(graph, ()) is not None
 
 
@@ -248,7 +248,7 @@ _TOKEN = re.compile(r"\s*(\[[^\[\]]*\]|[^\s\[\](),]+|[(),])")
 
 
 def parse_tree(text: str, graph: Hypergraph) -> JoinTree:
-    """Parse a tree such as ``[b](R, S(T))``. Raises ValueError, with the reason, if it is no free-connex tree."""
+    """Parse a tree such as ``[b](R, S(T))``. Raises ValueError, with the reason, if it is not a free-connex tree."""
     tokens = _TOKEN.findall(text)
     if "".join(tokens).replace(" ", "") != re.sub(r"\s", "", text):
         raise ValueError(f"'{text}' is not a join tree; write it like [b](R, S(T))")

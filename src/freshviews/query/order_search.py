@@ -23,7 +23,7 @@ from freshviews.query.width import carried, neighbours, static_cost, update_cost
 EXACT_LIMIT = 8
 
 WIDE = 8
-"""Most variables of a class that are placed below each other; the variables of a larger one are placed together."""
+"""Maximum number of variables of a class that are placed below each other; a larger class is placed together."""
 
 Component = frozenset[str]
 Roots = dict[Component, tuple[str, ...]]
@@ -46,7 +46,7 @@ class Cost:
 @dataclass(frozen=True)
 class Space:
     """The orders to choose from: for the variables of a graph, under dependencies, with free variables on top or
-    anywhere. ``members``: the variables that a variable of the graph stands for, where these are several."""
+    anywhere. ``members``: the variables that a variable of the graph represents, if there are several."""
 
     graph: Hypergraph
     dependencies: tuple[FD, ...]
@@ -62,7 +62,7 @@ class Space:
         return not self.free_top or variable in self.top or not component & self.graph.free
 
     def weight(self, variables: Iterable[str]) -> int:
-        """The number of variables that these stand for."""
+        """The number of variables that these represent."""
         return sum(len(self.members.get(v, (v,))) for v in variables)
 
 
@@ -74,7 +74,7 @@ def search(space: Space) -> tuple[Roots, bool]:
 
 
 def classes(space: Space) -> int:
-    """The number of classes of variables, of which the search is exact up to ``EXACT_LIMIT``."""
+    """The number of classes of variables; the search is exact up to ``EXACT_LIMIT``."""
     return len(_contracted(space).graph.variables)
 
 
@@ -234,7 +234,7 @@ def _exact(space: Space, cost: Callable[[str, Component], Cost]) -> _Roots:
 
     @cache
     def easiest(component: Component) -> tuple[Fraction, int, str] | None:
-        """The least effort within the widths, and its root; None if the widths do not allow any."""
+        """The least effort within the widths, and its root; None if the widths allow no root."""
         best: tuple[Fraction, int, str] | None = None
         for root in _candidates(space, component):
             if static(root, component) > static_cap:

@@ -25,13 +25,13 @@ from freshviews.expr.nodes import Expr, columns_of
 class Atom:
     """One occurrence of a relation in FROM.
 
-    ``name`` is unique in the query. ``columns[i]``: the expression of ``variables[i]`` over the relation's columns. A
-    row takes part only if every filter is TRUE. If the column of a join variable may be NULL, the atom has a filter
-    ``is_not_null``, so that plans compare codes alone.
+    ``name`` is unique in the query. ``columns[i]``: the expression of ``variables[i]`` over the relation's columns.
+    Only rows for which every filter is TRUE take part. If the column of a join variable may be NULL, the atom has a
+    filter ``is_not_null``, so that plans compare codes alone.
 
-    ``given``: None for an ordinary atom. Else the atom is *optional*, the right side of an outer join: other atoms bind
-    these variables, and where no row has their values, the atom has a *default row*, with NULL in its other variables,
-    a count of 1, and 0 for each of its lifts. A variable of the atom that is not given has a plain column.
+    ``given``: None for an ordinary atom. Otherwise the atom is *optional*, the right side of an outer join: other atoms
+    bind these variables, and if no row has their values, the atom has a *default row*, with NULL in its other
+    variables, a count of 1, and 0 for each of its lifts. A variable of the atom that is not given has a plain column.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Atom:
 class Lift:
     """A factor of an aggregate: an expression over the columns of one atom's relation, or over variables of the query
     if ``atom`` is None. ``place``: in an aggregate of several variables, the number of the one whose value it is; a
-    lift without a place is an integer there. Of an aggregate whose ring has several words a lift may also be an element
+    lift without a place is an integer there. If the ring has several words, a lift may also be an element
     (``expr.nodes.WORDS``)."""
 
     atom: str | None
@@ -66,9 +66,9 @@ class Aggregate:
     ``ring``: ``integer`` (counts, exact sums of integers and decimals), ``real`` (exact sums of doubles; one lift
     only), or ``cofactor.integer`` or ``cofactor.double``: the count, sums and sums of products of the variables that
     the lifts have places for. The ring of a view's component is then over the variables below it. Where a lift is an
-    element, the ring is named with its range, as ``cofactor.integer(0 1)``. A lift is never NULL:
-    SUM(x) is given as coalesce(x, 0), COUNT(x) as a lift of 0 or 1. Where an optional atom has lifts with a place, one
-    of its lifts is an integer, which is 0 for the default row.
+    element, the ring is named with its range, as ``cofactor.integer(0 1)``. A lift is never NULL: SUM(x) is given as
+    coalesce(x, 0), COUNT(x) as a lift of 0 or 1. If an optional atom has lifts with a place, one of its lifts is an
+    integer, which is 0 for the default row.
     """
 
     name: str

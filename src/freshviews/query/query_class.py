@@ -1,4 +1,4 @@
-"""The class of a query for the planner and EXPLAIN: which properties hold, and why no better class applies."""
+"""The class of a query for the planner and EXPLAIN: the properties that hold, and why no better class applies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from freshviews.query.variable_order import best_order, dynamic_width
 class QueryClass:
     """``delta``: the i of delta_i-hierarchical, None if the query is not hierarchical. The widths are the least of any
     free-top variable order, under the dependencies; upper bounds if ``exact`` is False. ``reason``: why the query is
-    not in the next better class, or what makes it the best."""
+    not in the next better class, or why it is in the best one."""
 
     acyclic: bool
     free_connex: bool

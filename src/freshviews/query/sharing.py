@@ -1,11 +1,11 @@
 """Sums of products that many aggregates share become one payload.
 
-SUM(x), SUM(y), SUM(x * x), SUM(x * y) and SUM(y * y) are the numbers of one cofactor. Where a block has the sums of
-some variables and of all their products, these aggregates become one: their results are parts of its component. A
-payload then has no sum twice, products cost what their own variables cost, and generated code has one call for all.
-The same holds for the numbers of rows that are not NULL, which are sums of products of flags.
+SUM(x), SUM(y), SUM(x * x), SUM(x * y) and SUM(y * y) are the numbers of one cofactor. If a block has the sums of some
+variables and of all their products, these aggregates become one, and their results read parts of its component. A
+payload then has no sum twice, products cost what their own variables cost, and generated code has one call for all. The
+same holds for the numbers of rows that are not NULL, which are sums of products of flags.
 
-What is summed stays what it was, but for one check: that an INT product fits an INT, as for factors of several tables.
+The sums stay the same. Only the check that an INT product fits an INT is dropped, as for factors of several tables.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from freshviews.query.block import Block, part
 from freshviews.query.query import Aggregate, Lift
 
 LEAST = 4
-"""Fewer variables are kept sum by sum: a payload of 14 numbers is read and written as fast one by one."""
+"""Minimum number of variables of a shared aggregate: a payload of 14 numbers is read and written as fast one by one."""
 
 _NAME = "cofactor"
 
 
 @dataclass(frozen=True)
 class _Variable:
-    """A factor of sums: an atom, and what is equal of equal codes."""
+    """A factor of sums: an atom, and the form that factors with equal codes share."""
 
     atom: str
     form: object
@@ -36,9 +36,9 @@ Pair = tuple[_Variable, _Variable]
 
 
 def with_shared_sums(block: Block) -> Block:
-    """The block with its shared sums of products as cofactors; the block itself where there are none.
+    """The block with its shared sums of products as cofactors; the block itself if there are none.
 
-    Conditions across atoms stay with sums of numbers, of which there are range views.
+    Conditions across atoms stay with sums of numbers, which range views support.
     """
     if block.query.conditions or block.selection is not None or len(block.query.aggregates) < LEAST * (LEAST + 3) // 2:
         return block
@@ -57,7 +57,7 @@ def with_shared_sums(block: Block) -> Block:
         elif degree == 2:
             pairs.setdefault((variables[0], variables[-1]), aggregate.name)
             pairs.setdefault((variables[-1], variables[0]), aggregate.name)
-    # Whether both of two values are known may be counted where neither is counted alone.
+    # A count of rows where two values are known may exist without a count for each alone.
     flags = (v for pair in pairs for v in pair if v.is_flag)
     left = [v for v in dict.fromkeys((*singles, *flags)) if v.is_flag or (v, v) in pairs]
     renamed: dict[str, str] = {}
@@ -66,7 +66,7 @@ def with_shared_sums(block: Block) -> Block:
     places = {atom.name: i for i, atom in enumerate(block.query.occurrences)}
     while len(chosen := _clique(left, pairs)) >= LEAST:
         left = [v for v in left if v not in chosen]
-        # Those of an atom come one after the other: kernels add them together.
+        # Variables of one atom are consecutive: kernels add them together.
         chosen.sort(key=lambda v: places[v.atom])
         name = _NAME
         while name in taken:
@@ -88,7 +88,7 @@ def with_shared_sums(block: Block) -> Block:
 
 
 def _clique(variables: Sequence[_Variable], pairs: Mapping[Pair, str]) -> list[_Variable]:
-    """Variables of which all products are summed: the most that are found from any one of them on."""
+    """Variables whose products are all summed: the largest set found greedily from any variable."""
     places = {variable: i for i, variable in enumerate(variables)}
     partners: list[set[int]] = [set() for _ in variables]
     for one, other in pairs:
@@ -108,7 +108,7 @@ def _clique(variables: Sequence[_Variable], pairs: Mapping[Pair, str]) -> list[_
 
 
 def _factors_of(aggregate: Aggregate) -> dict[_Variable, list[Lift]] | None:
-    """The variables of a sum of a product within atoms, each with a lift per time that it is a factor; else None."""
+    """The variables of a sum of a product within atoms, each with a lift per occurrence as a factor; else None."""
     if aggregate.ring != "integer" or not 1 <= len(aggregate.lifts) <= 2:
         return None
     found: dict[_Variable, list[Lift]] = {}
@@ -149,8 +149,8 @@ def _is_flag(expr: Expr) -> bool:
 
 
 def _form(expr: Expr) -> tuple[object, bool]:
-    """What is equal of factors with equal codes, and whether the factor is 0 or 1. A column has one code under integer
-    types of any size."""
+    """The form that factors with equal codes share, and whether the factor is 0 or 1. A column has one code under
+    integer types of any size."""
     if isinstance(expr, Column):
         return ("column", expr.name), False
     if isinstance(expr, Call) and isinstance(expr.args[0], Column):

@@ -1,4 +1,4 @@
-"""The cost of the views of a view tree, over sets of names.
+"""The exponents of the costs of views of a view tree, over sets of names.
 
 A view tree is built top-down. A connected component of variables gets one of them as root; the rest splits into
 components, and so on. Of the ancestors of a component only its *neighbours* matter, those that share an atom with it,

@@ -1,8 +1,8 @@
 """The rings of payloads, by the names that components of views use.
 
-``protocol`` states what a ring is, ``laws`` its laws. The rings of ``RINGS`` have no parameters; a cofactor ring has
-the range of its variables in its name, and a user's ring (``user``) the arguments whose lifts it has. ``named`` finds
-each of them. Each view combines the rings of its components into a product ring.
+``protocol`` defines a ring, ``laws`` its laws. The rings of ``RINGS`` have no parameters; a cofactor ring has the range
+of its variables in its name, and a user's ring (``user``) the arguments whose lifts it has. ``named`` finds each of
+them. Each view combines the rings of its components into a product ring.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def named(name: str) -> Ring[Any]:
 
 
 def ring_over(family: str, places: Iterable[int]) -> str:
-    """The name of the ring of a family over arguments with these numbers; of a family that has one ring, its name.
+    """The name of the ring of a family over arguments with these numbers; for a family with one ring, the name of that.
 
     The families are ``cofactor.integer``, ``cofactor.double`` and those of users' rings. Over no arguments they are the
     integers: a count. The name of a ring over arguments is that ring's.

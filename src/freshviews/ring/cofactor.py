@@ -1,8 +1,8 @@
 """The cofactor ring of degree m: the count, the sums and the sums of products of m variables, as one element.
 
-An element is (c, s, Q): of some rows their number, the vector of sums of x_i, and the symmetric matrix of sums of
-x_i * x_j. That is all that linear regression, covariances and principal components need of the rows (F-IVM: Nikolic
-and Olteanu, SIGMOD 2018)::
+An element is (c, s, Q): the number of some rows, the vector of sums of x_i, and the symmetric matrix of sums of x_i *
+x_j. Linear regression, covariances and principal components need no more of the rows (F-IVM: Nikolic and Olteanu,
+SIGMOD 2018)::
 
     a + b = (ca + cb,  sa + sb,  Qa + Qb)
     a * b = (ca cb,  ca sb + cb sa,  ca Qb + cb Qa + sa sb' + sb sa')
@@ -12,7 +12,7 @@ variables that its elements may have; all other sums are zero. The payload of a 
 it, so a product costs what its own range costs and not m squared. Rings of different ranges are parts of one ring:
 their elements multiply.
 
-Numbers are exact. Of integers and decimals (``integer``) each sum is one word, and kernels report an overflow. Doubles
+Numbers are exact. For integers and decimals (``integer``) each sum is one word, and kernels report an overflow. Doubles
 (``double``) are fixed-point numbers: x is rounded once, to a multiple of 2^-64, when it is lifted. Every double of
 magnitude 2^-12 or more is one already. Sums have two words in units of 2^-64, sums of products four in units of 2^-128.
 Nothing else is rounded before a result is read, so x + y - y is x.

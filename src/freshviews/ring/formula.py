@@ -1,10 +1,9 @@
 """A function of a ring as data: arithmetic on integers and doubles, with branches and without loops.
 
-A formula has *nodes*, each an operation on nodes before it, and a *tree* of what it returns: the nodes of a result, or
-a branch on a node with a tree for each outcome. It is recorded from a Python function (``ring.recording``), and written
-as source: plain Python, which ``compiled`` makes callable, or calls of kernels
-(``codegen.writing.payloads.own_rings``). As data it has no closure and no global, can be sent to another process, and
-is known by its digest.
+A formula has *nodes*, each an operation on nodes before it, and a *tree* of results: the nodes of a result, or a branch
+on a node with a tree for each outcome. It is recorded from a Python function (``ring.recording``), and written as
+source: plain Python, which ``compiled`` makes callable, or calls of kernels (``codegen.writing.payloads.own_rings``).
+As data it has no closure and no global, can be sent to another process, and is known by its digest.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ CONSTANT = "constant"
 
 @dataclass(frozen=True)
 class Node:
-    """An operation, the numbers of the nodes that it is of, and the kind of its result.
+    """An operation, the numbers of its argument nodes, and the kind of its result.
 
     ``parameter`` has the number of a parameter, ``constant`` the constant.
     """
@@ -42,7 +41,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Branch:
-    """``yes`` if a node is not 0, else ``no``."""
+    """A branch: ``yes`` if a node is not 0, otherwise ``no``."""
 
     test: int
     yes: Tree
@@ -53,7 +52,7 @@ Tree = tuple[int, ...] | Branch
 """The nodes of the results, or a branch."""
 
 _KEEPING = frozenset((PARAMETER, CONSTANT, "add", "sub", "mul", "neg", "and", "or", "xor", "invert"))
-"""Operations that computing modulo 2^64 keeps: the result modulo 2^64 follows from the arguments modulo 2^64."""
+"""Operations whose result modulo 2^64 follows from the arguments modulo 2^64."""
 
 
 _SURE = frozenset((PARAMETER, CONSTANT, "lt", "le", "eq", "ne", "right", "double"))
@@ -61,7 +60,7 @@ _SURE = frozenset((PARAMETER, CONSTANT, "lt", "le", "eq", "ne", "right", "double
 
 
 class Lines(Protocol):
-    """What source is written to."""
+    """The interface through which source is written."""
 
     def line(self, text: str) -> None: ...
 
@@ -89,7 +88,7 @@ class Formula:
 
     @property
     def may_fail(self) -> bool:
-        """Whether a step may have no result, or none of 64 bits."""
+        """True if a step may have no result, or none of 64 bits."""
         return not {node.op for node in self.nodes} <= _SURE
 
     def _reached(self, roots: Sequence[int], known: Mapping[int, str] = MappingProxyType({})) -> list[int]:
@@ -158,13 +157,13 @@ class Formula:
 
     @cached_property
     def digest(self) -> str:
-        """What is equal of equal formulas, also in another process."""
+        """A hash that equal formulas share, also across processes."""
         return hashlib.sha256(f"{self.parameters} {self.source}".encode()).hexdigest()
 
     @cached_property
     def compiled(self) -> Callable[..., tuple[Any, ...]]:
         """The function: it takes numbers, integers of any size among them, and returns a tuple of them. Raises
-        RingError where a step has no result."""
+        RingError if a step has no result."""
         scope: dict[str, Any] = dict(_PYTHON)
         exec(self.source, scope)
         function: Callable[..., tuple[Any, ...]] = scope["formula"]
@@ -222,9 +221,9 @@ def power(x: float, y: float) -> float:
     try:
         found = x**y
     except (OverflowError, ZeroDivisionError):
-        raise RingError(f"{x} ** {y} is no double") from None
+        raise RingError(f"{x} ** {y} is not a double") from None
     if not isinstance(found, float):
-        raise RingError(f"{x} ** {y} is no double")
+        raise RingError(f"{x} ** {y} is not a double")
     return found
 
 
@@ -232,12 +231,12 @@ def double(a: int) -> float:
     try:
         return float(a)
     except OverflowError:
-        raise RingError(f"{a} is no double") from None
+        raise RingError(f"{a} is not a double") from None
 
 
 def whole(how: Callable[[float], int], x: float) -> int:
     if not math.isfinite(x):
-        raise RingError(f"{x} is no integer")
+        raise RingError(f"{x} is not an integer")
     return how(x)
 
 

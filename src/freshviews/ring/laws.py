@@ -1,7 +1,7 @@
 """The laws of rings, as one table.
 
-``tests/ring`` checks each for each ring, over random elements. ``check`` checks those of a user's ring when it is
-registered, over elements that lifts, sums and products of them make, the same ones each time.
+``tests/ring`` checks each for each ring, over random elements. ``check`` checks the laws of a user's ring when it is
+registered, over lifts and their sums and products, the same ones each time.
 """
 
 from __future__ import annotations

@@ -14,14 +14,13 @@ class Ring(Protocol[E]):
     multiplies a payload of any ring. A ring may refuse some products (``RingError``); the laws then hold if both sides
     are defined. ``scale`` is always defined.
 
-    ``words`` is the number of 64-bit words an element takes in a row of a table. Zero is all words zero,
-    because a row whose payload words are all zero is absent. ``lift`` turns the code of an argument into an element.
-    The ring defines what that means, possibly by its parameters (a matrix-valued ring lifts a code at the position of
-    its column).
+    ``words`` is the number of 64-bit words an element takes in a row of a table. Zero is all words zero, because a row
+    whose payload words are all zero is absent. ``lift`` turns the code of an argument into an element. The ring defines
+    how, possibly by its parameters (a matrix-valued ring lifts a code at the position of its column).
 
-    A ring of more than one word has kernels as well, which compute the same over memory. Those of users' rings are
+    A ring of more than one word has kernels as well, which compute the same over memory. Kernels of users' rings are
     written from formulas; docs/rings.md says what to add for a ring with others. Elements of variable size, such as
-    relations under union and join, are not supported: there is no allocator for what a word would lead to.
+    relations under union and join, are not supported: no allocator serves memory to which a word would refer.
     """
 
     @property

@@ -9,8 +9,8 @@ below 2^78 in magnitude that are multiples of 2^-114. ``kernel.rings.narrow`` sa
 Multiplication: the elements are a module over the integers, which is all that a SUM of doubles needs. A product of
 payloads has one double, from the relation that holds the aggregate's argument; every other factor is a multiplicity.
 The product of two doubles of a row, ``SUM(x * y)``, is an expression over columns, rounded as SQL says, before it is
-lifted. So ``multiply`` refuses two factors of which neither is an integer: their exact product may need more bits than
-the kernels store, and infinity times a real would depend on the order of addition.
+lifted. So ``multiply`` refuses two factors that are not integers: their exact product may need more bits than the
+kernels store, and infinity times a real would depend on the order of addition.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Recording a Python function as a formula: it runs on symbols, which note the arithmetic that is done with them.
 
-So the function may be written with loops, comprehensions, other functions, constants of its module and closures: what
-is recorded is the arithmetic that they come to. A test of a symbol, as in ``if``, ``min`` or ``and``, is a branch: the
-function runs once per outcome. What cannot be recorded is refused: a loop whose length depends on an argument, an
-argument as an index, arithmetic that is not listed in docs/rings.md.
+So the function may be written with loops, comprehensions, other functions, constants of its module and closures; only
+the arithmetic that they do is recorded. A test of a symbol, as in ``if``, ``min`` or ``and``, is a branch: the function
+runs once per outcome. Refused are a loop whose length depends on an argument, an argument as an index, arithmetic that
+is not listed in docs/rings.md.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _operation(op: str, whole: bool = True, double: bool = True, test: bool = Fa
 
 
 def _folded(op: str, a: Any, b: Any) -> Any:
-    """The result where it is one of the operands or 0; else None."""
+    """The result if it is one of the operands or 0; otherwise None."""
     if op == "add" and (_is(a, 0) or _is(b, 0)):
         return b if _is(a, 0) else a
     if op == "sub" and _is(b, 0):
@@ -284,8 +284,8 @@ def record(
 ) -> Formula:
     """The formula of a function.
 
-    ``kinds``: those of its parameters, of which ``arguments`` makes what it is called with. ``results`` makes numbers
-    of what it returns, of the kinds ``made``; an integer may stand for a double. Raises RecordingError.
+    ``kinds``: the kinds of its parameters, from which ``arguments`` makes the arguments of the call. ``results`` makes
+    numbers of the kinds ``made`` from the return value; an integer may stand for a double. Raises RecordingError.
     """
     recorder = _Recorder()
     symbols = [recorder.symbol(Node(PARAMETER, (i,), kind)) for i, kind in enumerate(kinds)]

@@ -1,8 +1,8 @@
-"""Rings of users: Python functions over tuples of integers, recorded as formulas, and checked by the laws.
+"""Users' rings: Python functions over tuples of integers, recorded as formulas, and checked by the laws.
 
-``UserRing`` is what a user writes, ``RecordedRing`` what is made of it: a ring of ``ring.protocol`` as data. Its name
-is that of the user, and a digest of its formulas, so views and machine code of another definition are never mistaken
-for its own; behind it are the numbers of the arguments whose lifts an element is made of.
+A user writes a ``UserRing``, which is recorded as a ``RecordedRing``: a ring of ``ring.protocol`` as data. Its name is
+the user's name and a digest of its formulas, so views and machine code of another definition are never mistaken for its
+own, and then the numbers of the arguments whose lifts an element is made of.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class RecordedRing:
 
     @property
     def keeps_modulo(self) -> bool:
-        """Whether arithmetic modulo 2^64 obeys the laws: a batch is undone by its negation after an overflow, too."""
+        """True if arithmetic modulo 2^64 obeys the laws: then negation undoes a batch even after an overflow."""
         parts = (self.sum, self.multiple, *([] if self.product is None else [self.product]))
         return all(one.keeps_modulo for one in parts)
 
@@ -130,7 +130,7 @@ class RecordedRing:
         return self.lifted(place, code)
 
     def lifted(self, place: int, code: int) -> Element:
-        """The element of a code of an argument. Raises RingError where it has none."""
+        """The element of a code of an argument. Raises RingError if it has none."""
         number: float = struct.unpack("<d", struct.pack("<q", code))[0] if self.kinds[place] == REAL else code
         return self.lifts[place].compiled(number)
 
@@ -152,7 +152,7 @@ class RecordedRing:
         return replace(self, places=places)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A process that gets the ring, as a worker, then knows it by its name.
+        # A process that receives the ring, such as a worker, then knows it by its name.
         return _received, tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
 
@@ -187,7 +187,7 @@ def user_ring_named(name: str) -> RecordedRing | None:
 def check_form(ring: UserRing) -> None:
     """Check the name and the number of words. Raises RingDefinitionError."""
     if not isinstance(ring.name, str) or not _WRITTEN.fullmatch(ring.name):
-        raise RingDefinitionError(f"ring {ring.name}: no name for a ring, which SQL calls as in GAUSS(x, y)")
+        raise RingDefinitionError(f"ring {ring.name}: not a name that SQL can call, as in GAUSS(x, y)")
     if not isinstance(ring.words, int) or not 1 <= ring.words <= MOST_WORDS:
         raise RingDefinitionError(f"ring {ring.name}: words={ring.words!r}; an element has 1 to {MOST_WORDS} words")
 
@@ -268,7 +268,7 @@ _SAMPLES = {
     REAL: (0.0, 1.0, -1.0, 0.5, -2.25, 0.1, 3.75, -17.3, 1e3, 1e-9),
 }
 _REMEDIES = {
-    "scale": "give scale=, which adds an element k times, or takes it away where k is negative",
+    "scale": "give scale=, which adds an element k times, or subtracts it if k is negative",
     "one": "give one=, the element that multiplies without effect",
     "zero": "zero is 0 in all words, so each element must have one form",
 }
@@ -281,14 +281,14 @@ def _check_laws(ring: UserRing, made: RecordedRing) -> None:
             try:
                 lifted.append(made.lifts[place].compiled(sample))
             except RingError:
-                continue  # The lift is not defined there, which is an error of the batch that has it.
+                continue  # The lift is undefined there: a batch with such a value gets an error.
     if not lifted:
         raise RingDefinitionError(f"ring {ring.name}: lift has no value for any of {_SAMPLES[made.kinds[0]]}")
     try:
         check(made.over((0,)), lifted, made.product is not None)
     except BrokenLaw as error:
         remedy = next((text for word, text in _REMEDIES.items() if word in str(error).partition(" does")[0]), "")
-        broken = f"ring {ring.name} is none: {error}. Views are kept exact by the laws of rings (docs/rings.md)"
+        broken = f"ring {ring.name} is not a ring: {error}. Views stay exact by the laws of rings (docs/rings.md)"
         raise RingDefinitionError(f"{broken}; {remedy}" if remedy else broken) from error
     except RingError as error:
         raise RingDefinitionError(
@@ -299,7 +299,7 @@ def _check_laws(ring: UserRing, made: RecordedRing) -> None:
 
 
 def _check_fidelity(ring: UserRing, made: RecordedRing, lifted: Sequence[Element]) -> None:
-    """Check that ``multiply`` depends on its arguments alone: that it still returns what was recorded."""
+    """Check that ``multiply`` depends on its arguments alone: that it still returns the recorded values."""
     assert ring.multiply is not None
     for a, b in list(product(lifted, repeat=2))[:: max(1, len(lifted) ** 2 // 50)]:
         given = (a[0], b[0]) if made.size == 1 else (a, b)

@@ -61,7 +61,7 @@ class Definition:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The columns of the view: one of the head is several where its aggregate has several values."""
+        """The columns of the view: a column of the head becomes several if its aggregate has several values."""
         made = {one.name: one for one in self.rules[0].aggregates}
         return tuple(name for column in self.columns for name in _values(column, made.get(column)))
 
@@ -161,7 +161,7 @@ def _definition(rules: tuple[Rule, ...], catalog: Catalog) -> Definition:
         if rule.aggregates and len(rules) > 1:
             raise fault(
                 rules[1].head.place,
-                f"{first.relation} has aggregates and so one rule; put the bodies into it, separated by ';'",
+                f"{first.relation} has aggregates, so it must have one rule; put the bodies into it, separated by ';'",
             )
     return Definition(first.relation, tuple(v.name for v in _head_variables(rules[0])), rules, first.functional)
 
@@ -180,24 +180,25 @@ def _check_head(rule: Rule, first: Atom) -> None:
     if head.functional != first.functional:
         raise fault(head.place, f"{head.relation} has a value, in [ ] =, in one of its rules; write it so in all")
     if head.functional and any(a.name != _head_variables(rule)[-1].name for a in rule.aggregates):
-        raise fault(head.place, f"the value of {head.relation} is what its aggregate makes; groups stand in [ ]")
+        raise fault(head.place, f"the value of {head.relation} must be the result of its aggregate; groups go in [ ]")
     if not head.arguments:
         raise fault(head.place, f"{head.relation}() has no column; name a variable, or count: agg<<n = count()>>")
     names: set[str] = set()
     for variable in _head_variables(rule):
         if variable.name.lower() in names:
-            raise fault(variable.place, f"{variable.name} stands twice in the head; name another variable equal to it")
+            message = f"{variable.name} is given twice in the head; name another variable equal to it"
+            raise fault(variable.place, message)
         names.add(variable.name.lower())
     given = {a.name for a in rule.aggregates}
     used = {v.name for c in rule.conjunctions for literal in c for t in terms_of(literal) for v in variables_in(t)}
     for one in rule.aggregates:
         _check_call(rule, one)
         if one.name in used:
-            raise fault(one.place, f"{one.name} is what {one.function} makes, and cannot stand in the body")
+            raise fault(one.place, f"{one.name} is what {one.function} computes, and cannot be used in the body")
         if one.name not in {v.name for v in _head_variables(rule)}:
             raise fault(one.place, f"{one.name} is not in the head; name it there, or leave the aggregate out")
         if [a.name for a in rule.aggregates].count(one.name) > 1:
-            raise fault(one.place, f"{one.name} is made twice; give one of them another name")
+            raise fault(one.place, f"{one.name} is computed twice; give one of them another name")
     _check_values(rule)
     for conjunction in rule.conjunctions:
         _check_conjunction(rule, conjunction, given)
@@ -215,7 +216,7 @@ def _check_values(rule: Rule) -> None:
 
 
 def _check_call(rule: Rule, one: Aggregate) -> None:
-    """Check the name of an aggregate, its arguments, and what PROVENANCE asks of the rule."""
+    """Check the name of an aggregate, its arguments, and the requirements of PROVENANCE on the rule."""
     function, given = one.function.lower(), len(one.arguments)
     ring = aggregate_over(function)
     if ring is not None:
@@ -261,7 +262,7 @@ def _check_provenance(rule: Rule, one: Aggregate) -> None:
         if isinstance(literal, Atom) and literal.negated:
             raise fault(
                 literal.place,
-                f"{PROVENANCE} of a negated atom, which holds by rows that are not there; leave it out, or read a head "
+                f"{PROVENANCE} of a negated atom, which holds because rows are absent; leave it out, or read a head "
                 "that has it",
             )
 
@@ -276,7 +277,7 @@ def _check_conjunction(rule: Rule, conjunction: Plain, given: set[str]) -> None:
         for term in terms_of(literal):
             for variable in variables_in(term):
                 if variable.name not in bound:
-                    where = "stands only in a negated atom" if isinstance(literal, Atom) else "has no value"
+                    where = "is only in a negated atom" if isinstance(literal, Atom) else "has no value"
                     raise fault(
                         variable.place,
                         f"{variable.name} {where}; name it in an atom that is not negated, "

@@ -95,7 +95,7 @@ def _parser() -> Lark:
 
 def _error_of(wrong: UnexpectedInput, text: str) -> RuleError:
     if isinstance(wrong, UnexpectedCharacters):
-        return RuleError(f"{wrong.char!r} is no part of a rule; {_example()}", wrong.line, wrong.column)
+        return RuleError(f"{wrong.char!r} is not part of a rule; {_example()}", wrong.line, wrong.column)
     allowed: Any = getattr(wrong, "accepts", None) or getattr(wrong, "expected", None) or ()
     if isinstance(wrong, UnexpectedToken) and wrong.token.type != "$END":
         line, column, found = wrong.line, wrong.column, f"{str(wrong.token)!r} does not go here"
@@ -148,7 +148,7 @@ class _Trees(Transformer[Token, Any]):
     def category(self, meta: Any, parts: list[Any]) -> Category:
         name, term = parts
         if str(name).lower() != "category":
-            message = f"{name}() is no term; functions stand before arguments in SQL, and category(x) in cofactor"
+            message = f"{name}() is not a term; functions are for SQL, and category(x) in cofactor"
             raise RuleError(message, meta.line, meta.column)
         return Category(term, _place(meta))
 

@@ -34,7 +34,7 @@ from freshviews.rules.syntax import (
 )
 
 MULTIPLICITY = "times"
-"""In a provenance, beside the aliases of the relations."""
+"""The multiplicity in a provenance, next to the aliases of the relations."""
 
 Piece = tuple[str, Place]
 Sql = list[Piece]
@@ -116,12 +116,12 @@ def _view(definition: Definition, reads: Reads, properties: Mapping[str, str]) -
     properties_ = f" TBLPROPERTIES ({clause})" if clause else ""
     start = f"CREATE MATERIALIZED VIEW {_quoted(definition.name)}{named}{properties_} AS "
     if definition.rules[0].aggregates:
-        body = _aggregated(definition, definition.rules[0], reads)
+        body = _aggregate_rows(definition, definition.rules[0], reads)
     elif definition.functional:
         body = _function(definition, reads)
     else:
         each = [(r, conjunction, _head(definition, r)) for r in definition.rules for conjunction in r.conjunctions]
-        body = _together(each, reads)
+        body = _union(each, reads)
     return [(start, head), *body, (";\n", head)]
 
 
@@ -131,7 +131,7 @@ def _head(definition: Definition, rule: Rule) -> list[tuple[str, Variable]]:
     return list(zip(definition.columns, variables, strict=True))
 
 
-def _distinct(rule: Rule, conjunction: Plain, columns: list[tuple[str, Variable]], reads: Reads) -> Sql:
+def _select_distinct(rule: Rule, conjunction: Plain, columns: list[tuple[str, Variable]], reads: Reads) -> Sql:
     """SELECT DISTINCT of a conjunction: the given variables, under the names of columns."""
     known = reads.known
     negated = [one for one in conjunction if isinstance(one, Atom) and one.negated]
@@ -149,7 +149,7 @@ def _distinct(rule: Rule, conjunction: Plain, columns: list[tuple[str, Variable]
                 name += "_"
             taken.add(name)
             kept.append((name, variable))
-    remaining = _without(rule, positive, negated, kept, known)
+    remaining = _except_negated(rule, positive, negated, kept, known)
     if len(kept) == len(columns):
         return remaining
     items: list[Sql] = [[(_quoted(name), variable.place)] for name, variable in columns]
@@ -165,17 +165,17 @@ def _compares_columns(atom: Atom, positive: Plain) -> bool:
     return plain and bool(names) and bound.issuperset(names)
 
 
-def _together(rules: list[tuple[Rule, Plain, list[tuple[str, Variable]]]], reads: Reads) -> Sql:
+def _union(rules: list[tuple[Rule, Plain, list[tuple[str, Variable]]]], reads: Reads) -> Sql:
     """The UNION of the distinct rows of several conjunctions."""
     parts = []
     for rule, conjunction, columns in rules:
-        part = _distinct(rule, conjunction, columns, reads)
+        part = _select_distinct(rule, conjunction, columns, reads)
         place = rule.head.place
         parts.append(part if len(rules) == 1 else [("(", place), *part, (")", place)])
     return _joined(parts, " UNION ")
 
 
-def _without(
+def _except_negated(
     rule: Rule, positive: Plain, negated: list[Atom], kept: list[tuple[str, Variable]], known: Mapping[str, Known]
 ) -> Sql:
     """The distinct values of the kept variables for which no negated atom has a row."""
@@ -206,7 +206,7 @@ def _function(definition: Definition, reads: Reads) -> Sql:
     each = [(r, conjunction, _head(definition, r)) for r in definition.rules for conjunction in r.conjunctions]
     (_, conjunction, columns), *more = each
     if more or any(isinstance(one, Atom) and one.negated for one in conjunction):
-        rest: Sql = [(" FROM (", place), *_together(each, reads), (") AS `found`", place)]
+        rest: Sql = [(" FROM (", place), *_union(each, reads), (") AS `found`", place)]
         terms: list[Sql] = [[(_quoted(name), variable.place)] for name, variable in columns]
     else:
         body = _Body(conjunction, reads.known, sets=False)
@@ -214,17 +214,17 @@ def _function(definition: Definition, reads: Reads) -> Sql:
     *key, value = terms
     items = [*key, [("ONLY_VALUE(", place), *value, (")", place)]]
     named = [[*item, (f" AS {_quoted(name)}", v.place)] for item, (name, v) in zip(items, columns, strict=True)]
-    return _grouped([("SELECT ", place), *_joined(named, ", "), *rest], key, place)
+    return _group_rows([("SELECT ", place), *_joined(named, ", "), *rest], key, place)
 
 
-def _grouped(found: Sql, groups: list[Sql], place: Place) -> Sql:
+def _group_rows(found: Sql, groups: list[Sql], place: Place) -> Sql:
     """Rows grouped; without groups one row if there is any input."""
     if groups:
         return [*found, (" GROUP BY ", place), *_joined(groups, ", ")]
     return [*found, (" HAVING COUNT(*) > 0", place)]
 
 
-def _aggregated(definition: Definition, rule: Rule, reads: Reads) -> Sql:
+def _aggregate_rows(definition: Definition, rule: Rule, reads: Reads) -> Sql:
     """The rows of a head with aggregates; such a head has one rule."""
     conjunctions = rule.conjunctions
     place = rule.head.place
@@ -238,7 +238,7 @@ def _aggregated(definition: Definition, rule: Rule, reads: Reads) -> Sql:
             here = {v.name for one in conjunction for t in terms_of(one) for v in variables_in(t)}
             kept = {name: v for name, v in kept.items() if name in here}
         columns = list(kept.items())
-        parts = _together([(rule, conjunction, columns) for conjunction in conjunctions], reads)
+        parts = _union([(rule, conjunction, columns) for conjunction in conjunctions], reads)
         term = _Named().term
         rest = [(" FROM (", place), *parts, (") AS `found`", place)]
     made = {one.name: one for one in rule.aggregates}
@@ -261,7 +261,7 @@ def _aggregated(definition: Definition, rule: Rule, reads: Reads) -> Sql:
             order: Sql = [(" ORDER BY ", keys[0][0][1]), *_joined(keys, ", ")] if keys else []
             item = [(f"{aggregate.function.upper()}(", aggregate.place), *arguments, *order, (")", place)]
         items.append([*item, (f" AS {_quoted(name)}", variable.place)])
-    return _grouped([("SELECT ", place), *_joined(items, ", "), *rest], groups, place)
+    return _group_rows([("SELECT ", place), *_joined(items, ", "), *rest], groups, place)
 
 
 class _Terms(ABC):
@@ -277,7 +277,7 @@ class _Terms(ABC):
             return self.variable(term)
         if isinstance(term, Constant):
             return [(term.sql, term.place)]
-        assert isinstance(term, Operation), "any value is no term to compute with"
+        assert isinstance(term, Operation), "_ is not an operand"
         if len(term.arguments) == 1:
             return [("(- ", term.place), *self.term(term.arguments[0]), (")", term.place)]
         left, right = map(self.term, term.arguments)

@@ -9,7 +9,7 @@
     p.view("by_part", "SELECT part, SUM(qty) AS qty FROM items GROUP BY part")
     query = p.start()
 
-It needs pyspark: ``pip install 'freshviews[spark]'``. ``docs/pipeline.md`` says what is promised.
+It needs pyspark: ``pip install 'freshviews[spark]'``. ``docs/pipeline.md`` states the guarantees.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PLACES = {"Pipeline": "pipeline", "Query": "running_query", "register": "readin
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use what needs pyspark, so that reading a script does not need it."""
+    """Import names that need pyspark on first use, so that reading a script does not need it."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__} has no attribute {name}")
     from importlib import import_module

@@ -83,7 +83,7 @@ class Definition:
     settings: dict[str, str] = field(default_factory=dict, repr=False)
     alterations: tuple[Alteration, ...] = ()
     held: str = ""
-    """The script of a checkpoint, where the views are those that it holds."""
+    """The script of a checkpoint, if the views are those that the checkpoint holds."""
     rings: Mapping[str, RingAggregate] = field(default_factory=dict)
     """The rings of a checkpoint, of its script."""
 
@@ -148,7 +148,7 @@ class Definition:
         return [*(table.provider for table in self.tables), *(view.provider for view in self.views)]
 
     def remedy(self, message: str) -> str:
-        """What to do where a message of Spark says that it lacks a source or a sink; empty where it does not."""
+        """The remedy, if a message of Spark reports a missing source or sink; otherwise empty."""
         return remedy(message, self.providers)
 
     def added(self, known: Collection[str]) -> tuple[str, ...]:
@@ -228,7 +228,7 @@ def with_key(spec: ViewSpec, catalog: Catalog) -> ViewSpec:
 
 
 def row_keys(view: ViewDef, catalog: Catalog) -> list[tuple[str, ...]]:
-    """Columns of a view that determine its rows: its groups, or what the keys of the relations that it joins imply."""
+    """Columns of a view that determine its rows: its groups, or those that the keys of joined relations imply."""
     found = list(view.checked_keys)
     if not found and len(view.blocks) == 1 and view.combined is None and view.blocks[0].kind == "bag":
         (block,) = view.blocks
@@ -260,5 +260,5 @@ def form_of(changes: str | None, options: dict[str, str], columns: tuple[str, ..
         known = set()
     unknown = sorted(set(options) - known)
     if unknown:
-        raise FormatError(f"option {unknown[0]} means nothing to the change format {changes or 'of the columns'}")
+        raise FormatError(f"the change format {changes or 'of the columns'} has no option {unknown[0]}")
     return form

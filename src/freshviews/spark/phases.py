@@ -1,6 +1,6 @@
 """Seconds that a run spends in each phase of its versions.
 
-The driver measures its own phases. A cell reports its seconds with its result; cells run beside each other, so those of
+The driver measures its own phases. A cell reports its seconds with its result; cells run in parallel, so the seconds of
 the slowest cell count, and the rest of the Spark job is ``read``.
 """
 
@@ -24,7 +24,7 @@ PHASES = {
     "sinks": "deliver to all sinks, and note that",
     "collect": "delete files that no kept version needs",
 }
-"""What happens in each phase, in order."""
+"""The work of each phase, in order."""
 
 
 class Phases:

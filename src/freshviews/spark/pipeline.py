@@ -126,7 +126,7 @@ class Pipeline:
         if wrong:
             raise SourceError(
                 f"table {name}: column {wrong[0]} is {frame.schema[wrong[0]].dataType.simpleString()}, "
-                "which no column of a table can be; select or cast it away"
+                "a type that no table column can have; drop or cast it"
             )
         columns = [f"`{column}` {kind}" for column, kind in kinds.items()]
         if primary_key:
@@ -244,9 +244,9 @@ class Pipeline:
         A table's frame has its change format. ``deletes``: by table, the PRIMARY KEYs of rows to delete, before the
         changes of ``frames``; other columns are ignored, and keys without a row have no effect.
 
-        ``call`` names the call, as the day of a nightly job: if a version has the rows of a call of this name, nothing
-        is read, and that version comes back. Tables of streams stay as they are; ``start`` goes on with them. Raises
-        SourceError, CheckpointError, PipelineError, StoreError as ``start``.
+        ``call`` names the call, such as the day of a nightly job: if a version has the rows of a call of this name,
+        nothing is read, and that version is returned. Tables of streams stay as they are; ``start`` continues them.
+        Raises SourceError, CheckpointError, PipelineError, StoreError as ``start``.
         """
         for argument, frames_by_table in (("frames", frames), ("deletes", deletes)):
             arguments.optional(partial(arguments.values_of, DataFrame), argument, frames_by_table)
@@ -265,7 +265,7 @@ class Pipeline:
 
     @contextmanager
     def _holding(self) -> Iterator[Held]:
-        """Hold the checkpoint, which is given up where an error leaves the block."""
+        """Hold the checkpoint, which is released if an error leaves the block."""
         check_store(self._store)
         held = Held(self._store)
         try:

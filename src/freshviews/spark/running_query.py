@@ -21,8 +21,7 @@ from freshviews.spark.state.runs import Held
 
 
 class Query:
-    """A running pipeline. One without streaming tables, and without such that are ``polled``, has ended when ``start``
-    returns."""
+    """A running pipeline. Without streaming and ``polled`` tables, it has ended when ``start`` returns."""
 
     def __init__(self, run: Run, query: StreamingQuery | None, held: Held, polled: Sequence[Source] = ()) -> None:
         self._run = run
@@ -75,17 +74,17 @@ class Query:
 
     @property
     def refilling(self) -> tuple[str, ...]:
-        """Those of them that have another SELECT than in the last version, and those that read such a view."""
+        """The views being backfilled that the last version has with another SELECT, and those that read such a view."""
         return self._run.refills
 
     @property
     def lastProgress(self) -> dict[str, Any] | None:
         """The last version: its number, input rows per table, changed rows per view, seconds, bytes per view, rows set
-        aside in total, views being backfilled, lag; and under the names of Spark's progress what Spark says of its
-        micro-batch, with our phases in ``durationMs`` and tables and views in ``stateOperators``.
+        aside in total, views being backfilled, lag; and, under the names of Spark's progress, that of its micro-batch,
+        with our phases in ``durationMs`` and tables and views in ``stateOperators``.
 
-        Spark says it when the micro-batch has ended, just after the version is delivered; until then the version has
-        what is known without Spark. ``spark`` has Spark's own progress, of that micro-batch alone.
+        Spark reports it when the micro-batch has ended, just after the version is delivered; until then the version has
+        only the fields known without Spark. ``spark`` has Spark's own progress, of that micro-batch alone.
         """
         made = self._run.recent.versions[-1:]
         latest = self._run.latest
@@ -137,7 +136,7 @@ class Query:
         return ended
 
     def _ended(self, timeout: float | None) -> bool | None:
-        """Wait; whether it has ended, None without a timeout."""
+        """Wait; returns whether it has ended, None without a timeout."""
         if self._query is not None:
             found: bool | None = self._query.awaitTermination(*(() if timeout is None else (timeout,)))
             return found

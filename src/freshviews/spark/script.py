@@ -87,14 +87,14 @@ def _plain_views(view: ViewDef, catalog: Catalog) -> list[str]:
 
 
 def _plain_views_of_tables(before: Sequence[Split], anew: Collection[str], catalog: Catalog) -> tuple[str, ...]:
-    """Statements that create the plain views over tables alone that some statements of a script create, but for those
-    that are created ``anew`` later, by their names in lower case."""
+    """Statements of a script that create plain views over tables alone for some statements, except those that are
+    created ``anew`` later, by their names in lower case."""
     made: dict[str, str] = {}
     for one in before:
         name = str(one.name).lower()
         view = catalog.plain_view(name) if one.kind == "view" and name not in anew else None
         if view is not None and all(catalog.view(name) is None for name in view.inputs):
-            # Of a view that was replaced, the last form, in the place of that.
+            # A replaced view counts with its last form, at that place.
             made.pop(name, None)
             made[name] = _CREATE_VIEW.sub("CREATE VIEW IF NOT EXISTS ", one.sql, count=1)
     return tuple(made.values())

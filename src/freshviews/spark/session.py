@@ -23,7 +23,7 @@ from freshviews import arguments
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.machine.cache import cache_folder
 from freshviews.spark.java import JavaOutput, class_archive, java_home
-from freshviews.spark.settings import defaults_of, together
+from freshviews.spark.settings import defaults_of, merge_settings
 
 _NOTES = {
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
@@ -37,7 +37,7 @@ _MASTER = re.compile(r"(local(\[.+\])?|local-cluster\[.+\]|yarn|spark://.+|k8s:/
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 SPARK_ERRORS = (PySparkException, Py4JError)
-"""What Spark raises: errors that it has a class for, and others of Java."""
+"""The exceptions of Spark: errors with a class in Spark, and other errors of Java."""
 
 
 class SessionError(FreshviewsError):
@@ -85,7 +85,7 @@ def start_session(
             "spark://HOST:PORT, yarn or k8s://..."
         )
     defaults = defaults_of(os.environ, Path(pyspark.__file__).parent)
-    chosen = together(settings or {}, defaults, master)
+    chosen = merge_settings(settings or {}, defaults, master)
     if "MASTER" not in os.environ and "spark.master" not in {**defaults, **chosen}:
         chosen["spark.master"] = "local[*]"
     home = java_home(os.environ)
@@ -131,8 +131,8 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def _silence_the_end(session: SparkSession) -> None:
-    """The server in this process that takes accumulators from Java, and threads that call Java, print no traceback
-    where Java has ended: the message of the run says that."""
+    """Silence tracebacks of the server in this process that receives accumulators from Java, and of threads that call
+    Java, after Java has ended: the message of the run reports that."""
     server = session.sparkContext._accumulatorServer
     usual, of_threads = server.handle_error, threading.excepthook
 
@@ -155,7 +155,7 @@ def reason(error: Exception) -> str:
     except (Py4JError, OSError):
         return type(error).__name__
     if text.startswith("Cannot call methods on a stopped SparkContext"):
-        return "nobody answers there as a master of Spark"
+        return "no Spark master answers there"
     return " ".join(text.split()) or type(error).__name__
 
 

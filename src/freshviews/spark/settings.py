@@ -1,7 +1,7 @@
 """Settings of Spark: ours, and those of the user, which come first.
 
-From the last to the first that counts: ours, ``spark-defaults.conf``, ``SET`` at the top of a script, ``--conf``, then
-``--master``, or what the caller gives. Some are fixed: under another value rows would be lost or changed.
+In ascending priority: ours, ``spark-defaults.conf``, ``SET`` at the top of a script, ``--conf``, then ``--master``, or
+settings of the caller. Some are fixed: under another value rows would be lost or changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REASONS = {
     "spark.sql.files.ignoreMissingFiles": "the rows of a file that was deleted before it was read would be lost in "
     "silence; keep files until a version has them",
 }
-"""Why each of FIXED is fixed, and what to do."""
+"""The reason for which each of FIXED is fixed, and the remedy."""
 
 OURS = {
     # Partitions beyond the cores cost 5 ms each per micro-batch without benefit.
@@ -73,7 +73,7 @@ def settings_of(words: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def together(given: Mapping[str, str], defaults: Mapping[str, str], master: str | None = None) -> dict[str, str]:
+def merge_settings(given: Mapping[str, str], defaults: Mapping[str, str], master: str | None = None) -> dict[str, str]:
     """The settings to start Spark with. ``given``: those of the script and of the caller; ``defaults``: those that
     Spark reads itself; ``master``: comes before a master among them. Raises SettingError where a fixed one is given
     another value."""
@@ -100,7 +100,7 @@ def defaults_of(environment: Mapping[str, str], spark_home: Path) -> dict[str, s
 
 
 def sql_settings_of(environment: Mapping[str, str], spark_home: Path) -> set[str]:
-    """The settings of Spark SQL that the user gives to every session, but those that change no result. Errors as
+    """The settings of Spark SQL that the user gives to every session, except those that change no result. Errors as
     ``defaults_of``."""
     names = {name for name in defaults_of(environment, spark_home) if name.startswith("spark.sql.")}
     names |= set(re.findall(r"spark\.sql\.[\w.]+", environment.get("PYSPARK_SUBMIT_ARGS", "")))

@@ -145,7 +145,7 @@ class ArrayFile:
     def _footer(self) -> dict[str, Any]:
         head = self._file.read(_PREAMBLE_BYTES)
         if head[: len(MAGIC)] != MAGIC:
-            raise StoreError(f"{self.path} is no file of arrays that freshviews wrote")
+            raise StoreError(f"{self.path} is not an array file of freshviews")
         if len(head) < _PREAMBLE_BYTES or _CHECK.unpack(head[_PREAMBLE.size :])[0] != zlib.crc32(
             head[: _PREAMBLE.size]
         ):

@@ -1,7 +1,6 @@
 """The steps of making a commit and a snapshot durable, by name.
 
-Every step calls ``reach``. A test sets ``hook`` to stop the process at a step, and reads what a reopened database
-holds.
+Every step calls ``reach``. A test sets ``hook`` to stop the process at a step, and reads the reopened database.
 """
 
 from __future__ import annotations

@@ -34,15 +34,15 @@ _LOCK = "lock"
 
 
 def not_opened(path: Path, error: OSError) -> StoreError:
-    """The error for a directory of which a file cannot be read or written."""
+    """The error for a directory with a file that cannot be read or written."""
     return StoreError(f"{path} cannot be opened: {error}; it needs free space, and files that this user may write")
 
 
 class Directory:
     """An open directory. The caller reads ``records`` to the end first; then it may append.
 
-    ``sync_seconds``: see ``Log``. Raises StoreError if the directory is locked, is no database, is of another format,
-    or cannot be written. A directory with other files stays as it is.
+    ``sync_seconds``: see ``Log``. Raises StoreError if the directory is locked, is not a database, is of another
+    format, or cannot be written. A directory with other files stays as it is.
     """
 
     def __init__(self, path: str | os.PathLike[str], snapshot_bytes: int, sync_seconds: float = 0.0) -> None:
@@ -76,14 +76,14 @@ class Directory:
         self._snapshot_size = 0 if self.snapshot is None else self.snapshot.bytes
 
     def _check_ours(self) -> None:
-        """Raise StoreError if the directory has files and is no database."""
+        """Raise StoreError if the directory has files and is not a database."""
         if (self.path / _META).exists():
             return
         if any(p.name != _LOCK and p.suffix != TEMPORARY for p in self.path.iterdir()):
-            raise StoreError(f"{self.path} is not empty and has no {_META}: it is no freshviews database")
+            raise StoreError(f"{self.path} is not empty and has no {_META}: it is not a freshviews database")
 
     def _check_format(self) -> int:
-        """The newest segment of the log by meta.json, 0 where it names none."""
+        """The newest segment of the log by meta.json, 0 if it names none."""
         meta = self.path / _META
         self._check_ours()
         if not meta.exists():

@@ -30,11 +30,11 @@ def sync_directory(path: Path) -> None:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a file to read it. Raises OSError where it is no regular one: a FIFO would wait, a device may not end."""
+    """Open a file to read it. Raises OSError if it is not a regular file: a FIFO would wait, a device may not end."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     return os.fdopen(number, "rb")
 
 

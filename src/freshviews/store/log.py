@@ -26,9 +26,9 @@ _LOGGER = logging.getLogger("freshviews.store")
 
 
 class LogUncertain(StoreError):
-    """What the disk has of the log is not known: a sync failed, or a record could neither be written nor be cut off.
+    """The content of the log on disk is unknown: a sync failed, or a record could neither be written nor be cut off.
 
-    Reopening shows what is in the log. A second sync would not: after a failure the system may count lost pages as
+    Reopening shows the content of the log. A second sync would not: after a failure the system may count lost pages as
     written.
     """
 
@@ -48,7 +48,7 @@ class Log:
         self._synced = 0
         """Sequence number of the last record that is known to be on the disk."""
         self._timer: Timer | None = None
-        """Waits to sync what has been written since the last sync; None where nothing has."""
+        """Waits to sync the records since the last sync; None if there are none."""
         self._failed: str | None = None
         """Why nothing more is taken."""
         self._process = os.getpid()
@@ -123,7 +123,7 @@ class Log:
             )
         self.dropped_bytes = size - offset
         self.dropped = (
-            f"{path}: {size - offset} bytes from offset {offset} on were no whole record and were dropped: "
+            f"{path}: {size - offset} bytes from offset {offset} on were an incomplete record and were dropped: "
             "the last commit did not finish, or had not reached the disk"
         )
         number = os.open(path, os.O_WRONLY)
@@ -135,7 +135,7 @@ class Log:
 
     @property
     def late(self) -> bool:
-        """Whether the next record is late: others are written, and not known to be on the disk."""
+        """True if the next record is late: others are written, and may not be on the disk."""
         return self._synced < self.sequence
 
     def append(self, record: Record) -> None:
@@ -182,12 +182,12 @@ class Log:
         except OSError as error:
             self._failed = (
                 f"{self._segments[-1]}: the batch could not be written ({cause}) nor cut off ({error}); "
-                "open the database again to see whether it is in"
+                "open the database again to see whether it was committed"
             )
             raise LogUncertain(self._failed) from error
 
     def sync(self) -> None:
-        """Bring all records to the disk. After LogUncertain it is not known what is there; nothing more is taken."""
+        """Bring all records to the disk. After LogUncertain the content there is unknown; nothing more is written."""
         with self._syncing:
             self._sync_file()
 
@@ -208,7 +208,7 @@ class Log:
         except OSError as error:
             self._failed = (
                 f"{self._segments[-1]} could not be synced: {error}; the disk may lack the records from "
-                f"{self._synced + 1} on, so nothing more is written; open the database again to see what is in"
+                f"{self._synced + 1} on, so nothing more is written; open the database again to see what was committed"
             )
             raise LogUncertain(self._failed) from error
         self._synced = written
@@ -261,7 +261,7 @@ class Log:
         sync_directory(self._directory)
 
     def close(self) -> None:
-        """Sync what is not, and close the file, also where syncing fails. Raises LogUncertain."""
+        """Sync the remaining records, and close the file, even if syncing fails. Raises LogUncertain."""
         with self._syncing:
             try:
                 self._sync_file()
@@ -285,7 +285,7 @@ _SYNCED_LATE: WeakSet[Log] = WeakSet()
 
 
 def _sync_all() -> None:
-    """Where the process ends, and takes the threads with it: sync the logs that it did not close."""
+    """When the process ends, and its threads with it: sync the logs that it did not close."""
     for log in list(_SYNCED_LATE):
         if log._process == os.getpid():
             log._sync_late()

@@ -7,7 +7,7 @@ A record is a header of 40 bytes and a payload::
 
 ``sequence`` counts the records of a database, so a missing one is noticed; ``version`` is the version after the record.
 ``late`` is 1 if records before it were not known to be on the disk when it was written: the file system may lose these
-and keep it. Before any other record, all that the log had was on the disk.
+and keep it. For any other record, all earlier records were on the disk.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BATCH = 1  # changes of tables
 SCRIPT = 2  # SQL text that was executed
 TABLE = 3  # in a snapshot: contents of a table, in one or several records
 END = 4  # in a snapshot: the last record
-IMAGES = 5  # in a snapshot: which files hold the views
+IMAGES = 5  # in a snapshot: the files that hold the views
 WORDS = 6  # changes of one table, of few rows
 
 
@@ -83,7 +83,7 @@ def read_record(file: BinaryIO, size: int) -> Record | None:
 
 
 def synced_before(path: Path, offset: int) -> bool:
-    """Whether what a file has before an offset was on the disk once: a valid record that is not late follows."""
+    """True if the content of a file before an offset was on the disk once: a valid record that is not late follows."""
     size = path.stat().st_size
     with open_regular(path) as file:
         for place in _magics(file, offset):

@@ -1,8 +1,7 @@
 """Files of the strings of a dictionary. Each file has a range of codes, so no string is written twice.
 
-A file holds where each string begins and ends, all their bytes, and which codes are free. Files are read in the order
-of their codes, each starting where the one before ended. When there are many, one file over all their codes can replace
-them.
+A file holds the bounds of each string, all their bytes, and the free codes. Files are read in the order of their codes,
+each starting where the one before ended. When there are many, one file over all their codes can replace them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from freshviews.types.dictionary import Dictionary, starts_of
 
 KIND = "strings"
 _PIECE = 1 << 20
-"""Most bytes that are written together, but for a longer string."""
+"""Maximum number of bytes that are written together, except for a longer string."""
 
 
 def write_strings(path: Path, dictionary: Dictionary, first: int, *, sync: bool = True) -> int:

@@ -36,7 +36,7 @@ def conformed(column: ColumnDef, given: pa.Array, report: Report, unused: Mask |
         for row in np.flatnonzero(nulls if unused is None else nulls & ~unused).tolist():
             report(row, None, NULL_REFUSED)
     if kind.name == "STRING":
-        return within(column.length, _strings(given), report) if column.length else _strings(given)
+        return limit_length(column.length, _strings(given), report) if column.length else _strings(given)
     if is_text(given.type):
         texts = given.cast(pa.string())
         codes = codes_of(texts, lambda piece: text_codes(kind, piece), text_reader(kind), report)
@@ -55,7 +55,7 @@ def conformed(column: ColumnDef, given: pa.Array, report: Report, unused: Mask |
     return decode_array(kind, codes)
 
 
-def within(length: int, given: pa.Array, report: Report) -> pa.Array:
+def limit_length(length: int, given: pa.Array, report: Report) -> pa.Array:
     """Return the strings of at most ``length`` characters, null where one has more; each such value is reported."""
     over = characters_over(given, length)
     for row, characters in over.items():

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.defaults import default_array
-from freshviews.stream.conform import within
+from freshviews.stream.conform import limit_length
 from freshviews.stream.connect import FieldReading, Readings, readings_of
 from freshviews.stream.events import Events, primary_key
 from freshviews.stream.formats import DebeziumJson
@@ -62,7 +62,7 @@ class _Images:
         self._keys = primary_key(table)
         self._spelled = [column.name for column in table.columns]
         self._layouts = set[tuple[str, ...]]()
-        """Names of fields in the order of images, of which none is a column twice."""
+        """Names of fields in the order of images; no column occurs twice."""
         self._waiting: list[Image] = []
 
     def add(self, image: Image, position: int, action: int) -> None:
@@ -142,7 +142,7 @@ def envelope_events(texts: pa.Array, form: DebeziumJson, table: TableDef, proble
     groups = [_events(images, readings[schema], problems) for schema, images in read.items()]
     if len(groups) == 1:
         return groups[0]
-    return _merged(groups, table)
+    return _merge_events(groups, table)
 
 
 def _envelopes(
@@ -239,11 +239,11 @@ def _column(images: _Images, place: int, readings: Readings, problems: Problems)
                 report(event, None, NULL_REFUSED)
     found = json_column(column.type, values, readings.of(column.name), report)
     if column.length:
-        found = within(column.length, found, report)
+        found = limit_length(column.length, found, report)
     return pc.if_else(pa.array(absent), default_array(column, len(values)), found) if absent.any() else found
 
 
-def _merged(groups: list[Events], table: TableDef) -> Events:
+def _merge_events(groups: list[Events], table: TableDef) -> Events:
     """Merge the events of several schemas, in the order of their messages."""
     if not groups:
         none = tuple(pa.nulls(0, arrow_type(column.type)) for column in table.columns)
@@ -251,4 +251,4 @@ def _merged(groups: list[Events], table: TableDef) -> Events:
     arrays = tuple(pa.concat_arrays(parts) for parts in zip(*(g.arrays for g in groups), strict=True))
     actions = np.concatenate([g.actions for g in groups])
     positions = np.concatenate([g.positions for g in groups])
-    return Events(arrays, actions, positions).taken(np.argsort(positions, kind="stable"))
+    return Events(arrays, actions, positions).select_events(np.argsort(positions, kind="stable"))

@@ -44,7 +44,7 @@ class Events:
     def __len__(self) -> int:
         return len(self.actions)
 
-    def taken(self, rows: npt.NDArray[np.int64]) -> Events:
+    def select_events(self, rows: npt.NDArray[np.int64]) -> Events:
         """Select these events, in this order."""
         indices = pa.array(rows)
         arrays = tuple(array.take(indices) for array in self.arrays)
@@ -64,7 +64,7 @@ def resolved(
 ) -> tuple[tuple[pa.Array, ...], Multiplicities, Positions]:
     """Resolve events to signed rows: columns, multiplicities, and input positions; looked-up rows come first.
 
-    ``lookup`` is called at most once, for keys of which a stored row may have to be deleted.
+    ``lookup`` is called at most once, for keys whose stored row may have to be deleted.
     """
     keyed = np.abs(events.actions) == REPLACE
     if not keyed.any():
@@ -79,8 +79,8 @@ def resolved(
     taken_out[order[:-1]] = same & keyed[order[1:]]
     coming = (events.actions == INSERT) | (events.actions == REPLACE)
     kept = np.flatnonzero((coming & ~taken_out) | (events.actions == DELETE))
-    old, of = _looked_up(events.taken(np.flatnonzero(first & keyed)), table, lookup)
-    new = events.taken(kept)
+    old, of = _looked_up(events.select_events(np.flatnonzero(first & keyed)), table, lookup)
+    new = events.select_events(kept)
     signs = np.where(new.actions == DELETE, -1, 1)
     arrays = tuple(pa.concat_arrays([gone, come]) for gone, come in zip(old, new.arrays, strict=True))
     multiplicities = np.concatenate([np.full(len(of), -1, np.int64), signs.astype(np.int64)])
@@ -88,8 +88,8 @@ def resolved(
 
 
 def without_row(events: Events, table: TableDef, deleted: Positions) -> Positions:
-    """The input rows of events that remove a key which no row has at that point. ``deleted``: the input rows by which
-    ``resolved`` deletes rows; those of the events are distinct."""
+    """The input rows of events that remove a key without a row at that point. ``deleted``: the input rows by which
+    ``resolved`` deletes rows; the input rows of the events are distinct."""
     removed = events.actions == REMOVE
     if not removed.any():
         return np.empty(0, np.int64)
@@ -114,7 +114,7 @@ def _looked_up(events: Events, table: TableDef, lookup: Lookup | None) -> tuple[
         raise TypeError(f"table {table.name}: changes by key need lookup=, which gives the stored rows of keys")
     keys = [events.arrays[i] for i in places]
     names = [table.columns[i].name for i in places]
-    found = whole(lookup(pa.RecordBatch.from_arrays(keys, names)))
+    found = as_batch(lookup(pa.RecordBatch.from_arrays(keys, names)))
     rows = tuple(_stored(table, column, found) for column in table.columns)
     if not found.num_rows:
         return none, np.empty(0, np.int64)
@@ -125,7 +125,7 @@ def _looked_up(events: Events, table: TableDef, lookup: Lookup | None) -> tuple[
     at = np.flatnonzero(order >= len(events))
     before = order[at - 1]
     if at[0] == 0 or (before >= len(events)).any() or (both[before] != both[order[at]]).any():
-        raise ValueError(f"the lookup of table {table.name} gave a key twice, or one that it was not asked for")
+        raise ValueError(f"the lookup of table {table.name} returned a key twice, or a key that was not requested")
     positions = np.empty(len(at), np.int64)
     positions[order[at] - len(events)] = events.positions[before]
     return rows, positions
@@ -138,7 +138,7 @@ def _stored(table: TableDef, column: ColumnDef, found: pa.RecordBatch) -> pa.Arr
     raise ValueError(f"the lookup of table {table.name} gave no column {column.name}, but {found.schema.names}")
 
 
-def whole(rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
+def as_batch(rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
     """The rows as one batch. A column may hold up to 2 GB of text."""
     if isinstance(rows, pa.RecordBatch):
         return rows

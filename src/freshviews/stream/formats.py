@@ -1,4 +1,4 @@
-"""The change formats: how a row of a batch says whether it is inserted or deleted.
+"""The change formats: the ways in which a row of a batch is marked as inserted or deleted.
 
 ============================  ====================================================================
 format                        a row of the batch
@@ -50,8 +50,8 @@ class OpColumn:
     """A column of words; ``freshviews.stream.words`` lists them.
 
     If the table has a primary key, update words are accepted too: the row replaces the row that has its key at that
-    point in the order, which is in the same batch or is looked up. A delete whose columns are NULL but those of the key
-    deletes the row that has its key.
+    point in the order, which is in the same batch or is looked up. A delete whose columns are NULL, except those of the
+    key, deletes the row that has its key.
     """
 
     column: str = "op"
@@ -69,9 +69,9 @@ class DebeziumJson:
     """Debezium envelopes as JSON text, bare or as the payload beside its schema; tombstones are ignored.
 
     ``column``: of the text. ``by_key``: the row to delete is looked up by primary key, and images before the change
-    need only the key; else they must be whole. A schema beside the payload takes precedence for its fields:
-    ``timestamps`` is the unit ("ms", "us" or "ns") of numeric timestamps, ``decimals`` says what a decimal string
-    holds: "text", or "base64" of its unscaled bytes at the column's scale.
+    need only the key; otherwise they must be whole. A schema beside the payload takes precedence for its fields:
+    ``timestamps`` is the unit ("ms", "us" or "ns") of numeric timestamps, ``decimals`` is the form of decimal strings:
+    "text", or "base64" of its unscaled bytes at the column's scale.
     """
 
     column: str = "value"
@@ -130,7 +130,7 @@ def format_for(changes: str | None = None, columns: Iterable[str] = ()) -> Chang
     if changes is None:
         found = [name for name in (MULTIPLICITY, CHANGE_TYPE) if name in there]
         if len(found) == 2:
-            raise FormatError(f"the input has columns {MULTIPLICITY} and {CHANGE_TYPE}: name the one that counts")
+            raise FormatError(f"the input has columns {MULTIPLICITY} and {CHANGE_TYPE}: name the one to use")
         return _NAMED[found[0]] if found else AppendOnly()
     word = changes.strip().lower()
     if not word:
@@ -199,4 +199,4 @@ def check_format(form: ChangeFormat, table: TableDef) -> None:
     taken = {column.name.lower() for column in table.columns}
     for name in own_columns(form):
         if name.lower() in taken:
-            raise FormatError(f"table {table.name}: column {name} is the format's; the table cannot have it, too")
+            raise FormatError(f"table {table.name}: column {name} is reserved by the change format; rename it")

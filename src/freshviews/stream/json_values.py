@@ -42,7 +42,7 @@ _EXACT_DIGITS = 15
 _WIDE = Context(prec=100)
 
 _NOT_TOLD = (
-    "the database did not tell this value, as the update left it alone; give the source table "
+    "the database did not send this value, as the update did not change it; give the source table "
     "REPLICA IDENTITY FULL, or have the connector reselect such columns"
 )
 

@@ -29,7 +29,7 @@ class BadChange(BatchError):
     """A change is refused, and its batch with it.
 
     ``row``: its 0-based position in the batch, None if the batch as a whole is wrong. ``column`` and ``value``: the
-    value at fault. ``reason``: why, and what is accepted.
+    value at fault. ``reason``: why, and the accepted values.
     """
 
     def __init__(self, table: str, row: int | None, column: str | None, value: object, reason: str) -> None:
@@ -54,7 +54,7 @@ class Problems:
             raise BadChange(self.table, row, column, value, reason)
         self._found.setdefault(row, (column, value, reason))
 
-    def whole(self, column: str | None, reason: str) -> NoReturn:
+    def refuse(self, column: str | None, reason: str) -> NoReturn:
         """Refuse the batch as a whole: no row of it can be used."""
         raise BadChange(self.table, None, column, None, reason)
 

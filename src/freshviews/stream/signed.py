@@ -19,7 +19,7 @@ from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.defaults import default_array
 from freshviews.stream.conform import Mask, conformed
 from freshviews.stream.debezium import envelope_events
-from freshviews.stream.events import Events, Lookup, primary_key, resolved, whole, without_row
+from freshviews.stream.events import Events, Lookup, as_batch, primary_key, resolved, without_row
 from freshviews.stream.formats import (
     COMMIT_VERSION,
     AppendOnly,
@@ -84,7 +84,7 @@ class _Input:
     def column(self, name: str) -> pa.Array:
         found = self.columns.get(name.lower())
         if found is None:
-            self.problems.whole(name, f"the input has no column {name}; it has {', '.join(self.batch.schema.names)}")
+            self.problems.refuse(name, f"the input has no column {name}; it has {', '.join(self.batch.schema.names)}")
         return found
 
     def conformed(self, column: ColumnDef, unused: Mask | None = None) -> pa.Array:
@@ -96,7 +96,7 @@ class _Input:
         try:
             return conformed(column, self.column(column.name), report, unused)
         except TypeError as error:
-            self.problems.whole(column.name, str(error))
+            self.problems.refuse(column.name, str(error))
 
     def arrays(self, unused: Mask | None = None) -> tuple[pa.Array, ...]:
         """The table's columns; ``unused`` rows need only the primary key."""
@@ -111,7 +111,7 @@ class _Input:
         )
 
     def _conformed_of(self, column: ColumnDef, unused: Mask | None) -> pa.Array:
-        """A column that ``unused`` rows do not need. Where the input lacks it, the other rows are bad."""
+        """A column that ``unused`` rows do not need. If the input lacks it, the other rows are bad."""
         if column.name.lower() in self.columns or unused is None or not unused.any():
             return self.conformed(column, unused)
         for row in np.flatnonzero(~unused).tolist():
@@ -120,8 +120,8 @@ class _Input:
         return pa.nulls(len(self), arrow_type(column.type))
 
     def of_key_alone(self) -> Mask | None:
-        """The rows that have no value but those of the primary key; None if there are none. A table of which all
-        columns are of the key has none."""
+        """The rows that have only values of the primary key; None if there are none, or if all columns are in the
+        key."""
         keys = primary_key(self.table)
         others = [column.name.lower() for place, column in enumerate(self.table.columns) if place not in keys]
         given = [self.columns[name] for name in others if name in self.columns]
@@ -133,7 +133,7 @@ class _Input:
         return alone
 
     def is_absent(self, column: ColumnDef) -> bool:
-        """Whether the input lacks a column, and the table says what its rows have there."""
+        """True if the input lacks a column for which the table declares a value."""
         return column.default is not None and column.name.lower() not in self.columns
 
 
@@ -148,11 +148,10 @@ def signed_rows(
 ) -> SignedRows:
     """Return the changes of ``table`` in ``batch``, in the format ``form``, as signed rows.
 
-    The batch has the table's columns by name, in any case and order, and those of the format, and no others (of a
-    Debezium batch one column is read). It may lack a column with a DEFAULT, and, of rows that delete their key, all
-    columns but the key's. ``lookup`` returns the stored rows of keys,
-    where ``formats.looks_up`` says that they may be needed. ``previous`` is for Snapshots only: the batch before; the
-    first time ``pa.table({})``.
+    The batch has the table's columns by name, in any case and order, and those of the format, and no others (only one
+    column of a Debezium batch is read). It may lack a column with a DEFAULT, and, in rows that delete their key, all
+    columns except the key's. ``lookup`` returns the stored rows of keys, needed if ``formats.looks_up`` is true.
+    ``previous`` is for Snapshots only: the batch before; the first time ``pa.table({})``.
 
     Raises FormatError if table and format do not fit, and BadChange for a bad row. With ``set_aside``, bad rows are
     returned with their reasons instead; BadChange then means that the whole batch is wrong (a column is missing,
@@ -165,10 +164,10 @@ def signed_rows(
             raise TypeError("Snapshots need previous=, the contents before; the first time pa.table({})")
         return _snapshot(given, _input(previous, table, form, set_aside))
     if isinstance(form, AppendOnly):
-        return _finished(given, given.arrays(), np.ones(len(given), np.int64), None)
+        return _to_signed_rows(given, given.arrays(), np.ones(len(given), np.int64), None)
     if isinstance(form, Multiplicities):
         signs = given.conformed(ColumnDef(form.column, BIGINT, nullable=False))
-        return _finished(given, given.arrays(), signs, None)
+        return _to_signed_rows(given, given.arrays(), signs, None)
     if isinstance(form, DeltaFeed):
         return _delta(given, form)
     if isinstance(form, OpColumn):
@@ -180,8 +179,8 @@ def signed_rows(
 
 
 def keys_of_envelopes(batch: pa.RecordBatch, table: TableDef, form: DebeziumJson) -> pa.StructArray:
-    """The primary key of the row that each envelope changes; NULL where an envelope names none or is bad, which
-    ``signed_rows`` says.
+    """The primary key of the row that each envelope changes; NULL if an envelope names none or is bad, which
+    ``signed_rows`` reports.
 
     Raises BadChange if an envelope has another key before than after: its row would be in two places.
     """
@@ -191,7 +190,7 @@ def keys_of_envelopes(batch: pa.RecordBatch, table: TableDef, form: DebeziumJson
     events = envelope_events(_texts(given, form), form, given.table, given.problems)
     good = given.problems.good(len(given))
     if good is not None:
-        events = events.taken(np.flatnonzero(good[events.positions]))
+        events = events.select_events(np.flatnonzero(good[events.positions]))
     first = np.unique(events.positions, return_index=True)[1]
     rows = np.full(len(given), -1, np.int64)
     rows[events.positions[first]] = first
@@ -221,9 +220,9 @@ def _input(
     for name, array in zip(batch.schema.names, batch.columns, strict=True):
         if name.lower() not in known and not isinstance(form, DebeziumJson):
             names = ", ".join([*(c.name for c in table.columns), *own_columns(form)])
-            problems.whole(name, f"the table has no column {name}; accepted are {names}")
+            problems.refuse(name, f"the table has no column {name}; accepted are {names}")
         if name.lower() in columns:
-            problems.whole(name, f"column {name} is given twice")
+            problems.refuse(name, f"column {name} is given twice")
         columns[name.lower()], invalid = cleaned(array)
         if not isinstance(form, DebeziumJson) or name.lower() == form.column.lower():
             for row, value in invalid.items():
@@ -238,27 +237,27 @@ def _readable(rows: pa.RecordBatch | pa.Table, problems: Problems) -> pa.RecordB
         try:
             columns = columns_of(rows)
         except ValueError as error:
-            problems.whole(None, str(error))
+            problems.refuse(None, str(error))
         for name, column in columns:
             flaw = flaw_of(column)
             if flaw is not None:
                 raise BadChange(problems.table, flaw[0], name, None, flaw[1])
         if not sizes_fit(rows):
-            problems.whole(None, "the Arrow data is corrupt: not all columns have a value per row")
-    return whole(rows)
+            problems.refuse(None, "the Arrow data is corrupt: not all columns have a value per row")
+    return as_batch(rows)
 
 
 def _delta(given: _Input, form: DeltaFeed) -> SignedRows:
     actions = actions_of(form.column, given.column(form.column), DELTA_WORDS, given.problems).astype(np.int64)
     arrays = given.arrays()
     if COMMIT_VERSION not in given.columns:
-        return _finished(given, arrays, actions, None)
+        return _to_signed_rows(given, arrays, actions, None)
     commits = given.conformed(ColumnDef(COMMIT_VERSION, BIGINT, nullable=False)).fill_null(0).to_numpy()
     if (commits[1:] >= commits[:-1]).all():
-        return _finished(given, arrays, actions, None)
+        return _to_signed_rows(given, arrays, actions, None)
     order = np.argsort(commits, kind="stable")
     indices = pa.array(order)
-    return _finished(given, tuple(array.take(indices) for array in arrays), actions[order], order)
+    return _to_signed_rows(given, tuple(array.take(indices) for array in arrays), actions[order], order)
 
 
 def _words(given: _Input, form: OpColumn, lookup: Lookup | None) -> SignedRows:
@@ -270,7 +269,7 @@ def _words(given: _Input, form: OpColumn, lookup: Lookup | None) -> SignedRows:
         actions = np.where(removed, np.int8(REMOVE), actions)
     arrays = given.arrays(unused=actions == REMOVE)
     if not (np.abs(actions) == REPLACE).any():
-        return _finished(given, arrays, actions.astype(np.int64), None)
+        return _to_signed_rows(given, arrays, actions.astype(np.int64), None)
     return _resolve(given, Events(arrays, actions, np.arange(len(given))), lookup, must_find=removed)
 
 
@@ -282,7 +281,7 @@ def _upserts(given: _Input, form: Upserts, lookup: Lookup | None) -> SignedRows:
     arrays = given.arrays(unused=actions == REMOVE)
     events = Events(arrays, actions, np.arange(len(given)))
     if form.order is not None:
-        events = events.taken(_order(given, form.order))
+        events = events.select_events(_order(given, form.order))
     return _resolve(given, events, lookup)
 
 
@@ -296,10 +295,10 @@ def _order(given: _Input, name: str) -> Numbers:
     if not (
         pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
     ):
-        given.problems.whole(name, f"rows are ordered by integers, decimals, dates or timestamps, not by {kind}")
+        given.problems.refuse(name, f"rows are ordered by integers, decimals, dates or timestamps, not by {kind}")
     if column.null_count:
         for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
-            given.problems.add(row, name, None, "the column says the order of the rows, so it cannot be NULL")
+            given.problems.add(row, name, None, "the column orders the rows, so it cannot be NULL")
     order: Numbers = pc.array_sort_indices(column).to_numpy().astype(np.int64)
     return order
 
@@ -314,7 +313,7 @@ def _texts(given: _Input, form: DebeziumJson) -> pa.Array:
             return _decoded(given, form.column, column)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return column
-    given.problems.whole(form.column, f"Debezium envelopes are JSON text (strings or bytes), not {kind}")
+    given.problems.refuse(form.column, f"Debezium envelopes are JSON text (strings or bytes), not {kind}")
 
 
 def _decoded(given: _Input, name: str, column: pa.Array) -> pa.Array:
@@ -337,17 +336,17 @@ def _snapshot(given: _Input, before: _Input) -> SignedRows:
 
 
 def _resolve(given: _Input, events: Events, lookup: Lookup | None, must_find: Mask | None = None) -> SignedRows:
-    """Resolve good events to signed rows. ``must_find``: the input rows that remove a key, and are bad where no row has
+    """Resolve good events to signed rows. ``must_find``: the input rows that remove a key, and are bad if no row has
     it."""
     for place in primary_key(given.table):
         if events.arrays[place].null_count:
             nulls = events.arrays[place].is_null().to_numpy(zero_copy_only=False)
             for event in np.flatnonzero(nulls & (np.abs(events.actions) == REPLACE)).tolist():
                 row, name = int(events.positions[event]), given.table.columns[place].name
-                given.problems.add(row, name, None, "NULL in the primary key, which says what row to replace")
+                given.problems.add(row, name, None, "NULL in the primary key, which identifies the row to replace")
     good = given.problems.good(len(given))
     if good is not None:
-        events = events.taken(np.flatnonzero(good[events.positions]))
+        events = events.select_events(np.flatnonzero(good[events.positions]))
     arrays, signs, positions = resolved(events, given.table, lookup)
     if must_find is not None:
         missed = without_row(events, given.table, positions[signs < 0])
@@ -369,7 +368,7 @@ def _good(
     return tuple(a.take(indices) for a in arrays), kept if positions is None else positions[kept]
 
 
-def _finished(
+def _to_signed_rows(
     given: _Input, arrays: tuple[pa.Array, ...], multiplicities: pa.Array | Numbers, positions: Positions | None
 ) -> SignedRows:
     """One signed row per good row of the input."""

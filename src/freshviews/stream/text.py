@@ -82,8 +82,8 @@ _ARROW: dict[str, Callable[[SqlType, pa.Array], pa.Array]] = {
 
 
 def text_reader(kind: SqlType) -> Callable[[str], int]:
-    """A function that reads one text as a code, for all types but STRING; its ValueError or OverflowError says what is
-    accepted."""
+    """A function that reads one text as a code, for all types but STRING; its ValueError or OverflowError names the
+    accepted forms."""
     read, encode = _READERS[kind.name if not kind.is_integer else "BIGINT"], encoder_for(kind, False, Dictionary())
     return lambda text: encode(read(kind, text))
 
@@ -93,7 +93,7 @@ def _read_integer(kind: SqlType, text: str) -> Any:
 
 
 def _read_decimal(kind: SqlType, text: str) -> Any:
-    string_to_decimal(text, 38, 0)  # refuses what is no number: Decimal itself reads more than numbers
+    string_to_decimal(text, 38, 0)  # refuses text that is not a number: Decimal itself accepts more
     return Decimal(text.strip())
 
 

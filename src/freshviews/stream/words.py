@@ -11,8 +11,8 @@ remove                                                             REMOVE: delet
 
 They are the words of Flink's row kinds (+I -U +U -D), of Delta's change feed, of Debezium, and plain ones. For upserts,
 where the key alone identifies a row, INSERT counts as REPLACE and DELETE as REMOVE: delete the row with this key,
-whatever the other columns say. So does a DELETE with values in the columns of a primary key alone, but it is bad where
-no row has the key.
+whatever the other columns contain. A DELETE with values only in the columns of a primary key does the same, but is bad
+if no row has the key.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def actions_of(name: str, column: pa.Array, words: Mapping[str, int], problems: 
 def _encoded(name: str, column: pa.Array, problems: Problems) -> pa.Array:
     kind = column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
-        problems.whole(name, f"an op column holds words such as insert and delete, not {kind}")
+        problems.refuse(name, f"an op column holds words such as insert and delete, not {kind}")
     return column.cast(pa.string()).dictionary_encode() if pa.types.is_null(kind) else column.dictionary_encode()
 
 

@@ -1,7 +1,7 @@
-"""Whether the values of an Arrow column lie in its memory. Arrow trusts offsets, lengths and indices that it reads.
+"""Checks that the values of an Arrow column lie in its memory. Arrow trusts offsets, lengths and indices that it reads.
 
-Arrow's own cheap check compares lengths with the sizes of buffers; it does not look at rows. What is checked here looks
-at all rows that are found by offsets or indices, and not at whether text is valid UTF-8.
+Arrow's own cheap check compares lengths with the sizes of buffers; it does not look at rows. The checks here visit all
+rows that are found by offsets or indices, but do not test whether text is valid UTF-8.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def sizes_fit(rows: pa.Table | pa.RecordBatch) -> bool:
 
 
 def columns_of(rows: pa.Table | pa.RecordBatch) -> list[tuple[str, Any]]:
-    """Names and columns; ``ValueError`` if they cannot be told."""
+    """Names and columns; raises ``ValueError`` if they cannot be read."""
     try:
         for column in rows.columns:
             _chunks(column)
@@ -56,14 +56,14 @@ def flaw_of(column: pa.Array | pa.ChunkedArray) -> tuple[int | None, str] | None
 
 
 def _first_flaw(chunk: pa.Array) -> int | None:
-    """The first row that has a flaw; None if no row has, but what is said of all of them."""
+    """The first row with a flaw; if there is none, None and a flaw of the whole column."""
     try:
         least, most = 0, len(chunk)
     except SystemError:  # The length is negative.
         return None
     if _flaw(chunk.slice(0, 0)) is not None or _flaw(chunk.slice(0, most)) is None:
         return None
-    while most - least > 1:  # What makes a row wrong makes all slices from the first row to it wrong.
+    while most - least > 1:  # A flaw of a row is a flaw of every slice from the first row to it.
         middle = (least + most) // 2
         if _flaw(chunk.slice(0, middle)) is None:
             least = middle
@@ -77,7 +77,7 @@ def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
 
 
 def cleaned(array: pa.Array) -> tuple[pa.Array, dict[int, bytes]]:
-    """A column without flaws, its views as large strings, with U+FFFD for what is not UTF-8; the bytes of such rows."""
+    """A column without flaws (views as large strings, U+FFFD for invalid UTF-8), and the bytes of such rows."""
     array = without_views(array)
     if not is_text(array.type):
         return array, {}
@@ -125,7 +125,7 @@ def _is_utf8(value: bytes) -> bool:
 
 
 def _flaw(array: pa.Array) -> str | None:
-    """Why values cannot be read, None if all can."""
+    """The reason for which values cannot be read; None if all can."""
     kind = array.type
     try:
         array.validate()

@@ -1,10 +1,10 @@
 """Whole Arrow columns to contiguous codes and back.
 
-A column is accepted if its type can only hold what the SQL type holds, or if all its values fit: an int64 column goes
-into INT if in range, a timestamp column into DATE if all values are midnights, nanoseconds into TIMESTAMP if whole
-microseconds. ``freshviews.types.values`` defines what is accepted of each value, and its encoder words a refusal.
-Columns without nulls of int64, float64, timestamp[us] and aligned decimals are not copied more than their codes
-require; the codes may share the column's memory.
+A column is accepted if its type holds only values of the SQL type, or if all its values fit: an int64 column goes into
+INT if in range, a timestamp column into DATE if all values are midnights, nanoseconds into TIMESTAMP if whole
+microseconds. ``freshviews.types.values`` defines the accepted values, and its encoder words a refusal. Columns without
+nulls of int64, float64, timestamp[us] and aligned decimals are not copied more than their codes require; the codes may
+share the column's memory.
 """
 
 from __future__ import annotations

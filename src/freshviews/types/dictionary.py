@@ -1,7 +1,7 @@
 """The dictionary of a database: each distinct string and its code.
 
-Codes count from 0 in the order of first use. ``free`` frees the codes of strings that nothing names any more; who finds
-these is ``engine.commit.collection``, and without it a code keeps its meaning for the life of the dictionary. A free
+Codes count from 0 in the order of first use. ``free`` frees the codes of strings that nothing names any more, which
+``engine.commit.collection`` finds; without collections a code keeps its meaning for the life of the dictionary. A free
 code is used again, the lowest first. One thread at a time may add strings; others may decode meanwhile.
 
 The strings are in a *store*. At first, these are Python objects; ``engine.codes.string_codes`` puts a store in native
@@ -26,13 +26,13 @@ from freshviews.types.sqltype import NULL
 Codes = npt.NDArray[np.int64]
 
 RECENT = 1 << 15
-"""Most strings that are remembered as Python objects."""
+"""Maximum number of strings that are remembered as Python objects."""
 LONG = 256
 """Characters above which a string is not remembered."""
 
 
 class Store(Protocol):
-    """What has the strings of a dictionary."""
+    """The interface of a store of the strings of a dictionary."""
 
     @property
     def size(self) -> Callable[[], int]:
@@ -83,7 +83,7 @@ class Store(Protocol):
         ...
 
     def unmarked(self, marks: npt.NDArray[np.bool_], first: int, end: int) -> Codes:
-        """The codes from one to before another that have no mark, but those that are free and may be used."""
+        """The codes from one to before another that have no mark, except free ones that may be used."""
         ...
 
     def free(self, codes: Codes) -> int:
@@ -192,7 +192,8 @@ class _Objects:
 
 
 class _Recent(dict[str, int]):
-    """Codes of recent strings; looking up another string finds or adds it in the store. A key that is no string raises.
+    """Codes of recent strings; looking up another string finds or adds it in the store. A key that is not a string
+    raises.
 
     ``texts`` has the same strings by code. At any moment, as an error or Ctrl-C may come between two steps, it has at
     least those that are keys: by it they are forgotten.
@@ -230,7 +231,7 @@ class _Recent(dict[str, int]):
         self.texts.clear()
 
     def leave(self, codes: list[int]) -> None:
-        """Forget the strings of codes, before these are freed."""
+        """Forget the strings of codes, before these codes are freed."""
         if self.texts:
             for code in codes:
                 text = self.texts.get(code)
@@ -240,7 +241,7 @@ class _Recent(dict[str, int]):
 
 
 class Living:
-    """Objects that are held elsewhere; iterating yields those that still are, each as often as it was added.
+    """Weak references to objects; iterating yields those that still live, each as often as it was added.
 
     A WeakSet calls a function of Python for each object that ends, which takes a tenth of a commit of one row. Here
     references to such objects are dropped when they may be half of all. For one thread at a time.
@@ -270,7 +271,7 @@ class Dictionary:
         self._recent = _Recent()
         self._texts = self._recent.texts
         self.freed = 0
-        """How often codes were freed: what was remembered by code before is not to be used."""
+        """The number of times that codes were freed: values remembered by code before are invalid."""
         self.pinned: set[int] = set()
         """Codes of constants, which are never freed."""
         self.held = Living()
@@ -280,7 +281,7 @@ class Dictionary:
         self.encode = self._recent.__getitem__
         """The code of a string; a new one if the string is new.
 
-        ``TypeError`` if it is no ``str``, ``ValueError`` if it has lone surrogates.
+        ``TypeError`` if it is not a ``str``, ``ValueError`` if it has lone surrogates.
         """
         self.strings = self.store.strings
         """The number of strings. Each commit asks for it."""
@@ -288,12 +289,12 @@ class Dictionary:
 
     @property
     def store(self) -> Store:
-        """What has the strings."""
+        """The store of the strings."""
         return self._recent.store
 
     def put(self, store: Store) -> None:
-        """Have an empty store take over all strings, with their codes. A free code is used again once a collection
-        finds that nothing names it: an image that is about to be opened may."""
+        """Move all strings, with their codes, to an empty store. A free code stays unused until a collection finds no
+        reference to it, because an image about to be opened may refer to it."""
         sizes = self.sizes_between(0, len(self))
         starts = starts_of(sizes)
         if len(sizes):
@@ -331,7 +332,7 @@ class Dictionary:
             found, known = recent.store.enter_all([texts[place] for place in places])
             for place, code in zip(places, found, strict=True):
                 codes[place] = code
-            # What came once is not remembered: it may be one of many that differ. Nor is more, if that does not help.
+            # A string that came once is not remembered: it may be one of many different ones.
             if len(recent) < RECENT // 2 or 4 * (len(texts) - len(places)) > len(known):
                 for number in known:
                     recent.remember(texts[places[number]], found[number])
@@ -401,7 +402,7 @@ class Dictionary:
     def free(self, codes: Sequence[int] | Codes) -> int:
         """Free codes; returns how many were in use."""
         freed = np.array(codes, np.int64)
-        # First of all nobody remembers them, so that no error in between leaves one remembered.
+        # Forgotten first, so that an error in between leaves none remembered.
         self._recent.leave(freed.tolist())
         self.freed += len(freed) > 0
         return self._recent.store.free(freed)

@@ -13,8 +13,8 @@ FLOAT      the bits of the float64 that equals the float32
 STRING     its number in the dictionary of the database
 =========  ==========================================================
 
-NULL of every type has the code ``NULL``, the least int64. So a BIGINT of exactly that value is refused wherever it
-would come about: as input, as a constant and as a result.
+NULL of every type has the code ``NULL``, the least int64. So a BIGINT of exactly that value is refused everywhere: as
+input, as a constant and as a result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NULL = -(2**63)
 """The code of NULL, of every type."""
 
 RESERVED = f"{NULL} cannot be held: its 64-bit code stands for NULL"
-"""The reason of the error for a value that SQL has and that would be read as NULL."""
+"""The reason of the error for a SQL value that would be read as NULL."""
 
 NAN = 0x7FF8000000000000
 """The code of the one NaN, of DOUBLE and FLOAT."""
@@ -86,7 +86,7 @@ TIMESTAMP = SqlType("TIMESTAMP")
 
 
 class NotHeldError(ValueError):
-    """A value that SQL has and 64 bits do not hold: an error also where another value that does not fit is NULL."""
+    """A SQL value that does not fit 64 bits: an error even where another value that does not fit becomes NULL."""
 
 
 def decimal(precision: int, scale: int) -> SqlType:

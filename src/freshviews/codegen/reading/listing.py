@@ -1,4 +1,4 @@
-"""Reading a result that is listed: its rows, one of them, its change.
+"""Readers of a listed result: its rows, one of them, its change.
 
 A listing becomes resumable functions over *frames*, blocks of words that hold the position. ``next_k(state, frame,
 variables)`` moves to the next values of the sources of a listing, in a nested loop, and returns whether there are
@@ -16,7 +16,7 @@ state must not change between calls.
 ``read_listed(state, frame, limit, changes)`` appends raw rows to a buffer until it has ``limit`` rows; returns whether
 there may be more. ``close_listed(frame)`` releases what a frame holds. ``read_group(state, key, changes)`` looks a row
 up. ``read_change(state, changes)`` goes through the gathered change: the payload after it is looked up, and the payload
-before it is that less the change.
+before it is that minus the change.
 """
 
 from __future__ import annotations
@@ -354,7 +354,7 @@ def _write_take(
 
 @dataclass(frozen=True)
 class _Reader:
-    """What the functions that read the result have in common; they emit raw rows."""
+    """The common part of the functions that read the result; they emit raw rows."""
 
     program: Program
     module: Module
@@ -441,7 +441,7 @@ def _write_read_change(reader: _Reader) -> str:
 
 
 def _add_change(context: Context, total: Sum, view: View, sign: int) -> None:
-    """Add the change of a payload to what was looked up, or subtract it."""
+    """Add the change of a payload to the looked-up payload, or subtract it."""
     layout = row_layout(view)
     for component in total.components:
         place, local = layout.offsets[component.name], context.local(total.alias, component.name)

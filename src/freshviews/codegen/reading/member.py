@@ -1,8 +1,8 @@
 """Functions that run one body of a program, for results that are not held in one view.
 
 - ``awake(state)`` runs ``awake`` once, when changes begin to be wanted.
-- ``read_group(state, key, changes)`` looks a row up: ``key`` is the address of the words of the free variables; a row
-  that is there is appended to ``changes``.
+- ``read_group(state, key, changes)`` looks a row up: ``key`` is the address of the words of the free variables; if it
+  exists, the row is appended to ``changes``.
 - ``read_key(state, key, changes)`` appends the rows with a key to ``changes``.
 - ``read_payload(state, key, payload)``, for groups that are enumerated, writes the payload of a group to ``payload``,
   zero where there is none.
@@ -37,7 +37,7 @@ def write_awake(program: Program, module: Module, awake: Body) -> str:
 
 
 def write_member(context: Context, member: Body, views: tuple[str, ...] = ()) -> str:
-    """Source of ``read_group``; ``views``: what its Emit needs the tables of."""
+    """Source of ``read_group``; ``views``: the views whose tables its Emit needs."""
     with context.writer.function("read_group", "state, key, changes"):
         write_prologue(context, member, views)
         _write_keyed(context, member)

@@ -17,7 +17,7 @@ from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.expr.ops import may_fail
 
 _LONG = 4
-"""Fewest arguments of a call that is computed once where it occurs several times."""
+"""Minimum number of arguments of a repeated call that is computed once."""
 
 _RESERVED = frozenset({"raw", "n", "width", "out", "state", "i", "row", "target", "status", "constants"})
 
@@ -67,7 +67,7 @@ def _repeated(exprs: Sequence[Expr]) -> list[Call]:
 
 
 def _long_calls(expr: Expr) -> Iterator[Call]:
-    """Calls of many columns, but for CASE and COALESCE, which evaluate only some of their arguments."""
+    """Calls of many columns, except CASE and COALESCE, which evaluate only some of their arguments."""
     if isinstance(expr, Call):
         plain = all(isinstance(arg, Column) for arg in expr.args)
         if len(expr.args) >= _LONG and plain and expr.op not in ("case", "coalesce") and not may_fail(expr):

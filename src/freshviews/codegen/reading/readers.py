@@ -42,7 +42,7 @@ from freshviews.query.block import COFACTORS, RINGS, SCANNED, Block, Result, par
 from freshviews.ring import NARROW, REAL, CofactorRing, RealRing, named
 
 _PRESENT = {"bag": "!= 0", "groups": "> 0"}
-"""When a row is present, by its count: over Z a bag may count below zero, but a group is then absent."""
+"""The condition on the count of a present row: over Z a bag may count below zero, but such a group is absent."""
 
 
 def raw_width(block: Block) -> int:
@@ -65,7 +65,7 @@ def write_group_readers(program: Program, module: Module) -> str:
     ``read_payload``.
 
     The payloads that triggers emitted are merged by group. The payload of each group is looked up; the payload before
-    is that less the change.
+    is that minus the change.
     """
     layout = row_layout(emitted_row(program))
     count = layout.offsets[COUNT] - layout.key
@@ -182,7 +182,7 @@ def write_finish(writer: Writer, view: View, block: Block) -> None:
 
 
 _LONG = 8
-"""Fewest counts and sums, one after the other, that are read in a loop."""
+"""Minimum number of consecutive counts and sums that are read in a loop."""
 
 
 def _place(view: View, layout: RowLayout, component: str) -> int:
@@ -197,7 +197,7 @@ def _place(view: View, layout: RowLayout, component: str) -> int:
 
 
 def _kernel_of(view: View, result: Result) -> str:
-    """What is equal of results that one kernel can read, one after the other; empty for those that are read alone."""
+    """The key on which results that one kernel can read in sequence agree; empty for results that are read alone."""
     first = part_of(result.components[0])[0]
     if result.function in (*COFACTORS, *RINGS):
         return first
@@ -207,13 +207,13 @@ def _kernel_of(view: View, result: Result) -> str:
 
 
 def _real_of(view: View, component: str) -> RealRing | None:
-    """The ring of a component that is a sum of doubles; None where it is none."""
+    """The ring of a component that is a sum of doubles; None for others."""
     ring = named(view.component(part_of(component)[0]).ring)
     return ring if isinstance(ring, RealRing) else None
 
 
 def _write_sums(writer: Writer, results: Sequence[Result], view: View, first: int) -> None:
-    """Counts, sums, and means of doubles, in one loop over words that say what they are."""
+    """Counts, sums, and means of doubles, in one loop over words that describe them."""
     layout = row_layout(view)
     words: list[int] = []
     for result in results:
@@ -228,7 +228,7 @@ def _write_sums(writer: Writer, results: Sequence[Result], view: View, first: in
 
 
 def _write_cofactor(writer: Writer, results: Sequence[Result], view: View, first: int) -> None:
-    """The results of a cofactor, in one loop over words that say what they are."""
+    """The results of a cofactor, in one loop over words that describe them."""
     component = view.component(results[0].components[0])
     ring = named(component.ring)
     assert isinstance(ring, CofactorRing)

@@ -1,4 +1,4 @@
-"""What is left to do after the triggers of a version, as one function, ``end_version(state)``."""
+"""The statements that settle a version after its triggers, as one function, ``end_version(state)``."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Source of triggers: the context of a statement, a module per family of statements, and the functions around them.
 
-``context`` is what every statement is written in. ``statements`` knows a writer for each kind of statement. The modules
-below it (``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog``, ``rebalancing``, ``payloads``)
-write nested bodies through the context. ``triggers`` and ``procedures`` write whole functions. ``ahead``, ``appending``
-and ``repeated`` decide what is prefetched, deferred and shared.
+``context`` describes the surroundings of a statement. ``statements`` has a writer for each kind of statement. The
+modules below it (``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog``, ``rebalancing``,
+``payloads``) write nested bodies through the context. ``triggers`` and ``procedures`` write whole functions. ``ahead``,
+``appending`` and ``repeated`` decide what is prefetched, deferred and shared.
 """
 
 __all__ = [

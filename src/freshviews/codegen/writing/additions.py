@@ -1,8 +1,8 @@
 """Statements that change the rows of views: Add, and Clear of a scratch view.
 
-The row of the key is found or made, its payload grows, and what depends on its presence follows: its place in the
+The row of the key is found or created, and its payload grows. Then come the effects of its presence: its place in the
 order of the view, the bodies ``appear``, ``vanish`` and ``stay``, and the removal of a row whose payload is zero.
-Scratch views of an evaluation are tables of sums (``kernel.hash.sum_table``), which have none of that.
+Scratch views of an evaluation are tables of sums (``kernel.hash.sum_table``) without such effects.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _note_large(context: Context, view: View, row: str) -> None:
 
 
 def _write_branches(context: Context, statement: Add, view: View, row: str, before: str) -> None:
-    """What follows where the row vanished, appeared or stayed."""
+    """The bodies that run if the row vanished, appeared or stayed."""
     with context.block(f"if {zero_test(context, view, row)}:"):
         with context.block(f"if not {before}:"):
             _write_order(context, view, row, "remove", statement.key)
@@ -109,7 +109,7 @@ def _write_branches(context: Context, statement: Add, view: View, row: str, befo
 
 
 def _write_once(context: Context, view: View, row: str, before: str, body: Body) -> None:
-    """The same body where the row appeared, vanished or stayed, written once."""
+    """The body, if it is the same for a row that appeared, vanished or stayed, written once."""
     after = context.fresh(f"{row}_is_absent")
     context.line(f"{after} = {zero_test(context, view, row)}")
     if view.ordered:

@@ -1,10 +1,10 @@
-"""Prefetching: what later updates of a batch will look up is fetched into the caches while earlier updates run.
+"""Prefetching: while updates of a batch run, the memory that later ones will look up is fetched into the caches.
 
 An update waits for memory several times in a row: for the slot of a key, for the group or row that the slot names, for
 the rows of the group, and for the slots of the keys that are looked up for each row. All keys of a batch are known when
 it begins. So each of these stages is prefetched a number of updates before it is needed, after the stage before it has
 arrived. Tables that fit into the processor's caches are not prefetched: their sizes are compared with ``CACHED`` once
-per batch. The trigger language has no prefetching; it shows what one update does.
+per batch. The trigger language has no prefetching; it describes one update.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from freshviews.program.statements import Add, Body, Exists, If, Lookup, Loop, S
 from freshviews.program.structure import bodies
 
 SLOT, FOUND, BLOCK, ROWS, PAIRS = 12, 8, 5, 3, 1
-"""Stages, each by how many updates ahead it is prefetched: the slot of a key, the group or row that it names, both ends
-of a block of rows, the first of these rows, the slots of the keys that are looked up for each row."""
+"""Stages, each by the number of updates ahead for which it is prefetched: the slot of a key, the group or row that it
+names, both ends of a block of rows, the first of these rows, the slots of the keys that are looked up for each row."""
 LEAVING = {SLOT: "foresee", FOUND: "foresee_row", BLOCK: "foresee_groups", ROWS: "foresee_leaving"}
 """The stages of a delete."""
 CACHED = 16 << 20
 """Bytes of tables that fit into the caches of a processor. Measured: without prefetching, counts of triangles take two
 thirds of the time at 2 MB, four fifths at 12 MB, and five quarters at 24 MB and at 50 MB."""
 MOST_PLACES = 6
-"""Most keys prefetched per trigger: each costs some instructions per update even where it is cached."""
+"""Maximum number of keys prefetched per trigger: each costs some instructions per update even if it is cached."""
 
 
 def place_of(loop: Loop) -> RowPlace:
@@ -40,7 +40,7 @@ def place_of(loop: Loop) -> RowPlace:
 def write_until(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> None:
     """Before the first update: set ``until``, the update before which keys are prefetched: the end of the batch, or 0
     for tables that fit into the caches."""
-    views = dict.fromkeys(place.view for place in _foreseen(context, trigger, raw))
+    views = dict.fromkeys(place.view for place in _prefetched_keys(context, trigger, raw))
     if views:
         held = " + ".join(f"table_bytes({context.table(view)})" for view in views)
         context.line(f"until = n if {held} > {CACHED} else 0")
@@ -50,12 +50,12 @@ def write_until(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> N
 
 
 def write_leaving(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> None:
-    """Prefetch what later deletes change in the views that the trigger appends inserts to.
+    """Prefetch the memory that later deletes change in the views to which the trigger appends inserts.
 
-    A delete finds its row, and through it its places in all indexes; where an insert goes, fewer updates wait for.
+    A delete finds its row, and through it its places in all indexes; inserts wait for memory less often.
     """
     for add in _leaving(context, trigger, raw):
-        plain = _plain(trigger, raw)
+        plain = _unchanged_parameters(trigger, raw)
         key = tuple_of(plain[v] for v in add.key)
         for distance, function in LEAVING.items():
             at = f"(i + {distance})"
@@ -66,29 +66,29 @@ def write_leaving(context: Context, trigger: Trigger, raw: Mapping[str, str]) ->
 
 
 def _leaving(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> list[Add]:
-    """The statement that changes the view that inserts are appended to, if its key is of columns as they come and it
-    has several indexes; with one, a delete waits for less than prefetching costs."""
+    """The statement that changes the view to which inserts are appended, if its key has unchanged columns and it has
+    several indexes; with one, a delete waits for less than prefetching costs."""
     if context.counted or context.outlined:
         return []
-    plain = _plain(trigger, raw)
+    plain = _unchanged_parameters(trigger, raw)
     adds = [s for s in trigger.body if isinstance(s, Add) and s.view in context.appends]
     several = [add for add in adds if len(context.views[add.view].indexes) > 1]
     return [add for add in several if set(add.key) <= plain.keys()][:1]
 
 
 def write_ahead(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> frozenset[RowPlace]:
-    """Prefetch what later updates look up by columns as they come; return the slices whose first rows are.
+    """Prefetch rows that later updates look up by unchanged columns; return the slices with prefetched rows.
 
     ``raw`` has the local variable of each column.
     """
-    places = _foreseen(context, trigger, raw)
-    plain = _plain(trigger, raw)
+    places = _prefetched_keys(context, trigger, raw)
+    plain = _unchanged_parameters(trigger, raw)
     loops = [loop for loop in _outermost(trigger) if set(places).issuperset(map(place_of, _sides(loop)))]
-    changed = [place for place in _changed(context, trigger) if place in places]
+    changed = [place for place in _subset_moves(context, trigger) if place in places]
     slices = any(place.bound for place in places)
     for distance in (SLOT, FOUND, BLOCK, ROWS, PAIRS) if slices else (SLOT, FOUND) if places else ():
         with context.block(f"if i + {distance} < until:"):
-            for name in _read(distance, places, loops, plain):
+            for name in _needs(distance, places, loops, plain):
                 context.line(f"{name} = load({name}_at, (i + {distance}) * {name}_stride)")
             if distance >= BLOCK:
                 for place in places:
@@ -102,8 +102,8 @@ def write_ahead(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> f
     return frozenset(place_of(side) for loop in loops for side in _sides(loop))
 
 
-def _plain(trigger: Trigger, raw: Mapping[str, str]) -> dict[str, str]:
-    """The parameters that are columns as they come, with the variables of these columns."""
+def _unchanged_parameters(trigger: Trigger, raw: Mapping[str, str]) -> dict[str, str]:
+    """The parameters that are unchanged columns, with the variables of these columns."""
     return {p.name: raw[p.expr.name] for p in trigger.parameters if isinstance(p.expr, Column) and p.expr.name in raw}
 
 
@@ -111,15 +111,15 @@ def _key(place: RowPlace, plain: Mapping[str, str]) -> str:
     return tuple_of(plain[v] for v in place.key)
 
 
-def _foreseen(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> list[RowPlace]:
-    """The keys, of columns as they come, that are prefetched."""
+def _prefetched_keys(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> list[RowPlace]:
+    """The keys of unchanged columns that are prefetched."""
     if context.counted or context.outlined:
         return []
-    plain = _plain(trigger, raw)
+    plain = _unchanged_parameters(trigger, raw)
     return [place for place in _places(context, trigger) if set(place.key) <= plain.keys()][:MOST_PLACES]
 
 
-def _read(distance: int, places: list[RowPlace], loops: list[Loop | Smaller], plain: Mapping[str, str]) -> list[str]:
+def _needs(distance: int, places: list[RowPlace], loops: list[Loop | Smaller], plain: Mapping[str, str]) -> list[str]:
     """The variables of the columns that a stage reads."""
     used = [v for place in places for v in place.key]
     if distance == PAIRS:
@@ -139,7 +139,7 @@ def _write_place(context: Context, distance: int, place: RowPlace, plain: Mappin
 
 
 def _write_rows(context: Context, distance: int, loops: list[Loop | Smaller], plain: Mapping[str, str]) -> None:
-    """Prefetch the first rows of slices, or what is looked up for each of them.
+    """Prefetch the first rows of slices, or the rows that are looked up for each of them.
 
     Of two slices, only the one that the loop will run over is prefetched, unless the digests of the other are scanned.
     """
@@ -187,30 +187,30 @@ def _sides(loop: Loop | Smaller) -> tuple[Loop, ...]:
 
 def _outermost(trigger: Trigger) -> list[Loop | Smaller]:
     """Loops over slices, a Smaller as one loop, each once."""
-    loops = [loop for statement in _always(trigger.body) for loop in _loops(statement)]
+    loops = [loop for statement in _unconditional(trigger.body) for loop in _loops(statement)]
     of_two = {side for loop in loops if isinstance(loop, Smaller) for side in _sides(loop)}
     return list({_sides(loop)[0]: loop for loop in loops if loop not in of_two}.values())
 
 
 def _places(context: Context, trigger: Trigger) -> list[RowPlace]:
-    """Keys in the order of first use, without views that no trigger changes, which are small, and without those that
-    the trigger may append to."""
+    """Keys in the order of first use, without views that no trigger changes, which are small, and views to which the
+    trigger may append."""
     left_out = context.frozen | context.scratch | context.appends.keys()
-    found = [place for statement in _always(trigger.body) for place in _of(statement)]
-    for place in _changed(context, trigger):
+    found = [place for statement in _unconditional(trigger.body) for place in _keys_of(statement)]
+    for place in _subset_moves(context, trigger):
         for bound in context.views[place.view].indexes:
             found.append(RowPlace(place.view, tuple(place.key[i] for i in bound), bound))
     return list(dict.fromkeys(place for place in found if place.key and place.view not in left_out))
 
 
-def _changed(context: Context, trigger: Trigger) -> list[RowPlace]:
+def _subset_moves(context: Context, trigger: Trigger) -> list[RowPlace]:
     """Rows that enter or leave the indexes of their view."""
-    added = (statement for statement in _always(trigger.body) if isinstance(statement, Add))
+    added = (statement for statement in _unconditional(trigger.body) if isinstance(statement, Add))
     return [RowPlace(one.view, one.key) for one in added if context.views[one.view].indexes]
 
 
-def _always(body: Body) -> Iterator[Statement]:
-    """Statements that most updates reach, outer ones first: those that are not under a condition."""
+def _unconditional(body: Body) -> Iterator[Statement]:
+    """Statements that most updates reach, i.e. those under no condition, outer ones first."""
     queue = list(body[::-1])
     while queue:
         statement = queue.pop()
@@ -220,7 +220,7 @@ def _always(body: Body) -> Iterator[Statement]:
                 queue += nested[::-1]
 
 
-def _of(statement: Statement) -> Iterator[RowPlace]:
+def _keys_of(statement: Statement) -> Iterator[RowPlace]:
     """The keys that a statement looks up."""
     for loop in _loops(statement):
         yield from map(place_of, _sides(loop))

@@ -1,15 +1,15 @@
-"""Which views a trigger appends rows to, instead of finding the row of each key at once.
+"""The choice of views to which a trigger appends rows, instead of finding the row of each key at once.
 
 A store of a relation, such as ``sales`` under ``first_order``, is changed by the relation's own triggers and read only
 by those of other relations. While large batches of inserts arrive for that relation alone, nothing reads the slots and
 indexes of the store. So its trigger *defers* the inserts (``kernel.hash.pending``); every other trigger, and every
-reader, flushes the deferred rows to the index before it begins. This concerns storage alone: as a map from keys to
-payloads, which is how the interpreter sees it, the store is the same at every time.
+reader, flushes the deferred rows to the index before it begins. Only storage differs: as a map from keys to payloads,
+as in the interpreter, the store is the same at every time.
 
-A view qualifies where a deferred row means the same as a row of its own: it has no journal, no ordered index and no
-subset, no statement asks whether the row was present before, and its components are integers, which are merged by
-addition. An evaluation after the batch looks up none of its rows. No other statement of the relation's triggers reads
-or changes the view; otherwise every batch would flush the rows that it deferred.
+A view qualifies if a deferred row is equivalent to a separate row: it has no journal, no ordered index and no subset,
+no statement tests whether the row was present before, and its components are integers, which are merged by addition. An
+evaluation after the batch looks up none of its rows. No other statement of the relation's triggers reads or changes the
+view; otherwise every batch would flush the rows that it deferred.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a statement is written in: a frozen description of the function around it and of the names in scope.
+"""The context of a statement: a frozen description of the function around it and of the names in scope.
 
 Writing functions take a statement and a ``Context``, and append lines to the context's ``Writer``. A nested scope gets
 a copy with what is bound there (``with_alias``, ``replace``), so nothing has to be undone afterwards. The context
@@ -42,18 +42,18 @@ class Context:
 
     ``counted``: the function counts its steps. ``outlined``: rows and slices are found by calls that are not inlined,
     and nothing is prefetched; for functions that rarely run or are so long that they would compile for minutes.
-    ``repeated`` are bodies that are functions of their own. ``instead`` has, by kind of statement, a function that
-    writes it instead of the usual one.
+    ``repeated`` are bodies that are functions of their own. ``instead`` overrides the writing function, by kind of
+    statement.
 
-    ``frozen`` are views that do not change while the function runs, so that a row of them is looked up once; ``found``
-    has the variable of each row that was. ``appends`` has, by view that the trigger may append to, the variable that
-    says whether it does. ``ahead`` are slices whose first rows earlier updates have prefetched. ``likely`` has, by
+    ``frozen`` are views that do not change while the function runs, so that each of their rows is looked up once;
+    ``found`` has the variable of each row found. ``appends`` has, by view to which the trigger may append, the variable
+    that is true if it does. ``ahead`` are slices whose first rows earlier updates have prefetched. ``likely`` has, by
     view and key of a lookup, the slice and the position in it where the row most likely is. ``memos`` has the memo of
-    each Sum that is remembered. ``changing`` are the views that the function itself changes, None where that
-    is not known; ``products`` has the variable of each product of values and of rows of other views that is known.
-    ``enough`` is a variable that is not zero once the loops of the innermost Sum may end. ``doubles`` has the variables
-    that are words of memory: an address and a place (``payloads.doubles``); ``elements`` those that are the words of an
-    element from there on.
+    each Sum that is remembered. ``changing`` are the views that the function itself changes, None if unknown;
+    ``products`` has the variable of each computed product of values and of rows of other views. ``enough`` is a
+    variable that is not zero once the loops of the innermost Sum may end. ``doubles`` has the variables that are words
+    of memory: an address and a place (``payloads.doubles``); ``elements`` those that are the words of an element from
+    there on.
     """
 
     program: Program
@@ -134,7 +134,7 @@ class Context:
         return replace(self, aliases={**self.aliases, alias: holder}, products=known)
 
     def with_variable(self, name: str) -> Context:
-        """After a variable got a value: products of the one that it had before are no longer known."""
+        """The context after a variable got a value: products of its former value are no longer known."""
         if not self.products:
             return self
         known = {f: v for f, v in self.products.items() if not any(getattr(one, "name", "") == name for one in f)}

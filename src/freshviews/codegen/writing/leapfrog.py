@@ -57,7 +57,7 @@ class TrieNames:
 
     @property
     def carried(self) -> str:
-        """The address of the payload at position 0, less the words of the key of its view."""
+        """The address of the payload at position 0, minus the words of the key of its view."""
         return self.names.of("carried", f"{self.name}_carried")
 
     @property
@@ -66,7 +66,7 @@ class TrieNames:
 
 
 def write_known(context: Context, trie: Trie) -> None:
-    """Read what stays the same during the join off a trie."""
+    """Read the words of a trie that stay the same during the join."""
     names = TrieNames(context.writer.names, trie.name)
     for level in range(len(trie.order)):
         word = flat.FIRST_LEVEL + flat.LEVEL * level
@@ -162,7 +162,7 @@ def _write_end(context: Context, place: _CursorPlace) -> None:
 
 
 def _write_body(context: Context, leap: Leap, places: list[_CursorPlace]) -> None:
-    """The body for a value that all cursors have; then the loop ends if the Sum around it has enough."""
+    """The body for a value that all cursors have; then the loop ends if the enclosing Sum needs no more."""
     inner = context
     for place in places:
         alias = place.cursor.alias

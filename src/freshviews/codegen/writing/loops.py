@@ -19,7 +19,7 @@ from freshviews.program.statements import Emit, Exists, Lookup, Loop, Smaller
 
 
 def write_lookup(context: Context, statement: Lookup) -> Context:
-    """The body where the row is there, else the other body; returns the context of the statements after it."""
+    """The body if the row exists, otherwise the other body; returns the context of the statements after it."""
     view = context.views[statement.view]
     row = context.row(statement.alias)
     context.step()
@@ -140,8 +140,7 @@ def _write_turn(context: Context, loop: Loop, address: str, here: _Slice | None 
 
 
 def _write_skipping(context: Context, loop: Loop, here: _Slice) -> str:
-    """Continue with the next row where the other slice has no such digest; return the variable of the position where it
-    has."""
+    """Continue with the next row if the other slice lacks its digest; otherwise return the variable of its position."""
     position = context.fresh(f"{loop.alias}_there")
     context.line(f"{position} = -1")
     with context.block(f"if {here.scanned} != 0:"):
@@ -155,7 +154,7 @@ def _write_skipping(context: Context, loop: Loop, here: _Slice) -> str:
 def _prefetch(context: Context, loop: Loop, here: _Slice, address: str) -> None:
     """Prefetch the first rows of a slice, then what the loop's body looks up first.
 
-    Neither happens where digests rule most rows out, nor where earlier updates have prefetched the same.
+    Neither happens if digests exclude most rows, or if earlier updates have prefetched the same.
     """
     ahead = not loop.among and place_of(loop) in context.ahead
     unknown = [f"{here.scanned} == 0"] if here.scanned else []
@@ -190,7 +189,7 @@ def _write_emit_slice(context: Context, loop: Loop, statement: Emit, here: _Slic
 
 
 def factors_of(context: Context, loop: Loop, statement: Emit) -> tuple[list[str], str]:
-    """What a loop emits: source of the factors that are words of its row, and of the product of the others."""
+    """The source of the emitted factors of a loop: those that are words of its row, and the product of the others."""
     (monomial,) = statement.payload
     inside = [f for f in monomial.factors if isinstance(f, ComponentOf) and f.alias == loop.alias]
     outside = [f for f in monomial.factors if f not in inside]

@@ -1,6 +1,6 @@
-"""Statements over ordered indexes: Scan, an aggregate of a group, Top, the first rows of an order, Beside, Forget and
-Renumber, the neighbours and numbers of rows, Cross, the rows whose running value is within a limit, and the sum of a
-range and a loop over it."""
+"""Statements over ordered indexes: Scan (an aggregate of a group), Top (the first rows of an order), Beside, Forget and
+Renumber (neighbours and numbers of rows), Cross (rows whose running value is within a limit), and sums of ranges and
+loops over them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def write_forget(context: Context, statement: Forget) -> None:
 
 
 def write_renumber(context: Context, statement: Renumber) -> None:
-    """Run the body for each place that is to be reported, or taken back, from a key on."""
+    """Run the body for each place to report, or to take back, from a key on."""
     view, places = context.views[statement.places.view], statement.places
     table, place = context.table(view.name), context.variable(statement.place)
     order, moved = context.fresh(f"{view.name}_order"), context.fresh(f"{view.name}_moved")
@@ -129,7 +129,7 @@ def write_renumber(context: Context, statement: Renumber) -> None:
 
 
 def write_cross(context: Context, statement: Cross) -> None:
-    """Run the body for each row of a group that comes to be within the limit, or no longer is."""
+    """Run the body for each row of a group that enters the limit, or leaves it."""
     view = context.views[statement.view]
     table, limit = context.table(view.name), context.variable(statement.limit)
     order, point = context.fresh(f"{view.name}_order"), context.fresh(f"{view.name}_point")

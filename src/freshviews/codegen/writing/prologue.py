@@ -1,4 +1,4 @@
-"""What a generated function reads off the state before it begins."""
+"""The values that a generated function reads from the state before it begins."""
 
 from __future__ import annotations
 

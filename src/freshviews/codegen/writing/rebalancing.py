@@ -64,10 +64,10 @@ def write_settling(context: Context) -> None:
 
 
 def write_balance(context: Context, statement: Balance, row: str) -> None:
-    """A major rebalancing where the size has left its bounds; else a minor one where a degree has left its bounds.
+    """A major rebalancing if the size has left its bounds; otherwise a minor one if a degree has left its bounds.
 
-    ``row`` is the variable of the row that was just added to, where that is known: if the row has vanished its values
-    can only have become light, else only heavy.
+    ``row`` is the variable of the row that was just changed, if known: if it has vanished, its values can only have
+    become light, otherwise only heavy.
     """
     balancing = balancing_of(context.program)
     context.step()

@@ -94,7 +94,7 @@ def _write_rebalance(context: Context, balancing: Balancing) -> str:
         context.line(f"store({context.balance}, MAJOR, load({context.balance}, MAJOR) + 1)")
         numbers = ", ".join(map(str, (len(balancing.partitions), *HALVES)))
         context.line(f"set_base({context.balance}, base, {numbers})")
-        for view in _scanned(balancing):
+        for view in _scanned_views(balancing):
             context.line(f"pack_table({context.table(view)})")
         for view in balancing.auxiliary:
             if context.counted:
@@ -106,7 +106,7 @@ def _write_rebalance(context: Context, balancing: Balancing) -> str:
     return context.writer.text()
 
 
-def _scanned(balancing: Balancing) -> list[str]:
+def _scanned_views(balancing: Balancing) -> list[str]:
     """The views that the recomputation scans, besides those that are partitioned, of heavy values, or auxiliary."""
     made = {view for p in balancing.partitions for view in (p.view, p.heavy)}.union(balancing.auxiliary)
     scans = (s for s in visit(balancing.recompute) if isinstance(s, Loop) and not s.bound and not s.among)

@@ -24,15 +24,15 @@ from freshviews.program.structure import Row, Variable, bodies, slice_of, uses, 
 LONG = 100
 """Most lookups, loops and additions of a function that inlines them; in longer functions they are calls."""
 _SHORT = 30
-"""Most lookups, loops and additions of a trigger whose repeated bodies are written out."""
+"""Maximum number of lookups, loops and additions of a trigger whose repeated bodies are written out."""
 _LEAST = 4
-"""Fewest lookups, loops and additions of a body that becomes a function."""
+"""Minimum number of lookups, loops and additions of a body that becomes a function."""
 
 
 @dataclass(frozen=True)
 class Name:
-    """What a body reads that is bound outside: a ``variable``, the row of an ``alias``, or a component of a ``sum``;
-    ``part`` where it is not known whether the alias is of a row or of a Sum."""
+    """An input of a body that is bound outside: a ``variable``, the row of an ``alias``, or a component of a ``sum``;
+    ``part`` if it is not known whether the alias is of a row or of a Sum."""
 
     kind: str
     name: str
@@ -40,7 +40,7 @@ class Name:
 
 
 def changing(program: Program, body: Body) -> frozenset[str] | None:
-    """The views that a function with this body changes. Procedures of partitions change views, too: None."""
+    """The views that a function with this body changes; None with procedures of partitions, which change views, too."""
     if program.balancing is not None:
         return None
     return frozenset(view for statement in visit(body) for view in uses(statement).changes)
@@ -78,7 +78,7 @@ def after_lets(body: Body) -> Body:
 
 def write_call(context: Context, body: Body) -> None:
     """Call the function of a body."""
-    names = tuple(dict.fromkeys(_resolved(context, name) for name in _free(body)))
+    names = tuple(dict.fromkeys(_resolve_component(context, name) for name in _free(body)))
     rows = tuple(context.aliases[name.name] for name in names if name.kind == "alias")
     parts = context.writer.module.parts
     function = parts.get((body, names, rows))
@@ -112,8 +112,8 @@ def _write(caller: Context, body: Body, names: tuple[Name, ...], function: str) 
     return context.writer.text()
 
 
-def _resolved(context: Context, name: Name) -> Name:
-    """A component of an alias as what it is: a component of a Sum, or of a row."""
+def _resolve_component(context: Context, name: Name) -> Name:
+    """Resolves a component of an alias: a component of a Sum, or of a row."""
     if name.kind != "part":
         return name
     if isinstance(context.aliases[name.name], Sum):
@@ -136,7 +136,7 @@ def _local(context: Context, name: Name) -> str:
 
 
 def _inner(body: Body) -> Iterator[Body]:
-    """The bodies within a body. The two loops of a Smaller are none: they are written where it is."""
+    """The bodies within a body. The two loops of a Smaller do not count: they are written in place."""
     for statement in body:
         if isinstance(statement, Smaller):
             yield from _inner((statement.left, statement.right))
@@ -161,7 +161,7 @@ def _written(body: Body, apart: frozenset[Body]) -> Iterator[Statement]:
 
 
 def _is_closed(body: Body) -> bool:
-    """Whether it adds to no Sum outside."""
+    """True if a body adds to no Sum outside."""
     sums = {s.alias for s in visit(body) if isinstance(s, Sum)}
     return all(s.alias in sums for s in visit(body) if isinstance(s, Into | RangeSum)) and not any(
         isinstance(s, Balance | Perform) for s in visit(body)
@@ -169,7 +169,7 @@ def _is_closed(body: Body) -> bool:
 
 
 def _free(body: Body, bound: frozenset[tuple[str, str]] = frozenset()) -> Iterator[Name]:
-    """What a body reads that is bound outside, in order; ``bound``: kinds and names of what is bound within."""
+    """The inputs of a body that are bound outside, in order; ``bound``: kinds and names that are bound within."""
 
     for statement in body:
         found = uses(statement)

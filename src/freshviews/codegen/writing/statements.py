@@ -76,7 +76,7 @@ def begin(program: Program, module: Module, reserved: frozenset[str] = RESERVED,
 
 
 def write_body(body: Body, context: Context) -> None:
-    """The statements of a body: written out, or called where they are a function of their own."""
+    """The statements of a body: written out, or called if they are a separate function."""
     work = after_lets(body) if context.repeated else ()
     called = work in context.repeated
     before: Statement | None = None
@@ -91,7 +91,7 @@ def write_body(body: Body, context: Context) -> None:
 
 
 def _write_if(context: Context, statement: If) -> None:
-    """Conditions inside each other, and what runs where they are TRUE."""
+    """Nested conditions, and the body that runs if they are TRUE."""
     conditions, body = [statement.condition], statement.body
     while len(body) == 1 and isinstance(body[0], If):
         conditions.append(body[0].condition)

@@ -1,4 +1,4 @@
-"""The statement Sum: accumulators from zero, the body that adds to them, and what follows unless they are zero.
+"""The statement Sum: accumulators from zero, the body that adds to them, and the body for sums that are not zero.
 
 A Sum may be remembered by the variables that it depends on (``kernel.hash.memo``).
 """
@@ -47,7 +47,7 @@ def write_total(context: Context, statement: Sum) -> None:
 
 
 def _write_remembered(context: Context, statement: Sum) -> None:
-    """The total out of the memo, else computed and stored there."""
+    """The total from the memo; if it is missing, computed and stored there."""
     context.step()
     entry = context.fresh(f"{statement.alias}_entry")
     key = context.key(statement.remembered)

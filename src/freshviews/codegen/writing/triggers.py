@@ -70,7 +70,7 @@ def write_trigger(
         write_prologue(context, trigger.body, emits=True)
         flushed = [context.table(view) for view in touched(trigger.body) if view in context.pending]
         if counted:
-            # Flushing a deferred row is a step of the update that has it flushed.
+            # Flushing a deferred row is a step of the update that causes it.
             context.line("steps = 0" + "".join(f" - load({table}, ENTERED)" for table in flushed))
         _write_flush(context, trigger)
         context.line("m_at = load(batch, 0)")
@@ -166,8 +166,8 @@ def write_each(program: Program, module: Module, relation: str, number: int, gro
 
     Each update runs through all triggers of the relation before the next one, until the changes have ``limit`` rows.
     Returns the number of the update to continue with. ``blocks`` is a list of batch blocks, one per trigger, which move
-    on from update to update. ``ends[i]`` becomes the number of rows that ``out`` has after update ``i``: those that
-    triggers emit, or, where they emit payloads of groups (``grouped``), raw rows made of these.
+    on from update to update. ``ends[i]`` becomes the number of rows in ``out`` after update ``i``: emitted rows, or,
+    for payloads of groups (``grouped``), raw rows made from them.
     """
     writer = Writer(module)
     places = [i for i, trigger in enumerate(program.triggers) if trigger.relation == relation]

@@ -76,7 +76,7 @@ def descend(t: int, key: int) -> int:
 
 @jit
 def own_path(t: int) -> int:
-    """Make the pages of the path and its leaf the tree's own, by copying if needed; returns the leaf."""
+    """Make the pages of the path and its leaf writable, by copying pages that versions share; returns the leaf."""
     k = load(t, KEY)
     page = own_page(t, load(t, ROOT))
     store(t, ROOT, page)

@@ -1,4 +1,4 @@
-"""The difference of two versions of a tree, in the order of keys, without reading the pages that both have.
+"""The difference of two versions of a tree, in the order of keys, without reading pages that both share.
 
 The paper, section 3.3. Two cursors, one per version, advance together. A cursor stands before a row or before a whole
 page of any level, whose least key it knows from the entry above. If both stand before the same page, both skip it.
@@ -84,14 +84,14 @@ def delta_begin(d: int, old: int, new: int) -> None:
 
 @inlined
 def place_page(c: int) -> int:
-    """The page of the least key of what a cursor stands before; its entry is ``place_slot``."""
+    """The page of the least key of the row or page that a cursor stands before; its entry is ``place_slot``."""
     level = load(c, LEVEL_NOW)
     return load(c, TOP_PAGE) if level == load(c, HEIGHT) else load(c, PLACES + 2 * level)
 
 
 @inlined
 def place_slot(c: int) -> int:
-    """The slot of the least key of what a cursor stands before."""
+    """The slot of the least key of the row or page that a cursor stands before."""
     level = load(c, LEVEL_NOW)
     return 0 if level == load(c, HEIGHT) else load(c, PLACES + 2 * level + 1)
 
@@ -136,7 +136,7 @@ def go_over(c: int) -> None:
 
 @jit
 def go_over_equals(a: int, b: int, first: int, end: int) -> None:
-    """Skip what two cursors, in pages of one level, stand before, and all that follows while both pages agree.
+    """Skip rows or pages at two cursors, in pages of one level, as long as both pages agree.
 
     Pages agree in the columns ``first`` to ``end``: whole rows of leaves, the children of inner pages.
     """

@@ -61,7 +61,7 @@ CHANGED = 22  # whether the last merge of edits changed anything
 PATH = 23  # of the last descent: a page and a slot per level
 
 LEVELS = 24
-"""Most levels of a tree: more than any memory can hold."""
+"""Maximum number of levels of a tree: more than any memory can hold."""
 TREE_HEADER = PATH + 2 * LEVELS
 
 # Words of a version.
@@ -74,7 +74,7 @@ NEWER = 5
 VERSION_WORDS = 6
 
 MOST_SPARES = 64
-"""Most spare pages, besides a sixteenth of those in use."""
+"""Maximum number of spare pages, besides a sixteenth of those in use."""
 
 
 @inlined
@@ -202,7 +202,7 @@ def drop_page(t: int, page: int) -> None:
 
 @jit
 def own_page(t: int, page: int) -> int:
-    """The page itself if no version has it, else a copy, which the caller links in its place."""
+    """The page itself if no version has it; otherwise a copy, which the caller links in its place."""
     if load(page, BIRTH) > load(t, FLOOR):
         return page
     copy = take_page(t, load(page, LEVEL))

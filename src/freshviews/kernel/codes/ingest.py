@@ -1,8 +1,8 @@
 """Arrow columns to codes, for types that need only widening, scaling and a range check.
 
 A batch comes as the C structure of Arrow's data interface, whose children are the columns. A plan, a group of words per
-column, is made once per schema. A refused value stops the batch; ``freshviews.types.columns``, which knows all types
-and words every refusal, then says what is wrong.
+column, is made once per schema. A refused value stops the batch; then ``freshviews.types.columns``, which knows all
+types, words the error.
 """
 
 from __future__ import annotations

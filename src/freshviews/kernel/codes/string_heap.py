@@ -1,6 +1,6 @@
 """The strings of a dictionary: added, freed, and their memory given back in bounded steps.
 
-See ``string_slots`` for the layout. One thread at a time changes anything. What changes the heap may move it, so no
+See ``string_slots`` for the layout. One thread at a time changes anything. A change of the heap may move it, so no
 other thread may read a string meanwhile.
 
 - *Codes* are taken from the free ones, the lowest first, else after the last one. A code keeps its string, and its
@@ -11,7 +11,7 @@ other thread may read a string meanwhile.
 - The *heap* is *packed* when a third of it is dead: records move down in the order of their places, and the code of a
   record is found by its slot. Records below ``WRITE`` are packed, those between it and ``READ`` have moved.
 - Blocks grow by a sixteenth once they are large: ``realloc`` moves pages then, and copies nothing. They are cut in
-  pieces, as the system takes its time for each page.
+  pieces, as the system needs time for each page.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ BLOCK_WORDS = FIRST_OWN + 14
 
 OUT_OF_MEMORY = -2
 NEW = -4
-"""Less the code, for a string that was added."""
+"""Marks a string that was added: its result is NEW minus the code."""
 INVALID = -3
 """A string is not valid UTF-8."""
 
@@ -91,14 +91,14 @@ LARGE = 1 << 22
 PIECE = 1 << 20
 """Words that are cut off at a time."""
 LOOKED_AT = 1 << 12
-"""Codes that are looked at for a free one, at most, for each string that is added."""
+"""Maximum number of codes that are searched for a free one, for each string that is added."""
 TOGETHER = 32
 """Codes whose slots are prefetched together."""
 HEAD = 10
-"""Most bytes before a string."""
+"""Maximum number of bytes before a string."""
 LAST_CODE = 2**32 - 3
 LEAST_PACKED = 1 << 12
-"""Bytes of the heap up to which it is not packed."""
+"""Size of the heap in bytes up to which it is not packed."""
 
 
 def new_strings() -> int:
@@ -322,7 +322,7 @@ def free_code(block: int) -> int:
 
 @inlined
 def write_head(at: int, number: int) -> int:
-    """Write a number to the head of a record; where its bytes begin."""
+    """Write a number to the head of a record; returns the address where its bytes begin."""
     while number >= 128:
         put_word(at, (word_at(at) & ~0xFF) | 128 | (number & 127))
         number >>= 7
@@ -428,10 +428,10 @@ def enter_texts(block: int, offsets: int, data: int, n: int, out: int) -> int:
 
 @jit
 def enter_flat(block: int, offsets: int, data: int, free: int, n: int) -> int:
-    """Add ``n`` strings that must be new, after the last code; string i is the bytes ``offsets[i]`` to
-    ``offsets[i + 1]`` of ``data``. Byte i at ``free`` says whether it is no string, but a free code.
+    """Add ``n`` strings that must be new, after the last code; string i is the bytes ``offsets[i]`` to ``offsets[i +
+    1]`` of ``data``. Byte i at ``free`` is not 0 if code i is free and has no string.
 
-    0; OUT_OF_MEMORY, or UNKNOWN if one is not new: nothing is added then.
+    Returns 0, or, with nothing added, OUT_OF_MEMORY, or UNKNOWN if a string is not new.
     """
     first = load(block, CODES)
     failed = 0
@@ -463,7 +463,7 @@ def enter_flat(block: int, offsets: int, data: int, free: int, n: int) -> int:
 
 @inlined
 def remove_code(block: int, code: int) -> int:
-    """Free a code; 1 if it had a string."""
+    """Free a code; returns 1 if it had a string."""
     place = place_of(block, code)
     if place == FREE:
         return 0
@@ -488,7 +488,7 @@ def remove_code(block: int, code: int) -> int:
 
 @jit
 def free_codes(block: int, codes: int, n: int) -> int:
-    """Free codes; how many of them had strings."""
+    """Free codes; returns how many of them had strings."""
     freed = 0
     for first in range(0, n, TOGETHER):
         last = min(first + TOGETHER, n)
@@ -503,8 +503,8 @@ def free_codes(block: int, codes: int, n: int) -> int:
 
 @jit
 def list_unmarked(block: int, marks: int, first: int, end: int, out: int) -> int:
-    """Write the codes from ``first`` to before ``end`` whose byte at ``marks`` is 0, and which are not free for use, to
-    ``out``: how many."""
+    """Write to ``out`` the codes from ``first`` to before ``end`` that are not free and whose byte at ``marks`` is 0;
+    returns their number."""
     found = 0
     for code in range(first, end):
         if load8(marks, code) == 0 and place_of(block, code) != FREE:
@@ -515,7 +515,7 @@ def list_unmarked(block: int, marks: int, first: int, end: int, out: int) -> int
 
 @inlined
 def drop_last(block: int) -> None:
-    """Give the last code up, which is free."""
+    """Remove the last code, which is free."""
     codes = load(block, CODES) - 1
     store(block, CODES, codes)
     store(block, FREE_CODES, load(block, FREE_CODES) - 1)
@@ -543,7 +543,7 @@ def slot_of_place(block: int, h: int, place: int) -> int:
 
 @jit
 def pack(block: int, n: int) -> int:
-    """Pack ``n`` records, or all that are left; how many."""
+    """Pack ``n`` records, or all that are left; returns their number."""
     heap = load(block, HEAP)
     end = load(block, END)
     read = load(block, READ)
@@ -581,10 +581,10 @@ def pack(block: int, n: int) -> int:
 
 @jit
 def cut(block: int, address: int, room: int, words: int) -> int:
-    """Cut a piece off a block that uses ``words``: 1 if there was one. ``address`` and ``room`` are words of it."""
+    """Cut a piece off a block that uses ``words``; returns 1 if there was one. Its words: ``address``, ``room``."""
     have = load(block, room)
     keep = max(words + (words >> 4), FIRST_WORDS, have - PIECE)
-    # What has just grown by a quarter stays.
+    # A block that has just grown by a quarter stays.
     if have <= words + (words >> 2) + (words >> 3) + FIRST_WORDS or keep >= have:
         return 0
     made = reallocate(load(block, address), keep)
@@ -597,7 +597,7 @@ def cut(block: int, address: int, room: int, words: int) -> int:
 
 @jit
 def give_back(block: int, n: int) -> int:
-    """Take a step of about ``n`` strings to give memory back; how many were looked at, 0 if there is nothing to do."""
+    """Give memory back in a step of about ``n`` strings; returns the number of visited strings, 0 at the end."""
     if load(block, OLD) != 0:
         cut_old(block)
         return n
@@ -637,7 +637,7 @@ def give_back(block: int, n: int) -> int:
 
 @jit
 def copy_text(block: int, code: int, out: int, room: int) -> int:
-    """Write the bytes of the string of any code to ``out`` if they have ``room``: how many there are, or -1."""
+    """Write the bytes of the string of any code to ``out`` if they have ``room``; returns their number, or -1."""
     if code < 0 or code >= load(block, CODES) or place_of(block, code) >= HOLE:
         return -1
     text, size = text_of(block, code)
@@ -654,8 +654,8 @@ def find_text(block: int, text: int, size: int) -> int:
 
 @jit
 def sizes_of(block: int, codes: int, stride: int, n: int, offsets: int, start: int) -> int:
-    """Write where the strings of ``n`` codes end, as half words, the first one beginning at ``start``: where the last
-    one ends, or OUT_OF_MEMORY if that is no half word. NULL and free codes have no bytes."""
+    """Write the ends of the strings of ``n`` codes, as half words, the first one beginning at ``start``; returns the
+    last end, or OUT_OF_MEMORY if it does not fit a half word. NULL and free codes have no bytes."""
     end = start
     for i in range(n):
         code = load(codes, i * stride)
@@ -670,8 +670,8 @@ def sizes_of(block: int, codes: int, stride: int, n: int, offsets: int, start: i
 
 @jit
 def copy_texts(block: int, codes: int, stride: int, n: int, ends: int, data: int) -> None:
-    """Write the bytes of the strings of ``n`` codes, each up to its end as ``sizes_of`` wrote it. Where the first one
-    begins is the half word before ``ends``. A string that has another size by now is left out."""
+    """Write the bytes of the strings of ``n`` codes, each up to its end as ``sizes_of`` wrote it; the first one begins
+    at the half word before ``ends``. A string whose size has changed is left out."""
     for i in range(n):
         code = load(codes, i * stride)
         if code != NULL and place_of(block, code) < HOLE:
@@ -693,9 +693,8 @@ def sizes_between(block: int, first: int, n: int, sizes: int) -> None:
 
 @jit
 def copy_between(block: int, first: int, n: int, starts: int, data: int) -> None:
-    """Write the strings of ``n`` codes from ``first`` on one after the other to ``data``, where the first one begins;
-    the words at ``starts`` say where each begins, and where the last one ends. A string that has another size by now is
-    left out."""
+    """Write the strings of ``n`` codes from ``first`` on one after the other to ``data``; the words at ``starts`` are
+    the beginnings of all and the end of the last one. A string whose size has changed is left out."""
     for i in range(n):
         if place_of(block, first + i) < HOLE:
             text, size = text_of(block, first + i)

@@ -1,8 +1,9 @@
 """Strings to codes and back: hash slots over the heap that holds all strings of a dictionary.
 
-The *heap* is one block of bytes with a *record* per string: its number of bytes, shifted left by one, as a number of
-seven bits per byte, the lowest first, where the eighth bit says that another byte follows; then the bytes. The lowest
-bit of a record is 1 if the string is dead. A *place* is five bytes per code: where its record begins, or FREE or HOLE.
+The *heap* is one block of bytes with a *record* per string: a head, then the bytes. The head is the number of bytes,
+shifted left by one, in groups of seven bits, the lowest first; the eighth bit of a byte is 1 if another one follows.
+The lowest bit of a head is 1 if the string is dead. A *place* is five bytes per code: where its record begins, or FREE
+or HOLE.
 
 A *slot* is five bytes: the code + 1 in the low four, the low byte of the hash in the high one; all are 0 if it is
 empty. GONE stands for a code that was removed. A search starts at the home of a hash, which rises with the hash, so

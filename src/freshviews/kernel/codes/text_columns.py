@@ -1,6 +1,6 @@
 """Functions of texts over columns: of strings in Arrow's memory, and of strings in a dictionary by their codes.
 
-Apart from ``ingest``, so that tables without such functions compile nothing of them.
+Separate from ``ingest``, so that tables without such functions do not compile them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TEXT_WORDS = 4
 
 @jit
 def of_codes(function: int, block: int, codes: int, stride: int, n: int, out: int) -> int:
-    """Results for the strings of ``n`` codes, in ``out``, NULL for NULL; how many of them are UNKNOWN codes.
+    """Write the results for the strings of ``n`` codes to ``out``, NULL for NULL; returns the number of UNKNOWN codes.
 
     ``block``: that of ``string_slots``. ``stride`` counts words.
     """

@@ -1,4 +1,4 @@
-"""Functions of one text, computed over its UTF-8 bytes: parts of it, and what is asked of a part.
+"""Functions of one text, computed over its UTF-8 bytes: they cut parts of it, and test or measure a part.
 
 A function is a block of words: the number of its steps, then ``STEP_WORDS`` words for each. All steps but the last one
 cut the text; the last one has a code as its result. Positions and lengths count characters (code points).
@@ -13,9 +13,9 @@ ONE_OF   whether it is one of some constants: address of address and bytes of ea
 LIKE     whether it has some segments: address of ``SEGMENT_WORDS`` words for each, how many
 ======== ============================================================================================
 
-The first segment of LIKE stands at the beginning, the last one at the end, those between anywhere in this order; see
-``freshviews.expr.like``. A segment is address, bytes, characters, and 1 where it has ``ANY``, a byte of no text, which
-stands for any one character. Search takes linear time in the text where no segment has ``ANY``.
+The first segment of LIKE is at the beginning, the last one at the end, the others anywhere in this order; see
+``freshviews.expr.like``. A segment is address, bytes, characters, and 1 if it contains ``ANY``, a byte that no text has
+and that matches any one character. Search takes linear time in the text if no segment has ``ANY``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def is_text(text: int, size: int) -> bool:
         if first < 0x80:
             at += 1
             continue
-        # Bounds of the second byte leave out surrogates, what is past U+10FFFF, and characters that need fewer bytes.
+        # Bounds of the second byte exclude surrogates, codes past U+10FFFF, and characters that need fewer bytes.
         low, high = 0x80, 0xBF
         if 0xC2 <= first <= 0xDF:
             width = 2
@@ -91,7 +91,7 @@ def _forward(at: int, end: int, characters: int) -> int:
 
 @jit
 def _back(begin: int, at: int, characters: int) -> tuple[int, int]:
-    """The address of the character that is so many characters before, or the beginning; how many are missing."""
+    """The address of the character ``n`` characters before, or the beginning; and the number of missing characters."""
     while characters > 0 and at > begin:
         at -= 1
         while load8(at, 0) & 0xC0 == 0x80:
@@ -102,7 +102,7 @@ def _back(begin: int, at: int, characters: int) -> tuple[int, int]:
 
 @jit
 def _slice(begin: int, end: int, position: int, length: int) -> tuple[int, int]:
-    """The addresses of a part and of what follows it."""
+    """The addresses of a part and of its end."""
     if position < 0:
         start, missing = _back(begin, end, -position)
         if length != TO_END:
@@ -114,7 +114,7 @@ def _slice(begin: int, end: int, position: int, length: int) -> tuple[int, int]:
 
 @jit
 def _matched(segment: int, size: int, at: int, end: int) -> int:
-    """The address after a segment that stands at an address; -1 where it does not."""
+    """The address after a segment at an address; -1 if it does not match there."""
     for i in range(size):
         if at >= end:
             return -1
@@ -130,7 +130,7 @@ def _matched(segment: int, size: int, at: int, end: int) -> int:
 
 @jit
 def _found(segment: int, size: int, plain: bool, at: int, end: int) -> int:
-    """The address after the first place of a segment; -1 where there is none."""
+    """The address after the first match of a segment; -1 if there is none."""
     if size == 0:
         return at
     first = load8(segment, 0)
@@ -173,7 +173,7 @@ def _like(segments: int, count: int, at: int, end: int) -> bool:
 
 @jit
 def _order(one: int, size: int, other: int, other_size: int) -> int:
-    """1, 2 or 4: bytes are less than others, equal, or greater."""
+    """Compares bytes with others: 1 for less, 2 for equal, 4 for greater."""
     for i in range(min(size, other_size)):
         a = load8(one, i)
         b = load8(other, i)

@@ -1,10 +1,10 @@
-"""Numba: makes machine code of kernels and of generated functions, and stores it (``kernel.machine.native``).
+"""Numba: compiles kernels and generated functions, and stores their machine code (``kernel.machine.native``).
 
 Nothing else imports Numba. A process that finds its machine code in the cache never imports this package.
 
-- ``primitives`` and ``arithmetic`` are the machine code of functions that have a body of their own.
-- ``dispatch`` compiles; Numba has a cache of its own, of what it links into other functions.
-- ``entries`` are what Python calls machine code by.
+- ``primitives`` and ``arithmetic`` write machine code for functions with a separate machine-code body. - ``dispatch``
+  compiles; Numba caches the functions that it links into others.
+- ``entries`` are the functions by which Python calls machine code.
 """
 
 from freshviews.kernel.compiler.dispatch import compile_and_store, type_of

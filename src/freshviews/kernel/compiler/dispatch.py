@@ -1,4 +1,4 @@
-"""Functions as Numba has them, compiled and stored."""
+"""Kernels as Numba functions: compiled and stored."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def type_of(function: Function) -> Any:
 
 
 def compile_and_store(function: Function, kinds: str) -> None:
-    """Store the machine code of a function, and of those that it calls by symbols, compiled if it is not.
+    """Store the machine code of a function and of the functions that it calls by symbol, after compiling it if needed.
 
     One thread at a time: another one would find a symbol noted as named while Numba does not know it yet.
     """
@@ -63,7 +63,7 @@ def _compile_and_store(function: Function, kinds: str) -> None:
 
 
 def _dispatcher(function: Function) -> Any:
-    """What compiles a function."""
+    """The Numba dispatcher, which compiles a function."""
     known = _dispatchers.get(function)
     if known is None:
         # ``forceinline`` is explicit, because a function compiled on behalf of an inlined one would inherit its flag.
@@ -80,7 +80,7 @@ def _dispatcher(function: Function) -> Any:
 
 
 def _compiled(function: Function, kinds: str) -> tuple[Any, tuple[str, ...], bytes]:
-    """What Numba knows of a compiled function, the symbols of functions that it calls, and its object file."""
+    """Numba's result for a compiled function, the symbols of functions that it calls, and its object file."""
     dispatcher, arguments = _dispatcher(function), _types_of(kinds)
     dispatcher.compile(arguments)
     result = dispatcher.overloads[arguments]
@@ -106,7 +106,7 @@ def _result_kind(kind: Any) -> str:
 
 
 def _name_symbols() -> None:
-    """Have Numba call the functions with symbols by them: also those of modules that were imported since."""
+    """Make Numba call functions that have symbols by symbol, including functions of modules imported since."""
     for symbol, function in by_symbol.items():
         if symbol not in _named:
             _named.add(symbol)

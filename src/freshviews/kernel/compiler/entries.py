@@ -1,8 +1,8 @@
 """Entries: how Python calls machine code.
 
 An entry is a function of Python's C interface (METH_FASTCALL). Its ``self`` is the address of a function of words as
-Numba writes it. It takes the arguments apart, gives the interpreter's lock away during the call, and makes a Python
-value of the result. It names no exception: in a process with Numba, symbols as PyExc_TypeError have another meaning.
+Numba writes it. It unpacks the arguments, releases the interpreter's lock during the call, and makes a Python value of
+the result. It refers to no exception: in a process with Numba, symbols such as PyExc_TypeError have another meaning.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Entry:
         arguments: list[ir.Value] = []
         for i, part in enumerate(parts):
             one = self._builder.load(self._builder.gep(given, [ir.Constant(_WORD, i)]))
-            arguments += [self._taken(one, part[0])] if part[1] is None else self._taken_apart(one, int(part[1]))
+            arguments += [self._unpack(one, part[0])] if part[1] is None else self._unpack_tuple(one, int(part[1]))
         target = self._call("PyLong_AsVoidPtr", _POINTER, address)
         self._builder.ret(self._run(target, arguments, result))
 
@@ -89,18 +89,18 @@ class _Entry:
             self._call("PyTuple_SetItem", _HALF, made, ir.Constant(_WORD, i), part)
         return made
 
-    def _taken_apart(self, given: ir.Value, count: int) -> list[ir.Value]:
-        """The words of a tuple."""
+    def _unpack_tuple(self, given: ir.Value, count: int) -> list[ir.Value]:
+        """Unpacks the words of a tuple."""
         size = self._call("PyTuple_Size", _WORD, given)
         self._return_if(
             self._builder.icmp_signed("!=", size, ir.Constant(_WORD, count)),
             lambda: self._call("PyErr_BadArgument", _HALF),
         )
         places = [ir.Constant(_WORD, place) for place in range(count)]
-        return [self._taken(self._call("PyTuple_GetItem", _POINTER, given, place), "w") for place in places]
+        return [self._unpack(self._call("PyTuple_GetItem", _POINTER, given, place), "w") for place in places]
 
-    def _taken(self, given: ir.Value, kind: str) -> ir.Value:
-        """An argument as a word or a double; the entry ends where Python says that it is none."""
+    def _unpack(self, given: ir.Value, kind: str) -> ir.Value:
+        """Unpacks an argument as a word or a double; the entry ends if it is neither."""
         if kind == "d":
             value = self._call("PyFloat_AsDouble", _DOUBLE, given)
             suspect = self._builder.fcmp_ordered("==", value, ir.Constant(_DOUBLE, -1.0))

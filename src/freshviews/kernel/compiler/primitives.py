@@ -229,8 +229,8 @@ primitive(mem.add_overflows, types.int64, _overflowing("sadd"), types.int64, typ
 primitive(mem.mul_overflows, types.int64, _overflowing("smul"), types.int64, types.int64)
 
 
-# Words that lie one after the other are taken eight at a time, and the last ones by four, two and one: a masked access
-# would touch the words behind them, and wait for those that have just been stored.
+# Consecutive words are processed eight at a time, and the last ones by four, two and one: a masked access would touch
+# the words behind them, and wait for words that have just been stored.
 
 _LANES = 8
 
@@ -489,7 +489,7 @@ def _lower_add_products(builder: Any, target: Any, one: Any, others: Any, n: Any
             builder.zext(_word_times(builder, b, 0, high, half), kind), _word_times(builder, b, 1, high, kind)
         )
         product = builder.add(product, builder.shl(upper, ir.Constant(kind, 64)))
-        # So far of unsigned numbers: a negative one was taken as 2^128 more.
+        # So far the numbers counted as unsigned: a negative one as 2^128 more.
         b_sign = builder.ashr(b, ir.Constant(half, 127))
         more = builder.add(
             builder.zext(builder.and_(a_sign, b), kind), builder.zext(builder.and_(b_sign, a), kind)

@@ -1,7 +1,7 @@
 """Prefetches of slots, rows, groups and blocks, a few updates ahead.
 
-A prefetch changes nothing. Each function fetches one level: a slot, then the row or the group that the slot names, then
-the rows of the group. A later call fetches the next level, when the one before has arrived.
+Each function prefetches one level: a slot, then the row or the group that the slot names, then the rows of the group. A
+later call fetches the next level, when the one before has arrived.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ def foresee_rows(group: int, t: int) -> None:
 
 @inlined
 def foresee_place(x: int, t: int, row: int) -> None:
-    """Prefetch what ``index_remove`` reads and writes: the position of a row, and the row that moves there."""
+    """Prefetch the words that ``index_remove`` reads and writes: the position of a row, and the row that moves
+    there."""
     place = load(row, load(x, ROW_WORD))
     if place < 0:
         return  # it is unlinked
@@ -132,7 +133,8 @@ def foresee_groups(t: int, key: tuple[int, ...]) -> None:
 
 @inlined
 def foresee_leaving(t: int, key: tuple[int, ...]) -> None:
-    """Prefetch what removing the row with a key, if there is one, reads in the indexes that have every row."""
+    """Prefetch the words that removing the row with a key, if there is one, reads in the indexes that have every
+    row."""
     row = find(t, key)
     if row != 0:
         for i in range(load(t, LINKED)):

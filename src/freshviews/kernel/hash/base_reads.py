@@ -63,7 +63,7 @@ def count_of(t: int, key: int, words: int) -> int:
 
 @jit
 def missing(spec: int) -> int:
-    """Address of the first touched row that is stored less often than never, or 0."""
+    """Address of the first touched row with a negative count, or 0."""
     if load(spec, FLAGS) & NEGATIVE == 0:
         return 0
     t = load(spec, ROW_TABLE)
@@ -95,7 +95,7 @@ def duplicate(spec: int, t: int, words: int) -> int:
 def orphan(
     child: int, parent: int, words: int, positions: int, scratch: int, packing: int, parent_words: int
 ) -> int:
-    """Address of the first touched foreign-key value that rows have and no parent has, or 0.
+    """Address of the first touched foreign-key value that child rows have and no parent has, or 0.
 
     A value has ``words`` columns; column ``i`` of the parent's key is word ``positions[i]`` of the child's. ``parent``
     holds keys of ``parent_words`` words, packed by ``packing``. ``scratch`` has room for four words for each column.

@@ -1,9 +1,9 @@
 """Stored base tables: rows counted by value, with counts by key and by foreign key.
 
-A base table is a row table (key: all columns, packed into words; payload: the multiplicity) and *sides*, one per
-UNIQUE key and per foreign key. A side is a table that counts rows by some of their columns, a word for each; rows with
-a NULL in one of these do not count. A primary key has no side: its columns come first in the row table, in words of
-their own, and these alone are hashed. So rows with one key are found together, and a row is looked up once for both.
+A base table is a row table (key: all columns, packed into words; payload: the multiplicity) and *sides*, one per UNIQUE
+key and per foreign key. A side is a table that counts rows by some of their columns, a word for each; rows with a NULL
+in one of these do not count. A primary key has no side: its columns come first in the row table, in words of their own,
+and these alone are hashed. So one lookup finds the row and its key.
 
 Widths are known at run time only, so keys are addressed in memory. Every table keeps its journal from one
 ``settle_base`` to the next: checks read only what the journals name, and ``undo_base`` restores exactly what they hold.
@@ -105,7 +105,7 @@ SIDE_POSITIONS = 2
 DONE = 0
 OUT_OF_MEMORY = 1
 OVERFLOW = 2
-MISFIT = 3  # a code is none of the type of its column
+MISFIT = 3  # a code is not of the type of its column
 STATUS = 3
 # Further flags of ``add_count``.
 AGAIN = 4  # the row was touched before in this batch
@@ -169,7 +169,7 @@ def watch(t: int, more: int) -> int:
 
 @inlined
 def see(t: int, number: int) -> bool:
-    """Note that a row is journaled; whether it was already."""
+    """Note that a row is journaled; returns whether it already was."""
     halves = load(t, SEEN)
     bit = 1 << (number & 31)
     before = load32(halves, number >> 5)
@@ -302,8 +302,8 @@ def foresee_rows(t: int, hashes: int, multiplicities: int, stride: int, n: int, 
 
 @jit
 def gather(spec: int, columns: int, multiplicities: int, stride: int, start: int, n: int) -> int:
-    """Copy ``n`` rows of a batch to the scratch block, prefetch what they will find, and make room: DONE, OUT_OF_MEMORY
-    or MISFIT.
+    """Copy ``n`` rows of a batch to the scratch block, prefetch their slots and rows, and make room: DONE,
+    OUT_OF_MEMORY or MISFIT.
 
     Each loop waits for memory once for all rows: for their slots, then for the rows that the slots name.
     """
@@ -535,7 +535,7 @@ def remove_zeros(t: int) -> None:
 
 @jit
 def empty_journal(t: int) -> None:
-    """Forget what the journal names."""
+    """Clear the journal and its marks."""
     seen = load(t, SEEN)
     if load(t, JOURNALED) < load(t, SEEN_WORDS):
         for entry in range(load(t, JOURNALED)):
@@ -581,7 +581,7 @@ def undo_base(spec: int) -> None:
 @jit
 def settle_base(spec: int) -> None:
     """Make everything since the last call permanent, and give memory back after deletes."""
-    # A side counts no row any more only where the last one with its words has gone, so the flags of rows tell.
+    # A side loses a value only when the last row with it goes, so the flags of rows suffice.
     flags = load(spec, FLAGS)
     store(spec, MIXED, 0)
     store(spec, FLAGS, 0)

@@ -1,7 +1,7 @@
-"""Numbered entries and their slots: what the rows of a table and the groups of an index have in common.
+"""Numbered entries and their slots: the common part of a table's rows and an index's groups.
 
 Both are an array of entries of equal width, whose key comes first, and slots that lead from the hash of a key to the
-number of its entry. A header of either begins with the words below. An entry whose payload words are all zero is absent
+number of its entry. The headers of both begin with the words below. An entry whose payload words are all zero is absent
 (the payload of a group is its number of rows), and its number is free.
 
 Free numbers are chained through the first word of their entries. While ``shrink`` packs the entries, only numbers below
@@ -45,7 +45,7 @@ LINE = 64
 RELEASING = -1
 CLEARED = -2
 FULL = 25
-"""Of 32 slots, how many may be taken; then the slots double. More make misses slow, fewer cost memory."""
+"""Maximum number of filled slots of 32; beyond it the slots double. More make misses slow, fewer cost memory."""
 
 
 @inlined
@@ -99,7 +99,7 @@ def prefetch_next(e: int, h: int) -> None:
 
 @inlined
 def fill_next(e: int, h: int, number: int) -> None:
-    """Lead from a hash to an entry also in the slots that will replace the present ones, if it belongs there by now."""
+    """Also fill the slots that will replace the present ones, if they already have the home of the entry."""
     if h & load(e, NEXT_MASK) < load(e, NEXT_HOMES):
         if 32 * (load(e, LIVE) + 1) > FULL * (load(e, NEXT_MASK) + 1):
             drop_next(e)
@@ -109,14 +109,14 @@ def fill_next(e: int, h: int, number: int) -> None:
 
 @jit
 def fill(e: int, h: int, number: int) -> None:
-    """Lead from a hash to an entry. There is a slot for it."""
+    """Make the slots lead from a hash to an entry. There is room for it."""
     fill_slot(load(e, SLOTS), load(e, MASK), h, number)
     fill_next(e, h, number)
 
 
 @jit
 def empty(e: int, h: int, number: int) -> None:
-    """Lead from a hash to an entry no longer."""
+    """Remove the slot that leads from a hash to an entry."""
     empty_slot(load(e, SLOTS), load(e, MASK), h, number)
     if h & load(e, NEXT_MASK) < load(e, NEXT_HOMES):
         empty_slot(load(e, NEXT), load(e, NEXT_MASK), h, number)

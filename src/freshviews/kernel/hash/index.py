@@ -63,7 +63,7 @@ GROUP_EXTRA = 3
 
 INLINE = 2
 SCANNED = 512
-"""Most rows of a slice whose digests are scanned; that takes as long as one cache miss."""
+"""Maximum number of rows of a slice whose digests are scanned; that takes as long as one cache miss."""
 EIGHT = 8
 """Digests that are compared at once; the capacity of a block is a multiple of it."""
 CUT_IN_PLACE = 1 << 14

@@ -1,14 +1,14 @@
-"""Deferred inserts: rows that are appended to a table, and added to slots and indexes when something first looks.
+"""Deferred inserts: rows that are appended to a table, and added to slots and indexes at the first lookup.
 
 Deferral has two stages. Rows are *pending* until something needs a row by key, and *unlinked* from then on until
 something needs a slice: a batch with deletes of a table's own relation needs the slots alone. A row that is inserted
 and deleted meanwhile never enters an index, and a delete of an unlinked row changes none.
 
-Large batches into a table that is only added to would pay for slots and indexes that nobody reads. Their rows are
-appended instead: the last ``PENDING`` used rows are in no slot and no index, and several may have one key. The content
-of the table is the sum of its rows by key. A scan that sums, or copies rows with multiplicities, reads deferred rows
-like others. Whatever needs a row by key, or each key once, first calls ``enter_slots``, which flushes them to the slots
-and merges equal rows. They are unlinked then, as are new rows with higher numbers: their words of indexes are NOWHERE.
+Large batches into an append-only table would pay for slots and indexes that nobody reads. Their rows are appended
+instead: the last ``PENDING`` used rows are in no slot and no index, and several may have one key. The content of the
+table is the sum of its rows by key. A scan that sums, or copies rows with multiplicities, reads deferred rows like
+others. Whatever needs a row by key, or each key once, first calls ``enter_slots``, which flushes them to the slots and
+merges equal rows. Then they are unlinked, as are new rows with higher numbers: their words of indexes are NOWHERE.
 Whatever needs a slice first calls ``enter_pending``, which also enters unlinked rows into the indexes: those with
 numbers from UNLINKED on, many at a time, so that they wait for memory together. No row is flushed twice to one place,
 so bounds hold amortised.
@@ -260,7 +260,7 @@ def enter_oldest(t: int, count: int, status: int) -> int:
 
 @outside
 def enter_slots(t: int, status: int) -> int:
-    """Flush all pending rows to the slots and merge equal ones; what needs a slice calls ``enter_pending``.
+    """Flush all pending rows to the slots and merge equal ones; callers that need a slice use ``enter_pending``.
 
     Returns how many there were; -1 without memory. An overflow is stored at ``status`` (see ``scalar.payload``).
     """
@@ -270,7 +270,7 @@ def enter_slots(t: int, status: int) -> int:
     if _enter(t, load(t, USED), 1, status) < 0:
         return -1
     store(t, ROOM, LARGE)
-    # Those that new rows would keep from waiting are old enough.
+    # Only rows that new ones would displace are flushed.
     beyond = unlinked_rows(t) - load(t, MOST)
     return -1 if beyond > 0 and link_oldest(t, beyond) < 0 else pending
 

@@ -1,6 +1,6 @@
 """Reset a table or index to empty, or pack its rows, and release memory.
 
-Rebalancing scans tables. A scan must take time in the number of live rows, not of rows that were there once. For tables
+Rebalancing scans tables. The time of a scan must depend on the number of live rows, not of earlier ones. For tables
 without an ordered index and without a journal.
 """
 
@@ -64,7 +64,7 @@ def renewed(block: int, words: int, fewer: int, low: int, high: int) -> int:
 
 @jit
 def forget_entries(e: int) -> None:
-    """Count no entry, and end what ``shrink`` has begun."""
+    """Reset the counts of entries, and end the work that ``shrink`` has begun."""
     release(load(e, entries.NEXT))
     store(e, entries.NEXT, 0)
     store(e, entries.NEXT_HOMES, 0)

@@ -1,9 +1,9 @@
 """Gives memory back after removals, in bounded steps: packs rows and groups, and replaces slots by fewer.
 
 ``shrink`` takes one step for a table and its indexes. It is called between batches, when the journal of the table is
-empty and nothing holds a row number or an address: readers have taken their rows into memory, and undo is not possible
-any more. ``REMOVED`` says that there may be something to do. A step costs at most a constant and a part of what the
-removals since the last step have cost. Rows and groups are *entries*, and both are shrunk by the same steps:
+empty and nothing holds a row number or an address: readers have copied their rows, and undo is no longer possible.
+``REMOVED`` is not 0 if there may be something to do. A step costs at most a constant, plus a fraction of the cost of
+the removals since the last step. Rows and groups are *entries*, and both are shrunk by the same steps:
 
 1. If more than half of the numbers are free, entries are *packed*: the one with the highest number moves to the lowest
    free number, until there is no hole below it. Rows move to lower numbers only. A row that moves takes along its slot
@@ -13,11 +13,11 @@ removals since the last step have cost. Rows and groups are *entries*, and both 
 3. If at most 5 of 32 slots are taken, fewer slots are written beside them, for some homes in each step: an entry keeps
    the low bits of its home, so a range of homes comes from a few ranges of the old slots, in order, and no entry is
    read. Meanwhile inserts and removals change both (``entries.fill``); lookups read the old slots. At the end the new
-   ones replace them, and the old ones are released piece by piece, as the system takes its time for each page.
+   ones replace them, and the old ones are released piece by piece, as the system needs time for each page.
 
-Blocks of an index shrink when a row leaves them (``index.shrink_block``). An array that lies in a mapped image is left
-there until what remains of it is small. Rows of a table with an ordered index are not packed, as the order of its tree
-depends on row numbers. Deferred inserts are in no slot, so a table that has some waits until they are flushed.
+Blocks of an index shrink when a row leaves them (``index.shrink_block``). An array in a mapped image stays there until
+it has become small. Rows of a table with an ordered index are not packed, as the order of its tree depends on row
+numbers. Deferred inserts are in no slot, so a table that has some waits until they are flushed.
 
 Every entry that is in the slots is present then: triggers and journals remove rows whose payload is zero, and a view in
 which memory ran out is emptied. So a number whose payload is zero is free.
@@ -93,7 +93,7 @@ from freshviews.kernel.memory.mem import (
 from freshviews.kernel.memory.outside import outside
 
 LEAST = 64
-"""Work of a step without removals: the unit is to look at an entry, or at a slot."""
+"""Work of a step without removals; the unit is one visited entry or slot."""
 PER_REMOVAL = 32
 MOVE = 4
 """Work to move an entry."""
@@ -225,7 +225,7 @@ def is_free(e: int, number: int) -> int:
 
 @jit
 def find_moves(e: int, moves: int) -> int:
-    """Find entries at the end and free numbers at the start that they can move to; returns the number of moves.
+    """Find entries at the end, and free numbers at the start to which they can move; returns the number of moves.
 
     USED and PACKED come closer to each other. No branch depends on whether a number is free, as nothing predicts that.
     """
@@ -246,7 +246,7 @@ def find_moves(e: int, moves: int) -> int:
     for number in range(low, low + looks):
         store(moves, MOVE_WORDS * free + TO, number)
         free += is_free(e, number)
-    # What was found too much is found again.
+    # Surplus entries and numbers are found again.
     store(e, USED, load(moves, MOVE_WORDS * free + FROM) + 1 if free < found else used - looks)
     store(e, PACKED, load(moves, MOVE_WORDS * found + TO) if found < free else low + looks)
     return min(found, free)
@@ -304,7 +304,7 @@ def cut(e: int, t: int, work: int) -> bool:
 
 @jit
 def slots_for(live: int) -> int:
-    """The least number of slots of which at most 20 of 32 are taken."""
+    """The least number of slots with at most 20 of 32 filled."""
     slots = 2 * FIRST_CAPACITY
     while 32 * live > 20 * slots:
         slots *= 2
@@ -375,7 +375,7 @@ def replace_slots(e: int) -> None:
 
 @jit
 def clear_slots(e: int, words: int) -> None:
-    """Set a piece of the new slots to zero: the system takes its time for each page that is touched first."""
+    """Set a piece of the new slots to zero: the first touch of each page takes time."""
     cleared = CLEARED - load(e, NEXT_HOMES)
     end = min(cleared + words, load(e, NEXT_MASK) + 1)
     for i in range(cleared, end):
@@ -408,7 +408,7 @@ def shrink_entries(e: int, t: int) -> None:
 
 @outside
 def shrink(t: int) -> None:
-    """Take a step of giving memory back, for a table of which rows were removed; see above when that is allowed."""
+    """Take a step of giving memory back, for a table with removed rows; the module says when that is allowed."""
     if load(t, JOURNALED) != 0 or load(t, PENDING) != 0:
         return
     if load(t, REMOVED) > LEAST:

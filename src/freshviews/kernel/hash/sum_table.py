@@ -1,10 +1,10 @@
 """Sums by a key, computed again and again: a hash table that is emptied in constant time.
 
 A join that caches sums below a binding fills such a table once per binding and probes it many times, so emptying must
-not cost what filling has cost. An entry is ``time | key ... | sum ...``; an entry with a time before the last emptying
-is not there. Entries are in the smallest of several *areas* that is at most half full; each area is four times as large
-as the one before. So a few keys lie close together even after many were there. A half-full area is copied to the next
-one. A sum that has become zero stays.
+be cheaper than filling. An entry is ``time | key ... | sum ...``; an entry with a time before the last emptying is
+absent. Entries are in the smallest of several *areas* that is at most half full; each area is four times as large as
+the one before. So a few keys lie close together even after many were there. A half-full area is copied to the next one.
+A sum that has become zero stays.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ has bits in place of stamps.
 
 A table can have deferred inserts at the end of its array of rows. They are in no slot and no index, may move to another
 number, and several may have one key. Rows in the slots may be *unlinked*: not yet in the indexes that have every row.
-``pending`` says what is allowed on such a table.
+``pending`` defines the operations that such a table allows.
 
 Functions that run once per table are plain Python without a decorator: compiling them takes longer than running them.
 
@@ -312,7 +312,7 @@ def take_row(t: int) -> int:
 
 @inlined
 def may_wait(t: int, number: int) -> bool:
-    """Whether a new row may be left unlinked: others are, and it is among the numbers that are looked at for them."""
+    """Whether a new row may stay unlinked: others are, and its number is in the range searched for them."""
     first = load(t, UNLINKED)
     return first != 0 and first <= number + 1 < first + load(t, MOST)
 
@@ -453,7 +453,7 @@ def entry_words(e: int) -> int:
 
 @jit
 def table_bytes(t: int) -> int:
-    """Bytes that a table holds: header, rows, slots, indexes, journal. Of arrays, what was ever written counts."""
+    """Bytes that a table holds: header, rows, slots, indexes, journal. Of arrays, written memory counts."""
     total = HEADER + entry_words(t) + load(t, JOURNAL_CAPACITY) * (load(t, PAYLOAD) + 1) + load(t, SEEN_WORDS)
     for i in range(load(t, INDEXES)):
         x = load(load(t, INDEX_LIST), i)

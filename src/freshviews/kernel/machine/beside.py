@@ -2,16 +2,16 @@
 
 A first view has 80 to 110 functions, and compiling them takes seconds. So a call of a function that is not compiled can
 run its Python body, over the same memory (``kernel.memory.mem``); meanwhile another process compiles the function into
-the cache on disk. When it is there, the next call loads it. There is nothing to change over: all state is words in
-memory, and both forms of a function read and write the same words.
+the cache on disk. The next call after that loads it. Nothing must be converted: all state is words in memory, and both
+forms of a function read and write the same words.
 
-Plain Python takes some hundred times as long. So a function runs that way only for a database (``work_for``) that has
-taken in few rows so far, for a batch of few rows, and until a call has taken long; else it waits for the compiler.
+Plain Python takes about a hundred times as long. So a function runs that way only for a database (``work_for``) with
+few rows so far, for a batch of few rows, and until a call has taken long; otherwise it waits for the compiler.
 
-What nobody waits for is compiled in the order in which it was ordered; what a call waits for goes first. A function
+Functions are compiled in the order in which they were ordered, but functions that a call waits for go first. A function
 that no open database wants any more is not compiled.
 
-If this process ends before, the other one goes on for a minute at most: the next process finds more in the cache.
+After this process ends, the other one continues for at most a minute, so that the next process finds more in the cache.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from freshviews.kernel.machine.functions import Function, MachineCode, compiler
 from freshviews.kernel.machine.native import loaded
 
 FEW_ROWS = 1_000
-"""Rows of a batch up to which its functions may run as plain Python."""
+"""Maximum number of rows of a batch whose functions may run as plain Python."""
 
 LITTLE = 10_000
-"""Rows that a database has taken in up to which its functions may run as plain Python."""
+"""Maximum number of rows of a database whose functions may run as plain Python."""
 
 _TOO_LONG = 1.0
 """Seconds of one call as plain Python after which its database waits for the compiler."""
@@ -63,14 +63,14 @@ serve(int(sys.argv[2]))
 
 @dataclass(eq=False)
 class Taken:
-    """How many rows a database has taken in. What it ordered is wanted as long as this object is there."""
+    """Counts the rows that a database has taken in. Its orders stay wanted as long as this object lives."""
 
     rows: int = 0
 
 
 class _Thread(threading.local):
-    """``taken``: the rows of the database that this thread works for. ``waits`` counts the blocks of ``compiled`` that
-    it is in, or takes many rows in. ``plain``: it runs a function as plain Python."""
+    """``taken``: the rows of the database that this thread works for. ``waits`` counts the enclosing blocks of
+    ``compiled`` and of large batches. ``plain``: the thread runs a function as plain Python."""
 
     taken: Taken | None = None
     waits = 0
@@ -81,14 +81,14 @@ _thread = _Thread()
 
 
 def work_for(taken: Taken) -> None:
-    """Let functions that this thread calls from now on run as plain Python, until these are many rows."""
+    """Let functions that this thread calls from now on run as plain Python, while the database has few rows."""
     _thread.taken = taken
 
 
 @contextmanager
 def take_in(taken: Taken, rows: int) -> Iterator[bool]:
-    """Work for a database, and take rows in: within this block functions are compiled before they run, if the rows are
-    more than a few. Gives whether a function that is not compiled waits for the other process."""
+    """Work for a database that takes rows in: within this block functions are compiled before they run if there are
+    many rows. Yields whether a function that is not compiled waits for the other process."""
     _thread.taken = taken
     taken.rows += rows
     _thread.waits += rows > FEW_ROWS
@@ -121,7 +121,7 @@ def may_stand_in() -> bool:
 
 
 def called_first(function: Function, kinds: str) -> Callable[..., Any]:
-    """What a call runs, with arguments of some kinds, of a function that may have no machine code for them yet."""
+    """The code that a call runs, by kinds of arguments, for a function that may not have machine code yet."""
     known = function.made.get(kinds)
     if known is not None:
         return known.call
@@ -133,7 +133,7 @@ def called_first(function: Function, kinds: str) -> Callable[..., Any]:
 
 def _run_plain(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a Python body. As in compiled code, Ctrl-C comes before it or after it: no words are left half written."""
-    with _undisturbed():
+    with _without_sigint():
         _thread.plain, start = True, time.monotonic()
         try:
             return function(*arguments)
@@ -144,8 +144,8 @@ def _run_plain(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """A block that SIGINT does not end: the handler is called behind it."""
+def _without_sigint() -> Iterator[None]:
+    """A block that SIGINT does not interrupt: the handler is called after it."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
@@ -161,7 +161,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 def machine_code(function: Function, kinds: str) -> MachineCode | None:
-    """The machine code of a function. None where plain Python may run first: it is ordered."""
+    """The machine code of a function; None if plain Python may run until the ordered code is there."""
     known = function.made.get(kinds)
     if known is not None:
         return known
@@ -177,19 +177,19 @@ def ordered(function: Function, kinds: str) -> MachineCode | None:
 
 
 def order_first(wanted: Iterable[tuple[Function, str]]) -> None:
-    """Have functions that this thread is about to wait for compiled next, in this order."""
+    """Order functions that this thread is about to wait for, to be compiled next, in this order."""
     if _compiler.process is not None and not may_stand_in():
         _compiler.order_first(wanted)
 
 
 def leave(taken: Taken) -> None:
-    """Take back what a database has ordered and no other one wants: it is closed."""
+    """Cancel the orders of a database that is closed, except those that another database wants."""
     _compiler.leave(taken)
 
 
 def _made_here(function: Function, kinds: str) -> MachineCode:
     """The machine code of a function, compiled in this process if it is not stored."""
-    with _undisturbed():
+    with _without_sigint():
         made = loaded(function, kinds)
         if made is None:
             compiler().compile_and_store(function, kinds)
@@ -210,7 +210,7 @@ class _Order:
 
 
 class _Compiler:
-    """The process beside this one, and what it was asked for: functions with their signatures, in order."""
+    """The process beside this one, and its orders: functions with their signatures, in order."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -238,7 +238,7 @@ class _Compiler:
         with self._lock:
             if self._is_ordered(wanted) and not self._answers(0):
                 return None
-        with self._lock, _undisturbed():
+        with self._lock, _without_sigint():
             self._take()
             if self._is_ordered(wanted):
                 return None
@@ -249,7 +249,7 @@ class _Compiler:
 
     def order_first(self, wanted: Iterable[tuple[Function, str]]) -> None:
         """Order functions that are not there, and have them compiled before those that nobody waits for."""
-        with self._lock, _undisturbed():
+        with self._lock, _without_sigint():
             self._take()
             numbers = []
             for one in wanted:
@@ -270,19 +270,19 @@ class _Compiler:
             self.order_first([wanted])
             while wanted in self._ordered:
                 self._answers(_LOOK)
-                with self._lock, _undisturbed():
+                with self._lock, _without_sigint():
                     self._take()
 
     def leave(self, taken: Taken) -> None:
-        """Take back what this database alone wants."""
-        with self._lock, _undisturbed():
+        """Cancel the orders that only this database wants."""
+        with self._lock, _without_sigint():
             for order in self._ordered.values():
                 order.wanted_by.discard(taken)
             self._databases.discard(taken)
             self._take_back()
 
     def _is_ordered(self, wanted: tuple[Function, str]) -> bool:
-        """Whether a function is ordered; then the database that this thread works for wants it as well."""
+        """Whether a function is ordered; if so, the database that this thread works for wants it as well."""
         self._take_back()
         order = self._ordered.get(wanted)
         if order is not None:
@@ -300,12 +300,12 @@ class _Compiler:
             self._known += 1
 
     def _order(self, wanted: tuple[Function, str]) -> bool:
-        """Ask for a function; False where no process can be had, or one has ended before it answered."""
+        """Order a function; returns False if no process can be started, or one has ended without an answer."""
         if not self._works:
             return False
         if self.process is None:
             try:
-                self.process = _started()
+                self.process = _start_compiler()
             except OSError:
                 self._works = False
                 return False
@@ -318,7 +318,7 @@ class _Compiler:
         return True
 
     def _take_back(self) -> None:
-        """Take back what no database wants any more, if one is gone."""
+        """Cancel orders that no database wants any more, if a database is gone."""
         if len(self._databases) == self._known:
             return
         self._known = len(self._databases)
@@ -328,7 +328,7 @@ class _Compiler:
         self._say("cancel", [*gone.values()])
 
     def _say(self, what: str, about: list[Any]) -> None:
-        """Write to the process what its pipe has room for: a write must not wait for a compiler."""
+        """Write as much to the process as its pipe has room for: a write must not wait for a compiler."""
         if about:
             self._unsent += json.dumps([what, about]).encode() + b"\n"
         if self._unsent and self.process is not None:
@@ -337,7 +337,7 @@ class _Compiler:
                 self._unsent = self._unsent[os.write(self.process.stdin.fileno(), self._unsent) :]
 
     def _take(self) -> None:
-        """Load what the process has compiled by now."""
+        """Load the functions that the process has compiled by now."""
         if self.process is None:
             return
         assert self.process.stdout is not None
@@ -345,7 +345,7 @@ class _Compiler:
         self._say("", [])
         while self._unanswered and self._answers(0):
             answers = os.read(self.process.stdout.fileno(), 1 << 12)
-            # If it has ended, all that is left is compiled here, as is what it could not compile.
+            # Functions that it could not compile, or left when it ended, are compiled here.
             self._works = bool(answers)
             *lines, self._unread = (self._unread + answers).split(b"\n")
             for number in map(int, lines) if answers else [*self._unanswered]:
@@ -370,7 +370,7 @@ class _Compiler:
             return True
 
     def _end(self) -> None:
-        """Let the process end when it has done what it was asked for."""
+        """Let the process end after its present orders."""
         if self.process is not None:
             self._close(self.process)
             _ended.append(self.process)
@@ -384,8 +384,8 @@ class _Compiler:
                 stream.close()
 
 
-def _started() -> subprocess.Popen[bytes]:
-    """A process that compiles what is written to its input. It outlives a signal to this one."""
+def _start_compiler() -> subprocess.Popen[bytes]:
+    """A process that compiles the functions written to its input. A signal to this one does not end it."""
     process = subprocess.Popen(
         [sys.executable, "-c", _START, json.dumps(sys.path), str(os.getpid())],
         stdin=subprocess.PIPE,
@@ -401,8 +401,8 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def serve(asking: int) -> None:
-    """Compile what the input names, and write the number of each, whether it worked or not. ``asking``: the number of
-    the process that asks."""
+    """Compile the functions that the input names, and write the number of each, whether it worked or not. ``asking``:
+    the number of the process that asks."""
     threading.Thread(target=_end_after, args=(asking,), daemon=True).start()
     orders = Orders(_answer)
     threading.Thread(target=orders.read, args=(sys.stdin.buffer,), daemon=True).start()
@@ -430,7 +430,7 @@ class Orders:
         self._ended = False
 
     def read(self, lines: Iterable[bytes]) -> None:
-        """Note what is asked for, until nothing comes any more."""
+        """Read orders until no more arrive."""
         for line in lines:
             with self._changed:
                 self._note(*json.loads(line))
@@ -462,7 +462,7 @@ class Orders:
 
 def _end_after(asking: int) -> None:
     """End this process, whatever it compiles, a minute after the one that asked it. A large function takes longer than
-    that, and gigabytes of memory. The cache is whole at any moment: Numba renames what it has written."""
+    that, and gigabytes of memory. The cache is whole at any moment: Numba renames complete files."""
     while os.getppid() == asking:
         time.sleep(1)
     time.sleep(_LONGER)

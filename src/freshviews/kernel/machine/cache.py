@@ -2,8 +2,8 @@
 
 The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's cache folder. Its files are executed, so
 it is used only where no other user can put files; otherwise a folder that this user alone can read takes its place, and
-a warning says why. It has a subfolder per version. A version is a hash of all that compiled code depends on: the source
-of every kernel, Numba, Python. Numba's own cache checks only the file of the function that it loads, and would miss a
+a warning says why. It has a subfolder per version, a hash of everything that compiled code depends on: the source of
+every kernel, Numba, Python. Numba's own cache checks only the file of the function that it loads, and would miss a
 change in a callee. The first process of a new version deletes the subfolders that no process has opened for ``KEPT``
 days. No module here imports Numba, which takes longer than all the rest of a start.
 """
@@ -37,11 +37,11 @@ def cache_folder() -> Path:
     """
     base = os.environ.get("FRESHVIEWS_CACHE_DIR")
     wish = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "freshviews"
-    folder, fault = _opened(wish)
+    folder, fault = _open_version_folder(wish)
     if folder is not None:
         return folder
-    # One folder per user, so that the next process finds what this one compiled.
-    instead, _ = _opened(Path(tempfile.gettempdir()) / f"freshviews-{os.geteuid()}")
+    # One folder per user, so that the next process finds the code of this one.
+    instead, _ = _open_version_folder(Path(tempfile.gettempdir()) / f"freshviews-{os.geteuid()}")
     found = instead or Path(tempfile.mkdtemp(prefix="freshviews-"))
     warnings.warn(
         f"compiled code is kept in {found.parent if instead else found}, not in {wish}: {fault}; "
@@ -51,8 +51,8 @@ def cache_folder() -> Path:
     return found
 
 
-def _opened(base: Path) -> tuple[Path | None, str]:
-    """The subfolder of this version, made if missing, or None and what is wrong with the folder."""
+def _open_version_folder(base: Path) -> tuple[Path | None, str]:
+    """The subfolder of this version, made if missing; or None and the fault of the folder."""
     try:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = base.resolve() / _version()
@@ -76,7 +76,7 @@ def _opened(base: Path) -> tuple[Path | None, str]:
 def _delete_unused(base: Path, before: float) -> None:
     """Delete the subfolders of versions that were last used before a time, in seconds since the epoch.
 
-    A subfolder that a process has open stays, and so does what cannot be deleted.
+    A subfolder that a process has open, or that cannot be deleted, stays.
     """
     for folder in base.iterdir():
         if not re.fullmatch(r"v[0-9a-f]{16}", folder.name) or folder.lstat().st_mtime >= before:
@@ -93,7 +93,7 @@ def _delete_unused(base: Path, before: float) -> None:
 
 
 def _fault(path: Path, found: os.stat_result, user: int, own: bool) -> str:
-    """How another user could put a file into a folder, or exchange a folder on the way to it; empty: no way.
+    """How another user could put a file into a folder, or exchange a folder on the way to it; else empty.
 
     ``own`` is whether the folder holds compiled code; folders above it may be the system's, and, like ``/tmp``,
     writable by all if nobody can rename another user's files there.
@@ -114,14 +114,14 @@ def _version() -> str:
     for package in ("numba", "llvmlite"):
         spec = importlib.util.find_spec(package)
         assert spec is not None and spec.origin is not None
-        # Found, and not imported. As installed packages are, it is known by the file that names its version.
+        # Found, not imported: the file with its version identifies an installed package.
         digest.update(Path(spec.origin).with_name("_version.py").read_bytes())
     digest.update(sys.version.encode())
     return f"v{digest.hexdigest()[:16]}"
 
 
 GENERATED = "freshviews_generated_"
-"""What the names of generated modules begin with; the hash of their source follows."""
+"""Prefix of the names of generated modules; the hash of their source follows."""
 
 
 def load_generated(digest: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""Functions of words, which run as machine code where there is some, else as plain Python.
+"""Functions of words, which run as machine code if it is loaded, otherwise as plain Python.
 
 ``jit`` and its relatives (``kernel.memory``) make a ``Function`` of a kernel; so does the head of generated code. A
 Function has its Python body. Its machine code comes from the cache on disk (``kernel.machine.native``), or from Numba,
@@ -36,9 +36,9 @@ class MachineCode:
 class Function:
     """A function with a Python ``body``.
 
-    ``first`` says what a call runs before machine code is loaded; ``made`` is its machine code by kinds. ``inline``:
-    LLVM must inline it. ``symbol``: the name by which machine code calls a function of words; else each caller links
-    a copy of it.
+    ``first`` returns the code that a call runs before machine code is loaded; ``made`` is its machine code by kinds.
+    ``inline``: LLVM must inline it. ``symbol``: the name by which machine code calls a function of words; without it,
+    each caller links a copy.
     """
 
     __name__: str
@@ -92,7 +92,7 @@ class Function:
         return self.made.get(self.kinds) if self.kinds is not None else None
 
     def take(self, kinds: str, made: MachineCode) -> None:
-        """From now on, run machine code."""
+        """Run machine code from now on."""
         self.made[kinds] = made
         if kinds == self.kinds:
             self.run = made.call
@@ -114,7 +114,7 @@ class Function:
 
 
 def direct(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What a call of a function runs now: its machine code without a step between, once it is loaded."""
+    """The code that a call of a function runs now: machine code without an intermediate step, once it is loaded."""
     return function.run if isinstance(function, Function) else function
 
 

@@ -1,7 +1,7 @@
 """Machine code in files, and loaded into this process without Numba.
 
-A file of the cache folder holds the code of one function for arguments of certain kinds: a line of JSON that says what
-follows, the object file of the function, and the object file of an *entry*, by which Python calls it
+A file of the cache folder holds the code of one function for arguments of certain kinds: a line of JSON that describes
+the rest, the object file of the function, and the object file of an *entry*, by which Python calls it
 (``kernel.compiler.entries``). An entry fits all functions of the same kinds and result, and is loaded once.
 
 Only code for this processor is loaded: its name and features are part of a file's name. A file that is cut off or
@@ -44,8 +44,8 @@ class _Method(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Stored:
-    """What a file holds. ``symbol`` is the function's, ``entry`` the entry's, ``outside`` are symbols of functions that
-    it calls by name."""
+    """The content of a file. ``symbol`` names the function, ``entry`` its entry, and ``outside`` the functions that it
+    calls by name."""
 
     symbol: str
     entry: str
@@ -66,11 +66,11 @@ def processor() -> str:
 
 @cache
 def target_machine() -> Any:
-    """What makes object files for this processor that are loaded into a process."""
+    """LLVM's target: makes object files for this processor that are loaded into a process."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     target = binding.Target.from_default_triple()
-    # As Numba has it: static code on x86 alone.
+    # As in Numba: static code on x86 only.
     model = "static" if target.name.startswith("x86") else "pic" if target.name.startswith("ppc") else "default"
     return target.create_target_machine(
         cpu=binding.get_host_cpu_name(),
@@ -109,7 +109,7 @@ def write(path: Path, stored: Stored) -> None:
 
 
 def read(path: Path) -> Stored | None:
-    """What a file holds; None if it is missing or damaged."""
+    """The content of a file; None if it is missing or damaged."""
     try:
         line, _, rest = path.read_bytes().partition(b"\n")
         head = json.loads(line)
@@ -132,7 +132,7 @@ def loaded(function: Function, kinds: str) -> MachineCode | None:
 
 def _load(function: Function, kinds: str) -> MachineCode | None:
     stored = read(file_of(function, kinds))
-    if stored is None or not all(map(_defined, stored.outside)):
+    if stored is None or not all(map(_define_symbol, stored.outside)):
         return None
     engine = _engine()
     engine.add_object_file(binding.ObjectFileRef.from_data(stored.code))
@@ -147,7 +147,7 @@ def _load(function: Function, kinds: str) -> MachineCode | None:
     return made
 
 
-def _defined(symbol: str) -> bool:
+def _define_symbol(symbol: str) -> bool:
     """Whether the function of a symbol is stored; then the process has its symbol."""
     function = by_symbol[symbol]
     return loaded(function, "w" * function.arguments) is not None
@@ -170,7 +170,7 @@ def _engine() -> Any:
 
 
 def _for_good(made: Any) -> Any:
-    """The object, which is never freed: when a process ends, functions that know its address may go after this module.
+    """Keeps an object for ever: when a process ends, functions that refer to it may be freed after this module.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
     return made

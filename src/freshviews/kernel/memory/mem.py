@@ -186,8 +186,8 @@ def add_words(target: int, source: int, words: int, k: int, flags: int) -> None:
 
 
 def or_magnitudes(address: int, words: int, found: int) -> None:
-    """Add the bits of the magnitudes of words to OR_WORDS words at ``found``: no word is greater, nor less than -1 -
-    their bits together."""
+    """OR the magnitudes of words into OR_WORDS words at ``found``. Together their bits bound each word: it is neither
+    greater than them nor less than -1 minus them."""
     for i in range(words):
         word = load(address, i)
         store(found, 0, load(found, 0) | (word ^ (word >> 63)))

@@ -16,7 +16,7 @@ _plain: list[Callable[..., int]] = []
 
 
 def entry_of(function: Any) -> int:
-    """What ``call_trigger`` and its relatives call a function by that is compiled. It must live as long."""
+    """The address by which ``call_trigger`` and its relatives call a compiled function, which must stay alive."""
     if PURE_PYTHON:
         if function not in _plain:
             _plain.append(function)

@@ -18,7 +18,7 @@ prefix, if the table has one, and scanned::
 - ``index``: the tree and the order of keys; ``groups``: which groups are outside; ``upkeep``: insert, remove, update.
 - ``folds``: aggregates of the last key word, for any shorter prefix; ``sums``: sums of payloads over subtrees.
 - ``ranges``: the ends of a group, the sum of a range, its rows; ``places``: the places of rows in their groups.
-- ``top``: what a change does to places, for ``ORDER BY ... LIMIT`` and window functions.
+- ``top``: the effect of a change on places, for ``ORDER BY ... LIMIT`` and window functions.
 - ``threshold``: the rows whose running sum is within a limit, over a tree per group.
 """
 

@@ -36,7 +36,7 @@ def ordered_fold_at(o: int, t: int, f: int) -> int:
 
 @inlined
 def _own(t: int, child: int) -> int:
-    """The word of a row that is folded."""
+    """The word of a row that a fold combines."""
     return load(row_at(t, child - 1), load(t, KEY) - 1)
 
 

@@ -58,7 +58,7 @@ def is_outside(o: int, row: int) -> bool:
 
 @jit
 def are_outside(o: int, t: int, group: int, own: int) -> bool:
-    """Whether the rows of a slice are outside the tree, as they are if it has none. Row number ``own`` is not read."""
+    """Whether the rows of a slice are outside the tree; True without rows. Row number ``own`` is not read."""
     if group == 0:
         return False
     if load(group, BLOCK_CAPACITY) <= SMALL:

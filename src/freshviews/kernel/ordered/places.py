@@ -1,4 +1,4 @@
-"""The places of rows in an ordered index: a row that is there n times takes n places.
+"""The places of rows in an ordered index: a row with n copies takes n places.
 
 The search tree is an order-statistic tree (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on
 augmenting data structures): besides its children a row stores the number of copies in its subtree. The one payload
@@ -63,8 +63,8 @@ def _children(o: int, t: int, child: int) -> int:
 def _count_path(o: int, t: int, row: int, top: int) -> int:
     """Count the copies below each row on the search path of a row from ``top`` on; return those below ``top``.
 
-    Subtrees beside the path are counted. The path is walked twice: for the total, then to leave in each row what the
-    rows above it do not have.
+    Subtrees beside the path are counted. The path is walked twice: for the total, then to store in each row the copies
+    below it.
     """
     total = 0
     for turn in range(2):
@@ -140,8 +140,8 @@ def placed_update(o: int, t: int, number: int) -> None:
 
 @jit
 def copies_before(o: int, t: int, row: int, words: int) -> int:
-    """The copies of all rows, of all groups, that come before a row at an address, which need not be in the index;
-    with ``words``, that come before all rows that agree with it in so many key words, those without a kind."""
+    """The copies of all rows, of all groups, that come before a row at an address, which need not be in the index. With
+    ``words``, the copies that come before all rows that agree with it in that many key words without a kind."""
     total = 0
     child = load32(o + 8 * ROOT, 0)
     while child != 0:

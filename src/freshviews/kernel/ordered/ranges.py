@@ -41,7 +41,7 @@ from freshviews.kernel.scalar.failure import fail
 from freshviews.kernel.scalar.payload import SUM_OVERFLOW
 from freshviews.types.sqltype import NULL
 
-# What a range has, as bits.
+# The bounds of a range, as bits.
 HAS_LOW = 1
 LOW_STRICT = 2
 HAS_HIGH = 4
@@ -209,7 +209,7 @@ def range_first(o: int, t: int, prefix: tuple[int, ...], low: int, high: int, ha
 
 @inlined
 def range_last(o: int, t: int, prefix: tuple[int, ...], low: int, high: int, has: int) -> int:
-    """The row of a range with which a loop ends, likewise; 0 if that is not known before, outside the tree."""
+    """The row of a range with which a loop ends, likewise; 0 if it is not known in advance, outside the tree."""
     write_key(prefix_of(o), prefix)
     return 0 if are_outside(o, t, group_of_prefix(o, prefix), -1) else end_of_range(o, t, low, high, has, 1)
 

@@ -18,10 +18,10 @@ from freshviews.kernel.ordered.index import FOLDS, KINDS, ROW_WORD, SUMS, WORDS,
 from freshviews.kernel.scalar.real import clear_real, real_add_scaled
 
 # Words of the description of a sum, in the header.
-PLACE = 0  # which word of a row the component begins with
+PLACE = 0  # the word of a row with which the component begins
 SIZE = 1  # its words: 1 of an integer, more of a real
-SUBTREE = 2  # which word of a row the sum of its subtree begins with
-TOTAL = 3  # which word of the header the total of the last range begins with
+SUBTREE = 2  # the word of a row with which the sum of its subtree begins
+TOTAL = 3  # the word of the header with which the total of the last range begins
 DESCRIPTION_WORDS = 4
 
 _SIGN = -(2**63)

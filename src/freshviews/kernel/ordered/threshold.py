@@ -1,4 +1,4 @@
-"""Points whose running sum is within a limit, kept over a search tree.
+"""Points whose running sum is within a limit, maintained in a search tree.
 
 A point is a row of the table: its payload has the number of ``rows`` at it, a ``weight``, the ``number`` of weights
 that are not NULL, and whether the point is ``selected``. The points of a group, which agree on all key words but the
@@ -6,11 +6,11 @@ last, are a tree in the order of the last word. The value F of a point is the su
 it, or its last key word itself. ``threshold_next`` selects the points that have rows and whose F is within the limit of
 their group, and unselects the others. Weights may be negative, so F need not be monotone.
 
-A subtree knows the sum of its weights, the greatest F among its selected points and the least among the others, both
-counted from the beginning of the subtree. Where the greatest of all is beyond the limit, or the least of all is within
-it, a descent finds a point that must change, in as many steps as the tree is high. No earlier limit and no earlier
-value is needed. The sum over nothing is NULL, and no NULL is within a limit: a subtree has both extremes in two
-versions, as something that is not NULL comes before it or not.
+A subtree stores the sum of its weights, the greatest F among its selected points and the least among the others, both
+counted from the beginning of the subtree. If the greatest of all is beyond the limit, or the least of all is within it,
+a descent finds a point that must change, in as many steps as the tree is high. No earlier limit or value is needed. The
+sum over nothing is NULL, and NULL is within no limit. So a subtree stores both extremes twice: for the case that only
+NULLs come before it, and for the other.
 
 The tree is a treap with links to parents; its nodes are the rows. Weights, and the points themselves, may change many
 times before ``threshold_start``. Until then the nodes above a change are only marked, each once, and are computed
@@ -99,7 +99,7 @@ def _own(o: int, t: int, row: int, before: int, weight: int) -> int:
 
 @jit
 def _fold(o: int, t: int, child: int) -> None:
-    """Compute what a node knows of its subtree from its children."""
+    """Recompute a node's summary of its subtree from its children."""
     row = row_at(t, child - 1)
     tree = row + 8 * load(o, ROW_WORD)
     payload = row + 8 * load(t, KEY)
@@ -309,7 +309,7 @@ def _within(o: int, value: int) -> bool:
 
 @jit
 def _hits(o: int, extreme: int, leaving: int, before: int) -> bool:
-    """Whether the point with an extreme F must leave, or enter; ``before`` is what comes before its subtree."""
+    """Whether the point with an extreme F must leave, or enter; ``before`` is the sum before its subtree."""
     if leaving != 0:
         if extreme == NO_MOST:
             return False

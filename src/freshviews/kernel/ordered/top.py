@@ -1,15 +1,15 @@
-"""What the change of one row does to the places of its group: for ``ORDER BY ... LIMIT`` and window functions.
+"""The effect of one row's change on the places of its group: for ``ORDER BY ... LIMIT`` and window functions.
 
 The rows of a group, in the order of the index, each as often as its one payload word says (not at all if negative), are
 a sequence (``places``). The count of one row has changed, in the table and in the tree. The sequence before the change
-is not stored: it is the one after it, but for the copies of the changed row. So a row at a place of either sequence is
-found by one descent.
+is not stored: it differs only in the copies of the changed row. So a row at a place of either sequence is found by one
+descent.
 
 The caller calls ``top_start``, then one of these until it returns 0:
 
 - ``top_next``: rows whose copies entered or left the places from ``first`` up to ``last``. A change of n copies moves
   at most n copies across either end, so few rows are visited however many the group has
-- ``beside_next``: pairs of a row and the row so many places away that ceased to be, then those that came to be
+- ``beside_next``: pairs of a row and the row ``shift`` places away that vanished, then pairs that appeared
 
 Numbers of rows shift for all rows after a change, so they are settled once per version: for each changed row,
 ``renumber_start``, then ``renumber_next`` until it returns 0.
@@ -139,8 +139,8 @@ def top_next(o: int, t: int, first: int, last: int) -> int:
 
 @outside
 def beside_next(o: int, t: int, shift: int) -> int:
-    """The address of the next row whose row ``shift`` places further on has changed, and the address of that one, or 0,
-    in OTHER; MOVED is -1 for a pair that ceased to be, and 1 for one that came to be; 0 at the end."""
+    """The address of the next row whose row ``shift`` places further on has changed, and in OTHER the address of that
+    row, or 0. MOVED is -1 for a pair that vanished, and 1 for one that appeared. Returns 0 at the end."""
     while load(o, TOP + PHASE) < 2:
         past = load(o, TOP + PHASE) == 0
         place = load(o, TOP + BEFORE)
@@ -182,11 +182,11 @@ def renumber_start(o: int, t: int) -> None:
 
 @outside
 def renumber_next(o: int, t: int, last: int, ranks: int) -> int:
-    """The address of the next row that has not the places that were reported; 0 at the end.
+    """The address of the next row whose reported places are wrong; 0 at the end.
 
-    MOVED is -1 for the places that it has no longer, then 1 for those that it has: NOW of them, from PLACE on, counted
-    from 1. ``ranks`` 0: each copy has a place. 1: a row has the place of its first copy. Places up to ``last`` are
-    reported. The rows after an unchanged row that is right are right, up to the next changed one.
+    MOVED is -1 for the places that it no longer has, then 1 for the places that it has: NOW of them, from PLACE on,
+    counted from 1. With ``ranks`` 0, each copy has a place; with 1, a row has the place of its first copy. Places up to
+    ``last`` are reported. If an unchanged row is right, so are the rows after it, up to the next changed one.
     """
     key = prefix_of(o)
     words = words_of_group(o, t)

@@ -2,14 +2,14 @@
 
 The caller calls ``ordered_insert`` when a row appears, after its key and payload are written, ``ordered_remove`` when
 it vanishes, *before* ``settle`` or ``remove_row``, and ``ordered_update`` when the payload of a row that stays has
-changed. So a row with a zero payload that only the journal needs is not in the index. Nothing happens after memory ran
-out, when the row is not one of the table.
+changed. So a row with a zero payload that only the journal needs is not in the index. After memory ran out, when the
+row is not in the table, nothing happens.
 
-A row of the tree knows folds and sums of its subtree. After a change they are recomputed along the one path that
+A row of the tree stores folds and sums of its subtree. After a change they are recomputed along the one path that
 changed, O(log n) rows, expected. Paths are not stored in an array: on the way down a link is made to point to the row
 above, and is restored on the way up (Schorr and Waite, CACM 1967). The sign of such a link says which side it belongs
-to. A sum has an inverse. So where the shape of the tree is as before, the change of one row is added to the sums above
-it, and no row beside the path is read.
+to. A sum has an inverse. So if the tree keeps its shape, the change of one row is added to the sums above it, and no
+row beside the path is read.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def ordered_remove(o: int, t: int, number: int) -> None:
         below = _add_above(o, t, own)
     tree_remove(o, t, number)
     if load(o, SUMS) != 0 or load(o, FOLDS) != 0:
-        # The search for the row passes the rows where its two subtrees were joined. Those above have their sums.
+        # The search for the row passes the rows where its two subtrees were joined. Rows above have their sums.
         _recompute_path(o, t, own, load32(below, 0))
 
 
@@ -147,7 +147,7 @@ def _recompute_path(o: int, t: int, own: int, top: int) -> None:
 
 @jit
 def _write_growth(o: int, t: int, own: int) -> None:
-    """Write to the header what the sums of a row grow by: by its payload now, less that at the last change."""
+    """Write to the header the growth of a row's sums: its payload now minus that at the last change."""
     row = row_at(t, own - 1)
     left = load32(left_link(o, t, own), 0)
     right = load32(right_link(o, t, own), 0)

@@ -1,8 +1,8 @@
-"""A growing array of rows of words: what triggers emit and enumeration returns.
+"""A growing array of rows of words, which triggers emit and enumeration returns.
 
-With ``consolidate`` the last word of a row is its multiplicity; otherwise it is a word like others. Rows may have a key
-and a payload instead (``consolidate_payloads``), of any rings (``kernel.rings.elements``). A buffer with FAILED set has
-run out of memory and lacks rows.
+For ``consolidate`` the last word of a row is its multiplicity; otherwise it is a word like the others. Rows may have a
+key and a payload instead (``consolidate_payloads``), of any rings (``kernel.rings.elements``). A buffer with FAILED set
+has run out of memory and lacks rows.
 """
 
 from __future__ import annotations

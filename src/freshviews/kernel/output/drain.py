@@ -1,4 +1,4 @@
-"""Small kernels that generated code uses while it fills the output buffer."""
+"""Small kernels for generated code that fills the output buffer."""
 
 from __future__ import annotations
 

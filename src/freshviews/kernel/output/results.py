@@ -49,7 +49,7 @@ def sum_real(address: int, nonnull: int) -> int:
 
 @jit
 def rest_real(address: int, nonnull: int) -> int:
-    """What the exact sum of doubles is more than SUM, rounded once; or NULL."""
+    """The exact sum of doubles minus SUM, rounded once; or NULL."""
     return NULL if nonnull == 0 else real_rest(address)
 
 
@@ -90,8 +90,8 @@ REALS = ("sum", "sum_rest", "avg")
 
 @outside
 def sum_results(target: int, payload: int, functions: int, n: int) -> None:
-    """``n`` counts, sums and means. ``functions``: three words per result, which it is, the word of the payload where
-    its sum begins, and the word that counts the values. A count is an integer with -1 in the place of the latter."""
+    """Compute ``n`` counts, sums and means. ``functions`` has three words per result: its function, the word of the
+    payload where its sum begins, and the word that counts the values. A count is an integer with -1 as last word."""
     for i in range(n):
         function = load(functions, 3 * i)
         place = load(functions, 3 * i + 1)

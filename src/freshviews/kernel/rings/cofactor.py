@@ -17,8 +17,8 @@ common, so a product costs what the target's entries of the parts are: no entry 
 
 The products of one variable with those behind it lie one after the other, as a row of the matrix above its diagonal. A
 product adds to each row the variable's own sum times a vector, the sums of the other parts times the counts of all
-parts but two. So one addition of two vectors serves a row, however many parts it meets. Where all counts are 1, as
-those of keyed tables are, all rows have one vector, without the places of the row's own part.
+parts but two. So one addition of two vectors serves a row, however many parts it meets. If all counts are 1, as for
+keyed tables, all rows share one vector, without the places of the row's own part.
 """
 
 from __future__ import annotations
@@ -220,8 +220,8 @@ def _write_counts(shape: int, before: int, behind: int, k: int, status: int) -> 
 
 @inlined
 def _write_scales(scales: int, shape: int, a: int, before: int, behind: int, status: int) -> None:
-    """By what the sums of each part are multiplied in the rows of part ``a``: k and the counts of all parts but these
-    two. Its own sums have a scale only if it is lifted; else it has products of its own."""
+    """Write the factors of each part's sums in the rows of part ``a``: k times the counts of all parts except these
+    two. The sums of ``a`` itself have a scale only if it is lifted; otherwise it has products of its own."""
     part = shape + 8 * (FIRST_PART + PART_WORDS * a)
     between = load(behind, a + 1)
     for b in range(a - 1, -1, -1):

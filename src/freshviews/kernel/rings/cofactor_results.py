@@ -1,7 +1,7 @@
-"""What is read of a cofactor element: its numbers, covariances and correlations, as codes.
+"""Results read from a cofactor element, as codes: its numbers, covariances and correlations.
 
 A comoment of x_i and x_j, n * sum(x_i x_j) - sum(x_i) * sum(x_j), is computed exactly and rounded once. So a covariance
-loses nothing where means are large beside deviations.
+is exact even if means are large compared to deviations.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ ENTRY = 0  # a sum or a sum of products
 COVARIANCE = 1  # of a sample
 CORRELATION = 2
 FUNCTION_WORDS = 4
-"""Words of a function: which, the positions i and j of its variables, and the power of ten by which their product is
-scaled. ENTRY has j = -1 for a sum, and both for the count."""
+"""Words of a function: its kind, the positions i and j of its variables, and the power of ten that scales their
+product. ENTRY has j = -1 for a sum, and i = j = -1 for the count."""
 
 _FRACTION = 64
 _LONG = 6
@@ -71,8 +71,8 @@ def _entry(element: int, m: int, i: int, j: int, wide: int, room: int) -> int:
 def cofactor_results(target: int, element: int, m: int, wide: int, functions: int, n: int) -> None:
     """Write the codes of ``n`` functions of an element of degree ``m``.
 
-    ``wide``: whether its numbers are doubles. All but counts are NULL where no row is counted, a covariance where one
-    is, and a correlation where all values of a variable are equal.
+    ``wide``: its numbers are doubles. All results except counts are NULL without rows; a covariance also for one row,
+    and a correlation if all values of a variable are equal.
     """
     count = load(element, 0)
     room = allocate(_LONG + 2 * PRODUCT_SIZE + 1)

@@ -1,7 +1,7 @@
 """Many exact sums of doubles at once: the values of a row, and additions to a payload, each in one loop over a table.
 
-A table is words of a shape that generated code fills: per value its kind and the positions of codes, per addition
-the word of the sum and the place of what is added. So a view of hundreds of sums compiles as fast as one of a few.
+A table is words that generated code fills: per value its kind and the positions of codes, per addition the word of the
+sum and the place of the addend. So a view of hundreds of sums compiles as fast as one of a few.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from freshviews.types.sqltype import NULL
 
 VALUE = 0
 PRODUCT = 1
-REST = 2  # what the exact product is more than the nearest double
+REST = 2  # the exact product minus the nearest double
 VALUE_WORDS = 4
 ADDITION_WORDS = 2
 

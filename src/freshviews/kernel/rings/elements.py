@@ -2,7 +2,7 @@
 
 A *layout* is words: one for a status that nothing reads, the number of runs, then two words per run: its kind, and how
 many words (INTEGERS), sums (REALS) or variables (WIDE: one cofactor element of doubles) it has. Integers add modulo
-2^64. Merging and taking apart report no overflow: what they compute has been a payload before, or will be one.
+2^64. Merging and ``take_apart`` report no overflow: their results have been payloads before, or will be.
 """
 
 from __future__ import annotations

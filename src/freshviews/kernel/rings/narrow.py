@@ -2,9 +2,9 @@
 
 A narrow sum is the words of the real with the same value (``scalar.real``) from ``FIRST`` on: a number in two's
 complement in units of 2^-114. It takes doubles below 2^78 in magnitude that are multiples of the unit, as all between
-10^-18 and 10^23 are. That leaves 63 bits for multiplicities. An addend that it cannot take is left out, and a sum that
-leaves the range is taken modulo 2^256; both store TOO_NARROW at ``status``. So additions are linear whatever comes, and
-a batch is undone by its negation. The engine then widens the sums to reals and repeats the batch.
+10^-18 and 10^23 are. That leaves 63 bits for multiplicities. An addend outside of this is left out, and a sum that
+leaves the range is taken modulo 2^256; both store TOO_NARROW at ``status``. So additions are always linear, and a batch
+is undone by its negation. The engine then widens the sums to reals and repeats the batch.
 """
 
 from __future__ import annotations

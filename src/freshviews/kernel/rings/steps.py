@@ -1,7 +1,7 @@
 """The arithmetic of users' rings: the steps of a formula (``freshviews.ring.formula``) over words and doubles.
 
-Integers are checked as those of ``kernel.scalar.payload``: what does not fit 64 bits, or is the least int64, is stored
-at ``status``, and the arithmetic continues modulo 2^64.
+Integers are checked as in ``kernel.scalar.payload``: a result that does not fit 64 bits, or is the least int64, is
+reported at ``status``, and the arithmetic continues modulo 2^64.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from freshviews.types.sqltype import NULL
 
 @inlined
 def step_word(a: int, status: int) -> int:
-    """A word that is no result yet: it may be the least int64, which would read as NULL."""
+    """An intermediate word: it may be the least int64, which would read as NULL."""
     if a == NULL:
         fail(status, RING_OVERFLOW)
     return a
@@ -60,7 +60,7 @@ def step_quotient(a: int, b: int, status: int) -> int:
 
 @inlined
 def step_rest(a: int, b: int, status: int) -> int:
-    """What the quotient, rounded down, leaves: its sign is that of ``b``."""
+    """The remainder of the quotient rounded down, with the sign of ``b``."""
     if b == 0:
         fail(status, RING_DIVISION)
         return 0
@@ -77,7 +77,7 @@ def step_ratio(x: float, y: float, status: int) -> float:
 
 @jit
 def step_power(x: float, y: float, status: int) -> float:
-    """x to the power of y; an error where that is no finite double."""
+    """x to the power of y; an error if that is not a finite double."""
     found = float_power(x, y)
     if found - found != 0.0:
         fail(status, RING_NUMBER)

@@ -1,7 +1,7 @@
 """Exact arithmetic past 64 bits, and the few float functions that differ between Python and machine code.
 
-Each function has its Python body here, the definition, and another in ``kernel.compiler.arithmetic``. NULL, which is no
-value, stands for "does not fit int64".
+Each function has its Python body here, the definition, and another in ``kernel.compiler.arithmetic``. NULL stands for
+"does not fit int64".
 """
 
 from __future__ import annotations

@@ -204,5 +204,5 @@ def trunc_timestamp(t: int, unit: int, status: int) -> int:
         size = MICROS_PER_MINUTE
     elif unit == 7:
         size = MICROS_PER_SECOND
-    # t - t % size, but for the first unit, which begins before the least timestamp
+    # t - t % size, except for the first unit, which begins before the least timestamp
     return fail(status, DATE_RANGE) if add_overflows(t, -(t % size)) else t - t % size

@@ -15,7 +15,7 @@ TWO_VALUES = 5
 LEAST = 6
 COUNTED = 7
 COMPUTED = 1000
-"""The errors of expressions that are computed before compiled code have the numbers from this one on."""
+"""The first number of errors of expressions that are computed before compiled code."""
 
 ERRORS = MappingProxyType(
     {

@@ -234,7 +234,7 @@ _SPLITTER = 134217729.0
 
 @inlined
 def _rest(x: float, y: float, product: float) -> float:
-    """``x * y`` less ``product``, the double nearest to it; exact if nothing overflows or underflows."""
+    """``x * y`` minus ``product``, the double nearest to it; exact if nothing overflows or underflows."""
     t = _SPLITTER * x
     x_high = t - (t - x)
     x_low = x - x_high
@@ -254,7 +254,7 @@ def mul_rest(a: int, b: int) -> int:
 
 
 _NOISE = 2.0**-98
-"""Bound of the error of ``comoment``, as a part of what it subtracts: what is below is zero."""
+"""Bound of the error of ``comoment``, relative to the subtracted product: smaller results count as zero."""
 
 
 @outside

@@ -97,7 +97,7 @@ def unless_failed(x: int, error: int, status: int) -> int:
 
 @inlined
 def unless_counted(x: int, failed: int, status: int) -> int:
-    """``x``, or the error COUNTED where an expression has failed for a row of it."""
+    """``x``, or the error COUNTED if an expression has failed for a row of the group."""
     return fail(status, COUNTED) if failed == 1 else x
 
 

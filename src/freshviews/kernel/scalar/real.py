@@ -274,7 +274,7 @@ def nearest_double(address: int, words: int, first: int) -> int:
 
 @jit
 def real_rest(address: int) -> int:
-    """The code of the double nearest to a sum less ``real_value`` of it; 0 where that is infinite or NaN."""
+    """The code of the double nearest to a sum minus ``real_value`` of it; 0 if that is infinite or NaN."""
     nearest = real_value(address)
     if shift_right(nearest, 52) & 0x7FF == 0x7FF:
         return 0

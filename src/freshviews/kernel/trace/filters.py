@@ -1,9 +1,9 @@
 """Conditions and negated atoms, which are checked when all iterators of a level stand at a candidate, in this order.
 
-A condition compares the codes of two variables, or is a function of the bound codes. It depends on nothing that can
-change, so it is no operation of the trace. For a negated atom, the complement of its last column seeks the candidate in
-the version of the walk: it stands there, or at the first gap after the run of codes that begins at the candidate, and
-is sensitive from one to the other.
+A condition compares the codes of two variables, or is a function of the bound codes. Its inputs cannot change, so it is
+not an operation of the trace. For a negated atom, the complement of its last column seeks the candidate in the version
+of the walk: it stands there, or at the first gap after the run of codes that begins at the candidate, and is sensitive
+from one to the other.
 """
 
 from __future__ import annotations

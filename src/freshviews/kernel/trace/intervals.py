@@ -1,4 +1,4 @@
-"""Interval trees: which intervals with a given prefix contain a value.
+"""Interval trees: find the intervals with a given prefix that contain a value.
 
 The paper, section 3.2: an ordered tree with keys
 

@@ -52,7 +52,7 @@ TRACE = 22  # length of the trace
 EDITS = 23  # sum of edit distances
 CONTRIBUTIONS = 24
 CONDITION_LIST = 25
-FAILURE = 26  # why derivations of the last batch are wrong, see scalar.payload; 0 if they are right
+FAILURE = 26  # the error of the last batch's derivations, see scalar.payload; 0 for none
 CONDITION_STATE = 27  # first argument of the functions of conditions; the binding is the second
 RULE_WORDS = 28
 

@@ -1,10 +1,10 @@
 """Maintains a rule by its trace: ``program.reference.incremental_trie_join.maintenance`` over words.
 
 One batch is ``keep_version``, the edits of the trees, ``maintain``. ``maintain`` computes the change oracle
-(``oracle``) and walks the levels where it says. Below a binding that both versions have, it first resumes the leapfrog
-join of the next variable at every contribution, in both versions alternately. Then it visits, in order, every code that
-only one version emits, that has another payload, or that has contributions below. The oracle is sorted, so the
-contributions below a code are a range of it, per level.
+(``oracle``) and walks the levels at its contributions. Below a binding that both versions have, it first resumes the
+leapfrog join of the next variable at every contribution, in both versions alternately. Then it visits, in order, every
+code that only one version emits, that has another payload, or that has contributions below. The oracle is sorted, so
+the contributions below a code are a range of it, per level.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def maintain(r: int) -> None:
 
 @jit
 def note_failures(r: int) -> None:
-    """Set OUT_OF_MEMORY if any part has run out of it."""
+    """Set OUT_OF_MEMORY if any part has run out of memory."""
     failed = load(load(r, DERIVED + OLD), FAILED) | load(load(r, DERIVED + NEW), FAILED)
     failed |= load(load(r, STEP_LIST + OLD), FAILED) | load(load(r, STEP_LIST + NEW), FAILED)
     for i in range(load(r, TREE_COUNT)):
@@ -191,7 +191,7 @@ def walk_levels(r: int) -> None:
 
 @jit
 def enter_level(r: int, number: int) -> None:
-    """Run the leapfrog join of a level at each contribution under the binding, and collect what is emitted.
+    """Run the leapfrog join of a level at each contribution under the binding, and collect the emitted codes.
 
     Afterwards the iterators stand at their first code again.
     """

@@ -1,4 +1,4 @@
-"""Sensitivity records, what the steps of a trace depend on, in interval trees.
+"""Sensitivity records: the changes that the steps of a trace depend on, in interval trees.
 
 ``program.reference.incremental_trie_join.sensitivity`` defines a record. The index of a cursor is an ordered tree of
 rows

@@ -1,8 +1,8 @@
 """The trie iterator over an ordered tree: key, next, seek_lub, open, at_end.
 
 Veldhuizen, "Leapfrog Triejoin", ICDT 2014, section 3, with the amortised cost that its proof needs: a walk over m of N
-keys in rising order reads O(1 + log(N / m)) pages per key. Not the trie of ``flat``: nothing is copied, and a version
-is read while the tree is written.
+keys in rising order reads O(1 + log(N / m)) pages per key. Unlike a trie of ``flat``, it copies nothing, and reads a
+version while the tree is written.
 
 A tree of rows of k words is read as a trie of k levels, ``depth`` 0 to k - 1. The caller knows its depth and passes it
 to every operation. Each depth has a frame in the iterator's block: the leaf and row where it stands, and whether it is

@@ -16,7 +16,7 @@ from freshviews.program.program import Program
 from freshviews.query.block import Block
 
 DegreesOf = Callable[[Program], Degrees | None]
-"""The measured degrees of a program; None where nothing is measured."""
+"""Gives the measured degrees of a program; None without measurements."""
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ One walk over the triggers computes it for every strategy. Each statement runs i
 which follows from degrees: a loop as often as a slice has rows, a lookup as often as it finds one, the statements at
 the appearance of a row as often as a value occurs once. The steps are those of ``program.reference.interpreter``.
 
-A view that holds the bindings of one trigger has their degrees. Of a view that holds a join, the rows are those that a
-trigger adds over all of its bindings, without repetition, and values from different relations are taken as independent.
-Half of the updates are taken to be deletes; no subscriber wants changes; conditions between relations hold; a range
-holds half of the rows. Rebalancing of heavy and light parts is left out.
+A view that holds the bindings of one trigger has their degrees. A view that holds a join has the distinct rows that a
+trigger adds over all of its bindings. Assumptions: values from different relations are independent; half of the updates
+are deletes; no subscriber wants changes; conditions between relations hold; a range holds half of the rows. The cost of
+rebalancing is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from freshviews.program.structure import Row, Slice, bodies, slice_of, uses, vis
 from freshviews.program.upkeep import BY_TRIGGERS
 
 RANGE = 0.5
-"""The share of a slice that a range holds, and of rows that pass a comparison."""
+"""The share of a slice's rows that a range holds, and of rows that satisfy a comparison."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Cost:
 
     @property
     def steps(self) -> float:
-        """The sum: what ``program.reference.interpreter`` counts."""
+        """The sum, as ``program.reference.interpreter`` counts it."""
         return self.runs + self.lookups + self.walked + self.writes
 
     def __add__(self, other: Cost) -> Cost:
@@ -58,7 +58,7 @@ class Cost:
 
 
 def costs_of(program: Program, degrees: Degrees) -> dict[str, Cost] | None:
-    """The cost of an update, by relation; None for a program that is not maintained by triggers alone."""
+    """The cost of an update, by relation; None for a program that triggers alone do not maintain."""
     if program.upkeep is not BY_TRIGGERS:
         return None
     walk = _Walk(program, degrees)
@@ -74,7 +74,7 @@ def cost_of(program: Program, number: int, degrees: Degrees) -> Cost:
 
 
 def mean_steps(costs: Mapping[str, Cost], rates: Mapping[str, float]) -> float:
-    """The steps of an update, the mean over relations by their rates of updates. Without any rate all are alike."""
+    """The steps of an update, averaged over relations by their update rates, or evenly without rates."""
     weights = {name: rates.get(name, 0.0) for name in costs}
     if not any(weights.values()):
         weights = dict.fromkeys(costs, 1.0)
@@ -88,8 +88,8 @@ Binding = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Row:
-    """A row at hand: its view, the variables of its key. ``stays``: the share of updates for which it was there before
-    and after, if that is known of it."""
+    """A bound row: its view, and the variables of its key. ``stays``: the share of updates before and after which it is
+    present, if known."""
 
     view: str
     key: tuple[str, ...]
@@ -98,9 +98,9 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where a statement stands. ``alone``: variables whose values no other binding of the trigger has; None where that
-    is not known. ``once``: a loop ends at the first row that counts. ``around``: the probes of the loops around, by the
-    binding that they weight. ``inserts``: the share of updates that are inserts."""
+    """Where a statement stands. ``alone``: variables whose values no other binding of the trigger has; None if unknown.
+    ``once``: a loop ends at the first row that counts. ``around``: the probes of the enclosing loops, by the binding
+    that they weight. ``inserts``: the share of updates that are inserts."""
 
     trigger: int
     variables: Mapping[str, Origin | None]
@@ -136,7 +136,7 @@ def _grows(statement: Statement, scope: _Scope) -> float:
 
 
 Counts = defaultdict[tuple[str, str], float]
-"""What is counted, by kind: ``lookups``, ``walked`` and ``writes`` with no name, ``into`` with that of a Sum."""
+"""Counted steps by kind: ``lookups``, ``walked`` and ``writes`` without a name, ``into`` with the name of a Sum."""
 
 
 class _Walk:
@@ -171,7 +171,7 @@ class _Walk:
                     self._run(inner, self._inside(statement, number, scope), runs, counts)
 
     def _count(self, statement: Statement, scope: _Scope, times: float, counts: Counts) -> None:
-        """Count what a statement does itself."""
+        """Count the steps of a statement itself."""
         own = work(statement)
         counts["lookups", ""] += own.lookups * times
         counts["writes", ""] += own.writes * times
@@ -188,12 +188,12 @@ class _Walk:
         match often:
             case Often.FOUND:
                 rows = _slice(statement)
-                return 1.0 if rows.optional else self._found(rows.view, rows.bound, rows.given, scope)
+                return 1.0 if rows.optional else self._share_found(rows.view, rows.bound, rows.given, scope)
             case Often.MISSING:
                 rows = _slice(statement)
-                return 1.0 - self._found(rows.view, rows.bound, rows.given, scope)
+                return 1.0 - self._share_found(rows.view, rows.bound, rows.given, scope)
             case Often.EACH:
-                return self._visited(_slice(statement), scope)
+                return self._rows_visited(_slice(statement), scope)
             case Often.SHORTER:
                 sides = [loop for (loop,) in bodies(statement)]
                 side = self._runs(sides[number], 0, scope)
@@ -203,10 +203,10 @@ class _Walk:
             case Often.APPEARS | Often.VANISHES:
                 rows = _slice(statement)
                 grows = _grows(statement, scope)
-                return self._alone(rows.view, rows.key, scope) * (grows if often is Often.APPEARS else 1.0 - grows)
+                return self._share_new(rows.view, rows.key, scope) * (grows if often is Often.APPEARS else 1.0 - grows)
             case Often.STAYS:
                 rows = _slice(statement)
-                return 1.0 - self._alone(rows.view, rows.key, scope)
+                return 1.0 - self._share_new(rows.view, rows.key, scope)
             case Often.ALONE | Often.OTHERS:
                 row = _row(statement, scope)
                 if row is None:
@@ -216,7 +216,7 @@ class _Walk:
             case Often.FULL:
                 return self._full(_row(statement, scope), scope)
             case Often.MOVED:
-                return self._moved(statement, _row(statement, scope), scope)
+                return self._rows_crossing(statement, _row(statement, scope), scope)
             case Often.WANTED:
                 return 0.0
             case Often.HOLDS:
@@ -226,16 +226,16 @@ class _Walk:
             case _:
                 assert_never(often)
 
-    def _visited(self, rows: Slice, scope: _Scope) -> float:
+    def _rows_visited(self, rows: Slice, scope: _Scope) -> float:
         """The rows of a slice that are visited."""
         degree = self._degree(rows.view, rows.bound, rows.given, scope) * self._share(rows.view, rows.among)
         if rows.limited:
             return RANGE * degree
         if rows.optional:
-            degree += 1.0 - self._found(rows.view, rows.bound, rows.given, scope)
+            degree += 1.0 - self._share_found(rows.view, rows.bound, rows.given, scope)
         return min(degree, 1.0) if scope.once else degree
 
-    def _moved(self, statement: Statement, row: _Row | None, scope: _Scope) -> float:
+    def _rows_crossing(self, statement: Statement, row: _Row | None, scope: _Scope) -> float:
         """Rows that enter or leave a range of positions: the row itself, if it is in the range, and another one."""
         if row is None or not isinstance(statement, Top):
             return 2.0
@@ -244,7 +244,7 @@ class _Walk:
         return 2.0 * min(1.0, (statement.last - statement.first) / group) if group else 2.0
 
     def _holds(self, condition: Expr, scope: _Scope) -> float:
-        """The share of runs in which a condition holds."""
+        """The share of runs in which a condition is true."""
         if not isinstance(condition, Call) or condition.op not in ("eq", "null_safe_eq", "lt", "le", "gt", "ge"):
             return 1.0
         if condition.op not in ("eq", "null_safe_eq"):
@@ -269,27 +269,27 @@ class _Walk:
         if rows is not None and rows.alias:
             row = _Row(rows.view, rows.key)
             if often is Often.STAYS:
-                row = replace(row, stays=1.0 - self._alone(rows.view, rows.key, scope))
+                row = replace(row, stays=1.0 - self._share_new(rows.view, rows.key, scope))
             scope = replace(scope, rows={**scope.rows, rows.alias: row})
         match often:
             case Often.EACH:
                 assert rows is not None
-                return scope if rows.limited else replace(scope, around=self._around(rows, before))
+                return scope if rows.limited else replace(scope, around=self._enclosing_probes(rows, before))
             case Often.APPEARS | Often.VANISHES:
                 assert rows is not None
                 inserts = 1.0 if often is Often.APPEARS else 0.0
-                return replace(scope, alone=self._known_alone(rows.key, scope), inserts=inserts)
+                return replace(scope, alone=self._known_unique(rows.key, scope), inserts=inserts)
             case Often.ALONE:
                 held = _row(statement, scope)
                 if held is None:
                     return scope
                 key = tuple(held.key[i] for i in owner.bound)
-                return replace(scope, alone=self._known_alone(key, scope))
+                return replace(scope, alone=self._known_unique(key, scope))
             case _:
                 return scope
 
-    def _around(self, rows: Slice, scope: _Scope) -> Mapping[Binding, tuple[Probe, ...]]:
-        """The probes around the body of a loop: its own, and that from its rows back to the binding at hand."""
+    def _enclosing_probes(self, rows: Slice, scope: _Scope) -> Mapping[Binding, tuple[Probe, ...]]:
+        """The probes around the body of a loop: its own, and the probe from its rows back to the current binding."""
         covers = self._origins.covers.get(rows.view)
         probes = self._probes(covers[0], rows.bound, rows.given, scope) if covers else []
         if len(probes) != 1:
@@ -310,8 +310,8 @@ class _Walk:
         return self._sums[place]
 
     def _full(self, row: _Row | None, scope: _Scope) -> float:
-        """The share of runs in which a tally is full: every other trigger that adds to the row has added to it."""
-        own = None if row is None else self._own(row.key, scope)
+        """The share of runs in which a tally is full: every other trigger that adds to the row has done so."""
+        own = None if row is None else self._parameters_in(row.key, scope)
         if row is None or own is None:
             return 1.0
         others = [c for c in self._origins.covers.get(row.view, ()) if c.trigger != scope.trigger]
@@ -320,23 +320,23 @@ class _Walk:
 
     # Appearing and vanishing rows
 
-    def _own(self, key: tuple[str, ...], scope: _Scope) -> frozenset[str] | None:
+    def _parameters_in(self, key: tuple[str, ...], scope: _Scope) -> frozenset[str] | None:
         """The variables of a key, if all are parameters of the trigger."""
         origins = [scope.variables.get(v) for v in key]
         if all(one is not None and (one.trigger, one.row) == (scope.trigger, 0) for one in origins):
             return frozenset(one.variable for one in origins if one is not None)
         return None
 
-    def _known_alone(self, key: tuple[str, ...], scope: _Scope) -> frozenset[str] | None:
-        """The variables that are known to be alone, once those of a key are."""
-        own = self._own(key, scope)
+    def _known_unique(self, key: tuple[str, ...], scope: _Scope) -> frozenset[str] | None:
+        """The variables that are known to be alone, if those of a key are."""
+        own = self._parameters_in(key, scope)
         if own is None or (scope.alone is not None and scope.alone <= own):
             return scope.alone
         return own
 
-    def _alone(self, view: str, key: tuple[str, ...], scope: _Scope) -> float:
+    def _share_new(self, view: str, key: tuple[str, ...], scope: _Scope) -> float:
         """The share of Adds by which a row appears or vanishes."""
-        own = self._own(key, scope)
+        own = self._parameters_in(key, scope)
         if own is None:
             flow = self._flow(view)
             return min(1.0, self._rows(view) / flow) if flow else 1.0
@@ -346,7 +346,7 @@ class _Walk:
 
     def _share_alone(self, key: tuple[str, ...], view: str, scope: _Scope) -> float:
         """The share of bindings whose values in a key no other binding has."""
-        own = self._own(key, scope)
+        own = self._parameters_in(key, scope)
         if own is None:
             by_binding: dict[Binding, set[str]] = {}
             for origin in (scope.variables.get(v) for v in key):
@@ -366,8 +366,8 @@ class _Walk:
     def _probes(
         self, cover: Cover, bound: tuple[int, ...], given: tuple[str, ...], scope: _Scope
     ) -> list[tuple[Binding, Probe]]:
-        """What is asked of a cover by the values at hand: a probe for each binding that they come from. Values that are
-        computed are not asked for."""
+        """The probes of a cover by the current values: one for each binding that they come from. Computed values are
+        not probed."""
         by_binding: dict[Binding, list[tuple[str, str]]] = {}
         for position, variable in zip(bound, given, strict=True):
             origin = scope.variables.get(variable)
@@ -393,7 +393,7 @@ class _Walk:
             return rows
         covers = self._origins.covers.get(view)
         if not covers:
-            return rows * self._selected(view, bound, given, scope)
+            return rows * self._share_selected(view, bound, given, scope)
         probes = self._probes(covers[0], bound, given, scope)
         computed = [p for p, v in zip(bound, given, strict=True) if scope.variables.get(v) is None]
         share = 1.0
@@ -404,11 +404,11 @@ class _Walk:
             return rows * share
         degrees = [self._matches(here, (probe,), scope) for here, probe in probes]
         if len(degrees) == 1:
-            return degrees[0] * share * self._thinned(covers[0])
+            return degrees[0] * share * self._share_in_view(covers[0])
         every = self._degrees.values(covers[0].trigger, probes[0][1].distinct)
         return rows * share * math.prod(d / every for d in degrees) if every else 0.0
 
-    def _selected(self, view: str, bound: tuple[int, ...], given: tuple[str, ...], scope: _Scope) -> float:
+    def _share_selected(self, view: str, bound: tuple[int, ...], given: tuple[str, ...], scope: _Scope) -> float:
         """The share of the rows of a join that a slice has."""
         share = 1.0
         columns = self._origins.columns(view)
@@ -424,7 +424,7 @@ class _Walk:
             share *= self._matches(here, (probe,), scope) / every if every else 0.0
         return share
 
-    def _found(self, view: str, bound: tuple[int, ...], given: tuple[str, ...], scope: _Scope) -> float:
+    def _share_found(self, view: str, bound: tuple[int, ...], given: tuple[str, ...], scope: _Scope) -> float:
         """The share of lookups that find a row."""
         partition = self._heavy.get(view)
         if partition is not None:
@@ -432,7 +432,7 @@ class _Walk:
         covers = self._origins.covers.get(view)
         if not covers:
             return min(1.0, self._degree(view, bound, given, scope)) if bound else min(1.0, self._rows(view))
-        if any(cover.trigger == scope.trigger for cover in covers) and self._own(given, scope) is not None:
+        if any(cover.trigger == scope.trigger for cover in covers) and self._parameters_in(given, scope) is not None:
             return 1.0
         found = [self._found_by(cover, view, bound, given, scope) for cover in covers]
         return max(found)
@@ -442,13 +442,13 @@ class _Walk:
     ) -> float:
         probes = self._probes(cover, bound, given, scope)
         if len(probes) == 1 and len(probes[0][1].key) == len(bound):
-            return self._matched(*probes[0], scope) * self._thinned(cover)
+            return self._matched(*probes[0], scope) * self._share_in_view(cover)
         return min(1.0, self._degree(view, bound, given, scope)) if bound else 1.0
 
     def _found_in(self, cover: Cover, key: tuple[str, ...], scope: _Scope) -> float:
-        """The share of the bindings at hand of which another trigger has the values of a key."""
+        """The share of the current bindings for which another trigger has the values of a key."""
         probes = self._probes(cover, tuple(range(len(key))), key, scope)
-        return math.prod((self._matched(*one, scope) for one in probes), start=1.0) * self._thinned(cover)
+        return math.prod((self._matched(*one, scope) for one in probes), start=1.0) * self._share_in_view(cover)
 
     def _least(self, loops: Sequence[Statement], scope: _Scope) -> float:
         """Rows of the smaller one of two slices, on average."""
@@ -473,7 +473,7 @@ class _Walk:
         covers = self._origins.covers.get(view)
         if covers:
             cover = covers[0]
-            return self._degrees.values(cover.trigger, tuple(sorted(set(cover.variables)))) * self._thinned(cover)
+            return self._degrees.values(cover.trigger, tuple(sorted(set(cover.variables)))) * self._share_in_view(cover)
         by_binding: dict[Binding, set[str]] = {}
         for origin in self._origins.columns(view):
             if origin is not None:
@@ -483,21 +483,21 @@ class _Walk:
         return most * -math.expm1(-flow / most) if most else 0.0
 
     def _flow(self, view: str) -> float:
-        """Derivations of the rows of a view: what a trigger adds over all of its bindings."""
-        reaches = self._reached(view)
+        """The number of derivations of a view's rows: all additions of a trigger over all of its bindings."""
+        reaches = self._times_reached(view)
         return max((self._degrees.rows(t) * reach for t, reach in reaches.items()), default=0.0)
 
-    def _thinned(self, cover: Cover) -> float:
-        """The share of a trigger's distinct bindings that are in the view: those with a binding that reaches the
+    def _share_in_view(self, cover: Cover) -> float:
+        """The share of a trigger's distinct bindings that are in the view, i.e. for which some binding reaches the
         Add."""
         if not cover.place.path:
             return 1.0
-        reach = min(1.0, self._reached(cover.place.add.view).get(cover.trigger, 1.0))
+        reach = min(1.0, self._times_reached(cover.place.add.view).get(cover.trigger, 1.0))
         values = self._degrees.values(cover.trigger, tuple(sorted(set(cover.variables))))
         rows = self._degrees.rows(cover.trigger)
         return 1.0 - (1.0 - reach) ** max(1.0, rows / values) if values else 0.0
 
-    def _reached(self, view: str) -> dict[int, float]:
+    def _times_reached(self, view: str) -> dict[int, float]:
         """By trigger, how often its statements that add to a view are reached, per binding."""
         if view not in self._reaches:
             self._reaches[view] = {}  # while it is computed
@@ -511,7 +511,7 @@ class _Walk:
         scope, times = self._outermost(place.trigger), 1.0
         for statement, number in place.path:
             if visits(statement)[number].often in _AT_ENDS:
-                # What happens at the first and the last row of a value keeps a row for each value.
+                # A statement that runs at the first and the last row of a value keeps a row for each value.
                 continue
             times *= self._runs(statement, number, scope)
             scope = self._inside(statement, number, scope)
@@ -542,7 +542,7 @@ class _Walk:
         return self._degrees.above(cover.trigger, probe, self._threshold(partition))
 
     def _threshold(self, partition: Partition) -> float:
-        """The degree from which on a value is heavy. The base is between the number of rows and twice it."""
+        """The least degree of a heavy value. The base is between the number of rows and twice that number."""
         assert self._program.balancing is not None
         if not self._base:
             self._base = 1.5 * sum(self._rows(store) for store in self._program.balancing.stores)

@@ -1,4 +1,4 @@
-"""What the cost of a program asks of the data: numbers of rows, and degrees, the numbers of rows that have a value.
+"""The statistics that the cost of a program needs: numbers of rows, and degrees, the numbers of rows that have a value.
 
 The *bindings* of a trigger are its parameters for each row of its relation that passes its filters.
 """
@@ -13,14 +13,14 @@ from freshviews.expr.nodes import Column
 from freshviews.program.program import Program, Trigger
 
 ASSUMED_DEGREE = 10.0
-"""Rows that have the same values in columns that are not a key, where nothing is measured."""
+"""Rows that agree on columns that contain no key, if nothing is measured."""
 ASSUMED_ROWS = 1_000_000.0
 
 
 class Probe(NamedTuple):
     """The bindings of ``trigger`` whose variables ``key`` equal the variables ``given`` of a binding at hand.
 
-    ``distinct``: the variables of which each combination of values counts once.
+    ``distinct``: variables whose combinations of values count once each.
     """
 
     given: tuple[str, ...]
@@ -30,7 +30,7 @@ class Probe(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A probe for the bindings of a trigger, and the probes around."""
+    """A probe for the bindings of a trigger, and the probes of the enclosing loops."""
 
     trigger: int
     probe: Probe
@@ -40,10 +40,11 @@ class Asked(NamedTuple):
 class Degrees(Protocol):
     """Statistics of the bindings of a program's triggers, which are numbered as in the program.
 
-    ``matches`` is the mean, over the bindings of a trigger, of what a probe finds; of several probes that which finds
-    the least counts. ``found`` is the share of bindings for which a probe finds anything, ``above`` of those for which
-    it finds ``limit`` at least. In a mean, a binding counts as often as the probes of ``around`` find rows for it,
-    those of the loops around. ``alone`` is the share of bindings whose values of some variables no other has.
+    ``matches`` is the mean number of rows that a probe finds, over the bindings of a trigger; of several probes, the
+    one that finds the fewest counts. ``found`` is the share of bindings for which a probe finds a row, ``above`` the
+    share for which it finds at least ``limit``. A mean weights bindings by the rows that the probes ``around``, of
+    enclosing loops, find for them. ``alone`` is the share of bindings whose values of some variables no other binding
+    has.
     """
 
     def passing(self, trigger: int) -> float:
@@ -59,7 +60,7 @@ class Degrees(Protocol):
     def matches(self, trigger: int, probes: tuple[Probe, ...], around: tuple[Probe, ...] = ()) -> float: ...
 
     def least(self, one: Asked, other: Asked) -> float:
-        """The mean of the lesser of what two probes find, for bindings that are independent."""
+        """The mean of the smaller result of two probes, for independent bindings."""
 
     def found(self, trigger: int, probe: Probe, around: tuple[Probe, ...] = ()) -> float: ...
 
@@ -68,7 +69,7 @@ class Degrees(Protocol):
 
 @dataclass(frozen=True)
 class Assumed:
-    """Degrees where there is no data: ``ASSUMED_DEGREE`` rows share a value of columns that contain no key.
+    """Degrees without data: ``ASSUMED_DEGREE`` rows agree on columns that contain no key.
 
     Filters pass all rows, probes find something, and no value is heavy. ``keys`` are the keys of relations.
     """
@@ -116,5 +117,5 @@ class Assumed:
 
 
 def columns_of_variables(trigger: Trigger) -> dict[str, str]:
-    """The columns of which the parameters of a trigger have the values, as they are."""
+    """The columns whose unchanged values the parameters of a trigger hold."""
     return {p.name: p.expr.name for p in trigger.parameters if isinstance(p.expr, Column)}

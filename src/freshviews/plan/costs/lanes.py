@@ -1,11 +1,11 @@
-"""Lanes: the statements of a trigger that change some of its views, to run beside those that change the others.
+"""Lanes: the statements of a trigger that change some of its views, in parallel with those that change others.
 
 A lane is a trigger with some of the additions of another one, and the loops and lookups around these. No lane reads a
 view that another lane changes. So each view is changed by the same additions in the same order as by the whole trigger,
 and the lanes may run over a batch one after the other in any order, or at the same time. A self-join, whose statements
 read what others change, has one lane.
 
-Lanes share nothing: what two of them look up is looked up twice. So lanes are joined until that costs little.
+Lanes share nothing: a row that two of them need is looked up twice. So lanes are merged until this costs little.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ from freshviews.program.structure import bodies, uses, visit, with_bodies
 from freshviews.program.upkeep import BY_TRIGGERS
 
 MOST_LANES = 4
-"""Most lanes of a trigger: each is a function to compile."""
+"""Maximum number of lanes of a trigger: each is a function to compile."""
 MOST_REPEATED = 1.25
-"""Most that the lanes of a trigger may cost together, beside the trigger."""
+"""Maximum cost of all lanes of a trigger together, relative to the whole trigger."""
 MOST_STATEMENTS = 60
-"""Most statements of a trigger that is divided: more take long to compile."""
+"""Maximum number of statements of a trigger that is divided: more take long to compile."""
 
 _EMITTED = ""
-"""In the place of a view: the rows that are emitted."""
+"""Stands for a view: the rows that are emitted."""
 
 _Inner = If | Lookup | Loop | Exists | Smaller | RangeLoop | Changed
 _Divided = _Inner | Sum | Add | Scan | Emit | Let | Into | RangeSum
-"""Statements of triggers that are divided. All others change views or rows by their aliases."""
+"""Statements of divisible triggers. All others change views or rows through aliases."""
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """Triggers that do together what one does. ``cost``: their steps per step of that one."""
+    """Triggers that together do the work of one. ``cost``: their steps per step of that trigger."""
 
     triggers: tuple[Trigger, ...]
     cost: float
@@ -69,7 +69,7 @@ class _Part:
     reads: frozenset[str]
 
     def meets(self, other: _Part) -> bool:
-        """Whether one changes what the other reads or changes."""
+        """True if one part changes a view that the other reads or changes."""
         return bool(self.changes & (other.changes | other.reads) or other.changes & self.reads)
 
     def with_(self, other: _Part) -> _Part:
@@ -77,7 +77,7 @@ class _Part:
 
 
 def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
-    """The lanes of a trigger; None where it has one."""
+    """The lanes of a trigger; None if it has one."""
     trigger = program.triggers[number]
     if program.upkeep is not BY_TRIGGERS or program.balancing is not None:
         return None
@@ -93,7 +93,7 @@ def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
     whole = steps(frozenset().union(*changes))
     costs = list(map(steps, changes))
     while len(changes) > MOST_LANES or sum(costs) > MOST_REPEATED * whole:
-        # Those beside each other have the most in common.
+        # Neighbours have the most in common.
         joined = [steps(one | other) for one, other in pairwise(changes)]
         if not joined:
             return None
@@ -108,14 +108,14 @@ def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
 
 
 def independent(body: Body) -> list[_Part]:
-    """The most parts of a trigger's body of which none changes what another one reads or changes, in the order of their
-    first statements; empty where there is a statement that is not divided."""
+    """Splits a trigger's body into the largest number of parts such that no part changes a view that another reads or
+    changes, in the order of their first statements; empty if a statement cannot be divided."""
     statements = list(visit(body))
     if len(statements) > MOST_STATEMENTS or not all(isinstance(s, _Divided) for s in statements):
         return []
     parts: list[_Part] = []
     for part in _parts(body, frozenset()) or ():
-        # A part that meets several has them meet.
+        # A part that meets several joins them into one.
         met = [i for i, other in enumerate(parts) if part.meets(other)]
         for i in met:
             part = part.with_(parts[i])
@@ -128,8 +128,8 @@ def independent(body: Body) -> list[_Part]:
 
 
 def _parts(body: Body, around: frozenset[str]) -> list[_Part] | None:
-    """The statements that change views, outer ones with all that is in them. ``around``: the views that statements
-    around them read. None where they cannot be told apart."""
+    """The statements that change views, with all statements inside them. ``around``: the views that enclosing
+    statements read. None if the statements cannot be separated."""
     found: list[_Part] = []
     for statement in body:
         if isinstance(statement, Add | Scan | Emit):
@@ -138,7 +138,7 @@ def _parts(body: Body, around: frozenset[str]) -> list[_Part] | None:
         inner = list(bodies(statement))
         reads = around.union(uses(statement).views)
         if isinstance(statement, Sum):
-            summed = _summed(statement)
+            summed = _views_summed(statement)
             if summed is None:
                 return None
             inner, reads = [statement.then], reads | summed
@@ -156,8 +156,8 @@ def _part(statement: Statement, around: frozenset[str]) -> _Part:
     return _Part(frozenset(changes), around.union(view for s in within for view in uses(s).views))
 
 
-def _summed(statement: Sum) -> frozenset[str] | None:
-    """The views that a Sum reads; None where its body changes one."""
+def _views_summed(statement: Sum) -> frozenset[str] | None:
+    """The views that a Sum reads; None if its body changes one."""
     within = list(visit(statement.body))
     if any(isinstance(s, Add | Scan | Emit) for s in within):
         return None

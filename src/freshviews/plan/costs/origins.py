@@ -1,4 +1,4 @@
-"""Where the values in views come from: the triggers that add to a view, and the parameters that its columns hold."""
+"""The origins of values in views: the triggers that add to a view, and the parameters that its columns hold."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Origins:
         return found
 
     def columns(self, view: str) -> tuple[Origin | None, ...]:
-        """The origin of each column of the key of a view; None where it is a computed value."""
+        """The origin of each column of the key of a view; None for a computed value."""
         if view not in self._columns:
             width = len(self.program.view(view).key)
             self._columns[view] = (None,) * width  # while it is looked for

@@ -1,9 +1,9 @@
-"""Bags of a cyclic query that are alike: one program maintains them and serves the nodes of all.
+"""Isomorphic bags of a cyclic query: one program maintains them and serves the nodes of all.
 
 Two bags are alike if a renaming of variables turns the atoms of one into those of the other (same relations, same
 filters), and its conditions into those of the other. An example are the two triangles of a dumbbell over one table. The
-nodes may read different projections of their bags. Then the program has the variables of all of them in its output,
-unless that costs more than it saves: a strategy that stores joins would store larger ones.
+nodes may read different projections of their bags. Then the program's output has the variables of all of them, unless
+that costs more than it saves: a strategy that stores joins would store larger ones.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from freshviews.program.statements import If, Statement
 from freshviews.query.query import Atom, Query
 
 _MOST_RENAMINGS = 64
-"""Most renamings that are compared, to find the one with fewest variables in the output. Symmetric bags have very
-many."""
+"""Maximum number of renamings that are compared to find the one with the fewest output variables. Symmetric bags have
+very many."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def kept_of(bags: Mapping[str, BagQuery], widened: bool) -> tuple[Kept, ...]:
     found: list[Kept] = []
     for name, bag in bags.items():
         for i, one in enumerate(found):
-            read = None if bag.guards or one.guards else _read(bag.query, one.query, widened)
+            read = None if bag.guards or one.guards else _renamed_output(bag.query, one.query, widened)
             if read is not None:
                 free = tuple(dict.fromkeys((*one.query.free, *read)))
                 found[i] = Kept(replace(one.query, free=free), {**one.read, name: read}, {})
@@ -47,8 +47,8 @@ def kept_of(bags: Mapping[str, BagQuery], widened: bool) -> tuple[Kept, ...]:
     return tuple(found)
 
 
-def _read(query: Query, other: Query, widened: bool) -> tuple[str, ...] | None:
-    """The free variables of a query as those of another query that is alike; None if it is not."""
+def _renamed_output(query: Query, other: Query, widened: bool) -> tuple[str, ...] | None:
+    """The free variables of a query, renamed to those of an isomorphic one; None if the two are not isomorphic."""
     if any(a.lifts for one in (query, other) for a in one.aggregates):
         return None
     renamings = islice(_renamings(query, other), _MOST_RENAMINGS)

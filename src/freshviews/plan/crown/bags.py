@@ -1,4 +1,4 @@
-"""Bags of atoms below change propagation without joins: a strategy of their own maintains their rows.
+"""Bags of atoms under change propagation without joins: another strategy maintains their rows.
 
 The program of a bag holds its rows in a view. A node of the join tree takes the place of that view: where the program
 adds to its result, the payload is summed up and passed to the node, as an update of the bag::
@@ -19,8 +19,8 @@ triangles over one table, where one node reads the last corner and the other the
                                                                        first += m * s * t
                                                            if first: what the other does with (a) += first
 
-If a traced leapfrog triejoin maintains the bag, the node gets its derivations. They are a batch of their own. The views
-of the bag then store its rows and the edits of a batch.
+If a traced leapfrog triejoin maintains the bag, the node gets its derivations as a batch. Then the views of the bag
+store its rows and the edits of a batch.
 
 A guard of a bag is a projection of another atom, whose rows it contains once each. An update of that atom is counted
 first::
@@ -61,7 +61,7 @@ Handle = Callable[[tuple[Carrier, ...]], Body]
 @dataclass(frozen=True)
 class Reader:
     """A node that reads a bag. ``places``: positions of its ``variables`` in the output of the bag's program.
-    ``handle`` writes what the node does with the change of a row, whose variables are bound."""
+    ``handle`` writes the statements of the node for the change of a row, whose variables are bound."""
 
     name: str
     variables: tuple[str, ...]
@@ -81,18 +81,18 @@ class AttachedBag:
 def attached(
     program: Program, guards: Mapping[str, Atom], readers: tuple[Reader, ...], names: Namer
 ) -> AttachedBag:
-    """A bag's program below the nodes that read it; its names begin with the name of the first of these.
+    """Attaches a bag's program to the nodes that read it; its names begin with the name of the first of these.
 
-    ``guards``: the atoms behind relations that are guards. PlanError where the program does not hold the bag in a view
-    that it only adds to, recomputes it, or has parts to rebalance.
+    ``guards``: the atoms behind relations that are guards. Raises PlanError if the program recomputes the bag, has
+    parts to rebalance, or does not hold the bag in a view that it only adds to.
     """
     if isinstance(program.upkeep, Evaluated):
-        raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it does not tell what changes in it")
+        raise PlanError(f"{program.name}: {program.strategy} cannot maintain a bag, as it reports no changes")
     if program.balancing is not None:
-        raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it rebalances heavy and light parts")
+        raise PlanError(f"{program.name}: {program.strategy} cannot maintain a bag, as it has heavy and light parts")
     result = program.result
     if not isinstance(result, Held) or any(reads(t.body, result.view) for t in program.triggers):
-        raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it reads its result")
+        raise PlanError(f"{program.name}: {program.strategy} cannot maintain a bag, as it reads its result")
     bag = readers[0].name
     prefix = _Prefix(bag, names)
     views = {view.name: prefix.of("view", view.name) for view in program.views}
@@ -101,7 +101,7 @@ def attached(
     for one in program.triggers:
         made = _trigger(one, prefix, views, program.view(result.view), readers)
         if one.relation in guards:
-            more, made = _guarded(made, prefix, one.relation, guards[one.relation])
+            more, made = _guard_trigger(made, prefix, one.relation, guards[one.relation])
             kept += more
         triggers.append(made)
     joins = program.upkeep.joins
@@ -125,7 +125,7 @@ def reads(body: tuple[Statement, ...], view: str) -> bool:
     return any(view in uses(statement).views for statement in visit(body))
 
 
-def _guarded(trigger: Trigger, prefix: _Prefix, guard: str, source: Atom) -> tuple[tuple[View, ...], Trigger]:
+def _guard_trigger(trigger: Trigger, prefix: _Prefix, guard: str, source: Atom) -> tuple[tuple[View, ...], Trigger]:
     """The trigger of a guard, rewritten for the atom that it is a projection of; and the views that count."""
     key = {p.expr.name: p.name for p in trigger.parameters if isinstance(p.expr, Column)}
     names = tuple(key.get(v, prefix.of("variable", f"{guard}_{v}")) for v in source.variables)
@@ -195,7 +195,7 @@ class _Handing:
                 here = tuple(r for r in self.readers if r not in summed and self.is_summed(r, statement, keys, bound))
                 whole: Body = (self.within(statement, bound, (*summed, *here)),)
                 for reader in here:
-                    whole = self.handed(reader, keys[0], whole)
+                    whole = self.pass_to_reader(reader, keys[0], whole)
                 result += whole
         return tuple(result)
 
@@ -223,10 +223,10 @@ class _Handing:
 
     def added(self, statement: Add, reader: Reader, summed: bool) -> Body:
         into: Body = (Into(self.totals[reader.name], statement.payload),)
-        return into if summed else self.handed(reader, statement.key, into)
+        return into if summed else self.pass_to_reader(reader, statement.key, into)
 
-    def handed(self, reader: Reader, key: tuple[str, ...], body: Body) -> Body:
-        """The reader gets what the body sums up for it."""
+    def pass_to_reader(self, reader: Reader, key: tuple[str, ...], body: Body) -> Body:
+        """The statements that sum up the changes of the body and pass the sum to the reader."""
         total = self.totals[reader.name]
         carrier = Carrier(total, frozenset(c.name for c in self.components if c.name != COUNT))
         lets = (Let(v, Column(key[i], BIGINT)) for v, i in zip(reader.variables, reader.places, strict=True))

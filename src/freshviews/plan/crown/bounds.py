@@ -19,7 +19,7 @@ def bounds_of(
     height = max(part.height for part in _propagating(tree, made.free))
     update = "O(1)" if height <= 1 else "O(lambda)"
     if height == 2:
-        update += ", O(1) where first in is first out"
+        update += ", O(1) if rows leave in the order in which they came"
     if made.bags:
         update = f"{update} per change of {', '.join(made.bags)}"
     extended = [v for v in query.variables if v in made.free - frozenset(query.free)]
@@ -32,9 +32,9 @@ def bounds_of(
         ("delay", delay + (", before conditions" if query.conditions else "")),
         ("space", space + (", N with the rows of bags" if made.bags else "")),
         ("tree", str(tree)),
-        *((("trees", f"greedy: one of a few, of more than {MOST_CHOICES:,} to compare"),) if greedy else ()),
+        *((("trees", f"greedy: the best of a few; more than {MOST_CHOICES:,} exist"),) if greedy else ()),
         *((("bags", bags),) if bags else ()),
-        *((("bags", "greedy: not those of least width"),) if made.greedy else ()),
+        *((("bags", "greedy: their width may not be the least"),) if made.greedy else ()),
     )
 
 

@@ -10,9 +10,9 @@ a row into both.
 A node is *free* if all variables of it and of the nodes above are in the output. With payloads (``counted``), a node
 that is not free is *closed*: its projection is a view of its own that stores sums of payloads.
 
-An *optional* node, of an optional atom or of a projection of one, is a child that filters no row of the node above:
-all rows of that node are joined whether or not they have a partner in it. The rows of a *negated* node are those that
-exclude rows above; they count as a child that matches where they are absent.
+An *optional* node, of an optional atom or of a projection of one, does not filter the node above: all rows of that node
+are joined, with or without a partner in it. A *negated* node has the rows that exclude rows above; it counts as a
+matching child where it has no row.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class TreeNode:
 
     @property
     def optional(self) -> bool:
-        """True if it filters no row of the parent: where it has no row with a key, a default row is read."""
+        """True if the node does not filter its parent: if no row has a key, a default row is read."""
         return self.mark == "?"
 
     @property
@@ -70,7 +70,7 @@ class TreeNode:
 
     @property
     def closed(self) -> bool:
-        """True if the parent reads its payloads and not only the presence of its rows."""
+        """True if the parent reads the payloads of its rows, not only their presence."""
         return self.counted and not self.free and not self.negated
 
     @property
@@ -85,8 +85,7 @@ class TreeNode:
 
     @property
     def full(self) -> tuple[str, int] | None:
-        """The component that counts towards being joined, and its value for a joined row; None if all rows are
-        joined."""
+        """The component that counts matching children, and its value for a joined row; None if all rows are joined."""
         if self.others:
             return JOINS, len(self.others)
         if self.is_union and len(self.fillers) > 1:
@@ -102,14 +101,14 @@ class TreeNode:
 
     @property
     def has_live(self) -> bool:
-        """True if a statement asks which of its rows are in the result: the change of a child is enumerated upwards
-        from them."""
+        """True if a statement asks which of the node's rows are in the result: the change of a child is enumerated
+        upwards from them."""
         return self.free and self.parent is not None and any(c.free or c.closed for c in self.reporting)
 
     @property
     def reporting(self) -> tuple[TreeNode, ...]:
-        """The children whose changes may change the result while the node's rows stay: all but the one whose sums are
-        these rows, and negated ones, by which rows are joined or not."""
+        """The children whose changes may change the result while the node's rows stay. Excluded are the child whose
+        sums are these rows, and negated children, which decide whether rows are joined."""
         children = (*self.others, *self.optionals) if self.is_projection else self.children
         return tuple(child for child in children if not child.negated)
 

@@ -1,9 +1,9 @@
-"""Where optional and negated atoms are attached to a join tree of the ordinary atoms.
+"""Places for optional and negated atoms in a join tree of the ordinary atoms.
 
 A negated atom is a child of a node that has all of its variables: the node's rows count it as a matching child while it
 has no row with their values. An optional atom is a child of a node that has its given variables. It filters no row of
-that node, so its place changes no bound of the others. It may be attached to another optional atom, which opens what it
-is looked up by. ``Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z), !U(x)``::
+that node, so its place changes no bound of the others. It may be attached to another optional atom that opens its given
+variables. ``Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z), !U(x)``::
 
     R(x, k)
       !U(x)
@@ -11,11 +11,11 @@ is looked up by. ``Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z), !U(x)``::
         T?(y, z)
 
 Below a node that is in the output, an optional atom can be enumerated. If only some of its variables are needed, a
-projection on these is inserted above it, ``[k, y]?``. One that opens no variable of the output is read for its payload;
-if only the presence of rows counts, it changes nothing, and is left out.
+projection on these is inserted above it, ``[k, y]?``. An optional atom that opens no output variable is read for its
+payload, or left out if only the presence of rows counts.
 
-A tree is refused with the reason where there is no such node, as for ``S?(k, l | y)`` if k and l are in different
-atoms: no node then has the rows that get the default row when the last partner vanishes.
+A tree without such a node is refused with the reason, as for ``S?(k, l | y)`` with k and l in different atoms: no node
+then has the rows that get the default row when the last partner vanishes.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Path = tuple[int, ...]
 
 
 def placed(tree: JoinTree, made: Prepared, counted: bool) -> JoinTree:
-    """The tree with the optional and negated atoms of the query. ``counted``: nodes have payloads; else only the
-    presence of rows counts. PlanError, with the reason, if some atom finds no place."""
+    """The tree with the optional and negated atoms of the query. ``counted``: nodes have payloads; otherwise only the
+    presence of rows counts. Raises PlanError, with the reason, if an atom finds no place."""
     for atom in made.query.negated:
         tree = _with_negated(tree, atom, made)
     for atom in _in_order(made.query):

@@ -21,9 +21,9 @@ are in the result. The plan of Q(a, b, c, d) = R(a, b) S(b, c) T(c, d)::
              T(c, d)
 
 Departures. The paper propagates first and then enumerates from witnesses. Here each path is enumerated where it ends,
-as if its rows were inserted one after the other. Live rows are maintained top-down by the slices of ``live``, and only
-while a subscriber wants changes. Payloads replace set semantics (``counted``): closed nodes pass sums up, which
-propagate at every change; of a free node only the presence of rows propagates. DISTINCT counts rows as in the paper.
+as if its rows were inserted one by one. Live rows are maintained top-down by the slices of ``live``, and only while a
+subscriber wants changes. Payloads replace set semantics (``counted``): closed nodes pass sums up, which propagate at
+every change; of a free node only the presence of rows propagates. DISTINCT counts rows as in the paper.
 
 ``plan.crown.query`` prepares the query for such a tree. ``plan.crown.bags`` attaches the bags of cyclic queries,
 ``plan.crown.alike`` groups those that are alike, and ``plan.crown.tree_choice`` has the numbers of updates by which the
@@ -141,16 +141,16 @@ def plan_groups(
 
 
 def why_groups_are_stored(query: Query) -> str | None:
-    """Why the groups of a query are held; None if they can be enumerated."""
+    """The reason for which the groups of a query are held; None if they can be enumerated."""
     made = prepared(query)
     if made.free != frozenset(query.free):
         added = ", ".join(v for v in query.variables if v in made.free.difference(query.free))
-        return f"free-connex only with {added} in the output, over which each would have to be summed up"
+        return f"free-connex only with {added} in the output; each group is a sum over these"
     if not query.free:
         return "there is one"
     for atom in required(made.query).atoms:
         if set(atom.variables).issuperset(query.free):
-            return f"no more of them than rows of {atom.name}"
+            return f"at most as many as rows of {atom.name}"
     return None
 
 
@@ -184,7 +184,7 @@ class _Crown:
         self.named = named
         self.namer = Namer(query)
         self.root = nodes_of(query, free, tree, counted, self.namer)
-        # Those of 64 bits first: see ``program.results``.
+        # 64-bit components first: see ``program.results``.
         components = sorted(all_components(query), key=lambda c: c.ring != "integer")
         self.emitted = tuple(components) if counted else (Component(COUNT, "integer"),)
         self.names = RowNames(self.namer)
@@ -369,7 +369,7 @@ class _Crown:
             return (*change, *self.wanted(alone), Leave(alias, JOINED, marks))
         witness = self.witness(node, alias, chain, carriers, sign)
         if node.optional:
-            # No row above is joined or not by this row: it is a witness in any case.
+            # This row does not decide whether rows above are joined: it is always a witness.
             flip = Event(node.index(JOINED, node.key), self.default(node, -sign))
             return (Enter(alias, JOINED, (flip,)), *witness) if sign > 0 else (*witness, Leave(alias, JOINED, (flip,)))
         event = Event(node.index(JOINED, node.key), self.project(node, chain, carriers, sign), witness)
@@ -387,7 +387,7 @@ class _Crown:
         return self.wanted((*mark, *change) if sign > 0 else (*change, *mark))
 
     def default(self, node: TreeNode, sign: int) -> Body:
-        """The default row of an optional node comes (sign 1) or goes, for the bound key: no row of the node has it."""
+        """The default row of an optional node appears (sign 1) or vanishes for the bound key, which no row has."""
         zeros = frozenset(c.name for c in components_over(self.query, node.atoms()) if c.name != COUNT)
         carriers = (Carrier(None, sign=sign, zeros=zeros),) if self.counted else ()
         opened = [v for n in node.nodes() if n.free for v in n.variables if v not in node.key]
@@ -426,7 +426,7 @@ class _Crown:
     # Live rows (Lemma 5.5)
 
     def mark(self, node: TreeNode, alias: str, chain: Chain, sign: int) -> Body:
-        """A row of a node becomes live, or ceases to be, and with it the rows below that are live through it alone."""
+        """A row of a node becomes live, or ceases to be live; so do the rows below that are live through it alone."""
         self.size.grow()
         alone, events = self.mark_children(node, chain, sign, LIVE)
         for child in node.reporting:
@@ -465,7 +465,7 @@ class _Crown:
         return (Loop(child.view().name, child.variables, at, alias, body, JOINED),)
 
     def awake(self) -> Body:
-        """Recompute the live rows: all leave, then from the top down those enter that match a live row above."""
+        """Recompute the live rows: remove all, then from the top down add those that match a live row above."""
         nodes = [n for n in self.root.nodes() if n.has_live]
         body: list[Statement] = []
         for node in nodes:
@@ -488,8 +488,8 @@ class _Crown:
     def hand_up(
         self, node: TreeNode, bound: frozenset[str], carriers: Carriers, children: tuple[TreeNode, ...], loop: bool
     ) -> Body:
-        """Join the bound variables with the sums of children, and with the node's rows if ``loop``, and add the
-        projection to the node's sums."""
+        """Join the bound variables with the sums of children, and with the node's rows if ``loop``; add the projection
+        to the node's sums."""
         assert node.sums is not None
         inner = carriers
         if loop:

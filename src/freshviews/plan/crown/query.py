@@ -2,10 +2,10 @@
 
 A condition on the variables of one atom becomes a filter of the atom. If the query is cyclic, atoms are grouped into
 the *bags* of a generalised hypertree decomposition of least width (``freshviews.query.hypertree``). From then on a bag
-is an atom of the query: the join of its atoms, projected on what other bags, conditions and the output need. A strategy
-of their own maintains the rows of bags (``plan.crown.bags``). A *guard* of a bag is an atom of the bag's query that has
-the distinct rows of another atom, or of a projection of it. It restricts the bag; the other atom's payload is counted
-in its own bag. If the query is not free-connex (Section 7), variables are added to the output until it is.
+is an atom of the query: the join of its atoms, projected on the variables that other bags, conditions and the output
+need. Another strategy maintains the rows of bags (``plan.crown.bags``). A *guard* of a bag is an atom with the distinct
+rows, or a projection, of an atom of another bag. It restricts the bag and does not add its payload, which the other bag
+counts. If the query is not free-connex (Section 7), variables are added to the output until it is.
 
 Optional and negated atoms change no value of the others. So all this is done for the ordinary atoms alone, and
 ``plan.crown.placing`` attaches the others to the join tree.
@@ -32,16 +32,15 @@ from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.types import BIGINT
 
 _MOST_ADDED = 4
-"""Most variables that are added to the output selectively. If more are needed, all that may help are added."""
+"""Maximum number of variables that are added selectively. If more are needed, all that may help are added."""
 
 _MOST_SETS = 300
-"""Most sets of variables of one size that are compared."""
+"""Maximum number of sets of variables of one size that are compared."""
 
 
 @dataclass(frozen=True)
 class BagQuery:
-    """The query of a bag. ``guards``: by name of an atom of the query, the atom of another bag that it is a projection
-    of."""
+    """The query of a bag. ``guards`` maps an atom of the query to the atom of another bag that it projects."""
 
     query: Query
     guards: Mapping[str, Atom]
@@ -79,9 +78,9 @@ def with_bags(query: Query) -> tuple[Query, dict[str, BagQuery]]:
 
 
 def required(query: Query) -> Query:
-    """The ordinary atoms alone, for which join trees are made: no other atom adds or removes a value of theirs. Free
-    are those of their variables that are needed outside: in the output, by conditions and lifts across atoms, and above
-    optional atoms that open such a variable."""
+    """The ordinary atoms alone, for which join trees are made: no other atom adds or removes a value of theirs. The
+    free variables are those needed outside: in the output, by conditions and lifts across atoms, and above optional
+    atoms that open such a variable."""
     needed = _needed(query)
     atoms = tuple(atom for atom in query.atoms if atom.given is None)
     return Query(query.name, tuple(v for v in query.joined if v in needed), atoms)

@@ -3,8 +3,8 @@
 An enumeration starts from a *chain*: the nodes from where a change came in up to the last one that it reached, each
 with the child that the change came from. From there the loops go up through live rows, each of which is in the result,
 and down through joined rows, each of which matches rows below. So no loop is empty, and the time between two rows
-depends on the query alone. There are two exceptions: conditions across atoms, which are applied as soon as their
-variables are bound, and free variables that were added to the output.
+depends on the query alone. Exceptions are conditions across atoms, applied as soon as their variables are bound, and
+free variables that were added to the output.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Finish = Callable[[Carriers], tuple[Statement, ...]]
 
 
 MOST_STATEMENTS = 40_000
-"""Most statements of a program. A chain of n tables has about n ** 2.5."""
+"""Maximum number of statements of a program. A chain of n tables has about n ** 2.5."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Size:
     statements: int = 0
 
     def grow(self) -> None:
-        """One more statement. TooLarge where there are too many."""
+        """Counts one more statement. Raises TooLarge if there are too many."""
         self.statements += 1
         if self.statements > self.limit:
             most = f"{self.limit:,} statements"
@@ -80,7 +80,7 @@ class _State:
 
 @dataclass(frozen=True)
 class TreeRows:
-    """Writes the enumerations of one query. ``names`` names the rows of nodes; ``finish`` writes what is done with a
+    """Writes the enumerations of one query. ``names`` names the rows of nodes; ``finish`` writes the statements for a
     row of the result."""
 
     query: Query
@@ -134,8 +134,8 @@ class TreeRows:
         return ask(nodes, ())
 
     def _found(self, node: TreeNode, alias: str, body: tuple[Statement, ...]) -> Statement:
-        """The body, run with the row of an optional node whose variables are bound: one that it has, or the default
-        row, if all that this opens is NULL and no row has the key."""
+        """The body, run with the row of an optional node whose variables are bound: a stored row, or the default row if
+        all opened variables are NULL and no row has the key."""
         count, at = self.names.total(node), node.index(JOINED, node.key)
         one, back = (Into(count, (Monomial((), sign),)) for sign in (1, -1))
         key = tuple(node.variables[i] for i in at)

@@ -1,6 +1,6 @@
-"""The strategy ``crown``: which of its programs a block gets, and when the planner prefers it.
+"""The strategy ``crown``: the choice among its programs, and the conditions under which the planner prefers it.
 
-The result is enumerated if that is possible, else it is held in a view. ``plan.crown.propagation`` makes the programs.
+The result is enumerated if possible, otherwise held in a view. ``plan.crown.propagation`` makes the programs.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from freshviews.query.dependencies import closure
 from freshviews.query.hypergraph import hypergraph
 
 MOST_PREFERRED = 10_000
-"""Most statements of a program that the planner takes by itself: compiling more takes minutes."""
+"""Maximum number of statements of a program that the planner chooses by itself: compiling more takes minutes."""
 
 JOIN_TREE = "freshviews.join_tree"
 BAG_STRATEGY = "freshviews.bag_strategy"
 
 
 def enumerates_rows(request: Request) -> str | None:
-    """A free-connex join whose rows are enumerated, and where a view tree has no better bound."""
+    """A free-connex join whose rows are enumerated, if a view tree has no better bound."""
     block, kind = request.block, request.kind
     signed = bool(request.negative)
     if not kind.free_connex or (signed and not _comes_once(request)) or not _has_tree(request, block.kind == "bag"):
@@ -43,17 +43,16 @@ def enumerates_rows(request: Request) -> str | None:
 
 
 def _beats_view_tree(request: Request) -> bool:
-    """True if rows are enumerated, and a view tree would take more than O(1) for an update, which changes few of them:
-    neither keys nor the hierarchy of the query allow O(1). A view tree with optional or negated atoms holds its
-    result."""
+    """True if rows are enumerated, and a view tree would take more than O(1) for an update: neither keys nor the
+    hierarchy of the query allow O(1). A view tree with optional or negated atoms holds its result."""
     kind = request.kind
     enumerated = request.block.kind == "bag" or request.is_distinct
     return enumerated and (bool(request.kinds) or not (kind.q_hierarchical or kind.q_hierarchical_under_keys))
 
 
 def _has_tree(request: Request, counted: bool, extended: bool = False) -> bool:
-    """True if the tree has a place for the optional and negated atoms, and the output needs no more columns
-    (``extended``: or does)."""
+    """True if the tree has a place for the optional and negated atoms, and, unless ``extended``, the output needs no
+    more columns."""
     if not request.kinds:
         return True
     made = prepared(request.query)
@@ -68,13 +67,13 @@ def _has_tree(request: Request, counted: bool, extended: bool = False) -> bool:
 
 def _comes_once(request: Request) -> bool:
     """True if the output determines the joined row. Then each row is enumerated once, with a multiplicity of either
-    sign. A view tree cannot list such rows: those whose sum is zero hide each other."""
+    sign. A view tree cannot list such rows: rows whose sum is zero hide each other."""
     block = request.block
     return block.kind == "bag" and len(block.query.atoms) > 1 and block.found_by_row
 
 
 def enumerates_groups(request: Request) -> str | None:
-    """A free-connex join whose groups have values of several relations, so that there may be more groups than rows."""
+    """A free-connex join whose groups have values of several relations: there may be more groups than rows."""
     block = request.block
     if request.negative or not request.kind.free_connex:
         return None
@@ -85,13 +84,13 @@ def enumerates_groups(request: Request) -> str | None:
     if _why_groups_are_stored(request) is not None or not _has_tree(request, True):
         return None
     _make_small(request)
-    return "free-connex: groups are put together from rows of several relations, none is kept"
+    return "free-connex: groups are assembled from rows of several relations, none is stored"
 
 
 def joins_bags(request: Request) -> str | None:
-    """A cyclic query that is a tree of parts, for example two triangles with an edge between them, and each part has,
-    for the rest, no more rows than one of its atoms. First-order deltas would join all parts for an update; bags take
-    linear space, too."""
+    """A cyclic query that is a tree of parts, such as two triangles connected by an edge; the output of each part has
+    at most as many rows as one of its atoms. First-order deltas would join all parts for an update; bags take linear
+    space, too."""
     made = prepared(request.query)
     graph = hypergraph(required(made.query))
     if not made.bags or len(graph.edges) == 1 or not made.free.intersection(graph.variables) <= graph.free:
@@ -102,11 +101,11 @@ def joins_bags(request: Request) -> str | None:
     if not all(any(set(bag.free).issubset(atom.variables) for atom in bag.atoms) for bag in bags):
         return None
     _make_small(request)
-    return "cyclic in parts: each is counted by the rows of one atom, and semi-joins go along a tree of them"
+    return "cyclic in parts: no part has more rows than one of its atoms, and semi-joins connect the parts"
 
 
 def _make_small(request: Request) -> None:
-    """Make the program, as one that the planner may take by itself. TooLarge where it would not be."""
+    """Makes the program if the planner may choose it by itself. Raises TooLarge if it would be too large for that."""
     request.made[STRATEGY.name] = _program(request, MOST_PREFERRED)
 
 
@@ -115,8 +114,8 @@ def _plan(request: Request) -> Program:
 
 
 def _program(request: Request, limit: int) -> Program:
-    """The program whose rows or groups are enumerated, if there is one; else that whose result is held. ``limit``: the
-    most statements that enumerate or mark rows."""
+    """The program whose rows or groups are enumerated if possible; otherwise the one whose result is held. ``limit``:
+    the most statements that enumerate or mark rows."""
     block, main = request.block, request.query
     updates, tree, inner = rates_of(request.view, main, request.inputs), request.options.get(JOIN_TREE), _inner(request)
     signed = request.joins_negative
@@ -145,29 +144,29 @@ def _program(request: Request, limit: int) -> Program:
 
 
 def _why_groups_are_stored(request: Request) -> str | None:
-    """Why the groups of a block are stored; None where they can be enumerated."""
+    """The reason for which the groups of a block are stored; None if they can be enumerated."""
     if request.block.sets:
-        return "of several grouping sets, in each of which a derivation is"
+        return "a derivation is in each of several grouping sets"
     if request.block.distinct:
         names = ", ".join(sorted({d.kind for d in request.block.distinct}))
-        return f"over distinct values ({names}), which are no products of payloads"
+        return f"distinct values ({names}) are not products of payloads"
     return propagation.why_groups_are_stored(request.query)
 
 
 def _inner(request: Request) -> BagPlanner:
-    """What maintains the bags of a cyclic query: ``first_order``, or what the view names."""
+    """The strategy that maintains the bags of a cyclic query: ``first_order``, or the one that the view names."""
     name = request.options.get(BAG_STRATEGY, "first_order")
     able = {known: one.bags for known, one in request.strategies.items() if one.bags is not None}
     if name not in able:
         raise PlanError(
-            f"view {request.view.name}: no strategy '{name}' keeps bags; '{BAG_STRATEGY}' takes {', '.join(able)}"
+            f"view {request.view.name}: no strategy '{name}' maintains bags; '{BAG_STRATEGY}' takes {', '.join(able)}"
         )
     return able[name](request)
 
 
 def _check(request: Request) -> None:
-    """PlanError if the named updates cannot be read, under every strategy. The first rows of an order are read from a
-    view of its own, to which the option belongs."""
+    """Raises PlanError if the named updates cannot be read, under every strategy. The first rows of an order are read
+    from a view of its own, to which the option belongs."""
     if request.block.limit is None:
         named_updates(request.view, request.inputs)
 

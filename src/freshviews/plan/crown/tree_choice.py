@@ -1,6 +1,6 @@
 """The choice of a join tree: the tree that the view names, or the one that costs least for the expected updates.
 
-The numbers of updates are named by the view, declared of its tables, or measured.
+The view names the expected numbers of updates, or its tables declare them, or they are measured.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), "Query plan optimization" in Section
 6.3: unknown numbers of updates are estimated from the first ones. A view names them as ``'freshviews.updates' = 'likes
@@ -29,10 +29,10 @@ def tree_of(made: Prepared, updates: Mapping[str, float], named: str | None, cou
     (``plan.crown.placing``). ``updates``: numbers by atom or bag. A bag without a number changes once per update of an
     atom in it. ``counted``: as in ``placed``. PlanError if the named tree is not valid, or if some atom finds no
     place."""
-    return placed(_chosen(made, updates, named), made, counted)
+    return placed(_choose_tree(made, updates, named), made, counted)
 
 
-def _chosen(made: Prepared, updates: Mapping[str, float], named: str | None) -> JoinTree:
+def _choose_tree(made: Prepared, updates: Mapping[str, float], named: str | None) -> JoinTree:
     query = made.query
     graph = graph_of(query, made.free)
     if named is not None:
@@ -48,7 +48,7 @@ def _chosen(made: Prepared, updates: Mapping[str, float], named: str | None) -> 
         if any(atom in updates for atom in bag.members)
     }
     found = best_tree(graph, {**of_bags, **updates})
-    assert found is not None  # the output was chosen so
+    assert found is not None  # guaranteed by the choice of the output
     return found
 
 

@@ -1,6 +1,6 @@
-"""Strategies that propagate deltas: first order, higher order, change propagation, view trees, with their loop nests
-(``nest``) and the time of an update (``exponents``); range sums in the place of loops (``range_sums``), and rows of a
-result by a key (``keyed``)."""
+"""Strategies that propagate deltas: first order, higher order, change propagation and view trees. They share loop nests
+(``nest``), the time of an update (``exponents``), range sums in the place of loops (``range_sums``), and lookups of
+rows by a key (``keyed``)."""
 
 __all__ = [
     "change_propagation",

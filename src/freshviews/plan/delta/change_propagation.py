@@ -4,7 +4,7 @@ Source: the incremental operators of Blakeley, Larson and Tompa (SIGMOD 1986) an
 join at a time, as in stream processors; the baseline of the CROWN paper (Wang, Hu, Dai, Yi, PVLDB 16(5), 2023, section
 2.3). The plan is left-deep. The result after each join is stored. Its key are the variables that are free or that later
 joins, conditions and lifts need; the others are summed out. An update of an atom is joined with the stored result on
-its left, then with the atoms on its right. Every result on the way gets its change.
+its left, then with the atoms on its right; each result on the way is updated.
 
 Departures. A change passes through the rest of the plan tuple by tuple, not as a relation. Atoms are joined in the
 order of the query, but a Cartesian product is avoided where another atom is connected.
@@ -85,7 +85,7 @@ class _LeftDeep:
         }
         self.results = tuple(self._result(k) for k in range(len(self.atoms)))
 
-    def _bound(self, k: int) -> frozenset[str]:
+    def _bound_variables(self, k: int) -> frozenset[str]:
         """The variables of the first k + 1 atoms."""
         return frozenset(v for atom in self.atoms[: k + 1] for v in atom.variables)
 
@@ -93,7 +93,7 @@ class _LeftDeep:
         """The conditions and lifts across atoms to apply at each join: the first one that binds their variables."""
         found = []
         for k in range(len(self.atoms)):
-            before, here = self._bound(k - 1), self._bound(k)
+            before, here = self._bound_variables(k - 1), self._bound_variables(k)
             found.append(
                 Pending(
                     tuple(c for c in self.query.conditions if _first_in(columns_of(c), before, here, k)),
@@ -115,7 +115,7 @@ class _LeftDeep:
         for pending in self.pending[k + 1 :]:
             later.update(v for condition in pending.conditions for v in columns_of(condition))
             later.update(v for _, let, _ in pending.lifts for v in columns_of(let.expr))
-        key = tuple(v for v in query.variables if v in later & self._bound(k))
+        key = tuple(v for v in query.variables if v in later & self._bound_variables(k))
         applied = frozenset(name for pending in self.pending[: k + 1] for name, _, _ in pending.lifts)
         components = components_over(query, frozenset(joined), applied)
         if k == 0:
@@ -149,7 +149,7 @@ class _LeftDeep:
         steps = () if k == 0 else (self._step(self.results[k - 1]),)
 
         def go_on(join: Join, j: int) -> tuple[Statement, ...]:
-            """The change of result j is bound: add it, and join it with the next atom."""
+            """Continue with the change of result j, which is bound: add it, and join it with the next atom."""
             add = add_to(self.results[j], join.carriers)
             if j + 1 == len(self.atoms):
                 return (add,)
@@ -169,7 +169,7 @@ class _LeftDeep:
         return trigger(self.query, atom, body)
 
     def _step(self, view: View, atom: Atom | None = None) -> Step:
-        """The view as one to join with; ``atom`` where it is the leaf of one."""
+        """The view as one to join with; ``atom`` if it is the leaf of an atom."""
         alias = self.names.alias(view.name)
         if atom is not None and atom in self.query.negated:
             return Step(view.name, view.key, alias, None, negated=True)

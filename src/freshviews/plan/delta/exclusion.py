@@ -1,4 +1,4 @@
-"""Negated atoms that are looked up where a value of a group appears, not where rows are joined.
+"""Negated atoms that are looked up where a value of a group appears, instead of where rows are joined.
 
 If all variables of a negated atom are in the key of a store ``D[g, x]``, the atom excludes whole rows of ``D``. Then
 the join leaves it out: ``D`` has the excluded rows as well, and a row of ``D`` changes its group only where no atom

@@ -1,8 +1,8 @@
 """The exponent of the time of an update: the innermost statement of a nest of loops runs at most N^exponent times.
 
 A nest runs at most once for each combination of rows of the loops that, with the update, determine the variables of all
-loops. The exponent is the least number of such loops: 1 for ``for b in R[a]: for c in S[b]`` where b is a key of S, 2
-where it is none. ``ROWS[positions]`` of a declared key determine the whole row.
+loops. The exponent is the least number of such loops: for ``for b in R[a]: for c in S[b]`` it is 1 if b is a key of S,
+otherwise 2. ``ROWS[positions]`` of a declared key determine the whole row.
 
 Variables are numbered, and a set of them is an integer with a bit for each, as a join of 60 tables has thousands of
 loops.
@@ -24,7 +24,7 @@ Keys = tuple[frozenset[int], ...]
 """Sets of positions of a view's key: no two rows agree on all positions of a set."""
 
 _ALL_LOOPS = 8
-"""Most nested loops of which the fewest that determine all rows are found exactly; of more, greedily."""
+"""Maximum number of nested loops for which the smallest determining set is found exactly; beyond it, greedily."""
 
 _Rules = tuple[tuple[int, int], ...]
 """Pairs of sets of variables: the first determines the second."""
@@ -37,8 +37,8 @@ def update_exponent(body: tuple[Statement, ...], unique: Mapping[str, Keys]) -> 
 
 @dataclass(frozen=True)
 class _Row:
-    """The row of a loop: its variables in order, all of them, those that the loop binds, and what those at unique
-    positions determine."""
+    """The row of a loop: its variables in order, the set of them, those that the loop binds, and those that variables
+    at unique positions determine."""
 
     variables: tuple[int, ...]
     whole: int
@@ -84,16 +84,16 @@ class _Nest:
 
     @cached_property
     def cover(self) -> int:
-        """The number of loops whose rows, with the update, determine those of all loops: the least, or that of the
-        loops that determine most, one after the other."""
+        """The number of loops whose rows, with the update, determine the rows of all loops: the minimum, or a greedy
+        choice."""
         return _cover(self.rows, self.free, self.variables & ~self.free, self.rules)
 
 
 def _worst(
     body: tuple[Statement, ...], numbered: _Numbered, around: _Nest, least: int = 0, most: float = inf
 ) -> int:
-    """The worst exponent of the nests of a body. ``least`` where it is less than that, and a number from ``most`` on
-    where it is more: the search ends there."""
+    """The worst exponent of the nests of a body; ``least`` if it is less. The search ends at ``most``, and may return
+    more."""
     worst = least
     for statement in body:
         if worst >= most:

@@ -66,17 +66,17 @@ from freshviews.types import BIGINT, BOOLEAN
 T = TypeVar("T")
 
 MOST_TOGETHER = 6
-"""Most atoms that share a store and take an update together, in a term for each set of them. More atoms take it one
-after the other, in a term each. For that the store is held twice: before and after the update."""
+"""Maximum number of atoms that share a store and take an update together, in a term for each set of them. More atoms
+take it one after the other, in a term each. For that the store is held twice: before and after the update."""
 
 MOST_STATEMENTS = 8_000
-"""Most statements of all terms, beyond which the smaller of two slices is chosen in fewer places."""
+"""Maximum number of statements of all terms; beyond it, the smaller of two slices is chosen in fewer places."""
 
 
 @dataclass(frozen=True)
 class Store:
     """Atoms that share one stored view. An optional or a negated atom has a store of its own. ``after``: the view that
-    has the update already, if the atoms are many."""
+    already has the update, if there are more than ``MOST_TOGETHER`` atoms."""
 
     view: View
     atoms: tuple[Atom, ...]
@@ -117,7 +117,7 @@ def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
 
 
 def _limits(deltas: _Deltas) -> tuple[tuple[str, str], ...]:
-    """What EXPLAIN says where limits of planning matter."""
+    """The lines of EXPLAIN about limits of planning that were reached."""
     found = []
     if any(_choices(trigger.body) == deltas.choices for trigger in deltas.triggers):
         most, places = deltas.choices, "nested places" if deltas.choices > 1 else "place"
@@ -126,7 +126,7 @@ def _limits(deltas: _Deltas) -> tuple[tuple[str, str], ...]:
     for store in deltas.stores:
         if store.after is not None:
             many = f"{len(store.atoms)} occurrences of {store.view.name}"
-            found.append(("deltas", f"{many} take an update one after the other; it is held twice"))
+            found.append(("deltas", f"{many} take an update one after the other; the store exists twice"))
     return tuple(found)
 
 
@@ -139,16 +139,16 @@ def _choices(body: tuple[Statement, ...]) -> int:
 
 
 MOST_SHARING = 5
-"""Most occurrences of tables for which deltas of occurrences that share a store are preferred to a view tree: the delta
-of n of them has a term for each set of them."""
+"""Maximum number of occurrences of tables for which deltas with shared stores are preferred to a view tree: the delta
+of n occurrences has a term for each set of them."""
 
 
 def looks_all_up(request: Request) -> str | None:
     """The rows of one relation determine those of all others, and no update costs more than in a view tree.
 
-    Most updates are those of this relation, of which there are as many rows as in the join. Its row costs as many
-    lookups as a view tree has views on its path, and is added to one view, not to each of them. Keys of trusted tables
-    count: the deltas are right without them, and loop where several rows have the same key.
+    This relation has as many rows as the join, and so most of the updates. Its row costs as many lookups as a view tree
+    has views on its path, and is added to one view, not to each of them. Keys of trusted tables count: the deltas are
+    right without them, and loop where several rows have the same key.
     """
     query, dependencies = request.query, request.expected
     if request.kind.dynamic_width <= 0 or len(query.atoms) == 1:
@@ -156,7 +156,7 @@ def looks_all_up(request: Request) -> str | None:
     fact = next((a for a in query.atoms if closure(a.variables, dependencies).issuperset(query.variables)), None)
     if fact is None:
         return None
-    # The order is that of the tree that would be taken, under checked keys.
+    # The order of the view tree that the planner would choose, under checked keys.
     order = best_order(query, False, request.dependencies)
     tree = variable_order.update_exponents(order, query, dependencies)
     deltas = update_exponents(query, dependencies)
@@ -166,28 +166,28 @@ def looks_all_up(request: Request) -> str | None:
 
 
 def shares_lookups(request: Request) -> str | None:
-    """Deltas only look rows up, in fewer views than a view tree has: it has one for each of the atoms that share a
-    store."""
+    """Deltas only look rows up, in fewer views than a view tree has: a view tree has a view for each of the atoms that
+    share a store."""
     query, dependencies = request.query, request.dependencies
     stores = stores_of(query, dependencies, Namer(query))
     if len(stores) == len(query.atoms) or len(query.atoms) > MOST_SHARING:
         return None
     if max(update_exponents(query, dependencies).values()) > 0:
         return None
-    return "occurrences of a table share what is stored of it, and an update looks all others up"
+    return "occurrences of a table share its stored rows, and an update only looks rows up"
 
 
 def holds_rows_once(request: Request) -> str | None:
-    """Two relations and NOT EXISTS, and no variable of one relation alone is summed away before the join.
+    """Two relations and NOT EXISTS, where no variable of one relation alone is summed out before the join.
 
-    Then a view tree sums nothing. Beside the rows of a relation it would hold those that NOT EXISTS lets through;
-    deltas hold the rows once, and look up what NOT EXISTS asks for the rows that they meet. With COUNT(DISTINCT x)
-    alone, the values of x are not summed away: the query that is joined has them in its groups. What excludes values is
-    looked up where these change (``plan.delta.exclusion``).
+    Then a view tree sums nothing. It would hold the rows of a relation and again those that pass NOT EXISTS; deltas
+    hold the rows once, and look up NOT EXISTS for the rows that they visit. With COUNT(DISTINCT x) alone, the values of
+    x are not summed out: the joined query has them in its groups. Excluding atoms are looked up where values change
+    (``plan.delta.exclusion``).
     """
     if not all(map(_sums_none, joined_queries(request.block))):
         return None
-    return "rows are stored once, not a second time without those that NOT EXISTS excludes"
+    return "rows are stored once; a view tree would store those that pass NOT EXISTS once more"
 
 
 def _sums_none(query: Query) -> bool:
@@ -200,7 +200,7 @@ def _sums_none(query: Query) -> bool:
 def takes_cyclic(request: Request) -> str | None:
     """Any query: first-order deltas need no more than the base relations."""
     if request.kind.acyclic:
-        return "deltas over the base relations join what no view tree joins"
+        return "no view tree joins these atoms; deltas over the base relations do"
     return "cyclic: deltas over the base relations take linear space and the smaller side's time"
 
 
@@ -223,8 +223,8 @@ def _update_exponents(query: Query, dependencies: tuple[FD, ...]) -> dict[str, i
 
 @dataclass
 class Terms:
-    """What the terms of a program share while they are written. ``indexes``: those that their loops need, by view;
-    ``choices``: the most nested choices between two slices in a term."""
+    """State that the terms of a program share while they are written. ``indexes``: the indexes that their loops need,
+    by view; ``choices``: the most nested choices between two slices in a term."""
 
     indexes: Indexes
     choices: int = CHOICES
@@ -243,8 +243,8 @@ class _Deltas:
 
 @lru_cache(maxsize=16)
 def _deltas(query: Query, dependencies: tuple[FD, ...]) -> _Deltas:
-    """The triggers, with as many nested choices as ``MOST_STATEMENTS`` allows, one at least. Each more doubles the
-    statements at most."""
+    """The triggers, with as many nested choices as ``MOST_STATEMENTS`` allows, at least one. Each further choice at
+    most doubles the statements."""
     found = _deltas_with(1, query, dependencies)
     written = [trigger.body for trigger in found.triggers]
     statements = sum(1 for body in written for _ in visit(body))
@@ -260,8 +260,8 @@ def _deltas_with(choices: int, query: Query, dependencies: tuple[FD, ...]) -> _D
 
 
 def stores_of(query: Query, dependencies: tuple[FD, ...], names: Namer) -> tuple[Store, ...]:
-    """The atoms, grouped by what is stored of them. A shared store has the name of the relation, another one that of
-    the atom."""
+    """The atoms, grouped by their stored rows. A shared store has the name of the relation, another store the name of
+    its atom."""
     groups: dict[object, list[Atom]] = {}
     for atom in (*query.atoms, *query.negated):
         lifts = tuple(
@@ -299,7 +299,7 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], terms: Terms
         parameters = namer.columns(parameters)
     names = tuple(p.name for p in parameters)
     if store.optional is not None or store.negated:
-        return Trigger(first.relation, parameters, first.filters, _alone(query, store, stores, terms, namer))
+        return Trigger(first.relation, parameters, first.filters, _single_trigger(query, store, stores, terms, namer))
     counts: dict[tuple[Statement, ...], int] = {}
     for updated in non_empty_subsets(store.atoms) if store.after is None else ((atom,) for atom in store.atoms):
         body = term(query, updated, names, stores, terms, namer)
@@ -316,7 +316,7 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], terms: Terms
     return Trigger(first.relation, parameters, first.filters, body)
 
 
-def _alone(
+def _single_trigger(
     query: Query, store: Store, stores: tuple[Store, ...], terms: Terms, namer: Namer
 ) -> tuple[Statement, ...]:
     """The trigger of an optional or negated atom."""
@@ -346,7 +346,7 @@ def term(
     carriers: tuple[Carrier, ...] = (),
 ) -> tuple[Statement, ...]:
     """The delta term in which the atoms of ``updated`` take the update, whose variables are ``names``. The indexes that
-    loops need are added to ``terms``. ``carriers``: the change, where it is another one than the update."""
+    loops need are added to ``terms``. ``carriers``: the change, if it differs from the update."""
     mapping: dict[str, str] = {}
     equalities: list[Expr] = []
     for atom in updated:

@@ -3,16 +3,16 @@
 Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014), as in Olteanu's lecture, Part 2, "Higher-Order IVM using
 DBToaster". The delta of a query for an update of one atom is the update times the rest of the query. With the variables
 of the atom fixed, the rest consists of connected components. Each is stored as a view that exports the variables that
-the delta needs (those of the atom, and free ones); all others are summed out. Such a view is a query of fewer atoms, so
-the construction recurs. Equal views (same atoms, exported variables, conditions and lifts) are shared.
+the delta needs (of the atom, and free ones) and sums out all others. Such a view is a query of fewer atoms, so the
+construction recurs. Equal views (same atoms, exported variables, conditions and lifts) are shared.
 
 Departures. Programs are made from the join structure, not by rewriting AGCA expressions. Every component is stored, and
 nothing but components. The lecture stores V_RT(a, b, c) for updates of S in the example below; with a, c, e fixed it
 consists of R and V_T, which the trigger joins. A condition or lift across atoms is applied in a component that has all
 its variables, else in the trigger; then the components export what it needs. Occurrences of one relation are updated
 one after the other, each with its own first-order delta, not by one delta with all products. A component of optional
-atoms alone is an optional view (``plan.optional``); conditions on its variables are for the trigger, as its rows must
-say whether there are any. Negated atoms belong to no component: the result's triggers look them up.
+atoms alone is an optional view (``plan.optional``); the trigger tests conditions on its variables, as its rows must say
+whether there are any. Negated atoms belong to no component: the result's triggers look them up.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), with the views that an update of each relation is joined with::
 
@@ -60,7 +60,7 @@ from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
 
 MOST_VIEWS = 256
-"""Most views of a program. A query can have a view for every connected set of its atoms."""
+"""Maximum number of views of a program. A query can have a view for every connected set of its atoms."""
 
 
 def plan(query: Query) -> Program:
@@ -158,11 +158,11 @@ class _Recursion:
         self.indexes: Indexes = {}
         self.deltas: dict[str, list[Delta]] = {atom.name: [] for atom in (*query.atoms, *query.negated)}
         self.begun = 0
-        """Views of components, with those whose own components are being made."""
+        """Views of components, including views that are still under construction."""
         self.negated = {atom.name: leaf_view(query, atom, self.names.view(atom.name)) for atom in query.negated}
         self.optional: dict[str, OptionalView] = {}
         self.loading: dict[str, list[Delta]] = {atom.name: [] for atom in query.atoms}
-        """What adds to optional views: it has no default rows."""
+        """Atoms whose rows fill optional views: without default rows."""
         for atom in query.atoms:
             if atom.given is not None:
                 self.optional[atom.name] = optional_view(self._leaf(atom), atom.given, self.names)
@@ -226,7 +226,7 @@ class _Recursion:
             self.begun += 1
             if self.begun > MOST_VIEWS:
                 raise PlanError(
-                    f"higher_order would keep more than {MOST_VIEWS} views for {self.query.name}; "
+                    f"higher_order would store more than {MOST_VIEWS} views for {self.query.name}; "
                     "view_tree keeps one per variable"
                 )
             self._maintain(part, view)
@@ -261,8 +261,8 @@ class _Recursion:
         pending: Pending,
         carriers: tuple[Carrier, ...],
     ) -> tuple[Statement, ...]:
-        """Statements that add to a view what a change of an atom, the product of carriers, changes of it: the change
-        is joined with the steps."""
+        """Statements that add to a view its change caused by the change of an atom, the product of carriers: this is
+        joined with the steps."""
         bound = frozenset(atom.variables)
         lifts = tuple((name, *self.lets[name, let.expr]) for name, let, _ in pending.lifts)
         join = Join(bound, carriers, steps, Pending(pending.conditions, lifts))

@@ -1,4 +1,4 @@
-"""The rows of a result that have given values of some free variables, found without reading the others.
+"""Lookups of the rows of a result by values of some free variables, without reading the others.
 
 A loop of the result over variables that are given becomes a lookup, or a loop over a slice, for which its view gets an
 index. So the body costs what the rows below one key cost. This pass works on programs, so it serves every strategy
@@ -25,7 +25,7 @@ class _Unable(Exception):
 
 
 def with_key(program: Program, key: tuple[str, ...]) -> Program:
-    """The program of a bag with a lookup of the rows of a key; as it is where its result has none."""
+    """The program of a bag with a lookup of the rows of a key; unchanged if its result allows none."""
     result = program.result
     needed: _Indexes = {}
     if isinstance(result, Held):
@@ -44,7 +44,7 @@ def with_key(program: Program, key: tuple[str, ...]) -> Program:
 
 
 def _given(body: Body, key: frozenset[str], known: frozenset[str], needed: _Indexes) -> Body:
-    """The body where the variables of a key are given; ``known``: these, and what is bound around the body."""
+    """The body for given variables of a key; ``known``: these variables and those bound around the body."""
     made: list[Statement] = []
     for statement in body:
         if isinstance(statement, Loop) and not statement.optional:

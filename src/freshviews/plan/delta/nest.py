@@ -1,8 +1,8 @@
 """Loop nests: the join of bound variables with a list of views, one statement inside the other.
 
 Every strategy joins stored views with bound variables. ``nest`` orders the views greedily. A view whose key is bound is
-looked up at once. Else the next loop is over a view of which a declared key is bound, so that at most one row matches.
-Else it is over a view that touches a bound variable: the one whose rows determine most variables by keys, then the one
+looked up at once. Otherwise the next loop is over a view with a bound declared key, so that at most one row matches;
+otherwise over a view that shares a bound variable: the one whose rows determine most variables by keys, then the one
 with the fewest unbound variables. If two views would bind the same variables, the program loops over the smaller slice
 and looks the other view up; it decides that at run time, in up to ``CHOICES`` nested places, or fewer where the caller
 says so. Conditions and lifts across atoms are applied as soon as their variables are bound.
@@ -21,7 +21,7 @@ from freshviews.program.payload import Value
 from freshviews.program.statements import If, Let, Lookup, Loop, Smaller, Statement
 
 CHOICES = 4
-"""Most nested choices between two slices: each doubles the statements below it."""
+"""Maximum number of nested choices between two slices: each doubles the statements below it."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Step:
         return tuple(frozenset(self.key[i] for i in positions) for positions in self.unique)
 
     def is_optional(self, bound: frozenset[str]) -> bool:
-        """True if the default row can be seen. Where another variable is bound as well, to a value that is not NULL, no
+        """True if the default row can be seen. If another variable is bound as well, to a value that is not NULL, no
         default row has it."""
         return self.given is not None and self.variables & bound == frozenset(self.given)
 
@@ -64,7 +64,7 @@ class Step:
         return any(map(bound.issuperset, self.unique_variables))
 
     def can_be_looped_over(self, bound: frozenset[str]) -> bool:
-        """False as long as the join could have default rows for values of which it does not know yet."""
+        """False while the join could have default rows for values that are not bound yet."""
         if self.negated:
             return False
         return self.given is None or self.is_optional(bound) or not self.variables & bound <= {*self.given}
@@ -88,9 +88,9 @@ class Pending:
         carriers: tuple[Carrier, ...],
         go_on: Callable[[Pending, tuple[Carrier, ...]], tuple[Statement, ...]],
     ) -> tuple[Statement, ...] | None:
-        """Statements that apply what has all its variables bound; None if nothing has.
+        """Statements that apply the expressions whose variables are all bound; None if there are none.
 
-        ``go_on`` writes the statements that follow, for what is still pending and for the carriers so far.
+        ``go_on`` writes the statements that follow, for the expressions still pending and the carriers so far.
         """
         ready = [c for c in self.conditions if bound.issuperset(columns_of(c))]
         if ready:
@@ -123,7 +123,7 @@ Indexes = dict[str, set[tuple[int, ...]]]
 
 
 def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> tuple[Statement, ...]:
-    """Statements that join all steps, and then do what ``finish`` writes for the completed Join.
+    """Statements that join all steps, followed by those that ``finish`` writes for the completed Join.
 
     The indexes that loops need are added to ``indexes``, by view. ``smaller``: loop over the smaller of two slices.
     """
@@ -152,20 +152,20 @@ def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> 
 def _choose(join: Join) -> tuple[Step, Step | None]:
     """The view to loop over next, and one that binds the same variables, if there is one.
 
-    Few rows follow one of a view that determines many variables. Two views that determine little of each other would
+    A row that determines many variables is followed by few rows. Two views that determine little of each other would
     make a product.
     """
     bound = join.bound
     most = max(s.determined for s in join.steps)
     for step in join.steps:
-        # No other ranks before such a step: a join of 60 tables chooses among 59, then 58, and so on.
+        # Such a step always ranks first: returning early helps a join of 60 tables.
         ranks_first = step.determined == most and len(step.variables - bound) == 1
         touches = ranks_first and not bound.isdisjoint(step.key)
         if touches and step.is_one_row(bound) and step.can_be_looped_over(bound):
             return step, None
     steps = [s for s in join.steps if s.can_be_looped_over(bound)]
     if not steps:
-        raise PlanError("the given variables of an optional view are bound by none of the views it is joined with")
+        raise PlanError("no joined view binds the given variables of an optional view")
     touching = [s for s in steps if not bound.isdisjoint(s.key)] or steps
     step = min(touching, key=lambda s: (not s.is_one_row(bound), -s.determined, len(s.variables - bound)))
     if step.given is not None or step.is_one_row(bound):

@@ -61,13 +61,13 @@ from freshviews.query.query import Atom, Query
 from freshviews.query.variable_order import OrderNode, VariableOrder, best_order, is_enumerable, update_exponents
 
 RESULT_FORM = "freshviews.result"
-"""The option that says whether the result is held or stays factorised."""
+"""The option that selects whether the result is held or stays factorised."""
 HELD, FACTORISED_FORM = "held", "factorised"
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A child of a join: the leaf of an atom, or the tree below a variable. ``view`` is what the join reads.
+    """A child of a join: the leaf of an atom, or the tree below a variable. The join reads ``view``.
 
     ``open``: the enumeration has to bind free variables below ``view``. ``optional``: all atoms below are optional, and
     the view is their optional view. ``negated``: the leaf of a negated atom.
@@ -122,7 +122,7 @@ def plan_factorised(query: Query, dependencies: tuple[FD, ...] = ()) -> Program 
 
 @lru_cache(maxsize=16)
 def _factorised_order(query: Query, dependencies: tuple[FD, ...]) -> VariableOrder | None:
-    """The order of a view tree whose result can stay factorised; None where there is none."""
+    """The order of a view tree whose result can stay factorised; None without such an order."""
     order = best_order(query, True, dependencies)
     if not query.free or not is_enumerable(order, query, dependencies):
         return None
@@ -130,22 +130,22 @@ def _factorised_order(query: Query, dependencies: tuple[FD, ...]) -> VariableOrd
 
 
 def stays_factorised(request: Request) -> str | None:
-    """An acyclic join of linear width whose rows can be enumerated from the view tree."""
+    """An acyclic join with updates in at most linear time whose rows can be enumerated from the view tree."""
     if not request.kind.acyclic or request.kind.dynamic_width > 1 or _why_held(request) is not None:
         return None
     return "the result stays factorised over the view tree"
 
 
 def _why_held(request: Request) -> str | None:
-    """Why the result of a block cannot stay factorised; None where it can."""
+    """The reason for which the result of a block cannot stay factorised; None if it can."""
     if request.block.kind != "bag":
-        return "groups are stored; a SELECT of rows, without aggregates and DISTINCT, is not"
+        return "groups are stored; only a SELECT of rows, without aggregates and DISTINCT, is factorised"
     if request.negative:
         return f"multiplicities of {', '.join(request.negative)} may be negative; tables that are not trusted have none"
     if request.kinds:
         return f"a view tree with {' and '.join(sorted(request.kinds))} has its result stored"
     if _factorised_order(request.query, request.dependencies) is None:
-        return "a condition between tables has a column that is not selected, or none is; select the columns of all"
+        return "select all columns of conditions between tables, and columns of every table"
     return None
 
 
@@ -157,12 +157,12 @@ def serves_acyclic(request: Request) -> str | None:
         return None
     reason = "acyclic: one view tree serves all updates"
     if request.block.kind == "bag" and request.negative:
-        reason += f"; the result is held, for multiplicities of {', '.join(request.negative)} may be negative"
+        reason += f"; the result is held, as multiplicities of {', '.join(request.negative)} may be negative"
     return reason
 
 
 def _places_all(request: Request) -> bool:
-    """True if the view tree can join the optional and negated atoms of the query, and of those of its aggregates."""
+    """True if the view tree can join the optional and negated atoms of the query and of its aggregates' queries."""
     try:
         _plan(request)
     except PlanError:
@@ -274,12 +274,12 @@ class _Builder:
         return Branch(view, None, tree, is_open, self._optional(view, branches, node.factors))
 
     def _optional(self, view: View, branches: list[Branch], factors: tuple[int, ...]) -> OptionalView | None:
-        """The optional view of a node below which all atoms are optional; None for other nodes."""
+        """The optional view of a node whose atoms are all optional; None for other nodes."""
         atoms = [atom for branch in branches if not branch.negated for atom in branch.atoms]
         given = given_of(atoms)
         if given is None:
             return None
-        # A view has one default row: of two branches that are looked up by the same values, each has its own.
+        # A view has one default row; two branches that are looked up by the same values need one each.
         several = sum(b.given is not None and set(b.given) <= set(given) for b in branches) > 1
         if factors or several or not set(view.key).issuperset(given):
             raise PlanError(f"{self.query.name}: view_tree has no rows for {view.name}; first_order joins such atoms")
@@ -340,7 +340,7 @@ class _Climb:
     names: Namer
 
     def arrive(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
-        """The delta of the branch at ``level`` of the path is bound: store it, emit the change, go on."""
+        """Store the bound delta of the branch at ``level`` of the path, emit the change, and go up."""
         tree, branch = self.path[level]
         body: list[Statement] = []
         if branch.negated:
@@ -401,8 +401,8 @@ class _Climb:
         return self.arrive(level + 1, bound.intersection(self.path[level + 1][1].view.key), carriers)
 
     def _change(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
-        """Emit the rows of the result that the delta changes: join the siblings up the path, then bind what is open
-        below."""
+        """Emit the rows of the result that the delta changes: join the siblings up the path, then bind the open
+        variables below."""
         siblings: list[Step] = []
         opened: list[Step] = []
         for tree, branch in self.path[level:]:
@@ -485,4 +485,4 @@ STRATEGY = Strategy(
     kinds=EVERY_KIND,
 )
 FACTORISED = replace(STRATEGY, plan=_plan_factorised, kinds=frozenset())
-"""The same strategy with a result that stays factorised, which the planner takes where ``stays_factorised`` holds."""
+"""The same strategy with a factorised result, which the planner chooses where ``stays_factorised`` holds."""

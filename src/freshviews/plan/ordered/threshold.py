@@ -1,8 +1,8 @@
 """The rows of a relation whose running sum is within a limit: a selection by a threshold over a range sum.
 
-The idea is that of an augmented search tree (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms): what a
-subtree knows of its rows says whether one of them must be found. ``kernel.ordered.threshold`` has the tree. The query
-VWAP of DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, VLDB 2012) selects the bids by
+It uses an augmented search tree (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms): the summary of a
+subtree shows whether one of its rows must be found. ``kernel.ordered.threshold`` has the tree. The query VWAP of
+DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, VLDB 2012) selects the bids by
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(volume) FROM bids AS s WHERE s.price > b.price)
 
@@ -30,9 +30,9 @@ and the least of the others, both counted from the beginning of the subtree::
                 for volume, b in bids[price]:
                     Q[price, volume] += d * b
 
-Where the greatest value of the selected points is beyond the limit, or the least value of the others within it, some
-point must turn, and a descent finds it. Nothing is assumed about the signs of weights, and no earlier limit is needed,
-so weights and limits may change in any order.
+If the greatest value of the selected points is beyond the limit, or the least value of the others within it, some point
+must be selected or deselected, and a descent finds it. Weights may have any sign, and no earlier limit is needed, so
+weights and limits may change in any order.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def selects(request: Request) -> str | None:
     if selection is None:
         return None
     value = "a column" if selection.value == "itself" else "a sum over a range"
-    return f"rows are selected by {value} and a limit that changes: those that turn are found in a search tree"
+    return f"rows are selected by {value} and a limit that changes: a search tree finds the rows that enter or leave"
 
 
 def plan(query: Query, selection: Selection) -> Program:
@@ -89,7 +89,7 @@ def plan(query: Query, selection: Selection) -> Program:
     result = View(RESULT, query.free, (_ONE,), journal=True)
 
     def note(body: Body) -> Body:
-        # However often a group is touched: counts of both signs must not cancel out.
+        # Always adds 1, not the multiplicity: counts of both signs must not cancel out.
         return (*body, Add(touched.name, group, (COUNT,), (Monomial(()),)))
 
     def of_row(sign: int) -> Body:

@@ -1,8 +1,8 @@
 """Rows by their places in an order: ``ORDER BY ... LIMIT``, row numbers, ranks and neighbours, of each group.
 
-No paper; an order statistic under updates. The rows are the nodes of a search tree (``kernel.ordered.places``), by
-group, then in the order of SQL, then of all columns, so that no two rows are equal. A subtree knows its number of
-copies, so the row at a place is found by a descent. The three forms, over ``r(g, x, id)``:
+Order statistics under updates. The rows are the nodes of a search tree (``kernel.ordered.places``), by group, then in
+the order of SQL, then of all columns, so that no two rows are equal. A subtree stores its number of copies, so the row
+at a place is found by a descent. The three forms, over ``r(g, x, id)``:
 
 The first rows of each group. A row that appears or vanishes before the last place shifts one row across it: O(log N)
 for each row that enters or leaves. ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10``::
@@ -16,15 +16,15 @@ for each row that enters or leaves. ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY
                 for g_, x_, id_, d in first 10 of r, as r_row grows by m:
                     Q[g_, x_, id_] += d
 
-Rows with their neighbours: those of the changed row and of as many rows beside it as the neighbour is away. ``LAG(id)
-OVER (PARTITION BY g ORDER BY x)``::
+Rows with their neighbours: a change affects the changed row, and the rows up to the neighbour's distance beside it.
+``LAG(id) OVER (PARTITION BY g ORDER BY x)``::
 
                 for g_, x_, id_, (id_beside) -1 or not there, d in r, as r_row grows by m:
                     Q[g_, x_, id_, there, id_beside] += d
 
 Rows with their numbers, or ranks. A change shifts the numbers of all rows after it, so they are settled once per
-version. Each row knows the places that were reported of it. The walk from a changed row ends at a row that has the
-right ones: O(log N) for each row with another number::
+version. Each row stores its reported places. The walk from a changed row ends at the first row whose places are right:
+O(log N) for each row with another number::
 
     r(g, x, id) -> count, held, number  ordered by x, id  placed
     touched(g, x, id) -> count
@@ -72,13 +72,13 @@ def is_limited(request: Request) -> str | None:
     if limit is None:
         return None
     if limit.beside is not None:
-        return "rows of an order beside each other: all are kept in it"
+        return "neighbours in an order: all rows are stored in that order"
     if limit.number or limit.ranks:
         what = "ranks" if limit.ranks else "numbers"
         which = "" if limit.limit >= EVERY else ", the first ones"
-        return f"{what} of the rows of an order{which}: all rows are kept in it"
+        return f"{what} of the rows of an order{which}: all rows are stored in that order"
     whose = " of each group" if limit.groups else ""
-    return f"the first rows{whose} of an order: all are kept in it, and those before its end apart"
+    return f"the first rows{whose} of an order: all rows are stored in that order, and the first ones once more"
 
 
 def plan(query: Query, limit: Limit) -> Program:
@@ -94,10 +94,10 @@ def plan(query: Query, limit: Limit) -> Program:
     if limit.number or limit.ranks:
         rows = replace(rows, components=(*rows.components, Component(HELD, "integer"), Component(NUMBER, "integer")))
         touched = View(namer.view("touched"), query.free, (_ONE,), definition="rows whose numbers are to be settled")
-        body, settle = _numbered(query, limit, namer, rows, touched)
+        body, settle = _number_rows(query, limit, namer, rows, touched)
         upkeep, views = Settled(settle), (rows, touched, result)
     else:
-        body = _reported(query, limit, namer, rows)
+        body = _report_moves(query, limit, namer, rows)
     made = (trigger(query, atom, body),)
     return Program(
         query.name,
@@ -106,23 +106,23 @@ def plan(query: Query, limit: Limit) -> Program:
         made,
         Held(RESULT),
         strategy="top_k",
-        bounds=(("update", _bound(limit)), ("delay", "O(1)"), ("space", "O(N)")),
+        bounds=(("update", _update_bound(limit)), ("delay", "O(1)"), ("space", "O(N)")),
         upkeep=upkeep,
     )
 
 
-def _bound(limit: Limit) -> str:
+def _update_bound(limit: Limit) -> str:
     if limit.beside is not None:
         return f"O(log N), for each of {abs(limit.beside.shift) + 1} rows"
     if not (limit.number or limit.ranks):
-        return "O(log N), and as much for each row that comes among the first or goes"
+        return "O(log N), and as much for each row that enters or leaves the first ones"
     what = f"{'rank' if limit.ranks else 'number'}{'' if limit.limit >= EVERY else ' among the first'}"
     return f"O(log N), and as much for each row whose {what} changes"
 
 
-def _reported(query: Query, limit: Limit, namer: Namer, rows: View) -> Body:
-    """The trigger of a row where the rows that a change moves are reported at once."""
-    alias, key, change = namer.alias(rows.name), _again(query, namer), namer.fresh("d")
+def _report_moves(query: Query, limit: Limit, namer: Namer, rows: View) -> Body:
+    """The trigger of a row, if the rows that a change moves are reported at once."""
+    alias, key, change = namer.alias(rows.name), _fresh_key(query, namer), namer.fresh("d")
     counted = (Add(RESULT, (*key, *limit.added), (COUNT,), (Monomial((Value(change),)),)),)
     report: Top | Beside
     if limit.beside is not None:
@@ -135,8 +135,8 @@ def _reported(query: Query, limit: Limit, namer: Namer, rows: View) -> Body:
     return (Add(rows.name, query.free, (COUNT,), (Monomial((MULTIPLICITY,)),), then, then, then, alias),)
 
 
-def _numbered(query: Query, limit: Limit, namer: Namer, rows: View, touched: View) -> tuple[Body, Body]:
-    """The trigger of a row whose place is a number, and what settles the numbers."""
+def _number_rows(query: Query, limit: Limit, namer: Namer, rows: View, touched: View) -> tuple[Body, Body]:
+    """The trigger of a row whose place is a number, and the statements that settle the numbers."""
     places = Places(rows.name, limit.limit, limit.ranks)
     number = limit.number or namer.fresh("n")
 
@@ -148,17 +148,17 @@ def _numbered(query: Query, limit: Limit, namer: Namer, rows: View, touched: Vie
     body = (
         Lookup(rows.name, query.free, alias, (forget,)),
         Add(rows.name, query.free, (COUNT,), (Monomial((MULTIPLICITY,)),)),
-        # However often a row is touched: counts of both signs must not cancel out.
+        # Always adds 1, not the multiplicity: counts of both signs must not cancel out.
         Add(touched.name, query.free, (COUNT,), (Monomial(()),)),
     )
-    key, change = _again(query, namer), namer.fresh("d")
+    key, change = _fresh_key(query, namer), namer.fresh("d")
     counted = into_result(key, Monomial((Value(change),)))
     renumber = Renumber(places, query.free, key, number, change, counted)
     settle = (Loop(touched.name, query.free, (), namer.alias(touched.name), (renumber,)), Clear(touched.name))
     return body, settle
 
 
-def _again(query: Query, namer: Namer) -> tuple[str, ...]:
+def _fresh_key(query: Query, namer: Namer) -> tuple[str, ...]:
     """Variables of another row."""
     return tuple(namer.fresh(f"{variable}_") for variable in query.free)
 

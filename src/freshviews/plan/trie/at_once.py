@@ -2,9 +2,9 @@
 
 A view over tables with rows is initialised by feeding it the rows. Under ``first_order`` each row costs a delta. For a
 cyclic query all deltas together may cost far more than one join. The stores are the same (``first_order.stores_of``).
-So the program made here, over the same views and indexes, stores the rows and evaluates the result once; then the
-view's own program takes over. MIN, MAX and DISTINCT aggregates count derivations by value in views of their own under
-every strategy (``plan.assemble``); this program evaluates them, too.
+So this program, over the same views and indexes, stores the rows and evaluates the result once; then the view's own
+program takes over. MIN, MAX and DISTINCT aggregates count derivations by value in views of their own under every
+strategy (``plan.assemble``); this program evaluates them, too.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from freshviews.query.block import Block
 def plan(program: Program, block: Block, sizes: Mapping[str, float] | None = None) -> Program | None:
     """The program that initialises the views of a first-order ``program`` of a block. ``sizes`` are rows by relation.
 
-    None if its views are not those of a trie join: a query over one relation stores nothing but the result.
+    None if its views differ from those of a trie join: a query over one relation stores only the result.
     """
     made = assemble(block, lambda query: trie_join.plan(query, sizes=sizes))
     if made.result != program.result:
-        # The groups come with their values, of which some may cancel out.
+        # Groups appear and vanish with their values, some of which may cancel out.
         made = assemble(block, lambda query: trie_join.plan(query, sizes=sizes), in_z=True)
     if set(map(_kind, made.views)) != set(map(_kind, program.views)):
         return None

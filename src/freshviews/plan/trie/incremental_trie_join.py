@@ -11,10 +11,10 @@ The head of the rule is a program of its own over the derivations, that of a que
 
 Departures, besides those of the reference:
 
-- A summed expression is a variable, too, the last one of its atom. So a derivation has all that the head needs.
+- A summed expression is a variable, too, the last one of its atom. So a derivation has all inputs of the head.
 - Conditions are part of the trace, each where the last of its variables is bound. A condition that may fail, for
   example by an overflow, reports no error there, as the binding may lead to no derivation. So the head checks it again.
-  (No condition of a query has functions of strings: those are over an internal view, which is the join.)
+  (No condition of a query has functions of strings: such conditions are over an internal view, which is the join.)
 - There is no short-circuit for variables of which only the presence matters: all derivations are counted.
 - The rows are stored twice: as views, from which tries are rebuilt after a restart, and in the tries.
 
@@ -36,7 +36,7 @@ of other atoms. They are looked up where the last of these is bound::
 
     trace R(a, b), S(b, c) in order of a, b, c where !T(a, c) at c
 
-Optional atoms are joined by the head, not by the trace: their default row is no operation on an iterator, and an
+Optional atoms are joined by the head, not by the trace: their default row is not an operation on an iterator, and an
 intersection cannot propose it. So the head is a first-order program over the derivations, which are stored by the given
 variables, and the optional atoms. The plan of Q(a, z) = R(a, b) S(b, c) T(c, a) U?(a | z)::
 
@@ -50,8 +50,8 @@ variables, and the optional atoms. The plan of Q(a, z) = R(a, b) S(b, c) T(c, a)
             Q[a, z] += m * j
         ... and the default row, where the first row of a appears or the last one vanishes
 
-The trace, and what a batch costs in it, is that of the inner join. A negated atom over variables that an optional one
-opens is joined by the head, too.
+The trace and its cost are those of the inner join. The head also joins negated atoms over variables that an optional
+atom opens.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ def plan(
     ``sizes`` are rows by relation."""
     query = _with_summed(query)
     body = _inner(query)
-    chosen = _placed(body, order) if order else best_key_order(body, dependencies, sizes)
+    chosen = _complete_order(body, order) if order else best_key_order(body, dependencies, sizes)
     names = Namer(query)
     stores = stores_of(replace(body, atoms=(*body.atoms, *body.negated), negated=()), (), names)
     placed = tuple(c for c in body.conditions if columns_of(c))
     left = tuple(c for c in query.conditions if c not in placed or may_fail(c))
-    head = _apart(first_order.plan(_head(query, left)), names)
+    head = _with_own_names(first_order.plan(_head(query, left)), names)
     edits = []
     for store in stores:
         name = names.view(f"{store.view.name}_edits")
@@ -127,7 +127,7 @@ def plan(
             ("indices", f"kept: {'; '.join(traced.kept()) or 'none'}"),
             ("", f"dropped: {'; '.join(traced.dropped()) or 'none'}"),
             *((("filters", "; ".join(traced.filters())),) if traced.filters() else ()),
-            ("update", f"as the edit distance of the trace and the changes, up to a logarithm{_beside(query)}"),
+            ("update", f"edit distance of the trace plus number of changes, up to a logarithm{_head_note(query)}"),
             ("delay", "O(1)"),
             ("space", "O(N + |trace| + |result|)"),
         ),
@@ -180,7 +180,7 @@ def _with_summed(query: Query) -> Query:
 
 
 def _inner(query: Query) -> Query:
-    """What the trace joins: the ordinary atoms, with the conditions and negated atoms over their variables alone."""
+    """The part that the trace joins: ordinary atoms, with conditions and negated atoms over their variables alone."""
     own = frozenset(query.joined)
     return replace(
         without_lookups(query),
@@ -212,7 +212,7 @@ def _head(query: Query, conditions: tuple[Expr, ...]) -> Query:
     return Query(query.name, query.free, (atom, *beside), aggregates, across, negated)
 
 
-def _apart(head: Program, names: Namer) -> Program:
+def _with_own_names(head: Program, names: Namer) -> Program:
     """The head with names for its views that differ from those of the trace."""
     views = {view.name: view.name if view.name == RESULT else names.view(view.name) for view in head.views}
     to = Renaming(views=views)
@@ -222,13 +222,13 @@ def _apart(head: Program, names: Namer) -> Program:
     return replace(head, views=tuple(replace(v, name=views[v.name]) for v in head.views), triggers=triggers)
 
 
-def _beside(query: Query) -> str:
-    """What EXPLAIN adds where the head joins atoms."""
+def _head_note(query: Query) -> str:
+    """The addition to EXPLAIN's bound if the head joins atoms."""
     names = [atom.name for atom in query.atoms if atom.given is not None]
     return f"; {', '.join(names)} by deltas over the derivations" if names else ""
 
 
-def _placed(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
+def _complete_order(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
     """The order with all variables: a missing one comes as soon as the others of its atom are bound."""
     found = list(order)
     for variable in query.variables:

@@ -1,14 +1,14 @@
 """The key order of a leapfrog triejoin: the order in which its variables are bound, chosen by estimated cost.
 
-Every order is worst-case optimal for a join whose rows are all listed. Orders differ in the bindings that lead to no
-row, in the variables on which sums depend, and in how early groups are complete. The cost of an order is the sum, over
-its variables, of the estimated number of visited values of the variable, and of lookups of remembered sums. The visited
-values are the size of the join over the variables on which the variable depends.
+Every order is worst-case optimal for a join whose rows are all listed. Orders differ in the number of bindings that
+lead to no row, in the variables on which sums depend, and in how early groups are complete. The cost of an order is the
+sum, over its variables, of the estimated number of visited values of the variable, and of lookups of remembered sums.
+The visited values are the size of the join over the variables on which the variable depends.
 
-Sizes are estimated from numbers of rows and of distinct values, as if columns were independent. A column of which
-nothing is known has as many values as the geometric mean of the least possible number, N^(1/k) for N rows of k
-variables, and N. For few variables all orders are compared, by dynamic programming over sets of leading variables. For
-more variables the order is built greedily.
+Sizes are estimated from numbers of rows and of distinct values, as if columns were independent. An unknown number of
+distinct values is estimated as the geometric mean of the least possible number, N^(1/k) for N rows of k variables, and
+N. For few variables all orders are compared, by dynamic programming over sets of leading variables. For more variables
+the order is built greedily.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from freshviews.query.query import Atom, Query
 PROPERTY = "freshviews.key_order"
 """The property that names a key order."""
 ROWS = 1_000_000
-"""Rows of a relation whose size is not declared."""
+"""Assumed rows of a relation whose size is not declared."""
 KEPT_BY_FILTER = 0.25
 ADDING = 4
 """The cost of adding to a group, in visited values."""
 EXHAUSTIVE = 8
-"""Most variables for which all orders are compared."""
+"""Maximum number of variables for which all orders are compared."""
 
 
 class Estimates:
@@ -124,8 +124,8 @@ def without_lookups(query: Query) -> Query:
 
 
 def named_order(request: Request, query: Query) -> tuple[str, ...] | None:
-    """The key order that the view names; None if it names none. A query of distinct aggregates has its own variables
-    last. PlanError if the order cannot be read."""
+    """The key order that the view names; None if it names none. Aggregates over distinct values have their own
+    variables last. Raises PlanError if the order cannot be read."""
     view, main, text = request.view, request.query, request.options.get(PROPERTY)
     if text is None:
         return None
@@ -136,7 +136,7 @@ def named_order(request: Request, query: Query) -> tuple[str, ...] | None:
         if name not in known:
             raise PlanError(f"view {view.name}: there is no variable '{name}'; {all_of}, in the order to be bound")
         if named.count(name) > 1:
-            raise PlanError(f"view {view.name}: '{name}' stands twice in '{PROPERTY}'; name it once")
+            raise PlanError(f"view {view.name}: '{name}' is given twice in '{PROPERTY}'; name it once")
     missing = [v for v in main.joined if v not in named]
     if missing:
         raise PlanError(f"view {view.name}: '{missing[0]}' is not in its key order; {all_of}, in the order to be bound")

@@ -11,9 +11,9 @@ key order. Departures:
 - Variables that are not in the result are summed over, not listed. If the rest of the join consists of parts that share
   no variable, each part is summed by itself and the sums are multiplied. A sum that depends on only some of the bound
   variables is remembered by these (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
-- A sum may depend on all bound variables and on one that is bound later, with others in between. It is *tabulated*:
-  computed for every value of that variable at once, if that is no more work than to visit the values. In a cycle a, b,
-  c, d these are, once a is bound, the ways back to a from every c.
+- A sum may depend on all bound variables and on one that is bound later, with others in between. It is *tabulated*,
+  i.e. computed for every value of that variable at once, if that is no more work than visiting the values. In a cycle
+  a, b, c, d with a bound, these sums count the ways back to a from every c.
 - If only the presence of a row matters, a part that is not in the result ends at its first match.
 - Atoms that share relation, order and variables so far share a cursor.
 - Optional and negated atoms are not part of the leapfrog join. Their rows are looked up by hash: a negated atom as soon
@@ -82,8 +82,8 @@ from freshviews.query.query import Atom, Query
 Body = tuple[Statement, ...]
 
 WORTH = 4
-"""Most times that tabulating may visit more values, by the estimates: a tabulated value costs an addition, another one
-a search."""
+"""Maximum ratio, by the estimates, of values visited by tabulating and without: a tabulated value costs an addition,
+another one a search."""
 
 
 def plan(
@@ -136,8 +136,7 @@ def _loading(query: Query, store: Store) -> Trigger:
 
 @dataclass(frozen=True)
 class _Table:
-    """A table of sums by one variable, in a scratch view, for the ``bound`` variables; ``atoms`` are those that it sums
-    over."""
+    """A scratch view of sums by one variable, for the ``bound`` variables; ``atoms`` are summed over."""
 
     view: View
     variable: str
@@ -252,7 +251,7 @@ class _Writer:
         return self._tabulated(point, finish) or self._summed(point, finish) or self._leap(point, finish)
 
     def _looked_up(self, point: _Point, finish: _Finish) -> Body:
-        """The rows of the next optional atom, or its default row, and what follows."""
+        """The statements for the next optional atom: its rows, or its default row, and the statements that follow."""
         atom = next(a for a in point.optional if point.bound.issuperset(a.given or ()))
         view, alias = self._store(atom).view, self._alias(atom)
         rest = replace(
@@ -369,7 +368,7 @@ class _Writer:
         return finish
 
     def _edges(self, point: _Point) -> list[frozenset[str]]:
-        """What connects variables. Edges that share a variable which an optional atom is still to open are one."""
+        """The edges that connect variables. Edges that share a variable of a pending optional atom are merged."""
         atoms = (frozenset(a.variables) for a in (*point.atoms, *point.optional, *point.negated))
         exprs = (frozenset(columns_of(e)) for e in point.pending.expressions)
         edges = [*atoms, *exprs, *(table.edge for table in point.tables)]

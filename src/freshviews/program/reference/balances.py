@@ -1,4 +1,4 @@
-"""Rebalancing in the interpreter: how a Balance statement, and a batch as a whole, move values between parts.
+"""Rebalancing in the interpreter: moves of values between parts by a Balance statement and by a batch as a whole.
 
 The threshold base, the thresholds and the two kinds of rebalancing are defined in ``program.heavy_light``.
 

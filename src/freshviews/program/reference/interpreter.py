@@ -7,8 +7,8 @@ compiled programs check for overflow.
 
 ``State.steps`` counts the work. These count one step each: an update, a row that a loop visits or a Top, a Beside or a
 Cross reports, a place that a Forget or a Renumber reports, a lookup, a slice whose size is read, an Add, Tally, Balance
-or Scan, an Enter or Leave, an emitted row, and a row that a major rebalancing parts or removes. A value of a leapfrog
-join counts a step per cursor. Bounds on update time and delay are tested on this count.
+or Scan, an Enter or Leave, an emitted row, and a row that a major rebalancing classifies or removes. A value of a
+leapfrog join counts a step per cursor. Bounds on update time and delay are tested on this count.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
 
 Level = dict[Key, list[int]]
-"""One level of a trie: by the values that lead to a node, the values below it, in order."""
+"""A level of a trie: for the values that lead to a node, the values below it, in order."""
 
 
 class _Enough(Exception):
@@ -132,7 +132,7 @@ class State(Tables):
             self.balances.settle()
 
     def evaluate(self) -> None:
-        """Recompute the views that triggers do not maintain."""
+        """Recompute the views that the triggers do not maintain."""
         assert isinstance(self.program.upkeep, Evaluated)
         for name in self.program.upkeep.recomputed:
             for key, payload in self.views[name].items():
@@ -154,7 +154,7 @@ class State(Tables):
             self.clear(view.name)
 
     def output(self) -> dict[Key, Payload]:
-        """The result: payloads by values of the free variables; what is emitted where it is enumerated."""
+        """The result: payloads by values of the free variables; emitted rows are collected for an enumerated result."""
         match self.program.result:
             case Held(view):
                 return dict(self.views[view])
@@ -190,7 +190,7 @@ class State(Tables):
         return found.get(row, ring_of(result.emitted).zero)
 
     def change(self) -> dict[Key, Payload]:
-        """The change of the result since the last call: what each payload grew by (for a Scan, the codes'
+        """The change of the result since the last call: the growth of each payload (for a Scan, the codes'
         difference)."""
         match self.program.result:
             case Held(name):
@@ -570,4 +570,4 @@ def _default(view: View) -> Payload:
 
 
 def _no_row(row: Key, payload: Payload) -> None:
-    """Takes emitted rows where there are none: in ``awake`` and in evaluations."""
+    """Ignores emitted rows, where none is expected: in ``awake`` and in evaluations."""

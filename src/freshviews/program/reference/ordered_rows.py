@@ -37,7 +37,7 @@ def is_between(
     order: Order,
     dictionary: Dictionary | None,
 ) -> bool:
-    """True if a value lies in a range. A bound is a code, and whether it is left out. NULL is in no range."""
+    """True if a value lies in a range. A bound is a code, and whether it is excluded. NULL is in no range."""
     if NULL in (code, low and low[0], high and high[0]):
         return False
     value = rank(code, order.type, dictionary)

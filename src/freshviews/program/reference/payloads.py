@@ -60,7 +60,7 @@ def value_of(monomial: Monomial, ring: str, scope: Scope) -> Any:
         else:
             elements.append((kind if isinstance(factor, Value) and not factor.whole else "", element))
     if not times:
-        # A row that does not count may have a value without a lift.
+        # A row with multiplicity 0 may have a value without a lift.
         return target.zero
     lifted = [named(kind).lift(element) if kind else element for kind, element in elements]
     return target.scale(reduce(target.multiply, lifted) if lifted else target.one, times)

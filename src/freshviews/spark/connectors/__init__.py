@@ -1,3 +1,3 @@
-"""What a pipeline knows of Spark's sources and sinks, and of the messages that some of them carry. Data only."""
+"""Declarations of Spark's sources and sinks, and of the messages that some of them carry. Data only."""
 
 __all__ = ["declarations", "message_format", "polls", "secrets"]

@@ -1,4 +1,4 @@
-"""What a pipeline has to know of a source or sink of Spark: one declaration each. Any other passes through untouched.
+"""Declarations of Spark's sources and sinks, one each; options of others pass through unchanged.
 
 Spark is not needed.
 """
@@ -14,7 +14,7 @@ from freshviews.spark.connectors.secrets import server_of, without_secrets
 FILES, MESSAGES, TABLES, MERGES, OTHER = "files", "messages", "tables", "merges", "other"
 """The kinds of connectors."""
 SECONDS = 5
-"""Time in which a server has to answer, where it is only asked whether it is there."""
+"""Seconds in which a server must answer a probe."""
 
 CHANGES, COMPLETE, UPSERT = "changes", "complete", "upsert"
 OUTPUTS = (CHANGES, COMPLETE, UPSERT)
@@ -39,15 +39,15 @@ class Merging:
 class Connector:
     """A source and sink of Spark.
 
-    ``path``: it needs an option of this name. ``files``: its rows know the file that they are from. ``text``: rows are
+    ``path``: it needs an option of this name. ``files``: its rows name the file that they are from. ``text``: rows are
     parsed from text. ``messages``: its rows are messages with a key and a value. ``tables``: it is a table of a
     database: its rows are read as they are when a run begins, and written in transactions. ``merging``: it is a table
-    with MERGE. ``named``: its path is the name of a table, not a place. ``outputs``: what its sink takes.
+    with MERGE. ``named``: its path is the name of a table, not a place. ``outputs``: those that its sink takes.
 
     ``reading``, ``writing``: options that are needed, of each group one. ``given``: options of reading that are passed
     unless the user names them. ``refused``: values of options under which rows would be lost, with the reason and the
-    remedy. ``place`` and ``at``: the columns that say where a row came from; the last one is its number there.
-    ``package``: what has to be loaded from Maven, without its version; ``{spark}`` stands for the release of Spark.
+    remedy. ``place`` and ``at``: the columns that give the origin of a row; the last one is its number there.
+    ``package``: the Maven package to load, without its version; ``{spark}`` stands for the release of Spark.
     ``settings``: of a session, unless the user gives others.
     """
 
@@ -110,7 +110,7 @@ CONNECTORS: Mapping[str, Connector] = {
         outputs=OUTPUTS,
         reading=(("url",), ("dbtable", "query")),
         writing=(("url",), ("dbtable",)),
-        # Without it a time without a zone is taken in the zone of Java, and another time in UTC.
+        # Without it, times without a zone are read in the zone of Java, and others in UTC.
         given={"preferTimestampNTZ": "true"},
     ),
     "delta": Connector(
@@ -193,7 +193,7 @@ def connector_of(provider: str | None) -> Connector:
 
 
 def remedy(message: str, providers: Iterable[str | None]) -> str:
-    """What to do where a message of Spark says that it lacks the classes of one of these; empty where it does not."""
+    """The remedy, if a message of Spark reports missing classes of one of these; otherwise empty."""
     driver = next((package for name, package in DRIVERS.values() if message.split()[-1:] == [name]), None)
     if driver is not None:
         return f", the driver, is not loaded; start with --packages {driver}:VERSION (docs/connectors/README.md)"
@@ -219,11 +219,11 @@ def value_of(options: Mapping[str, str], name: str) -> str:
 
 
 _WHAT = ("path", "topic", "dbtable", "query", "subscribe", "subscribePattern", "assign")
-"""Options that say what is read or written, at a server or on a disk."""
+"""Options that name the object that is read or written, at a server or on a disk."""
 
 
 def place_of(provider: str | None, options: Mapping[str, str]) -> str:
-    """What a source or sink reads or writes and where, without secrets: ``jdbc items at localhost:5432/shop``."""
+    """The place that a source or sink reads or writes, without secrets: ``jdbc items at localhost:5432/shop``."""
     what = next((value for value in (value_of(options, name) for name in _WHAT) if value), "")
     url = value_of(options, "url")
     server = server_of(url) if url else without_secrets(value_of(options, "kafka.bootstrap.servers"), options)
@@ -237,7 +237,7 @@ def is_folder(path: str) -> bool:
 
 
 def lacking(options: Mapping[str, str], needed: tuple[tuple[str, ...], ...]) -> tuple[str, ...] | None:
-    """A group of options that are needed, of which none is given; None if there is none."""
+    """A group of needed options of which none is given; None if there is no such group."""
     given = {name.lower() for name in options}
     return next((group for group in needed if given.isdisjoint(name.lower() for name in group)), None)
 
@@ -264,7 +264,7 @@ DRIVERS = {
     "jdbc:mariadb:": ("org.mariadb.jdbc.Driver", "org.mariadb.jdbc:mariadb-java-client"),
     "jdbc:h2:": ("org.h2.Driver", "com.h2database:h2"),
 }
-"""The driver of an address, and its package of Maven. Java finds none by itself that is loaded with --packages."""
+"""The driver of an address, and its package of Maven. Java needs the name if --packages loads it."""
 
 
 def with_driver(options: Mapping[str, str]) -> dict[str, str]:

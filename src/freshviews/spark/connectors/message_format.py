@@ -1,4 +1,4 @@
-"""How the columns of a table lie in messages with a key and a value, and how rows of a view become messages.
+"""The mapping of a table's columns to messages with a key and a value, and of a view's rows to messages.
 
 ::
 
@@ -115,12 +115,12 @@ def input_columns(table: TableDef, form: ChangeFormat) -> tuple[str, ...]:
 
 
 def reads_headers(options: Mapping[str, str]) -> bool:
-    """True if a column is a header, which sources leave out unless they are asked."""
+    """True if a column is a header, which sources omit by default."""
     return any(text.strip().lower().startswith(f"{HEADERS}.") for text in options.values())
 
 
 def expected(message: MessageFormat) -> str:
-    """What a message has to be, as the reason against one that cannot be read."""
+    """The expected form of a message, as the reason against one that cannot be read."""
     told = []
     for part in (VALUE, KEY):
         if any(path[0] == part for path in message.paths.values()):
@@ -163,9 +163,9 @@ def _path(option: str, text: str, encodings: Mapping[str, Encoding]) -> Path:
     if first in encodings:
         deep, parsed = len(steps) > 1, encodings[first].format is not None
         if deep and not parsed:
-            raise MessageError(option, f"{option} is {text!r}, but {first}s is not said; {first}s 'json' reads fields")
+            raise MessageError(option, f"{option} is {text!r}, but {first}s is not set; {first}s 'json' reads fields")
         if parsed and not deep:
-            raise MessageError(option, f"{option} is {text!r}, but {first}s is said; name a field, as in {first}.id")
+            raise MessageError(option, f"{option} is {text!r}, but {first}s is set; name a field, as in {first}.id")
         if encodings[first].format == "csv" and len(steps) > 2:
             raise MessageError(option, f"{option} is {text!r}, but the fields of CSV have no fields of their own")
     elif first == HEADERS:
@@ -232,7 +232,7 @@ def written_as(
             there = " or ".join(f"({', '.join(found)})" for found in keys)
             raise MessageError(
                 "key",
-                f"several rows of the view may have the same {', '.join(key)}, of which only one would be left"
+                f"several rows of the view may have the same {', '.join(key)}, and only one of them would remain"
                 + (f"; its rows are determined by {there}" if there else "; take output 'changes', or GROUP BY"),
             )
     elif keys:

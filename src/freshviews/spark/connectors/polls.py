@@ -1,4 +1,4 @@
-"""What is declared of a table of a database that is polled: read again and again, by a column whose values grow.
+"""Options of a table of a database that is polled: read repeatedly, by a column whose values grow.
 
 ::
 
@@ -21,7 +21,7 @@ OPTIONS = ("poll", "poll_lag", "poll_every")
 LOGIN = 60
 """Seconds in which a database that is polled has to accept a user."""
 AWAY = 600
-"""Seconds for which a database that is polled may be silent, and for which it may be away while a run goes on."""
+"""Seconds for which a polled database may be silent, and may be away while a run continues."""
 _TIME = re.compile(r"\s*(\d+)\s+(day|hour|minute|second)s?\s*", re.IGNORECASE)
 _UNITS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 
@@ -36,8 +36,8 @@ class PollError(FreshviewsError):
 
 @dataclass(frozen=True)
 class Poll:
-    """How a table is polled. ``column``: whose values grow. ``seconds``: the lag by a column of times, ``numbers``: by
-    one of numbers; None where the other is given. ``every``: seconds between two reads."""
+    """How a table is polled. ``column``: its values grow. ``seconds``: the lag by a column of times, ``numbers``: by
+    one of numbers; the other is None. ``every``: seconds between two reads."""
 
     column: str
     seconds: int | None = 60
@@ -46,7 +46,7 @@ class Poll:
 
 
 def poll_of(options: Mapping[str, str]) -> Poll | None:
-    """What options say, by their lower-case names; None if a table is not polled. Raises PollError."""
+    """The poll that options declare, by their lower-case names; None if a table is not polled. Raises PollError."""
     found = {name: options[name].strip() for name in OPTIONS if name in options}
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""What of a connector's options no message has: passwords, and addresses that may have one."""
+"""Removes secrets from messages: passwords, and addresses that may contain one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _ADDRESS = re.compile(r"^url$|connection[._-]?ur[il]", re.I)
 _NAMED = re.compile(r"(?:pass\w*|pwd|secret|token)\s*=\s*(?=(.+))", re.I | re.S)
 """A parameter of an address or of a configuration of JAAS, and all that follows."""
 _VALUES = (r'"([^"]*)"', r"'([^']*)'", r"\{([^}]*)\}", r"([^&;\"']+)", r"([^&;,)\"']+)")
-"""What of it may be the value: in quotes, in braces, or up to the next parameter, which may begin after a comma."""
+"""The possible values of it: in quotes, in braces, or up to the next parameter, which may begin after a comma."""
 _USERS = (r"//([^/@?;\s]+)@", r"//([^/@?;:\s]*:.+)@")
 """User and password before a host. A password may have any letter, up to the last @."""
 _CONTAINER = re.compile(r"(?:abfs|wasb)s?:$", re.I)
-"""Before ``//container@account``, which is no user."""
+"""Matches ``//container@account``, where the part before @ is not a user."""
 _ELSEWHERE = r":[^/:@?;]+/([^/@?;]+)@", r":thin:[^/:@]+/(.+)@", r",[^,/@?;:\s]+:([^,@]+)@"
 """``thin:user/password@host``, and the second of ``//user:password@host,user:password@host``."""
 _SERVER = re.compile(r"[a-z][a-z0-9:+.-]*://(?:[^/@?;]*@)?([\w.:,\[\]-]+(?:/[\w.-]*)?)(?=[?;/][^@]*$|$)", re.I)
@@ -46,7 +46,7 @@ def without_secrets(text: str, options: Mapping[str, str]) -> str:
     ]
     parts, end = [], 0
     for start, minus, shown in sorted(found):
-        # Secrets may overlap: all that any of them covers is hidden.
+        # Secrets may overlap: their union is hidden.
         if start >= end:
             parts += [text[end:start], shown]
         end = max(end, -minus)
@@ -54,7 +54,7 @@ def without_secrets(text: str, options: Mapping[str, str]) -> str:
 
 
 def _users(value: str) -> Iterator[str]:
-    """What may be user and password before a host in a value."""
+    """Possible users and passwords before a host in a value."""
     for pattern in _USERS:
         for found in re.finditer(pattern, value, re.S):
             if not _CONTAINER.search(value[: found.start()]):
@@ -62,7 +62,7 @@ def _users(value: str) -> Iterator[str]:
 
 
 def _passwords(value: str) -> Iterator[str]:
-    """What may be a password within a value."""
+    """Possible passwords within a value."""
     for named in _NAMED.finditer(value):
         yield from (found[1] for pattern in _VALUES if (found := re.match(pattern, named[1])) and found[1])
     yield from (user.partition(":")[2] for user in _users(value) if user.partition(":")[2])
@@ -71,7 +71,7 @@ def _passwords(value: str) -> Iterator[str]:
 
 
 def server_of(url: str) -> str:
-    """The server of an address, as ``localhost:5432/shop``, without user and password; ``<url>`` where it is not known
-    which part is the server, as with an @ after the host, before which all may be a password."""
+    """The server of an address, as ``localhost:5432/shop``, without user and password; ``<url>`` if the server cannot
+    be separated, as with an @ after the host, since everything before it may be a password."""
     found = _SERVER.match(url)
     return "<url>" if found is None else found[1]

@@ -35,7 +35,7 @@ def referring(sources: Sequence[Source], names: Collection[str]) -> set[str]:
         reached |= {name.lower() for name in more}
 
 
-def _tied(sources: Sequence[Source]) -> list[list[Source]]:
+def _tied_groups(sources: Sequence[Source]) -> list[list[Source]]:
     """Tables that are polled, in groups without a FOREIGN KEY from one group to another."""
     groups: list[list[Source]] = []
     for source in sources:
@@ -58,8 +58,8 @@ class Polling:
     """Polls tables in a thread until it is stopped. Tables that are tied by FOREIGN KEYs are polled together, after the
     shortest time of them, as rows of one may refer to new rows of another.
 
-    ``poll`` makes a version of what is new of some tables, and returns the errors of those that cannot be read. These
-    are tried again, for ``AWAY`` seconds at most; then, and at any other error, ``fail`` is called with it.
+    ``poll`` makes a version of new rows of some tables, and returns the errors of tables that cannot be read. These are
+    tried again, for ``AWAY`` seconds at most; then, and at any other error, ``fail`` is called with it.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Polling:
             self._thread.join(_LONGEST)
 
     def _run(self) -> None:
-        groups = _tied(self._sources)
+        groups = _tied_groups(self._sources)
         next_at = [time.monotonic() + _every(group) for group in groups]
         away: dict[str, _Away] = {}
         while not self._stopped.wait(max(0.0, min(next_at) - time.monotonic())):

@@ -1,4 +1,4 @@
-"""What a run says of its versions, under the names of Spark's ``StreamingQueryProgress`` where there are such."""
+"""The progress of a run's versions, with the names of Spark's ``StreamingQueryProgress`` where these exist."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from freshviews.spark.phases import Phases
 from freshviews.spark.state.manifest import Manifest
 
 KEPT = 100
-"""Versions of which the progress is kept, as many as Spark keeps."""
+"""The number of versions whose progress is kept, as in Spark."""
 OURS = "freshviews."
-"""What the names of our phases begin with among those of Spark."""
+"""Prefix of our phases among those of Spark."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Recent:
         self._made: deque[Made] = deque(maxlen=KEPT)
 
     def add(self, manifest: Manifest, of_batch: bool) -> None:
-        """Add a version that was delivered: what the phases took since the last one is its own."""
+        """Add a delivered version: its own seconds are those since the last one."""
         now = self._phases.seconds
         seconds = {phase: now[phase] - self._before[phase] for phase in now}
         self._before = now
@@ -49,9 +49,9 @@ class Recent:
 
 
 def progress(made: Made, spark: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The progress of a version, with what Spark says of its micro-batch among its own progresses."""
+    """The progress of a version, with that of its micro-batch among Spark's own progresses."""
     manifest = made.manifest
-    # Of a batch that waits, Spark may give a progress before that of the batch itself.
+    # While a batch waits, Spark may report a progress before that of the batch itself.
     found = [one for one in spark if made.of_batch and one["batchId"] == manifest.batch]
     own = dict(found[-1]) if found else {}
     at = datetime.fromtimestamp(manifest.time, UTC)
@@ -63,7 +63,7 @@ def progress(made: Made, spark: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "numInputRows": sum(manifest.rows.values()),
         **own,
         "durationMs": {**own.get("durationMs", {}), **milliseconds},
-        "stateOperators": [*own.get("stateOperators", ()), *_held(manifest)],
+        "stateOperators": [*own.get("stateOperators", ()), *_state_operators(manifest)],
         "version": manifest.version,
         "batch": manifest.batch,
         "rows": manifest.rows,
@@ -76,7 +76,7 @@ def progress(made: Made, spark: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _held(manifest: Manifest) -> list[dict[str, Any]]:
+def _state_operators(manifest: Manifest) -> list[dict[str, Any]]:
     """The state of tables and views, in the form in which Spark reports that of its own operators."""
     tables = [
         {

@@ -1,8 +1,7 @@
-"""Views that get another SELECT: what they had, as the part of their change that takes it back.
+"""Views that get another SELECT: their old rows, as the part of their change that takes these back.
 
-In the version that has the new rows, the change of such a view is its new rows less its old ones. Where it has other
-columns, no row of the new ones is an old one: then the old rows are written beside the change, for sinks that are kept
-by a key.
+In the version that has the new rows, the change of such a view is its new rows minus its old ones. If its columns
+differ, the old rows are written beside the change instead, for sinks that are updated by key.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from freshviews.cells import Dim, Role, Values
 from freshviews.spark.io.columns import text_literal
-from freshviews.spark.worker.rows import TABLE, TO, Slots, to
+from freshviews.spark.worker.rows import TABLE, TO, Slots, cell_and_feed
 
 
 def routed(frame: DataFrame, tables: Sequence[Slots], roles: Sequence[Sequence[Role]], cells: int) -> DataFrame:
@@ -24,7 +24,7 @@ def routed(frame: DataFrame, tables: Sequence[Slots], roles: Sequence[Sequence[R
     if all(len(own) == 1 and own[0].copies == 1 and not own[0].heavy for own in roles):
         alone = [(own[0], slots) for own, slots in zip(roles, tables, strict=True)]
         goes = _by_table([_cell(role, slots, cells, [0] * len(role.dims)) for role, slots in alone])
-        return frame.selectExpr(f"{to(goes, TABLE, feeds)} AS {TO}", *kept)
+        return frame.selectExpr(f"{cell_and_feed(goes, TABLE, feeds)} AS {TO}", *kept)
     first = 0
     arrays = []
     for slots, own in zip(tables, roles, strict=True):
@@ -47,8 +47,8 @@ def _copies(number: int, role: Role, slots: Slots, cells: int, feeds: int) -> li
     """``_to`` of each copy of a row; NULL where the role does not take the row."""
     found = []
     for coordinates in product(*(range(dim.share) if dim.column is None else (0,) for dim in role.dims)):
-        copy = to(_cell(role, slots, cells, coordinates), number, feeds)
-        found.append(f"IF({_taken(role.heavy, slots)}, {copy}, NULL)" if role.heavy else copy)
+        copy = cell_and_feed(_cell(role, slots, cells, coordinates), number, feeds)
+        found.append(f"IF({_role_condition(role.heavy, slots)}, {copy}, NULL)" if role.heavy else copy)
     return found
 
 
@@ -67,7 +67,7 @@ def _coordinate(dim: Dim, slots: Slots) -> str:
 
 def _value(column: str, kind: str, slots: Slots) -> str:
     slot = next(slot for name, slot in slots.items() if name.lower() == column.lower())
-    # A text that is not of the type goes anywhere: the worker refuses it. Texts with a zone are taken in UTC, as there.
+    # Any cell may get a text that is not of the type: the worker refuses it. Zones count as there.
     value = f"try_cast(`{slot}` AS {kind})"
     if kind == "timestamp":
         value = f"CAST({value} AS {_spark_kind(kind)})"
@@ -75,7 +75,7 @@ def _value(column: str, kind: str, slots: Slots) -> str:
     return f"IF({value} = 0D, 0D, {value})" if kind == "double" else value
 
 
-def _taken(heavy: Sequence[Values], slots: Slots) -> str:
+def _role_condition(heavy: Sequence[Values], slots: Slots) -> str:
     """The condition that a role takes a row."""
     tests = []
     for one in heavy:

@@ -3,7 +3,7 @@
 The order: rows go to their cells, whose workers write files under fresh names. Changes of groups that cells share go
 through the merge. The driver writes one manifest that names all files, which commits the version. Then sinks get the
 version, and that is recorded. The next micro-batch begins after that, so at a restart at most the last version is
-undelivered, but for a sink that is behind.
+undelivered, except to a sink that is behind.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from freshviews.spark.driver.stages import Results, can_go_on
 from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, stored_rows, stored_source
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.driver.view_backfill import Filling
-from freshviews.spark.driver.windows import carried_on, through_windows
+from freshviews.spark.driver.windows import through_windows, windows_without_cells
 from freshviews.spark.io.delivery import Deliveries, Sinks
 from freshviews.spark.io.envelope_keys import routable
 from freshviews.spark.io.polled import take
@@ -62,7 +62,7 @@ COLLECT_EVERY = 50
 """Versions between two collections of unneeded files."""
 
 _NOTHING = Manifest(0, -1, None, 0.0, {}, {})
-"""What is before the first version."""
+"""The state before the first version."""
 
 Listener = Callable[[Manifest], object]
 """Called with the manifest of every delivered version."""
@@ -118,8 +118,8 @@ class Run:
     def begin(self, streaming: Sequence[Source], static: Sequence[Source], goes_on: bool) -> None:
         """Deliver a version that a crash left undelivered, and make a version of batch sources and views that are new.
 
-        ``goes_on``: the run does not end by itself, so new views are left to ``fill``, and it goes on while a sink does
-        not take a version. Raises CheckpointError if the checkpoint cannot be continued.
+        ``goes_on``: the run does not end by itself, so ``fill`` backfills new views, and the run continues while a sink
+        refuses a version. Raises CheckpointError if the checkpoint cannot be continued.
         """
         self._deliveries.patient = goes_on
         try:
@@ -134,7 +134,7 @@ class Run:
         check_new(self.definition, before.views if before is not None else ())
         if before is None:
             self._layout = first_layout(self.spark, self.definition, [*streaming, *static], self._cells)
-            rows, positions = self._taken(_NOTHING, static)
+            rows, positions = self._take_sources(_NOTHING, static)
             self._load(_NOTHING, rows, positions=positions)
             return
         checkpoint.check_query(self.spark_files.folder, before)
@@ -153,13 +153,13 @@ class Run:
                     "Pipeline.advance takes further ones",
                     source.table.name,
                 )
-        due, positions = self._taken(base, due)
+        due, positions = self._take_sources(base, due)
         if due:
             self._load(base, due, positions=positions)
 
     def advance(self, given: Sequence[Source], call: str) -> int:
-        """Make a version of rows that were given, and deliver it; its number comes back. The version that has the rows
-        of this ``call`` already comes back as it is."""
+        """Make a version of given rows, deliver it, and return its number. A version that already has the rows of this
+        ``call`` is returned unchanged."""
         before = self.latest
         known = version_of(self.store, call, before) if call else None
         check_new(self.definition, before.views if before is not None else ())
@@ -176,7 +176,7 @@ class Run:
         return self.latest.version
 
     def _resume(self, before: Manifest, streaming: Sequence[str], aside: bool) -> Manifest:
-        """Deliver a version that a crash left undelivered, and go on from it; note its call before that."""
+        """Deliver a version that a crash left undelivered, and continue from it; before that, note its call."""
         note_call(self.store, before)
         found = checkpoint.difference(before, self.definition, streaming)
         check_replaced(self.definition, before, found.views, self._receivers, bool(found.tables))
@@ -197,7 +197,7 @@ class Run:
         """Load the cells of the last version into workers, in the background, while Spark prepares its first
         micro-batch.
 
-        Errors are ignored here, but that a worker writes elsewhere; they are reported when the cells are needed.
+        Errors are ignored here, except that a worker writes elsewhere; they are reported when the cells are needed.
         """
         latest = self.latest
         if latest is None:
@@ -215,7 +215,7 @@ class Run:
         self._warming = InheritableThread(target=load, daemon=True)
         self._warming.start()
 
-    def _taken(
+    def _take_sources(
         self, base: Manifest, sources: Sequence[Source]
     ) -> tuple[list[Source], dict[str, dict[str, Any]]]:
         """Sources with the rows that a version after ``base`` takes, and the positions of those that are polled, which
@@ -249,7 +249,7 @@ class Run:
         # No other thread moves the positions, so a database that answers late stops no micro-batch.
         for source in self._children_first(sources):
             try:
-                found, position = self._taken(self.latest, [source])
+                found, position = self._take_sources(self.latest, [source])
             except SourceError as error:
                 failed[source.table.name] = error
                 continue
@@ -260,7 +260,7 @@ class Run:
         rows = [source for source in rows if source.table.name not in left]
         positions = {name: one for name, one in positions.items() if name not in left}
         if rows:
-            with self._at_work() as latest:
+            with self._base_of_next() as latest:
                 self._load(latest, rows, whole=False, positions=positions)
         return failed
 
@@ -282,7 +282,7 @@ class Run:
             frame, slots = one_frame(sources)
             given = self.input_of(frame, sources, slots)
         loaded = {*base.loaded, *(source.table.name for source in sources if call is None)}
-        # After rows that were taken otherwise, a position does not say which rows are new.
+        # After rows that were taken in another way, a position does not identify new rows.
         taken = {source.table.name for source in sources}
         polled = {name: one for name, one in base.polled.items() if name not in taken} | dict(positions)
         base = replace(base, loaded=sorted(loaded), arrived=None, call=call or "", polled=polled)
@@ -308,7 +308,7 @@ class Run:
         rebuild = self._rebuilds(old, replaced) or not readable
         rows = rows_taken_back(self.store, before, replaced)
         back = taken_back(self.store, rows, (), old.catalog, self._layout.catalog)
-        base = self._of(before, old, replaced)
+        base = self._without_dropped(before, old, replaced)
         self._make(base, given, whole=True, rebuild=rebuild, back=back)
         assert self.latest is not None
         return self.latest
@@ -322,14 +322,14 @@ class Run:
         self, before: Manifest, old: Layout, cells: int, changed: Sequence[str], replaced: Sequence[str]
     ) -> Manifest:
         """Continue with another number of cells, other columns of tables, or other SELECTs of views: all stored rows go
-        to their cells, and the views are made anew. Only those that are ``replaced`` have a change: their new rows less
+        to their cells, and the views are rebuilt. Only views that are ``replaced`` have a change: their new rows minus
         their old ones."""
         trusted = [table.name for table in old.catalog.tables.values() if table.trusted]
         if trusted:
             raise checkpoint.CheckpointError(
                 f"{self.store.address} cannot continue with another number of cells than {old.cells}, or with other "
-                f"columns or SELECTs: the rows of the trusted table {trusted[0]} are not stored; leave all of it as it "
-                "was, or begin with a new checkpoint"
+                f"columns or SELECTs: the rows of the trusted table {trusted[0]} are not stored; keep all of them as "
+                "they were, or begin with a new checkpoint"
             )
         _LOGGER.info("all stored rows are routed anew, to %d cells", cells)
         catalog = self.definition.catalog
@@ -343,7 +343,7 @@ class Run:
             given = backfill(without, self._layout, lambda table: rows[table.lower()])
             had = rows_taken_back(self.store, before, replaced)
             back = taken_back(self.store, had, (), old.catalog, catalog)
-            base = carried_on(self._of(before, old, replaced), old, self._layout, changed)
+            base = windows_without_cells(self._without_dropped(before, old, replaced), old, self._layout, changed)
             base = replace(base, contents={})
             self._make(base, given, whole=True, rebuild=True, back=back)
         finally:
@@ -360,7 +360,7 @@ class Run:
 
     @property
     def refills(self) -> tuple[str, ...]:
-        """Those of them that are there with another SELECT, which continue with it until then."""
+        """The views among them that exist with another SELECT; they continue with it until then."""
         return self._replaced
 
     def fill(self) -> None:
@@ -368,25 +368,25 @@ class Run:
         Stopped after a stop."""
         wanted, old, replaced = self._wanted, self.layout, self._replaced
         assert wanted is not None
-        with self._at_work() as at:
+        with self._base_of_next() as at:
             new = next_layout(old, wanted, at, replaced)
             filling = self._filling = Filling(self.spark, self.store, old, new, at, self.fills, replaced)
             _LOGGER.info("%s: backfill as of version %d; the stream continues", ", ".join(self.fills), at.version)
         rows = rows_taken_back(self.store, at, replaced)
         filling.run()
-        with self._at_work() as latest:
+        with self._base_of_next() as latest:
             later = map(self.manifests.read, range(at.version + 1, latest.version + 1))
             back = taken_back(self.store, rows, later, old.catalog, new.catalog)
             self._layout, self.definition, self._wanted, self._filling, self._replaced = new, wanted, None, None, ()
-            base = self._of(filling.finished(latest), old, replaced)
+            base = self._without_dropped(filling.finished(latest), old, replaced)
             rebuild = self._rebuilds(old, replaced)
             self._make(base, filling.missed(latest), whole=True, rebuild=rebuild, back=back)
 
     @contextlib.contextmanager
-    def _at_work(self) -> Iterator[Manifest]:
+    def _base_of_next(self) -> Iterator[Manifest]:
         """The last version, as the base of the next one, while no other thread makes one. After an error within it no
-        thread makes another: a version that a sink has not taken would be passed over. Raises Stopped then, and after
-        a stop."""
+        thread makes another one, which would skip a version that a sink has not taken. Raises Stopped then, and after a
+        stop."""
         with self.working:
             if self.stopping or self.error is not None:
                 raise Stopped
@@ -415,7 +415,7 @@ class Run:
         self._deliveries.stop()
 
     def release(self) -> None:
-        """Let no thread of the run do more: another run may follow."""
+        """Stop all threads of the run: another run may follow."""
         self._deliveries.stop()
 
     def fail(self, error: BaseException) -> None:
@@ -426,7 +426,7 @@ class Run:
             note_error(self.store, error)
         self._deliveries.stop()
 
-    def _of(self, before: Manifest, old: Layout, replaced: Collection[str]) -> Manifest:
+    def _without_dropped(self, before: Manifest, old: Layout, replaced: Collection[str]) -> Manifest:
         """A version of the layout ``old`` without the views and tables that were dropped, and those that are replaced.
         """
         layout = self.layout
@@ -460,7 +460,7 @@ class Run:
     def micro_batch(self, frame: DataFrame, slots: Sequence[Slots], batch: int, streaming: Sequence[Source]) -> None:
         """Called by foreachBatch. A micro-batch that is committed already is ignored."""
         try:
-            with self._at_work() as before:
+            with self._base_of_next() as before:
                 reach("batch begun")
                 self._micro_batch(before, self.input_of(frame, streaming, slots), batch, streaming)
         except Stopped:
@@ -531,13 +531,13 @@ class Run:
                 rebuild=rebuild,
                 log_only=self._filling is not None,
             )
-            manifest = self._replacing(manifest, back or TakenBack())
+            manifest = self._take_back_replaced(manifest, back or TakenBack())
             with self._phases.timed("manifest"):
                 if saved is not None:
                     manifest = replace(manifest, spark=saved.result())
                 self.manifests.commit(manifest)
         except ConnectionError:
-            raise  # Spark's Java process is gone; with the disk all is well
+            raise  # Spark's Java process is gone; the disk works
         except OSError as error:
             reason = checkpoint.cannot_write(self.store, error)
             raise PipelineError(f"version {base.version + 1} cannot be made: {reason}") from error
@@ -549,8 +549,8 @@ class Run:
                 checkpoint.collect(self.store, self.manifests, needed_from=self._deliveries.oldest, held=held)
         self.recent.add(manifest, of_batch=saved is not None)
 
-    def _replacing(self, made: Manifest, back: TakenBack) -> Manifest:
-        """A version whose changes of the views that are replaced take back what they had."""
+    def _take_back_replaced(self, made: Manifest, back: TakenBack) -> Manifest:
+        """A version whose changes of replaced views take their old rows back."""
         changes = {view: [name, *made.changes.get(view, ())] for view, name in back.changes.items()}
         changed = dict(made.changed)
         for view, names in changes.items():

@@ -22,13 +22,13 @@ from freshviews.spark.state.cell_image import Entry
 from freshviews.spark.state.probe import check_proofs
 from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted, advanced, listening
-from freshviews.spark.worker.rows import TO, cell_of, to
+from freshviews.spark.worker.rows import TO, cell_and_feed, cell_of
 from freshviews.spark.worker.worker import Task
 
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _NO_LIMIT = 2**31 - 1
 _FEW = 100
-"""Columns of which 100,000 rows have some 100 MB."""
+"""Maximum number of columns of a frame whose batches are limited by rows alone: 100,000 rows have about 100 MB."""
 _FIXED = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
 
 Results = Sequence[dict[str, Any]]
@@ -61,8 +61,8 @@ def through_cells(
 ) -> DataFrame:
     """The rows of a frame, each with its ``_to``, through some cells."""
     feeds = len(task.feeds)
-    # Add a row per cell that belongs to no table: cells without rows run too, and Spark starts no task without rows.
-    each = spark.range(cells.start, cells.stop).selectExpr(f"{to('id', -1, feeds)} AS {TO}")
+    # Add a row per cell that belongs to no table: cells without rows must run, and Spark starts no task without rows.
+    each = spark.range(cells.start, cells.stop).selectExpr(f"{cell_and_feed('id', -1, feeds)} AS {TO}")
     whole = each if frame is None else frame.unionByName(each, allowMissingColumns=True)
     if at.count == 1 and at.direct:
         sent = whole.coalesce(1)
@@ -78,7 +78,7 @@ def through_cells(
 
 
 def _limit_bytes(spark: SparkSession, sent: DataFrame) -> None:
-    """Have Spark add up the bytes of an Arrow batch, which it does again at each row, only where rows may be long.
+    """Make Spark add up the bytes of an Arrow batch, which it repeats at each row, only if rows may be long.
 
     Rows of few columns of fixed width are short enough if they are counted. What the user has set stays, and so does
     the setting of the pipeline's own session, in which other threads may run jobs: micro-batches have another one.

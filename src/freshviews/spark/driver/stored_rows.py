@@ -91,7 +91,7 @@ def logged_rows(
     """The signed rows that changed a base table between two versions; both must be in the logs."""
     schema = changes_schema(defined(layout.catalog, table))
     logs = {}
-    # The log of the merge is no log of tables, and does not only grow.
+    # The log of the merge is not a log of tables, and does not only grow.
     for number in filter(manifest.cells.__contains__, map(str, range(layout.cells))):
         log = segments_after(manifest.cells[number], since.cells.get(number, EMPTY)["token"])
         assert log is not None

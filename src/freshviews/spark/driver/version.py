@@ -1,4 +1,4 @@
-"""Make a version: run both stages and write their results into a manifest. Nothing is committed here."""
+"""Makes a version: runs both stages and writes their results into a manifest. Nothing is committed here."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Input:
     windowed: Mapping[int, Feed] = field(default_factory=dict)
     """By number of a table with a window in several cells: its feed to the engine that keeps it."""
     given: DataFrame | None = None
-    """The rows before windows, where others are in ``frame``."""
+    """The rows before windows, if ``frame`` has others."""
 
     @property
     def set_aside(self) -> bool:
@@ -98,7 +98,7 @@ def make(
     cells = Wanted(
         version,
         layout.cell_views,
-        (frozenset(layout.cell_views) - _known(base.sizes, merge=False)) | (fed if rebuild else frozenset()),
+        (frozenset(layout.cell_views) - _known_views(base.sizes, merge=False)) | (fed if rebuild else frozenset()),
         layout.stage_views("cells", complete),
         log_only,
     )
@@ -109,7 +109,7 @@ def make(
     merge = Wanted(
         version,
         layout.merge_views,
-        frozenset(layout.merge_views) - _known(base.sizes, merge=True),
+        frozenset(layout.merge_views) - _known_views(base.sizes, merge=True),
         layout.stage_views("merge", complete),
     )
     try:
@@ -151,7 +151,7 @@ def load_cells(spark: SparkSession, store: Store, layout: Layout, manifest: Mani
     results_of(store, through_cells(spark, None, task, range(layout.cells), at, load_partition))
 
 
-def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str]:
+def _known_views(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str]:
     """Views of a stage that an engine already had."""
     return frozenset(name for cell, views in sizes.items() if (cell == MERGE) == merge for name in views)
 
@@ -159,8 +159,7 @@ def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str
 def taken_through(
     spark: SparkSession, store: Store, given: Input | None, task: Task, cells: range, phases: Phases
 ) -> Results:
-    """The results of some cells that take their rows of an input. Raises PipelineError, which names a row that is
-    refused."""
+    """The results of some cells that take their rows of an input. Raises PipelineError, which names a refused row."""
     placed = given is not None and (given.ordered or given.set_aside)
     results = _tried(spark, store, given, task, cells, placed, phases)
     refused = [result for result in results if "refused" in result]
@@ -170,7 +169,7 @@ def taken_through(
     if refused:
         first = next((result for result in refused if result["place"]), refused[0])
         place: FilePlace | None = tuple(first["place"]) if first["place"] else None
-        where = place_text(place, numbered(_read(given), [place])) if place and given is not None else ""
+        where = place_text(place, numbered(_input_rows(given), [place])) if place and given is not None else ""
         shown = f" ({where})" if where else ""
         raise PipelineError(f"version {task.wanted.version} cannot be made: {first['refused']}{shown}{first['more']}")
     return results
@@ -215,7 +214,7 @@ def with_places(frame: DataFrame) -> DataFrame:
     return frame.withColumn(PLACE[-1], F.monotonically_increasing_id())
 
 
-def _read(given: Input) -> DataFrame:
+def _input_rows(given: Input) -> DataFrame:
     """The rows of an input as they were read."""
     return with_places(given.frame if given.given is None else given.given)
 
@@ -276,7 +275,7 @@ def _bad_files(store: Store, version: int, results: Results, given: Input | None
         return {}
     for row in rows:
         row["place"] = tuple(row["place"]) if row["place"] else None
-    numbers = numbered(_read(given), [row["place"] for row in rows if row["place"]])
+    numbers = numbered(_input_rows(given), [row["place"] for row in rows if row["place"]])
     lines: dict[str, list[tuple[FilePlace, str]]] = {}
     for row in rows:
         place = row.pop("place")

@@ -3,8 +3,8 @@
 A pipeline that is started with other views than its checkpoint has continues with those of the checkpoint. Meanwhile
 each cell is loaded a second time, at one version, gets the new views and the rows that only they need, and is written
 as an image. Then, between two micro-batches, the cells continue from these images: the changes since are in their logs,
-which only grow until then. That makes a version of its own; its change of a new view is the view's whole contents, and
-that of a view with another SELECT is its new rows less its old ones (``replaced_views``).
+which only grow until then. That makes a version of its own; the change of a new view is its whole contents, and that of
+a view with another SELECT is its new rows minus its old ones (``replaced_views``).
 
 The work is a separate Spark job, on at most half of the cores, one cell at a time on each. Nothing is committed before
 that version is, so a run that ends earlier starts again at the next start.

@@ -1,8 +1,8 @@
-"""The stage before the cells: one engine, in a Python worker, that keeps the windows of tables.
+"""The stage in front of the cells: one engine, in a Python worker, that maintains the windows of tables.
 
 It takes all rows of the tables with a window, and has a state as a cell has: an image and a log. The change of a
-window, rows that come and rows that leave, is written to the store and goes to the cells as signed rows. Nothing of it
-counts before the manifest of the version names the engine's state and that of the cells.
+window, rows that come and rows that leave, is written to the store and goes to the cells as signed rows. It counts only
+when the manifest of the version names the engine's state and that of the cells.
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ def through_windows(
     results = taken_through(spark, store, before, task, range(number, number + 1), phases)
     changes = {name: section for result in results for name, section in result.get("changes", {}).items()}
     moved = {table: changes[view] for table, view in layout.windowed.items() if view in changes}
-    return results, _after(spark, store, layout, given, moved)
+    return results, _with_windows(spark, store, layout, given, moved)
 
 
-def _after(spark: SparkSession, store: Store, layout: Layout, given: Input, moved: dict[str, str]) -> Input:
+def _with_windows(spark: SparkSession, store: Store, layout: Layout, given: Input, moved: dict[str, str]) -> Input:
     """An input with the changes of windows, by table the section that has it, in the place of their rows."""
     rest = given.frame.where(~F.col(TABLE).isin(sorted(given.windowed)))
     if not moved:
         return replace(given, frame=rest, feeds=_without_rows(given), windowed={}, given=given.frame)
     found = [
-        stored_source(layout.catalog, table, _signed(spark, store, layout, table, section))
+        stored_source(layout.catalog, table, _signed_rows(spark, store, layout, table, section))
         for table, section in moved.items()
     ]
     frame, slots = one_frame(found)
@@ -104,7 +104,7 @@ def _without_rows(given: Input) -> list[tuple[Feed, ...]]:
     ]
 
 
-def _signed(spark: SparkSession, store: Store, layout: Layout, table: str, section: str) -> DataFrame:
+def _signed_rows(spark: SparkSession, store: Store, layout: Layout, table: str, section: str) -> DataFrame:
     """The signed rows of a section, read by a task."""
     schema = changes_schema(defined(layout.catalog, table))
 
@@ -117,9 +117,9 @@ def _signed(spark: SparkSession, store: Store, layout: Layout, table: str, secti
     return spark.range(0, 1, 1, 1).mapInArrow(read, from_arrow_schema(schema))
 
 
-def carried_on(before: Manifest, old: Layout, new: Layout, changed: Sequence[str]) -> Manifest:
-    """A version without cells, but with the engine that keeps windows, where cells are planned anew. ``changed``: the
-    tables with other columns. Raises CheckpointError where the order of rows in a window would be lost."""
+def windows_without_cells(before: Manifest, old: Layout, new: Layout, changed: Sequence[str]) -> Manifest:
+    """A version without cells, but with the engine that maintains windows, for newly planned cells. ``changed``: the
+    tables with other columns. Raises CheckpointError if the order of rows in a window would be lost."""
     bare = replace(before, cells={}, sizes={})
     if not (old.windowed or new.windowed):
         return bare
@@ -137,7 +137,7 @@ def carried_on(before: Manifest, old: Layout, new: Layout, changed: Sequence[str
                 f"table {name} has a window, which cannot go on in {at[new.cells]}: {reason}; leave columns and cells "
                 "as they were, or begin with a new checkpoint"
             )
-    # One cell keeps windows itself: its image and its log have them, and what else they have is left out.
+    # A single cell maintains windows itself: its image and log have them, and their other content is left out.
     entry = before.cells.get(str(old.cells) if old.windowed else "0", EMPTY)
     views = {view: 0 for table, view in new.windowed.items() if table in before.tables}
     return replace(bare, cells={str(new.cells): entry}, sizes={str(new.cells): views})

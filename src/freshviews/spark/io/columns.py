@@ -13,8 +13,8 @@ from freshviews.expr import casts
 from freshviews.types import SqlType
 
 _DEFAULT = ("EXISTS_DEFAULT", "CURRENT_DEFAULT")
-"""What Spark calls the constant of a DEFAULT in the metadata of a field. Its readers of files give the first to rows
-that come without the column."""
+"""The key of a DEFAULT's constant in the metadata of a field, in Spark. Its readers of files give the first to rows
+without the column."""
 
 _TEXTS: dict[str, Callable[[int], str]] = {
     "BOOLEAN": lambda code: casts.bool_to_string(bool(code)),

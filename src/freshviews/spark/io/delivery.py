@@ -1,11 +1,11 @@
-"""Versions to all sinks: what one of them refuses keeps it from no other.
+"""Versions to all sinks: a refusal of one sink does not affect the others.
 
 A sink outside of this machine may refuse for a while, so it is tried again; each refusal is logged with its cause. If
-it does not take a version, a run that goes on goes on: the sink is behind, and a thread tries until it has every
+it does not take a version, the sink is behind: a continuous run continues, and a thread tries until the sink has every
 version, in order. A run that ends by itself ends with the refusal, when all other sinks have had the version; the next
 run gives it to that sink alone.
 
-Which version a sink has is noted after it has it, so a version may be given again after a crash: see ``sinks``.
+The version of a sink is recorded after the sink has it, so a crash may lead to a second delivery: see ``sinks``.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Deliveries:
             return min((version - 1 for version in self._behind.values()), default=None)
 
     def resume(self, definition: Definition, latest: Manifest, stopped: Callable[[], bool]) -> None:
-        """Go on with what a run before left: give sinks that are behind what they lack, and the ``latest`` version to
-        all that may not have it. Raises SinkError in a run that is not patient."""
+        """Continue after an earlier run: give sinks that are behind the versions that they lack, and the ``latest``
+        version to all that may lack it. Raises SinkError in a run that is not patient."""
         self._latest = self.version
         views = {view.name: view for view in definition.views if _has_sink(self._sinks, view)}
         forget_others(self._sinks.store, views)
@@ -129,7 +129,7 @@ class Deliveries:
             if rows is None and not skipped:
                 _begin_table(self._sinks, view, manifest)
             if rows is not None:
-                error = _tried(self._sinks, view, rows, manifest, again, stopped)
+                error = _refusal_after_tries(self._sinks, view, rows, manifest, again, stopped)
                 if error is None:
                     have.add(view.name)
                 elif self.patient and error.passes and _is_elsewhere(self._sinks, view) and not stopped():
@@ -158,7 +158,7 @@ class Deliveries:
         for view in fallen:
             self._chase(view, PAUSES[0])
         for name, first in behind.items():
-            # One that takes versions is let catch up.
+            # A sink that takes versions again may catch up.
             if manifest.version - first >= MOST_BEHIND and name in self._refused:
                 cause = self._refused[name]
                 raise SinkError(f"view {name}: its sink lacks {MOST_BEHIND} versions, from {first} on: {cause}")
@@ -172,7 +172,7 @@ class Deliveries:
                 thread.join(_LONGEST)
 
     def _chase(self, view: ViewSpec, pause: float = 0.0) -> None:
-        """Give a sink what it lacks, in a thread of its own, until it has every version; first after a ``pause``."""
+        """Give a sink the versions that it lacks, in a thread of its own, until it has all; first after a ``pause``."""
 
         def chase() -> None:
             wait = pause
@@ -182,7 +182,7 @@ class Deliveries:
                     return
                 except Exception as error:
                     if not isinstance(error, SinkError) or not error.passes:
-                        _LOGGER.warning("view %s: its sink is tried no more: %s", view.name, error)
+                        _LOGGER.warning("view %s: its sink is not tried again: %s", view.name, error)
                         self._failed = error
                         return
                     self._refused[view.name] = error.cause
@@ -210,7 +210,7 @@ class Deliveries:
             rows = _rows(self._sinks, view, manifest)
             if rows is None:
                 _begin_table(self._sinks, view, manifest)
-            error = None if rows is None else _once(self._sinks, view, rows, manifest, again)
+            error = None if rows is None else _refusal_of_try(self._sinks, view, rows, manifest, again)
             if error is not None:
                 raise error
             again = False
@@ -249,12 +249,12 @@ def _is_elsewhere(sinks: Sinks, view: ViewSpec) -> bool:
     return view.name not in sinks.receivers and view.provider not in (*FORMATS, "console")
 
 
-def _tried(
+def _refusal_after_tries(
     sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Manifest, again: bool, stopped: Callable[[], bool]
 ) -> SinkError | None:
     """The refusal of a sink; None if it has the version."""
     for wait in (*(WAITS if _is_elsewhere(sinks, view) else ()), None):
-        error = _once(sinks, view, rows, manifest, again)
+        error = _refusal_of_try(sinks, view, rows, manifest, again)
         if error is None or wait is None or not error.passes or stopped():
             return error
         _LOGGER.warning("view %s, version %d: %s; trying again", view.name, manifest.version, error.cause)
@@ -263,7 +263,7 @@ def _tried(
     raise AssertionError
 
 
-def _once(sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Manifest, again: bool) -> SinkError | None:
+def _refusal_of_try(sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Manifest, again: bool) -> SinkError | None:
     """The refusal of a sink that is tried once; None if it has the version. Raises OSError of the store."""
     due = Due(manifest.version, again, manifest.time)
     is_table = _is_table(sinks, view)
@@ -272,7 +272,7 @@ def _once(sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Manifest, agai
             known = begun(sinks.store).get(view.name)
             if known is None and view.output != COMPLETE and not _is_new(sinks, view, manifest):
                 raise SinkError(
-                    f"view {view.name}, version {manifest.version}: the view was there before its table, which would "
+                    f"view {view.name}, version {manifest.version}: the view existed before its table, which would "
                     "lack rows; give the view another name, or begin with a new checkpoint"
                 )
             due = replace(due, checkpoint=identity_of(sinks.store), begun=bool(known))

@@ -1,8 +1,8 @@
-"""Messages to rows: the columns of a table out of keys, values, headers and the other columns of a source.
+"""Messages to rows: the columns of a table from keys, values, headers and the other columns of a source.
 
-Text stays text, which workers convert: they refuse what is not of a column's type with the column and the reason, and
-round nothing. A JSON value is taken apart as a VARIANT of Spark, which keeps the digits of decimals and refuses text
-behind the object and fields that are there twice. What cannot be taken apart is in the column CORRUPT, as it came.
+Text stays text, which workers convert: they refuse text that is not of a column's type with the column and the reason,
+and round nothing. A JSON value is parsed as a VARIANT of Spark, which keeps the digits of decimals and refuses text
+behind the object and repeated fields. A value that cannot be parsed is in the column CORRUPT, as it came.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from freshviews.spark.io.columns import text_literal
 from freshviews.spark.worker.rows import CORRUPT
 
 _SPLIT = {VALUE: "_value", KEY: "_key"}
-"""Columns with the parts of messages taken apart."""
+"""Columns with the parsed parts of messages."""
 _NO_VALUE = "(no value: it deletes its key, which only changes 'upsert' takes)"
 
 
@@ -58,8 +58,8 @@ def rows_of(
 
 
 def _taken_apart(part: str, encoding: Encoding, fields: Sequence[str]) -> Column:
-    """A key or value taken apart: of JSON and Avro an array with it as its one element, because Spark reads no further
-    than the end of a value, and returns a row of NULLs for Avro that it cannot read."""
+    """A parsed key or value: for JSON and Avro an array with it as its one element, because Spark reads no further than
+    the end of a value, and returns a row of NULLs for Avro that it cannot read."""
     text = _text(part)
     if encoding.format == "json":
         return F.expr(f"try_parse_json(concat('[', {text}, ']'))")
@@ -113,7 +113,7 @@ def _last_header(path: Path) -> str:
 
 
 def _wrong(part: str, encoding: Encoding, is_binary: bool) -> str:
-    """WHEN a part cannot be taken apart THEN its text."""
+    """SQL: WHEN a part cannot be parsed THEN its text."""
     split = _SPLIT[part]
     text = shown = _text(part)
     bad = []

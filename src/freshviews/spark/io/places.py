@@ -57,5 +57,5 @@ def place_text(place: FilePlace | None, numbers: Mapping[FilePlace, int]) -> str
 
 
 def _tells_all(place: FilePlace) -> bool:
-    """True if a place is of ``place_columns``; a file's address never begins so."""
+    """True if a place is from ``place_columns``; a file's address never begins so."""
     return place[0].startswith("{")

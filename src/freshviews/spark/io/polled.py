@@ -1,9 +1,9 @@
 """Tables of databases that are polled by a column whose values grow: the rows that no version has.
 
 The manifest that has the rows of a poll has its position as well: the lowest value to read again, and the rows from
-there on that are known, as digests. The next poll reads from that value on, and drops the known rows. So a row is taken
-once, also where others have its value, and one that is committed late is not missed, if its value is within the lag. A
-row that was changed in place has another digest.
+there on that are known, as digests. The next poll reads from that value on, and drops the known rows. So each row is
+taken once, even if others share its value, and a row that is committed late is not missed if its value is within the
+lag. A row that was changed in place has another digest.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def take(store: Store, source: Source, position: Mapping[str, Any] | None, loade
     poll = source.spec.poll
     assert poll is not None
     column = polled_column(source)
-    position = _continued(store, source, column, position, loaded)
+    position = _next_position(store, source, column, position, loaded)
     try:
         return _taken(store, source, poll, column, position)
     except (PySparkException, Py4JJavaError) as error:
@@ -61,7 +61,7 @@ def take(store: Store, source: Source, position: Mapping[str, Any] | None, loade
         raise SourceError(f"table {source.table.name}: it cannot be polled: {reason}") from error
 
 
-def _continued(
+def _next_position(
     store: Store, source: Source, column: str, position: Mapping[str, Any] | None, loaded: bool
 ) -> Mapping[str, Any] | None:
     """The position to go on from. Without one, all rows are read once more, which are the same where a table has a key.
@@ -69,7 +69,7 @@ def _continued(
     there = {one.name: one.dataType.simpleString() for one in source.frame.schema}
     before = "read otherwise"
     if position is not None:
-        changed = [name for name, kind in position["columns"].items() if not _same(kind, there.get(name))]
+        changed = [name for name, kind in position["columns"].items() if not _same_texts(kind, there.get(name))]
         if position["column"] == column and not changed:
             return position
         before = f"polled by {position['column']}"
@@ -77,7 +77,7 @@ def _continued(
             before += f", with a column {changed[0]} that was {position['columns'][changed[0]]}"
     if loaded and not isinstance(source.form, Upserts):
         raise CheckpointError(
-            f"table {source.table.name} was {before} in {store.address}, so nobody knows which of its rows are new by "
+            f"table {source.table.name} was {before} in {store.address}, so its new rows are unknown by "
             f"{column}; leave it as it was, declare a PRIMARY KEY, or begin with a new checkpoint"
         )
     return None
@@ -86,7 +86,7 @@ def _continued(
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
-def _same(kind: str, now: str | None) -> bool:
+def _same_texts(kind: str, now: str | None) -> bool:
     """Whether values of two types of a column have the same texts."""
     return kind == now or (kind in _INTEGERS and now in _INTEGERS)
 
@@ -98,7 +98,7 @@ def _taken(
     kind = source.frame.schema[column].dataType
     lag = _lag(source, poll, column)
     spark = source.frame.sparkSession
-    # What Spark reads, a name once each.
+    # The columns that Spark reads, each name once.
     names = dict.fromkeys([*(name for name in source.columns if name not in source.absent), column])
     first = None if position is None else F.lit(position["from"]).cast(kind)
     # Rows are known by the columns that the table had then.
@@ -139,10 +139,10 @@ def _taken(
             "polled; give one of them a later time, or poll by another column"
         ) from error
     if position is not None:
-        # What is below is not known any more.
+        # Rows below are no longer known.
         lowest = max(lowest, position["from"], key=lambda text: _parsed(text, kind))
     columns = {name: source.frame.schema[name].dataType.simpleString() for name in names}
-    known_now = _noted(store, source, rows.where(value >= F.lit(lowest).cast(kind)), lowest)
+    known_now = _write_digests(store, source, rows.where(value >= F.lit(lowest).cast(kind)), lowest)
     return Taken(
         replace(source, frame=fresh), {"column": column, "columns": columns, "from": lowest, "known": known_now}
     )
@@ -153,9 +153,9 @@ def _digest(frame: DataFrame, names: Sequence[str]) -> Column:
     return F.md5(F.to_json(F.array(*(_text(F.col(_quoted(name)), frame.schema[name].dataType) for name in names))))
 
 
-def _noted(store: Store, source: Source, rows: DataFrame, first: str) -> str:
-    """Write the digests of rows, with the number of each; the section. Nothing is written where they are too many, and
-    need not be known because a key says which rows are the same."""
+def _write_digests(store: Store, source: Source, rows: DataFrame, first: str) -> str:
+    """Write the digests of rows, with the number of each; returns the section. If they are too many, and a key
+    identifies rows, nothing is written."""
     counted = rows.groupBy(_DIGEST).agg(F.count("*").alias(_COUNT))
     known = counted.limit(MOST_KNOWN + 1).toArrow()
     if known.num_rows > MOST_KNOWN:
@@ -163,7 +163,7 @@ def _noted(store: Store, source: Source, rows: DataFrame, first: str) -> str:
             return ""
         raise SourceError(
             f"table {source.table.name}: more than {MOST_KNOWN:,} rows are from {first} on, within poll_lag, which is "
-            "more than can be told apart; give a shorter poll_lag, or declare the PRIMARY KEY of the table"
+            "more than can be distinguished; give a shorter poll_lag, or declare the PRIMARY KEY of the table"
         )
     bundle = Bundle(store, "polled")
     bundle.add("known", known.schema, known.to_batches())
@@ -179,7 +179,7 @@ def polled_column(source: Source) -> str:
     name = next((one for one in source.frame.columns if one.lower() == poll.column.lower()), None)
     if name is None:
         have = ", ".join(source.frame.columns)
-        raise SourceError(f"table {source.table.name}: poll {poll.column!r} is no column of the source; it has {have}")
+        raise SourceError(f"table {source.table.name}: poll {poll.column!r} is not in the source; it has {have}")
     _lag(source, poll, name)
     return str(name)
 

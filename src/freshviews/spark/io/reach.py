@@ -72,7 +72,7 @@ def tried(session: Session, definition: Definition) -> Iterator[Tried]:
 def attempt(
     name: str, place: str, probe: Callable[[], object], of: TableSpec | ViewSpec | None = None
 ) -> Tried:
-    """A place, tried by a probe. ``of``: what is declared of it."""
+    """A place, tried by a probe. ``of``: its declaration."""
     options: Mapping[str, str] = MappingProxyType({}) if of is None else of.options
     try:
         probe()

@@ -1,8 +1,8 @@
-"""What a sink makes of a view that gets another SELECT; what cannot be right is refused before a row is read.
+"""Sinks of views that get another SELECT; impossible combinations are refused before a row is read.
 
-With the same columns every sink is right: the change of the version takes the old rows back. With others, the contents
-are delivered as they are (``complete``), and the messages of a key are replaced or withdrawn (``upsert`` to a topic).
-Changes of the old columns cannot be taken back, and a table of a database keeps the columns that it has.
+With the same columns every sink works: the change of the version takes the old rows back. With other columns, the
+contents are delivered as they are (``complete``), and the messages of a key are replaced or withdrawn (``upsert`` to a
+topic). Changes of the old columns cannot be taken back, and a table of a database keeps the columns that it has.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from freshviews.spark.state.growth import holds_columns
 from freshviews.spark.state.manifest import Manifest
 
 _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
-"""Types of which a key has the same text."""
+"""Types whose keys have the same text."""
 
 
 def check_replaced(
@@ -63,7 +63,7 @@ def _of_columns(view: ViewSpec) -> str | None:
     """Why the sink of a view cannot have other columns."""
     others = "has other columns than in this checkpoint"
     if view.output == CHANGES:
-        return f"{others}, and nothing takes back what its sink has of the old ones"
+        return f"{others}, and its sink cannot take the old ones back"
     if connector_of(view.provider).keeps:
         return f"{others}, and its table has the old ones"
     return None

@@ -42,7 +42,7 @@ the last version."""
 class SinkError(FreshviewsError):
     """A sink refused a version. The version is committed and is delivered at the next start.
 
-    ``cause``: what the sink said. ``passes``: it may take the version a little later.
+    ``cause``: the error of the sink. ``passes``: it may take the version a little later.
     """
 
     def __init__(self, text: str, cause: str | None = None, passes: bool = False) -> None:

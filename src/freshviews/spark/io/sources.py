@@ -52,11 +52,11 @@ from freshviews.stream import (
 )
 
 PLACED = ("_from_time", "_from", "_from_at")
-"""The first of PLACE, where they have to be taken along because the columns that they are made of are not."""
+"""The first of PLACE, taken along because the columns from which they are made are not."""
 
 
 _FILLED = ("json", "orc", "parquet")
-"""Files in which Spark finds columns by name, and whose readers know of DEFAULTs."""
+"""Formats in which Spark finds columns by name, and whose readers apply DEFAULTs."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def _with_deletes(
         )
     if isinstance(form, Upserts) and form.order is not None:
         raise SourceError(
-            f"{who} come before all rows of a DataFrame, which the order by {form.order} does not say; give them in a "
+            f"{who} are applied before all rows of a DataFrame, whatever their {form.order}; give them in a "
             f"call of their own, or as rows with {form.order} and an op column"
         )
     op = form.column or _free(table)
@@ -243,8 +243,8 @@ def batch_frame(spark: SparkSession, source: Source, files: Sequence[str] | None
 
 
 def source_of(frame: DataFrame, spec: TableSpec, table: TableDef, from_files: bool = False) -> Source:
-    """A DataFrame as the source of a table. Raises SourceError if a column is missing that has no DEFAULT, and that
-    rows need which delete their key."""
+    """A DataFrame as the source of a table. Raises SourceError if a column without a DEFAULT is missing; rows that
+    delete their key need only the key."""
     form = form_of(spec.changes, spec.form_options, tuple(frame.columns) if spec.changes is None else ())
     there = {name.lower(): name for name in frame.columns}
     wanted = [] if isinstance(form, DebeziumJson) else [column.name for column in table.columns]
@@ -325,7 +325,7 @@ def reads_text(source: Source) -> bool:
 
 
 def places_of(source: Source) -> list[Column]:
-    """What ``PLACED`` is of the rows of a source."""
+    """The ``PLACED`` columns of the rows of a source."""
     if PLACED[0] in source.frame.columns:
         return [*map(F.col, PLACED)]
     if not source.from_files:

@@ -27,12 +27,12 @@ _SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 _SECONDS = 300.0
 """Time for Java to write an archive, of some 150 MB."""
 _LEFT = 3600.0
-"""Seconds after which an archive that is half written was left by a process that was killed."""
+"""Age in seconds at which a half-written archive belongs to a process that was killed."""
 
 
 def option() -> str:
     """Options by which Java uses the archive; empty if there is none."""
-    found = next(iter(_whole()), None)
+    found = next(iter(_complete_archives()), None)
     return "" if found is None else f"{shlex.quote(f'-XX:SharedArchiveFile={found}')} {_SILENT}"
 
 
@@ -55,7 +55,7 @@ def making() -> Iterator[str]:
             os.fsync(file.fileno())
         made = folder / f"{_key()}.{part.stat().st_size}.jsa"
         part.rename(made)
-        for path in _whole():
+        for path in _complete_archives():
             if path != made:
                 path.unlink(missing_ok=True)
     except BaseException:
@@ -84,14 +84,14 @@ def _end_java() -> None:
 
 
 def _delete_parts(folder: Path, before: float) -> None:
-    """Delete what processes have left that were killed before a time."""
+    """Delete the files of processes that were killed before a time."""
     for path in folder.glob("*.part"):
         with suppress(OSError):
             if path.stat().st_mtime < before:
                 path.unlink()
 
 
-def _whole() -> list[Path]:
+def _complete_archives() -> list[Path]:
     """Archives for this Java and these jars."""
     found = []
     for path in _folder().glob(f"{_key()}.*.jsa"):
@@ -107,7 +107,7 @@ def _folder() -> Path:
 
 
 def _key() -> str:
-    """What an archive depends on, as a hash; Java checks the rest. A session that starts has set JAVA_HOME."""
+    """A hash of the inputs of an archive; Java checks the rest. A session that starts has set JAVA_HOME."""
     home = os.environ.get("JAVA_HOME")
     program = f"{home}/bin/java" if home else str(shutil.which("java"))
     known = (os.path.realpath(program), pyspark.__file__, pyspark.__version__)

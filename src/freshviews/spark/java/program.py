@@ -103,13 +103,13 @@ def _brought() -> Path | None:
 def _check(java: Path, where: str) -> None:
     version = version_of(java)
     if version is None:
-        raise JavaError(f"the Java of {where} does not say its version; {_REMEDY}")
+        raise JavaError(f"the Java of {where} does not report its version; {_REMEDY}")
     if not ACCEPTED[0] <= version <= ACCEPTED[-1]:
         raise JavaError(f"the Java of {where} is version {version}, but Spark 4 runs on 17 to 21; {_REMEDY}")
 
 
 class _Output:
-    """What a process prints to one of its two files: held back at first, then passed on to ours as it comes."""
+    """The output of a process to one of its two files: held back at first, then passed on to ours as it arrives."""
 
     def __init__(self, target: int) -> None:
         source, self.inlet = os.pipe()
@@ -130,26 +130,26 @@ class _Output:
                         self._held.append(line)
 
     def all_lines(self) -> list[str]:
-        """What was printed and not passed on, once the process has ended."""
+        """The printed output that was not passed on, once the process has ended."""
         self._thread.join(_SECONDS_TO_READ)
         with self._changing:
             return [" ".join(line.decode(errors="replace").split()) for line in self._held or []]
 
     def release(self) -> None:
-        """Forget what was held back."""
+        """Drop the output that was held back."""
         with self._changing:
             self._held = None
 
 
 class JavaOutput:
-    """What Java prints: held back while Spark starts, then passed on."""
+    """The output of Java: held back while Spark starts, then passed on."""
 
     def __init__(self) -> None:
         # A Java machine that cannot start says why on standard output.
         self._outputs = (_Output(1), _Output(2))
 
     def start_java(self, settings: Mapping[str, str]) -> None:
-        """Start Spark's Java process, unless there is one. Raises JavaError with what it said if it ends at once."""
+        """Start Spark's Java process, unless there is one. Raises JavaError with its output if it ends at once."""
         from pyspark import SparkConf, SparkContext
         from pyspark.errors import PySparkRuntimeError
         from pyspark.java_gateway import launch_gateway
@@ -170,10 +170,10 @@ class JavaOutput:
         if ended is not None:
             every = (line for one in self._outputs for line in one.all_lines())
             said = " / ".join([line for line in every if line and not line.startswith(_GREETING)][:_MOST_LINES])
-            raise JavaError(f"Spark does not start: Java ended, and said: {said or 'nothing'}") from ended
+            raise JavaError(f"Spark does not start: Java ended, and printed: {said or 'nothing'}") from ended
 
     def release(self) -> None:
-        """Spark has started: forget what was held back, such as its greetings."""
+        """Spark has started: drop the output that was held back, such as greetings."""
         for one in self._outputs:
             one.release()
 

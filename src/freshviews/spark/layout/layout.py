@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from freshviews.catalog.kept_rings import written
+from freshviews.catalog.kept_rings import aggregate_to_json
 from freshviews.catalog.rings import aggregate_of
 from freshviews.cells import (
     CellPlan,
@@ -68,7 +68,7 @@ class Layout:
     def rings(self) -> dict[str, Any]:
         """The users' rings of the views, as a manifest has them."""
         rings = {ring.label.lower(): ring for view in self.catalog.views.values() for ring in view.rings}
-        return {name: written(aggregate_of(ring)) for name, ring in rings.items()}
+        return {name: aggregate_to_json(aggregate_of(ring)) for name, ring in rings.items()}
 
     @cached_property
     def inputs(self) -> Mapping[str, tuple[str, ...]]:
@@ -133,6 +133,6 @@ def next_layout(old: Layout, definition: Definition, manifest: Manifest, replace
     """The cells after views were added, dropped or ``replaced``; stored rows stay in their cells."""
     catalog = definition.catalog
     sizes = {name: float(rows) for name, rows in manifest.totals.get("rows", {}).items()}
-    # The parts of internal views are those of the view that they are of.
+    # Internal views have the parts of the view to which they belong.
     parts = tuple(part for part in old.plan.parts if part.view.partition("#")[0] not in replaced)
     return Layout(extended(replace(old.plan, parts=parts), catalog, sizes), catalog)

@@ -1,4 +1,4 @@
-"""What keeps the rows of a pipeline's sources in one cell."""
+"""Reasons for which the rows of a pipeline's sources must be in one cell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from freshviews.stream import DebeziumJson
 
 
 def in_one_cell(definition: Definition, catalog: Catalog) -> str | None:
-    """Why rows of a source cannot be in several cells."""
+    """The reason for which rows of a source cannot be in several cells."""
     return _envelopes(definition, catalog) or _set_aside(definition, catalog)
 
 

@@ -65,7 +65,7 @@ def _offsets(folder: Path, batch: int) -> list[Any]:
 
 
 def _entry(lines: list[Any], source: int) -> int:
-    """The last applied entry of a source's log; -1 if there is none, or if it is no file source."""
+    """The last applied entry of a source's log; -1 if there is none, or if it is not a file source."""
     found = lines[source + 1] if source + 1 < len(lines) else None
     return int(found.get("logOffset", -1)) if isinstance(found, dict) else -1
 

@@ -1,8 +1,8 @@
 """The rows of a view, computed by the engines of its cells.
 
-An engine that is read once and has no image replays its log for the views that are asked for alone. Where that is few
-rows, its functions run as plain Python while another process compiles them (see ``kernel.machine.beside``): a reader
-need not wait for a compiler that has never run on its machine.
+An engine that is read once and has no image replays its log only for the requested views. If these are few rows, its
+functions run as plain Python while another process compiles them (see ``kernel.machine.beside``): a reader need not
+wait for a compiler that has never run on its machine.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def parts_of(store: Store, manifest: Manifest, layout: Layout, view: str, keep_c
     for number, statements in stages.items():
         entry = manifest.cells.get(str(number), EMPTY)
         with (
-            _kept(store, str(number), entry, statements)
+            _kept_engine(store, str(number), entry, statements)
             if keep_cells
-            else _once(store, entry, statements, output.views)
+            else _temporary_engine(store, entry, statements, output.views)
         ) as database:
             found += [database.view(part).to_arrow() for part in output.views if part in database.views]
     return found
 
 
 @contextmanager
-def _kept(store: Store, number: str, entry: Entry, statements: tuple[Statement, ...]) -> Iterator[Database]:
+def _kept_engine(store: Store, number: str, entry: Entry, statements: tuple[Statement, ...]) -> Iterator[Database]:
     """An engine that stays in memory, unless reading it fails."""
     cell = loaded(store, number, entry, statements)
     try:
@@ -58,7 +58,7 @@ def _kept(store: Store, number: str, entry: Entry, statements: tuple[Statement, 
 
 
 @contextmanager
-def _once(
+def _temporary_engine(
     store: Store, entry: Entry, statements: tuple[Statement, ...], views: Collection[str]
 ) -> Iterator[Database]:
     """An engine that is read and forgotten."""
@@ -67,7 +67,7 @@ def _once(
         database = load_cell(store, entry, statements).database
     else:
         needed = needed_for(views, statements)
-        replayed = _little(store, entry, needed)
+        replayed = _engine_of_few_rows(store, entry, needed)
         database = load_cell(store, entry, needed).database if replayed is None else replayed
     try:
         yield database
@@ -76,7 +76,7 @@ def _once(
 
 
 def needed_for(views: Collection[str], statements: Sequence[Statement]) -> tuple[Statement, ...]:
-    """The statements that some views need: their definitions, and what these read."""
+    """The statements that some views need: their definitions, and those of the relations that they read."""
     wanted = {view.lower() for view in views}
     kept: list[Statement] = []
     for statement in reversed(statements):
@@ -92,9 +92,10 @@ def needed_for(views: Collection[str], statements: Sequence[Statement]) -> tuple
     return tuple(reversed(kept))
 
 
-def _little(store: Store, entry: Entry, statements: tuple[Statement, ...]) -> Database | None:
-    """An engine from the few rows that its log leaves, taken in by pieces that plain Python may take. None where they
-    are many, or must be taken in whole: deletes may precede what they delete, and windows go by the order of rows."""
+def _engine_of_few_rows(store: Store, entry: Entry, statements: tuple[Statement, ...]) -> Database | None:
+    """An engine from the few rows that its log leaves, taken in by pieces that plain Python may take. None if they are
+    many, or must be taken in whole: deletes may precede the rows that they delete, and windows depend on the order of
+    rows."""
     if sum(segment["rows"] for segment in entry["log"]) > 2 * LITTLE:
         return None
     rows: dict[str, pa.Table] = {}

@@ -51,7 +51,7 @@ class Status:
     began the view."""
     delivered: int
     running: bool | None
-    """None where the store has no locks, so it is not known."""
+    """True while a process runs the pipeline; None if the store has no locks, so it is unknown."""
     error: str | None
     """The error that ended the last run; None if it was stopped or still runs."""
     waiting: dict[str, int]
@@ -64,7 +64,7 @@ class Status:
     """Per view of the script with a sink: ``backlog``, committed versions that the sink does not have, and
     ``failures``, how often it refused one."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Per view whose sink refused the last version and does not have it yet: what it said."""
+    """Per view whose sink refused the last version and still lacks it: the error."""
     cells: dict[str, int] = field(default_factory=dict)
     """Per cell, and for the merge, the bytes that its tables and views take."""
     refilling: tuple[str, ...] = ()

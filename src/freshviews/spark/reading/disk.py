@@ -1,4 +1,4 @@
-"""What a checkpoint takes in its store."""
+"""The size of a checkpoint in its store."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@
     [LIMIT n] [OFFSET m]
 
 A condition is made of comparisons, ``IS [NOT] NULL``, ``[NOT] BETWEEN``, ``[NOT] IN`` and ``[NOT] LIKE``, with AND, OR
-and NOT. The grammar has no more than that: it must never accept a text that Spark refuses or reads in another way. So
-there are no comments, no escapes in strings, no exponents, and no keywords as names.
+and NOT. The grammar has no more: it must never accept a text that Spark refuses or reads differently. So there are no
+comments, no escapes in strings, no exponents, and no keywords as names.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _parser() -> Lark:
 
 
 class _Trees(Transformer[Token, Any]):
-    """Parse trees to the classes above. What it raises, lark wraps in a LarkError."""
+    """Parse trees to the classes above. Lark wraps its exceptions in a LarkError."""
 
     def start(self, parts: list[Any]) -> PlainSelect:
         what, view, alias, where, *rest = parts

@@ -56,7 +56,7 @@ def plainly_selected(
     query = parsed(sql)
     view = next((name for name in manifest.views if name.lower() == query.view.lower()), None)
     home = spark_home()
-    # A setting of the user may give the SELECT another meaning, as one by which names differ in case.
+    # A setting of the user may change the meaning of the SELECT, such as case-sensitive names.
     if home is not None and sql_settings_of(os.environ, home):
         raise NotPlain
     if view is None:

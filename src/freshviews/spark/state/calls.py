@@ -1,7 +1,7 @@
 """Which version has the rows of a call, by the name that the caller gave it: an object ``calls/<hash>`` per name.
 
 The manifest of a version has the name, so both are committed together; the object is written after that, and before the
-next version is made. Only of the last version it may be missing.
+next version is made. It may be missing only for the last version.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ class Segment:
         return section
 
     def finish(self) -> dict[str, str]:
-        """Begin to make the object durable; return what its sections are named in a manifest."""
+        """Begin to make the object durable; return the names of its sections for a manifest."""
         return self._bundle.finish()
 
     def wait(self) -> None:
@@ -188,9 +188,9 @@ def appended(
     new = {"token": token, "level": 0, "rows": segment.rows, "sections": {name: name for name in cell.tables}}
     log = [*after["log"], new]
     if not log_only:
-        log = _merged(store, segment, after, log)
+        log = _merge_segments(store, segment, after, log)
     names = segment.finish()
-    after = {**after, "token": token, "log": [_named(part, names) for part in log]}
+    after = {**after, "token": token, "log": [_named_segment(part, names) for part in log]}
     if log_only:
         return after
     pending = after.get("pending")
@@ -199,7 +199,7 @@ def appended(
     return after
 
 
-def _named(part: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _named_segment(part: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """A segment of the log; of one in the new object, sections have names now."""
     if "sections" not in part:
         return dict(part)
@@ -214,7 +214,7 @@ def from_image(entry: Entry, image: Mapping[str, Any]) -> Entry:
     return {"token": entry["token"], "image": dict(image), "log": log}
 
 
-def _merged(store: Store, segment: Segment, entry: Entry, log: list[Any]) -> list[Any]:
+def _merge_segments(store: Store, segment: Segment, entry: Entry, log: list[Any]) -> list[Any]:
     """Merge the oldest ``FAN_IN`` segments of a level where twice as many have gathered, into the object of a segment.
 
     So none of the new object is read here. Segments up to a pending image are not merged: they are dropped soon, and no

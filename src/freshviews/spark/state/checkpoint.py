@@ -7,7 +7,7 @@
     <checkpoint>/state/  changes/  bad/  polled/    objects that manifests name
     <checkpoint>/aside/      files that are being written, in HDFS
     <checkpoint>/calls/      an object per named call of Pipeline.advance
-    <checkpoint>/identity    what sinks know the checkpoint by
+    <checkpoint>/identity    identifies the checkpoint for sinks
     <checkpoint>/tables      which views have a table of a database
     <checkpoint>/delivered   the last version that went to the sinks, and which sinks lack what
     <checkpoint>/runs        how often it was started, and what sinks refused
@@ -100,7 +100,7 @@ def check_query(folder: Path, manifest: Manifest) -> None:
     found = spark_query(folder)
     if found is None:
         raise CheckpointError(
-            f"{folder} is gone, so nobody knows which input is in version {manifest.version}; put it back, "
+            f"{folder} is gone, so the input of version {manifest.version} is unknown; put it back, "
             "or begin with a new checkpoint, which reads all input again"
         )
     if found != manifest.query:
@@ -112,15 +112,15 @@ def check_query(folder: Path, manifest: Manifest) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """The tables and views of a checkpoint that a definition has otherwise."""
+    """The tables and views of a checkpoint that differ in a definition."""
 
     tables: tuple[str, ...]
     views: tuple[str, ...]
 
 
 def difference(manifest: Manifest, definition: Definition, streaming: Sequence[str]) -> Difference:
-    """What a definition has otherwise than a checkpoint, within what may change (``state.growth``). Raises
-    CheckpointError if a table or a view was changed further."""
+    """The differences of a definition from a checkpoint, within the allowed changes (``state.growth``). Raises
+    CheckpointError for any other change of a table or a view."""
     known = catalog_of(manifest.script, manifest.aggregates)
     wanted = definition.catalog
     before, now = known.tables, wanted.tables

@@ -1,4 +1,4 @@
-"""The object ``delivered``: the last version that every sink has had its turn with, and the sinks that lack versions.
+"""The object ``delivered``: the last version that has been offered to every sink, and the sinks that lack versions.
 
 It is a number, or an object of JSON if a sink is behind: ``{"version": 57, "behind": {"by_part": 51}}``.
 """
@@ -17,12 +17,12 @@ _NAME = "delivered"
 
 
 class NotNoted(StoreError):
-    """What was delivered cannot be noted; the next start delivers it once more."""
+    """Raised if a delivery cannot be recorded; the next start delivers the version again."""
 
 
 class Delivered:
-    """What a store says was delivered. ``version``: the last version; 0 before the first. ``behind``: by view, the
-    first version that its sink lacks. Raises StoreError where it cannot be read."""
+    """The recorded deliveries of a store. ``version``: the last version; 0 before the first. ``behind``: by view, the
+    first version that its sink lacks. Raises StoreError if it cannot be read."""
 
     def __init__(self, store: Objects) -> None:
         self._store = store
@@ -38,7 +38,7 @@ class Delivered:
             raise StoreError(f"{store.address}/{_NAME}, which says what sinks have, cannot be read: {error}") from None
 
     def note(self, version: int, behind: Mapping[str, int]) -> None:
-        """Record what sinks have. Raises NotNoted."""
+        """Record the deliveries to sinks. Raises NotNoted."""
         held = {"version": version, "behind": dict(behind)} if behind else version
         try:
             self._store.write(_NAME, json.dumps(held).encode())

@@ -1,8 +1,8 @@
-"""What may change of a definition between two runs.
+"""The changes of a definition that are allowed between two runs.
 
-Of a table whose rows are stored: columns are added or left out, types become wider, DEFAULTs are others, and a column
-that was NOT NULL may have NULLs. Its keys stay. Of a view: its SELECT. Its old rows can be rows of what it is now if
-its columns keep their names, and their types or wider ones; ``io.replaced_sinks`` says which sinks take others.
+A table whose rows are stored may gain or lose columns, types may become wider, DEFAULTs may differ, and a column that
+was NOT NULL may have NULLs. Its keys stay. A view may get another SELECT. Its old rows fit the new view if its columns
+keep their names, and their types or wider ones; ``io.replaced_sinks`` checks the sinks for other columns.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from freshviews.catalog.window import with_its_column
 
 
 def has_same_rows(before: TableDef, now: TableDef) -> bool:
-    """Whether two definitions of a table differ at most in what rows have that come without a column."""
+    """Whether two definitions of a table differ at most in the values of rows that lack a column."""
     return _of_rows(before) == _of_rows(now)
 
 
 def _of_rows(table: TableDef) -> TableDef:
-    """What a definition says of the rows that are there."""
+    """The part of a definition that affects existing rows."""
     columns = tuple(replace(column, default=None) for column in table.columns)
     return replace(with_its_column(table), columns=columns)
 
 
 def holds_columns(before: ViewDef, now: ViewDef) -> bool:
-    """Whether rows of a view can be rows of what it is now."""
+    """Whether the rows of a view fit its new definition."""
     if [column.name for column in before.columns] != [column.name for column in now.columns]:
         return False
     pairs = zip(before.columns, now.columns, strict=True)
@@ -44,13 +44,13 @@ def replaced_views(before: Catalog, now: Catalog) -> list[str]:
         differs = (old.blocks, old.combined, old.constants) != (view.blocks, view.combined, view.constants)
         if differs or any(one.lower() in found for one in view.inputs):
             found.add(name.lower())
-    # What an internal view has of a view's rows is the view's.
+    # The rows of an internal view belong to its view.
     whole = {name.partition("#")[0] for name in found}
     return [view.name for view in now.views.values() if not view.internal and view.name.lower() in whole]
 
 
 def refusal(before: TableDef, now: TableDef) -> str | None:
-    """Why stored rows of a table cannot be rows of what it is now; None where they can."""
+    """The reason for which stored rows of a table do not fit its new definition; None if they do."""
     kept = replace(with_its_column(now), columns=before.columns)
     if kept != with_its_column(before):
         return "only its columns may change"

@@ -1,6 +1,6 @@
 """The identity of a checkpoint: an object ``identity``, made when a sink first asks for it.
 
-A checkpoint that was deleted counts its versions from 1 again. By the identity a sink knows them apart.
+After a checkpoint is deleted, its successor counts versions from 1 again. A sink distinguishes them by the identity.
 """
 
 from __future__ import annotations

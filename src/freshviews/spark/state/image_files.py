@@ -68,7 +68,7 @@ class Writing:
 
 
 def image_of(name: str) -> str:
-    """The image that a file is of, by the name of the file's folder; or of which a sign is."""
+    """The image to which a file, by its folder's name, or a sign belongs."""
     return name.removesuffix(TEMPORARY).removesuffix(_SIGN)
 
 

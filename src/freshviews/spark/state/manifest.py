@@ -29,18 +29,17 @@ class Manifest:
 
     ``batch``: Spark's number of the last micro-batch in it (-1: none yet); ``query``: the id of the streaming query
     that counted it. ``tables``, ``views``: the SQL of each by name. ``ordered``: the SQL of all in its order, where a
-    table got columns after a view. ``sources``: the streaming tables, in Spark's
-    order, once a micro-batch is in; ``loaded``: tables of batch sources. ``plan``: which rows go to which cell
-    (``freshviews.cells``). ``cells``: each cell, and the merge, to its state; ``sizes``: to the bytes of each of its
-    tables and views. ``changes[view]``: files of the view's change at this version. ``contents[view]``: its contents by
-    part, if its sink needs them; ``anew``: the parts that are new. ``bad[table]``: rows set aside. ``rows``: input rows
-    per table. ``changed``: rows of each view's change. ``arrived``: when the newest input arrived, if known.
-    ``polled[table]``: the position of a table that is polled (``io.polled``).
-    ``stored``: rows of each view, absent where an older release began the view. ``spark``: objects with Spark's own
-    files (``state.spark_files``). ``keys``: the columns of the key of each view that is delivered by it. ``refilled``:
-    views that have another SELECT from this version on. ``gone[view]``: where such a view has other columns, the files
-    of the rows that it had before, which its change does not take back. ``rings``: users' rings that the views have
-    aggregates over, by lower-case name (``freshviews.catalog.kept_rings``). ``totals``: counts since the
+    table got columns after a view. ``sources``: the streaming tables, in Spark's order, once a micro-batch is in;
+    ``loaded``: tables of batch sources. ``plan``: which rows go to which cell (``freshviews.cells``). ``cells``: each
+    cell, and the merge, to its state; ``sizes``: to the bytes of each of its tables and views. ``changes[view]``: files
+    of the view's change at this version. ``contents[view]``: its contents by part, if its sink needs them; ``anew``:
+    the parts that are new. ``bad[table]``: rows set aside. ``rows``: input rows per table. ``changed``: rows of each
+    view's change. ``arrived``: when the newest input arrived, if known. ``polled[table]``: the position of a table that
+    is polled (``io.polled``). ``stored``: rows of each view, absent where an older release began the view. ``spark``:
+    objects with Spark's own files (``state.spark_files``). ``keys``: the columns of the key of each view that is
+    delivered by it. ``refilled``: views that have another SELECT from this version on. ``gone[view]``: if such a view
+    has other columns, the files of its old rows, which its change does not take back. ``rings``: users' rings that the
+    views have aggregates over, by lower-case name (``freshviews.catalog.kept_rings``). ``totals``: counts since the
     beginning. Files are objects of the checkpoint's store, and sections of such (``state.bundle``).
     """
 

@@ -44,7 +44,7 @@ def run_of(store: Store) -> str:
 
 
 def prove(store: Store, run: str) -> str:
-    """Prove once that this process sees what the driver wrote; return an object for the driver to read.
+    """Prove once that this process sees the driver's file; return an object for the driver to read.
 
     Raises NotSeen.
     """
@@ -66,7 +66,7 @@ def prove(store: Store, run: str) -> str:
 
 
 def check_proofs(store: Store, proofs: Sequence[str]) -> None:
-    """Read what workers wrote, each once, in the driver. Raises NotSeen."""
+    """Read the proofs of workers, each once, in the driver. Raises NotSeen."""
     new = [name for name in proofs if name not in _READ]
     for name in new:
         try:

@@ -1,5 +1,5 @@
 """Runs of a checkpoint: the lock that one holds, and counts over all, in the object ``runs``: how often it was started,
-and what its sinks refused.
+and the refusals of its sinks.
 
 A folder has a lock. Other stores have none: there two runs are noticed when both commit the same version. A count that
 cannot be written is lost: no run fails for it.
@@ -27,8 +27,8 @@ _changing = Lock()
 class Runs:
     """``starts``: runs that began; ``failures``: how often the sink of a view refused a version, by view.
 
-    ``part``: the version that only some sinks have, those of the views ``have``; 0 if there is none. ``refused``: what
-    the others said, by view.
+    ``part``: the version that only some sinks have, those of the views ``have``; 0 if there is none. ``refused``: the
+    errors of the others, by view.
     """
 
     starts: int = 0
@@ -54,8 +54,8 @@ class Held:
 
 
 def is_running(store: Store) -> bool | None:
-    """True if a process holds the checkpoint's lock; None where there is none. Takes the lock for an instant, which
-    ``Held`` tolerates."""
+    """True if a process holds the checkpoint's lock; None without locks. Takes the lock for an instant, which ``Held``
+    tolerates."""
     if not store.is_local:
         return None
     path = store.local / LOCK
@@ -95,13 +95,13 @@ def note_failure(store: Store, view: str) -> None:
 
 
 def note_part(store: Store, version: int, have: Iterable[str], refused: Mapping[str, str]) -> None:
-    """Record which sinks have a version, and what the others said. The caller holds the checkpoint's lock."""
+    """Record which sinks have a version, and the errors of the others. The caller holds the checkpoint's lock."""
     held = sorted(have)
     _change(store, lambda before: replace(before, part=version, have=held, refused=dict(refused)))
 
 
 def note_refused(store: Store, refused: Mapping[str, str]) -> None:
-    """Record what sinks that are behind said last, by view. The caller holds the checkpoint's lock."""
+    """Record the last errors of sinks that are behind, by view. The caller holds the checkpoint's lock."""
     _change(store, lambda before: replace(before, refused=dict(refused)))
 
 

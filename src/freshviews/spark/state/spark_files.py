@@ -87,8 +87,8 @@ def _restored(store: Store, names: Sequence[str], folder: Path) -> set[str]:
                 found.add(file)
     except (OSError, ValueError) as error:
         raise StoreError(
-            f"Spark's offsets cannot be read from {store.address}/{name}: {error}; so nobody knows which input is in "
-            "the last version; put the object back, or begin with a new checkpoint, which reads all input again"
+            f"Spark's offsets cannot be read from {store.address}/{name}: {error}; so the input of the last version "
+            "is unknown; put the object back, or begin with a new checkpoint, which reads all input again"
         ) from error
     return found
 

@@ -20,7 +20,7 @@ from freshviews.catalog.window import window_of
 from freshviews.spark.definition import form_of
 from freshviews.spark.state.cell import Cell, Segment
 from freshviews.spark.worker.intake import Feed, Intake, signed_of
-from freshviews.spark.worker.rows import whole
+from freshviews.spark.worker.rows import as_ordered_batch
 from freshviews.stream import AppendOnly
 
 PIECE = 50_000
@@ -97,7 +97,7 @@ class Ahead:
         self.waiting.setdefault(number, []).append(rows)
         if number in self.growing and sum(len(one) for one in self.waiting[number]) >= PIECE:
             feed = self.feeds[number]
-            piece = Intake(feed, self.cell.tables[feed.table], whole(self.waiting.pop(number)))
+            piece = Intake(feed, self.cell.tables[feed.table], as_ordered_batch(self.waiting.pop(number)))
             signed = signed_of(self.cell, piece)
             self.cell.database.apply(feed.table, signed)
             self.segment.add(feed.table, signed)

@@ -76,7 +76,7 @@ class Refusal(FreshviewsError):
 
 @dataclass(frozen=True)
 class _Signed:
-    """Signed rows. ``kept``: the good rows of the input. ``positions``: the row of ``kept`` that each came from (None:
+    """Signed rows. ``kept``: the good rows of the input. ``positions``: the row of ``kept`` from which each came (None:
     the same)."""
 
     rows: pa.RecordBatch
@@ -96,7 +96,7 @@ def take_in(cell: Cell, intakes: Sequence[Intake]) -> dict[str, pa.RecordBatch]:
     FreshviewsError.
     """
     while True:
-        signed = {t.feed.table: _signed(cell, t) for t in intakes if t.rows is not None or t.feed.snapshot}
+        signed = {t.feed.table: _signed_rows(cell, t) for t in intakes if t.rows is not None or t.feed.snapshot}
         try:
             with cell.database.batch() as batch:
                 for name, found in signed.items():
@@ -110,10 +110,10 @@ def take_in(cell: Cell, intakes: Sequence[Intake]) -> dict[str, pa.RecordBatch]:
 
 def signed_of(cell: Cell, table: Intake) -> pa.RecordBatch:
     """The signed rows of a table. Raises Refusal."""
-    return _signed(cell, table).rows
+    return _signed_rows(cell, table).rows
 
 
-def _signed(cell: Cell, table: Intake) -> _Signed:
+def _signed_rows(cell: Cell, table: Intake) -> _Signed:
     """Signed rows of a table, and the rows of the input that they came from."""
     feed, definition = table.feed, table.definition
     found = table.rows
@@ -161,18 +161,18 @@ def _set_aside(error: BatchError, intakes: Sequence[Intake], signed: Mapping[str
         raise _refusal_of(error, feeds, table.rows, row)
     if len(table.dropped) >= MOST_BAD:
         raise _refusal_of(error, feeds, table.rows, row, f"; {MOST_BAD} rows before it were bad, the limit")
-    table.dropped[row] = {"column": error.column, "value": None, "reason": _named(error, feeds)}
+    table.dropped[row] = {"column": error.column, "value": None, "reason": _error_text(error, feeds)}
 
 
 def _refusal_of(
     error: BatchError, feeds: Iterable[Feed], rows: pa.RecordBatch, row: int | None, more: str = ""
 ) -> Refusal:
     shown = "" if row is None else f"; the row is {values(rows).slice(row, 1).to_pylist()[0]}"
-    return Refusal(_named(error, feeds), f"{shown}{more}", None if row is None else place_of(rows, row))
+    return Refusal(_error_text(error, feeds), f"{shown}{more}", None if row is None else place_of(rows, row))
 
 
-def _named(error: BatchError, feeds: Iterable[Feed]) -> str:
-    """What an error says, with the names of tables in the script. A foreign key names two tables."""
+def _error_text(error: BatchError, feeds: Iterable[Feed]) -> str:
+    """The text of an error, with the names of tables in the script. A foreign key names two tables."""
     text = str(error)
     for feed in sorted(feeds, key=lambda feed: -len(feed.table)):
         if feed.table != feed.source:

@@ -42,7 +42,7 @@ def slots_of(tables: Sequence[Mapping[str, str]]) -> list[Slots]:
     return found
 
 
-def to(cell: str, feed: str | int, feeds: int) -> str:
+def cell_and_feed(cell: str, feed: str | int, feeds: int) -> str:
     """``_to`` of a cell and a feed, as Spark expressions; there are ``feeds`` feeds. A row of the feed -1 belongs to no
     feed and only names its cell."""
     return f"CAST(({cell}) * {feeds + 1} + {feed} + 1 AS INT)"
@@ -77,7 +77,7 @@ def named(rows: pa.RecordBatch, slots: Slots) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, [*places, *slots])
 
 
-def whole(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def as_ordered_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Rows of a feed as one batch, in the order of their places where they have them."""
     if len(batches) == 1:
         return _ordered(batches[0])
@@ -121,4 +121,4 @@ def unreadable_error(table: str, rows: pa.RecordBatch, row: int, reason: str) ->
     return BadChange(table, row, None, rows.column(CORRUPT)[row].as_py(), reason)
 
 
-READABLE = "it is not of the declared columns and types"
+READABLE = "it does not have the declared columns and types"

@@ -30,7 +30,7 @@ from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.spark.worker.ahead import Ahead, Arriving, growing_feeds
 from freshviews.spark.worker.intake import Feed, Intake, Refusal, bad_rows, take_in
-from freshviews.spark.worker.rows import groups, named, whole
+from freshviews.spark.worker.rows import as_ordered_batch, groups, named
 from freshviews.sql import Statement
 
 RESULT = pa.schema([pa.field("result", pa.string())])
@@ -42,7 +42,8 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Task:
     """A version to make, in the checkpoint at ``address``. ``entries[n]``: the state of cell n before it.
-    ``statements[n]``: the statements that create its engine. ``run``: what a process proves (``state.probe``).
+    ``statements[n]``: the statements that create its engine. ``run``: the run that a process proves to see
+    (``state.probe``).
 
     ``whole``: cells without rows run too, because their views or snapshots change.
     """
@@ -149,7 +150,7 @@ def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
     growing = growing_feeds(task.feeds, {t.name: t for t in task.statements[number] if isinstance(t, TableDef)})
     if growing and arriving.many(growing):
         try:
-            return _made(task, number, partial(_in_pieces, task, number, growing, arriving), arriving)
+            return _make_files(task, number, partial(_in_pieces, task, number, growing, arriving), arriving)
         except OutOfMemory:
             arriving.discard()
             raise
@@ -161,12 +162,12 @@ def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
             waiting.setdefault(feed, []).append(named(rows, task.feeds[feed].slots))
     if not task.whole and not waiting:
         return {"cell": str(number)}
-    return _made(task, number, partial(_at_once, task, number, waiting), arriving)
+    return _make_files(task, number, partial(_at_once, task, number, waiting), arriving)
 
 
 @dataclass(frozen=True)
 class _Taken:
-    """What an engine has applied: the number of rows by source, and the bad ones."""
+    """The input that an engine has applied: the number of rows by source, and the bad rows."""
 
     rows: dict[str, int]
     bad: list[dict[str, Any]]
@@ -174,7 +175,7 @@ class _Taken:
 
 def _intakes(task: Task, cell: Cell, waiting: Waiting) -> list[Intake]:
     return [
-        Intake(feed, cell.tables[feed.table], whole(waiting[i]) if i in waiting else None)
+        Intake(feed, cell.tables[feed.table], as_ordered_batch(waiting[i]) if i in waiting else None)
         for i, feed in enumerate(task.feeds)
     ]
 
@@ -217,7 +218,7 @@ def _in_pieces(
     return _Taken(_counts([*rest.rows.items(), *taken]), rest.bad)
 
 
-def _made(task: Task, number: int, take: Callable[[Cell, Segment], _Taken], arriving: Arriving) -> dict[str, Any]:
+def _make_files(task: Task, number: int, take: Callable[[Cell, Segment], _Taken], arriving: Arriving) -> dict[str, Any]:
     """Apply rows to the engine of a cell and write all files of the next version, with the seconds of each phase."""
     store, entry = store_of(task.address), task.entries[number]
     start, waited = time.perf_counter(), arriving.waited

@@ -24,7 +24,7 @@ from freshviews.ring import NARROW, RealRing, named
 LEAST = 8
 
 Addition = tuple[Component, int, Monomial]
-"""A component of a payload, its first word, and what is added to it."""
+"""A component of a payload, its first word, and its addend."""
 
 _KINDS = {"mul_float": doubles.PRODUCT, "mul_rest": doubles.REST}
 
@@ -58,8 +58,8 @@ def with_doubles(
 
 
 def _factors(expr: Expr) -> tuple[int, tuple[Expr, Expr, Expr]] | None:
-    """What a double is of two others, of itself twice if it is no product, with 0 where they or a third are NULL; None
-    for values of other kinds."""
+    """The factors and the condition of a double that is a product of two others (itself twice if it is no product),
+    with 0 where a factor or a third value is NULL; None for values of other kinds."""
     if not expr.type.is_float:
         return None
     known = isinstance(expr, Call) and expr.op == "coalesce" and len(expr.args) == 2
@@ -80,7 +80,7 @@ def _factors(expr: Expr) -> tuple[int, tuple[Expr, Expr, Expr]] | None:
 
 
 def _where_known(expr: Expr) -> tuple[Expr, Expr]:
-    """An expression, and what must not be NULL for it to have its value: itself, or the test of a CASE around it."""
+    """An expression, and the value that must not be NULL for it: itself, or the test of a CASE around it."""
     if isinstance(expr, Call) and expr.op == "case" and len(expr.args) == 3:
         test, value, otherwise = expr.args
         null = isinstance(otherwise, Literal) and otherwise.value is None
@@ -116,8 +116,8 @@ def add_reals(context: Context, target: str, additions: Sequence[Addition]) -> l
 
 
 def _source(context: Context, addition: Addition) -> tuple[str, int, str] | None:
-    """Where the double or the sum that is added lies, as an address and a word from there on, and the source of its
-    multiplicity; None where it lies alone."""
+    """The place of the double or sum that is added, as an address and a word, and the source of its multiplicity; None
+    if it is alone."""
     component, _, monomial = addition
     if not isinstance(named(component.ring), RealRing) or monomial == ZERO:
         return None

@@ -39,7 +39,7 @@ def add_element(context: Context, ring: str, target: str, monomial: Monomial) ->
 def _add_real(
     context: Context, ring: Ring[object], target: str, elements: list[ComponentOf | Value], amount: str
 ) -> None:
-    """A real has one factor that is no integer."""
+    """A real has one factor that is not an integer."""
     (real,) = elements
     if _is_lifted(real):
         kernel, source = "add_double", context.variable(real.name)

@@ -43,8 +43,8 @@ def product(context: Context, factors: Sequence[ComponentOf | Value], coefficien
 
 def with_products(context: Context, payload: Sequence[Monomial]) -> Context:
     """Compute the products that the monomials of a payload begin with, for them and for all that is nested below: a
-    chain of n joins multiplies n factors in each of n additions. They end before the first factor that may change: all
-    but values and rows of views that the function does not change."""
+    chain of n joins multiplies n factors in each of n additions. They end before the first factor that may change;
+    values, and rows of views that the function does not change, stay."""
     for monomial in payload:
         factors = tuple(takewhile(partial(_is_steady, context), monomial.factors))
         if len(factors) > 1 and factors not in context.products:
@@ -55,7 +55,7 @@ def with_products(context: Context, payload: Sequence[Monomial]) -> Context:
 
 
 def _is_steady(context: Context, factor: ComponentOf | Value) -> bool:
-    """Whether an integer factor has the same value until another row has its alias, or the variable another value."""
+    """True if an integer factor keeps its value until its alias or variable is bound again."""
     if ring_of(context, factor) != "integer":
         return False
     if isinstance(factor, Value):

@@ -152,7 +152,7 @@ def _function(module: Module, key: object, ring: RecordedRing, factors: tuple[in
 def _lifts(lines: _Lines, ring: RecordedRing, factors: Mapping[str, int]) -> dict[str, list[str]]:
     """The lifts of the values among factors, in variables.
 
-    A value whose lift fails adds nothing, whatever has failed before. So it adds the same as its negation takes back.
+    A value whose lift fails adds nothing, whatever has failed before, so its negation undoes exactly what it added.
     """
     chosen = {at: factor for at, factor in factors.items() if factor != ROW}
     guarded = any(ring.lifts[factor].may_fail for factor in chosen.values())

@@ -1,13 +1,13 @@
 """Conditions as ranges of one variable: ``a.price - b.price > 1000`` is ``a.price > b.price + 1000``.
 
-A condition over the variable of a stored row and over terms that are known outside is TRUE for the values in a range,
-or in several. A range is bounded by expressions over the terms.
+A condition over a variable of a stored row and over terms that are known outside the row is TRUE for the values in one
+or several ranges, which expressions over the terms bound.
 
 Integer arithmetic is checked: an expression that does not fit its type is an error of the row. A range must not hide
-that, so it comes with *limits*: where the magnitudes of all terms are at most a number, no expression of the condition
-can fail, nor one that bounds the range. For other values the condition itself is evaluated, row by row. Arithmetic of
-doubles rounds; a condition with it is a range where all terms are on a grid (``grid``). A condition over terms that may
-fail for other reasons is no range here.
+that, so it comes with a *limit*: if the magnitude of each term is at most the limit, no expression of the condition or
+of the bounds can fail. For other values the condition itself is evaluated, row by row. Arithmetic of doubles rounds; a
+condition with it is a range if all terms are on a grid (``grid``). A condition over terms that may fail for other
+reasons does not become a range.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from freshviews.types import BIGINT, BOOLEAN, DOUBLE, SqlType
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 _FITS = 2**62
-"""Integers of this magnitude are added without overflow."""
+"""Integers up to this magnitude are added without overflow."""
 _WIDEST = 2**60
 _NARROWEST = 2**8
-"""Limits that are tried, the greatest first. With a lesser one, too many values would be beyond it."""
+"""The smallest limit that is accepted: under a smaller one, too many values would be beyond it."""
 _LIMITED = {"add_micros": 2**57, "date_add_days": 2**21, "date_diff_days": 2**21}
-"""Greatest magnitude of results and arguments for which operations on dates are additions that do not fail."""
+"""Operations on dates, with the greatest magnitude of results and arguments for which they are sums."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Interval:
     high: Side | None = None
 
     def with_(self, other: Interval) -> Interval | None:
-        """The values in both; None if both have a bound on the same side, of which the greater is not known here."""
+        """The values in both; None if both have a bound on the same side, as the greater one is not known here."""
         if (self.low and other.low) or (self.high and other.high):
             return None
         return Interval(self.low or other.low, self.high or other.high)
@@ -82,9 +82,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Ranges:
-    """Ranges of a variable, with coefficients: a row counts as often as the sum of those of its ranges, which is 1 or
-    0. ``checked``: the terms that are computed with; the magnitude of each must be at most ``limit``, and a double must
-    be on the grid."""
+    """Ranges of a variable, with coefficients: a row counts as often as the sum of the coefficients of its ranges,
+    which is 1 or 0. ``checked``: the terms of the arithmetic; the magnitude of each must be at most ``limit``, and a
+    double must be on the grid."""
 
     variable: Column
     parts: tuple[tuple[Interval, int], ...]
@@ -103,7 +103,7 @@ class Ranges:
         return self._joined(other, found)
 
     def or_(self, other: Ranges) -> Ranges | None:
-        """The values in either: those of the one, those of the other, less those in both."""
+        """The values in either: those of the first, those of the second, minus those in both."""
         both = self.with_(other)
         if both is None:
             return None
@@ -123,8 +123,7 @@ def conjuncts(condition: Expr) -> list[Expr]:
 
 
 def ranges_of(condition: Expr, opened: frozenset[str]) -> Ranges | None:
-    """The ranges of the one variable among the ``opened`` ones for which a condition is TRUE; None if it has another
-    form."""
+    """The ranges of the only ``opened`` variable of a condition for which it is TRUE; None if it has another form."""
     if not isinstance(condition, Call):
         return None
     if condition.op in ("and", "or"):
@@ -156,7 +155,7 @@ def _comparison(expr: Expr) -> tuple[str, str]:
 
 
 def _compared(name: str, left: Expr, right: Expr, opened: frozenset[str], floats: bool) -> Ranges | None:
-    """The ranges for ``left name right``, of which the left side has the variable."""
+    """The ranges for ``left name right``, where the left side has the variable."""
     if isinstance(left, Column) and not opened.intersection(columns_of(right)) and not may_fail(right):
         return Ranges(left, _parts(name, right, right, 0)) if left.type.name != "STRING" else None
     arithmetic = _DOUBLES if floats else _INTEGERS
@@ -177,7 +176,7 @@ def _compared(name: str, left: Expr, right: Expr, opened: frozenset[str], floats
         limit = narrow((left, right, bound))
     if limit is None:
         return None
-    # A variable that is compared as it is takes part in no arithmetic.
+    # A variable that is compared directly takes part in no arithmetic.
     checked: list[Expr] = [term for term, _ in others]
     if left != variable:
         checked.append(variable)
@@ -210,7 +209,7 @@ class _Sum:
     constants: int = 0
 
     def add(self, expr: Expr, sign: int) -> bool:
-        """Add the terms of an expression; False if it is no sum of terms that cannot fail."""
+        """Adds the terms of an expression; returns False if it is not a sum of terms that cannot fail."""
         sums = self.arithmetic.sums
         if isinstance(expr, Literal) and isinstance(expr.value, float) and self.arithmetic is _DOUBLES:
             self.constant += sign * expr.value
@@ -263,8 +262,8 @@ def _shifted(total: Expr | None, constant: float, by: _Arithmetic) -> Expr:
 
 
 def narrow(exprs: Iterable[Expr], most: int = _WIDEST) -> int | None:
-    """The greatest limit, a power of 2 and at most ``most``, of the magnitudes of terms for which none of the
-    expressions fails; None if that is small."""
+    """The greatest limit, a power of 2 and at most ``most``, of the magnitudes of terms within which no expression
+    fails; None if it is too small."""
     wanted, limit = tuple(exprs), most
     while limit >= _NARROWEST:
         if all(_magnitude(expr, limit) is not None for expr in wanted):
@@ -307,8 +306,7 @@ def _magnitude(expr: Expr, limit: int) -> int | None:
 
 
 def beyond(terms: Iterable[Expr], limit: int) -> Expr | None:
-    """The condition that a term is beyond a limit, or a double off the grid; FALSE where it is NULL. None if there are
-    no terms."""
+    """The condition that a term is beyond a limit, or a double off the grid; FALSE for NULL. None without terms."""
     found: Expr | None = None
     for term in terms:
         if term.type.is_float:

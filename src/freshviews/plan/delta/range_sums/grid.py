@@ -1,8 +1,8 @@
 """Doubles on a grid: multiples of 2^-10 whose magnitude is at most 2^40, as all whole numbers up to there.
 
-A sum or difference of two doubles is rounded. Of up to eight doubles on the grid it is exact, as it is a multiple of
-2^-10 of less than 2^43, which takes 53 bits. So ``a - b > c`` is ``a > b + c``, and the sum of ``a - b`` over many rows
-is the sum of all a less that of all b. Of other doubles neither holds: rows with such values are looked at one by one.
+In general, a sum or difference of doubles is rounded. For up to eight doubles on the grid it is exact: a multiple of
+2^-10 below 2^43, which takes 53 bits. So ``a - b > c`` equals ``a > b + c``, and the sum of ``a - b`` over many rows is
+the sum of all a minus the sum of all b. For other doubles neither holds: rows with such values are visited one by one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.types import BOOLEAN, DOUBLE
 
 MOST_TERMS = 8
-"""Doubles on the grid of which sums are exact."""
+"""Maximum number of doubles on the grid whose sums are exact."""
 _STEP = 2.0**-10
 _MOST = 2.0**40
 _ROUNDS = 1.5 * 2.0**42

@@ -1,7 +1,7 @@
-"""The body of a loop over the sum of its rows: each addition has one factor of the row's payload.
+"""Rewrites a loop's body to use the sum of its rows; valid if each addition is linear in the row's payload.
 
-A lift over variables of the row and others is taken apart into products; the sum has a component for each factor on the
-side of the row.
+A lift over variables of the row and others is split into products; the sum has a component for each factor over
+variables of the row.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from freshviews.program.views import View
 
 
 class _NotLinear(Exception):
-    """The body of a loop does not add the row's payload linearly, or reads its variables."""
+    """Raised if the body of a loop does not add the row's payload linearly, or reads its variables."""
 
 
 Factor = tuple[str, Expr | None]
-"""A component of the row, and what it is multiplied by, over variables of the row; None for 1."""
+"""A component of the row, and the expression over variables of the row that multiplies it; None for 1."""
 
 
 def ring_of(factor: Expr) -> str:
@@ -46,8 +46,7 @@ def ring_of(factor: Expr) -> str:
 
 
 def kept_by(body: Body, opened: frozenset[str]) -> frozenset[str]:
-    """The variables of a row that the body of its loop reads otherwise than in lifts that are taken apart: they stay
-    the key of a group."""
+    """The variables of a row that the body reads outside of lifts that are split: they stay in the key of a group."""
     kept: frozenset[str] = frozenset()
     while True:
         summed = opened - kept
@@ -63,9 +62,9 @@ def kept_by(body: Body, opened: frozenset[str]) -> frozenset[str]:
 
 
 class Linear:
-    """The body of a loop over the sum of its rows. ``opened``: the variables of a row that a sum has no more;
-    ``within``: variables that the body binds. ``used``: what is summed, in order; ``products``: the lifts that are
-    taken apart, by variable."""
+    """Rewrites the body of a loop over the sum of its rows. ``opened``: the variables of a row that a sum lacks;
+    ``within``: variables that the body binds. ``used``: the summed factors, in order; ``products``: the lifts that are
+    split, by variable."""
 
     def __init__(self, alias: str, total: str, opened: frozenset[str], within: frozenset[str]) -> None:
         self.within = within
@@ -76,7 +75,7 @@ class Linear:
         self.products: dict[str, Products] = {}
 
     def body(self, body: Body) -> Body | None:
-        """The body with the sum in the place of the row; None if that is not the same."""
+        """The body with the sum in the place of the row; None if that is not equivalent."""
         try:
             return tuple(s for one in body for s in self._statement(one, frozenset({self.alias})))
         except _NotLinear:
@@ -86,7 +85,7 @@ class Linear:
         return tuple(s for one in body for s in self._statement(one, carriers))
 
     def _statement(self, statement: Statement, carriers: frozenset[str]) -> Body:
-        """``carriers``: the row, and sums over it; each addition has one factor of them."""
+        """Rewrites a statement. ``carriers``: the row, and sums over it; each addition has one factor of them."""
         match statement:
             case Let(variable, expr):
                 if self.opened.isdisjoint(columns_of(expr)) and self.products.keys().isdisjoint(columns_of(expr)):
@@ -143,7 +142,7 @@ class Linear:
             self.used[row.component, None] = None
 
     def _check_reads(self, statement: Statement) -> None:
-        """No variable of the row is read, but for the factors of a payload."""
+        """Checks that the body reads no variable of the row, except as factors of a payload."""
         factors: set[str] = set()
         if isinstance(statement, Into | Add | Emit):
             factors = {f.name for p in statement.payload for f in p.factors if isinstance(f, Value)}
@@ -155,7 +154,7 @@ class Linear:
             raise _NotLinear
 
     def _check_free(self, body: Body) -> None:
-        """Nothing of the row is read."""
+        """Checks that the expression reads nothing of the row."""
         for statement in visit(body):
             self._check_reads(statement)
             if isinstance(statement, Into | Add | Emit):
@@ -168,8 +167,8 @@ class Linear:
     def named(
         self, body: Body, names: Mapping[Factor, str], fresh: Callable[[str], str], view: Callable[[str], View]
     ) -> Body:
-        """The body with the components of the sum, and with a sum of products in the place of each lift that is taken
-        apart. ``names`` are those of what is summed, ``view`` the views of the program by name."""
+        """The body with the components of the sum, and with a sum of products in the place of each lift that is split.
+        ``names`` are the names of the summed factors, ``view`` gives the views of the program by name."""
         lets: dict[Expr, str] = {}
 
         def monomials(monomial: Monomial) -> list[Monomial]:

@@ -1,11 +1,11 @@
 """Lifts across relations as sums of products: ``a.volume - b.volume`` is ``a.volume * 1 - 1 * b.volume``.
 
-Each product has one factor over the variables of a row and one over terms that are known outside, so the sum of the
-lift over many rows is made of sums of the first factors. Integer arithmetic is checked, so the products come with a
-limit of the magnitudes of the terms, as ranges do (``bounds``); with it, sums of millions of rows fit 64 bits, too.
+Each product has one factor over the variables of a row and one over terms that are known outside the row, so the sum of
+the lift over many rows is made of sums of the first factors. Integer arithmetic is checked, so the products come with a
+limit of the magnitudes of the terms, as ranges do (``bounds``). Within it, sums of millions of rows also fit 64 bits.
 
-Sums of doubles are exact, but ``a - b`` is rounded before it is summed. It is not where both are on a grid (``grid``).
-A product of doubles of both sides is not taken apart.
+Sums of doubles are exact, but ``a - b`` is rounded before it is summed, unless both are on a grid (``grid``). A product
+of doubles from both sides is not split.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
 _MOST = 2**40
 _MOST_OF_PRODUCTS = 2**28
-"""Greatest limits: of a million rows, sums of terms, or of products of two, fit 64 bits."""
+"""Maximum limits within which, for a million rows, sums of terms and of products of two terms fit 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Product:
 
 @dataclass(frozen=True)
 class Products:
-    """A sum of products. ``checked``: the terms, of which the magnitudes must be at most ``limit``; doubles must be on
-    the grid."""
+    """A sum of products. ``checked``: the terms, whose magnitudes must be at most ``limit``; doubles must be on the
+    grid."""
 
     parts: tuple[Product, ...]
     checked: tuple[Expr, ...]
@@ -44,8 +44,8 @@ class Products:
 
 
 def products_of(expr: Expr, opened: frozenset[str]) -> Products | None:
-    """A number as a sum of products, of factors over the ``opened`` variables of a row and over others;
-    None if it has another form. ``coalesce(x, 0)`` is x, or 0 if a term of x is NULL."""
+    """A number as a sum of products of factors over the ``opened`` variables of a row and over others; None if it has
+    another form. ``coalesce(x, 0)`` is x, or 0 if a term of x is NULL."""
     inner = expr
     if isinstance(expr, Call) and expr.op == "coalesce":
         if len(expr.args) != 2 or not isinstance(expr.args[1], Literal) or expr.args[1].value != 0:
@@ -68,13 +68,14 @@ def products_of(expr: Expr, opened: frozenset[str]) -> Products | None:
     known = [tuple(term for term in terms if term.nullable) for terms in (rows, others)]
     wide = beyond(rows, limit)
     made = tuple(
-        Product(p.coefficient, _within(_guarded(p.row, known[0]), wide), _guarded(p.outside, known[1])) for p in parts
+        Product(p.coefficient, _beyond_to_0(_null_to_0(p.row, known[0]), wide), _null_to_0(p.outside, known[1]))
+        for p in parts
     )
     return Products(made, (*rows, *others), limit)
 
 
-def _within(factor: Expr | None, wide: Expr | None) -> Expr | None:
-    """A factor, or 0 where a term of the row is beyond the limit: such rows are not summed, so sums of others fit."""
+def _beyond_to_0(factor: Expr | None, wide: Expr | None) -> Expr | None:
+    """A factor, or 0 if a term of the row is beyond the limit: such rows are not summed, so sums of the others fit."""
     if factor is None or wide is None:
         return factor
     zero = _number(0, factor)
@@ -125,7 +126,7 @@ def _times(one: Product, two: Product) -> Product:
     return Product(one.coefficient * two.coefficient, one.row or two.row, one.outside or two.outside)
 
 
-def _guarded(factor: Expr | None, terms: tuple[Expr, ...]) -> Expr | None:
+def _null_to_0(factor: Expr | None, terms: tuple[Expr, ...]) -> Expr | None:
     """A factor, or 0 where one of the terms is NULL."""
     if not terms:
         return factor

@@ -1,6 +1,6 @@
-"""What is stored for sums and loops over ranges of the rows of a view, and what keeps it up.
+"""Stored views for sums and loops over ranges of the rows of a view, and their maintenance.
 
-Of ``S(g, t, v) -> count``, read by g, with results by v, for the sums of x by ``t <= low``::
+The views for ``S(g, t, v) -> count``, read by g, with results by v, for the sums of x by ``t <= low``::
 
     S_by_t(g, v, t) -> count  by [g, v]  ordered by t  summed by count        a range view
     S_groups(g, v) -> count  by [g]                                           its groups
@@ -13,7 +13,7 @@ Of ``S(g, t, v) -> count``, read by g, with results by v, for the sums of x by `
         S_wide[g] += m
     S[g, t, v] += m
 
-Whatever adds to S adds to these before.
+Each addition to S first adds to these views.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from freshviews.types import BIGINT
 Places = tuple[int, ...]
 """Positions of the key of a view."""
 Fresh = Callable[[str], str]
-"""Makes a new name of a wish."""
+"""Makes a new name from a wanted one."""
 
 _COUNTED = (Component(COUNT, "integer"),)
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """Which columns of a view are the key of a range view: those that a loop over the view is ``given``, those that its
-    body ``kept``, then those in the ``order``, of which a range bounds the first one."""
+    """The columns of a view that are the key of a range view: those that a loop over the view is ``given``, those that
+    its body ``kept``, then those in the ``order``, whose first column a range bounds."""
 
     given: Places
     kept: Places = ()
@@ -60,9 +60,9 @@ class Grouping:
 class RangeView:
     """A range view of a view, or, without an order, its sums by group.
 
-    ``order``: that of the bounded column. ``summed``: ranges of it are summed. ``looped``: its groups are visited;
-    ``groups`` names the view that has them, if that is not the range view. ``components``: their names, each with the
-    component of the view that it sums, and the factor that this is multiplied by.
+    ``order``: the order of the bounded column. ``summed``: ranges are summed. ``looped``: loops visit its groups, which
+    the view ``groups`` has if it differs from the range view. ``components``: names, by the component of the view that
+    each sums, and the factor that multiplies it.
     """
 
     name: str
@@ -83,7 +83,7 @@ class RangeViews:
     wide: dict[tuple[Places, Expr], str] = field(default_factory=dict)
 
     def component(self, of: RangeView, name: str, factor: Expr | None) -> Component:
-        """The component of a range view that sums one of the view, times a factor over columns of its key."""
+        """The component of a range view that sums a component of the view, times a factor over columns of its key."""
         if (name, factor) not in of.components:
             of.components[name, factor] = _component_name(name, factor, of.components.values())
         return Component(of.components[name, factor], self._ring(name, factor))
@@ -123,7 +123,7 @@ class RangeViews:
         return tuple(self.view.key[i] for i in places)
 
     def additions(self, add: Add, fresh: Fresh) -> Body:
-        """What an addition to the view adds to these views."""
+        """The additions to these views that an addition to the view causes."""
         payload = dict(zip(add.components, add.payload, strict=True))
         names = dict(zip(self.view.key, add.key, strict=True))
         found: list[Statement] = []
@@ -141,15 +141,15 @@ class RangeViews:
         for one in self.ranges.values():
             grown = tuple(times(payload.get(name, ZERO), factor) for name, factor in one.components)
             key = tuple(add.key[i] for i in one.grouping.places)
-            appear, vanish = self._grouped(one, key)
+            appear, vanish = self._group_additions(one, key)
             found.append(Add(one.name, key, tuple(one.components.values()), grown, appear, vanish))
         for (given, condition), wide in self.wide.items():
             count = Add(wide, tuple(add.key[i] for i in given), (COUNT,), (payload.get(COUNT, ZERO),))
             found.append(If(renamed(condition, names), (count,)))
         return tuple(found)
 
-    def _grouped(self, one: RangeView, key: tuple[str, ...]) -> tuple[Body, Body]:
-        """What a row of a range view that appears adds to its groups, and one that vanishes. Multiplicities of both
+    def _group_additions(self, one: RangeView, key: tuple[str, ...]) -> tuple[Body, Body]:
+        """The additions to the groups of a range view when a row of it appears or vanishes. Multiplicities of both
         signs may cancel out, so rows are counted."""
         if not one.groups:
             return (), ()
@@ -171,7 +171,7 @@ def _component_name(name: str, factor: Expr | None, taken: Collection[str]) -> s
 
 
 def unused(wish: str, taken: Collection[str]) -> str:
-    """A name that is not taken: the wish, or with the first number from 2 on."""
+    """An unused name: the wanted one, or that name with the first free number from 2 on."""
     name, n = wish, 1
     while name in taken:
         n += 1

@@ -12,7 +12,7 @@ subtrees (``kernel.ordered``), so the sum of a range takes O(log N). A loop is r
 
 1. by one sum, as above, where the body adds the row's payload linearly, each addition with one factor of it, and reads
    no variable of the row;
-2. by a sum for each group, where the body reads some variables of the row: here b, by which the result is grouped. An
+2. by a sum for each group, if the body reads some variables of the row: here b, by which the result is grouped. An
    update takes time in the number of groups, and of the range view of each. The range has one end: few rows are
    expected between two::
 
@@ -24,17 +24,17 @@ subtrees (``kernel.ordered``), so the sum of a range takes O(log N). A loop is r
 
 3. by a loop over the rows of the range. The range view has all columns of S then.
 
-A lift over variables of both sides is taken apart into products (``products``), whose factors on the side of the row
-are summed in the range view. Where no condition bounds the rows, such a lift is taken apart, too: the sums are those of
-a group, and looked up; or those of all groups, in a loop over them.
+A lift over variables of both sides is split into products (``products``); the range view sums the factors over
+variables of the row. If no condition bounds the rows, such a lift is split, too: the sums of one group are looked up,
+or a loop visits the sums of all groups.
 
 Integer arithmetic in a condition or a lift is checked, and arithmetic of doubles is rounded. The range view has the
-values for which it cannot fail (``bounds``), or is exact (``grid``). The *wide view* ``S_wide(g)`` counts rows with
-other values. Where the group has such a row, or the update has such a value, the loop runs as before, with its errors.
+values for which the arithmetic cannot fail (``bounds``), or is exact (``grid``). The *wide view* ``S_wide(g)`` counts
+rows with other values. If the group has such a row, or the update has such a value, the loop runs unchanged.
 
-This pass works on programs, so it serves every strategy that loops. ``range_views`` says what is stored. S is dropped
-if nothing reads it any more. Otherwise, if S has the key and the components of a range view, S is ordered and takes the
-place of that view.
+This pass works on programs, so it serves every strategy that loops. ``range_views`` describes the stored views. S is
+dropped if nothing reads it any more. Otherwise, if S has the key and the components of a range view, S is ordered and
+takes the place of that view.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ from freshviews.types import BOOLEAN, SqlType
 def with_ranges(program: Program, groups: Iterable[str] = (), dependencies: Iterable[FD] = ()) -> Program:
     """The program with range sums, and loops over groups or ranges, in the place of loops over whole slices.
 
-    ``groups``: the variables of GROUP BY, of which there are fewer values than rows; ``dependencies`` between
-    variables, from declared keys. They decide between groups and rows alone, never what is right.
+    ``groups``: the variables of GROUP BY, which have fewer values than there are rows; ``dependencies`` between
+    variables, from declared keys. They only decide between loops over groups and over rows, never the result.
     """
     if program.balancing is not None or not isinstance(program.upkeep, ByTriggers):
         return program
@@ -106,7 +106,7 @@ def with_ranges(program: Program, groups: Iterable[str] = (), dependencies: Iter
 class _Pass:
     """Rewrites the statements of one program.
 
-    ``stores``: by view, what is stored for its ranges; ``limited``: the types of the terms that have limits.
+    ``stores``: the range views of each view; ``limited``: the types of the terms that have limits.
     """
 
     def __init__(self, program: Program, groups: frozenset[str], dependencies: tuple[FD, ...]) -> None:
@@ -116,7 +116,7 @@ class _Pass:
         self.stores: dict[str, RangeViews] = {}
         self.limited: set[SqlType] = set()
         self.has_lets = any(isinstance(s, Let) for trigger in program.triggers for s in visit(trigger.body))
-        # What runs beside the triggers, as when changes begin to be wanted, adds to no range view.
+        # Statements outside of triggers, as those run by the first subscriber, add to no range view.
         beside = (s for body in program.result.bodies for s in visit(body))
         self.fixed = frozenset(view for s in beside for view in uses(s).changes)
         self.taken = {*names_in(program), *program.free}
@@ -155,9 +155,9 @@ class _Pass:
     # A sum, or one for each group
 
     def _by_sums(self, rows: Slice) -> Body | None:
-        """The sum of the rows, or of each group of them, and what the body does with a row."""
+        """The sum of the rows, or of each group of them, and the statements of the body for a row."""
         if not rows.terms and not (self.has_lets and any(isinstance(s, Let) for s in visit(rows.body))):
-            # No condition is a range and no lift is taken apart.
+            # No condition is a range and no lift is split.
             return None
         kept = kept_by(rows.body, rows.opened)
         parted = split(rows.terms, rows.opened - kept)
@@ -181,12 +181,12 @@ class _Pass:
             view.summed = True
             lets, parts = self._parts(ranges, rows.names((*loop.bound, *view.grouping.kept)), view)
             body = (*lets, Sum(total, components, tuple(RangeSum(total, part, n) for part, n in parts), body))
-        body = _under((one for one in conditions if not kept.isdisjoint(columns_of(one))), body)
+        body = _nested((one for one in conditions if not kept.isdisjoint(columns_of(one))), body)
         if kept:
             body = (self._group_loop(rows, view, total, body),)
         elif ranges is None:
             body = (Lookup(view.name, rows.names(loop.bound), total, body),)
-        body = _under((one for one in conditions if kept.isdisjoint(columns_of(one))), body)
+        body = _nested((one for one in conditions if kept.isdisjoint(columns_of(one))), body)
         return self._within_limits(rows, limited, body)
 
     def _pays(self, rows: Slice, kept: frozenset[str], parted: Split) -> bool:
@@ -224,13 +224,13 @@ class _Pass:
         return self.stores[rows.loop.view].component(view, name, None if factor is None else self._stored(rows, factor))
 
     def _stored(self, rows: Slice, expr: Expr) -> Expr:
-        """An expression over the row, over the key of the view."""
+        """An expression over the row, rewritten over the key of the view."""
         return renamed(expr, dict(zip(rows.loop.key, self.program.view(rows.loop.view).key, strict=True)))
 
     def _parts(
         self, ranges: Ranges, prefix: tuple[str, ...], view: RangeView
     ) -> tuple[tuple[Let, ...], list[tuple[Range, int]]]:
-        """What computes the bounds, and the ranges, each with how often its rows count."""
+        """The statements that compute the bounds, and the ranges, each with how often its rows count."""
         lets: dict[Expr, Let] = {}
 
         def bound(name: str, side: Side | None) -> Bound | None:
@@ -250,7 +250,7 @@ class _Pass:
     # A loop over the rows of a range
 
     def _by_rows(self, rows: Slice) -> Body | None:
-        """The loop over the rows of a range alone."""
+        """The loop over the rows of a range only."""
         loop = rows.loop
         ranges, others = in_one_range(rows)
         if ranges is None:
@@ -262,14 +262,14 @@ class _Pass:
             c.name: self._component(rows, view, c.name, None) for c in self.program.view(loop.view).components
         }
         lets, ((part, _),) = self._parts(ranges, rows.names(loop.bound), view)
-        body = _with_components(_under(others, rows.body), loop.alias, {old: c.name for old, c in components.items()})
+        body = _with_components(_nested(others, rows.body), loop.alias, {old: c.name for old, c in components.items()})
         made: Body = (*lets, RangeLoop(part, rows.names(view.grouping.order), loop.alias, body))
         return self._within_limits(rows, [ranges], made)
 
     # Values beyond the limits
 
     def _within_limits(self, rows: Slice, limited: Iterable[Ranges | Products], made: Body) -> Body:
-        """The statements, and the loop as it was where a value is beyond a limit."""
+        """The statements for terms within the limits, and the original loop for values beyond a limit."""
         loop, store = rows.loop, self.stores[rows.loop.view]
         of_rows, others = [], []
         for one in limited:
@@ -292,7 +292,7 @@ class _Pass:
         return made
 
     def with_additions(self, statement: Statement) -> Body:
-        """A statement, and before it what it adds to range views if it is an addition."""
+        """A statement; if it is an addition, preceded by its additions to range views."""
         if not isinstance(statement, Add) or statement.view not in self.stores:
             return (statement,)
         return (*self.stores[statement.view].additions(statement, self.fresh), statement)
@@ -319,7 +319,7 @@ def _is_band(ranges: Ranges) -> bool:
     return all(one.low is not None and one.high is not None for one, _ in ranges.parts)
 
 
-def _under(conditions: Iterable[Expr], body: Body) -> Body:
+def _nested(conditions: Iterable[Expr], body: Body) -> Body:
     """The body under conditions, the first one outermost."""
     for one in reversed(tuple(conditions)):
         body = (If(one, body),)

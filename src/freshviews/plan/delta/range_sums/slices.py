@@ -1,4 +1,4 @@
-"""The rows that a loop visits, and what the conditions that its body begins with say of them."""
+"""The rows that a loop visits, and the conditions at the beginning of its body."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Split = tuple[tuple[Expr, ...], Ranges | None]
 """Conditions that do not read the rows to be summed, and the ranges that bound these rows, if any do."""
 
 
-def peeled(body: Body) -> tuple[list[Expr], Body]:
+def split_conditions(body: Body) -> tuple[list[Expr], Body]:
     """The conditions around a body, and the body."""
     conditions: list[Expr] = []
     while len(body) == 1 and isinstance(body[0], If):
@@ -58,15 +58,15 @@ def opened_by(loop: Loop) -> tuple[str, ...]:
 
 def slice_of(program: Program, loop: Loop) -> Slice:
     """The rows that a loop of a program visits."""
-    conditions, body = peeled(loop.body)
+    conditions, body = split_conditions(loop.body)
     terms = [one for condition in conditions for one in conjuncts(condition)]
     same = _shifted(program, loop, terms) if terms else {}
     return Slice(loop, frozenset(opened_by(loop)), tuple(substitute(one, same) for one in terms), body)
 
 
 def _shifted(program: Program, loop: Loop, terms: Iterable[Expr]) -> dict[str, Expr]:
-    """The variables of the row that are one column of a relation and a constant, as the ends of ``BETWEEN t - 5 AND
-    t + 5``: all but the first as the first one and a constant."""
+    """The variables of the row that are a column of a relation plus a constant, such as the ends of ``BETWEEN t - 5 AND
+    t + 5``. All but the first are expressed by the first one and a constant."""
     types = {c.name: c for one in terms for c in _columns(one)}
     first: dict[Expr, tuple[Column, float]] = {}
     same: dict[str, Expr] = {}
@@ -82,7 +82,7 @@ def _shifted(program: Program, loop: Loop, terms: Iterable[Expr]) -> dict[str, E
 
 
 def _shifts(program: Program, loop: Loop) -> dict[str, tuple[Expr, float]]:
-    """The variables that a loop binds to a column of a relation and a constant."""
+    """The variables that a loop binds to a column of a relation plus a constant."""
     adding = [
         (trigger, s)
         for trigger in program.triggers
@@ -102,8 +102,8 @@ def _shifts(program: Program, loop: Loop) -> dict[str, tuple[Expr, float]]:
 
 
 def split(terms: Iterable[Expr], opened: frozenset[str]) -> Split | None:
-    """The terms of the conditions that do not read the opened variables, and the ranges that the others are; None if
-    one of them is no range of one variable."""
+    """The terms of the conditions that do not read the opened variables, and the ranges of the others; None if one of
+    these is not a range of one variable."""
     others: list[Expr] = []
     ranges: Ranges | None = None
     for one in terms:
@@ -120,7 +120,7 @@ def split(terms: Iterable[Expr], opened: frozenset[str]) -> Split | None:
 
 
 def in_one_range(rows: Slice) -> tuple[Ranges | None, list[Expr]]:
-    """One range that some of the terms are, if any is, and the other terms."""
+    """The one range that some of the terms form, if any, and the other terms."""
     ranges: Ranges | None = None
     others: list[Expr] = []
     for one in rows.terms:

@@ -1,4 +1,4 @@
-"""Views that a program with range views does not need: those that nothing reads, and range views that equal a view."""
+"""Removes unneeded views of a program with range views: unread views, and range views that equal a view."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from freshviews.program.structure import uses, views_in, visit
 
 
 def without_unread(program: Program, stores: frozenset[str]) -> Program:
-    """The program without views, of those that have range views, that nothing reads any more, and without indexes that
-    nothing needs."""
+    """The program without those views with range views that nothing reads any more, and without indexes that nothing
+    needs."""
     statements = [s for trigger in program.triggers for s in visit(trigger.body)]
     read = {view for s in statements for view in uses(s).views}
     watched = {s.view for s in statements if isinstance(s, Add) and (s.appear or s.vanish or s.stay)}
@@ -36,8 +36,8 @@ def without_unread(program: Program, stores: frozenset[str]) -> Program:
 
 
 def with_own_ranges(program: Program, stores: Iterable[RangeViews]) -> Program:
-    """The program in which a view is its own range view, where both have the same components, and keys that differ in
-    the order of their columns at most."""
+    """The program in which a view is its own range view, if both have the same components, and keys that differ at most
+    in the order of their columns."""
     views = {view.name: view for view in program.views}
     merged: dict[str, str] = {}
     permuted: dict[str, Places] = {}

@@ -1,4 +1,4 @@
-"""What EXPLAIN says of ranges: the bounds with them, and which rows updates visit where a condition is none."""
+"""The lines of EXPLAIN about ranges: bounds, and the rows that updates visit for conditions that are not ranges."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.expr.printer import print_expression
-from freshviews.plan.delta.range_sums.slices import opened_by, peeled
+from freshviews.plan.delta.range_sums.slices import opened_by, split_conditions
 from freshviews.program.program import Program, Trigger
 from freshviews.program.statements import Body, If, Lookup, Loop, RangeLoop, RangeSum, Smaller, Statement
 from freshviews.program.structure import bodies
@@ -14,7 +14,7 @@ from freshviews.types import SqlType
 
 _NO_RANGE = "no range of one column that sums and differences bound"
 _BEYOND = """where arithmetic of the query might overflow, an update visits all rows of its group
-and reports what does: with values far from the limits of their types, none does"""
+and reports an overflow; values far from the limits of their types never cause this"""
 _ROUNDED = """where arithmetic of doubles might round, an update visits all rows of its group: where one
 has a double that is no multiple of 1/1024, or is beyond 2^40; with whole numbers below, none does"""
 
@@ -26,8 +26,8 @@ def bounds_of(
     groups: frozenset[str],
     limited: Collection[SqlType],
 ) -> tuple[tuple[str, str], ...]:
-    """The bounds with range sums, for values within the limits. ``wide``: the wide views; ``groups``: the views of
-    which loops visit groups; ``limited``: the types of the terms that have limits."""
+    """The bounds with range sums, for values within the limits. ``wide``: the wide views; ``groups``: the views whose
+    groups loops visit; ``limited``: the types of the terms that have limits."""
     usual = [s for trigger in program.triggers for s in _usual(trigger.body, wide)]
     ranged = any(isinstance(s, RangeSum) for s in usual)
     update = "O(log N)" if ranged else "O(1)"
@@ -35,7 +35,7 @@ def bounds_of(
     if any(isinstance(s, Smaller) or (isinstance(s, Loop) and s.view not in groups) for s in usual):
         update = dict(bounds)["update"] + ("; O(log N) for the sum of a range" if ranged else "")
     elif any(isinstance(s, RangeLoop) for s in usual):
-        update = "O(N): O(log N) for each row whose range has the value that comes or goes, and for no other row"
+        update = "O(N): O(log N) for each row whose range has the value that is added or removed"
     elif visited_groups:
         each = "a range sum" if ranged else "an addition"
         update = f"{'O(G log N)' if ranged else 'O(G)'}: {each} for each of the G rows of {', '.join(visited_groups)}"
@@ -48,10 +48,10 @@ def bounds_of(
 
 
 def visited(triggers: Iterable[Trigger], wide: frozenset[str]) -> tuple[tuple[str, str], ...]:
-    """What EXPLAIN says of conditions that bound a row and are no ranges."""
+    """The lines of EXPLAIN about conditions that bound a row and are not ranges."""
     found: dict[str, None] = {}
     for loop in (s for trigger in triggers for s in _usual(trigger.body, wide) if isinstance(s, Loop)):
-        for condition in peeled(loop.body)[0]:
+        for condition in split_conditions(loop.body)[0]:
             if _compares(condition, frozenset(opened_by(loop))):
                 found[f"each row of {loop.view}, to test {print_expression(condition)}: {_NO_RANGE}"] = None
     return (("visited", "\n".join(found)),) if found else ()

@@ -1,8 +1,8 @@
 """The leapfrog join of one variable, one step at a time, which can start from any position of a former join.
 
 Source: Veldhuizen, Leapfrog Triejoin (ICDT 2014), section 3.1. All iterators are opened; the greatest of their keys is
-the candidate; in turn each iterator that stands before the candidate seeks it, and where one comes to a greater key,
-this is the candidate; where all stand at the candidate, it is emitted, and the first iterator goes to its next key.
+the candidate; in turn, each iterator that is before the candidate seeks it; a greater key that it reaches becomes the
+candidate. When all are at the candidate, it is emitted, and the first iterator moves to its next key.
 
 Departures. The iterators take turns in the order of the atoms, not in that of their first keys, so that a change of a
 first key does not change the whole trace. After a key is emitted, the first iterator always moves. So the rest of a

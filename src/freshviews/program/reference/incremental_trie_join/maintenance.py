@@ -9,11 +9,11 @@ its atoms. An evaluation records the intervals that its operations depend on. Wh
    those of the new version alone are inserted, each with the records of its operations.
 
 Departures from the paper. A matched record of an inner variable does not cause a new evaluation of all bindings below
-its interval: only the leapfrog join of this variable runs again, and below a code that both versions emit, only what
-the oracle says of deeper variables. Otherwise the time would depend on the size of what lies below the interval, and
-not on the edit distance. A record holds the position of its operation in the leapfrog join. Both walks start there, and
-end when they meet. The records of operations of the old walk alone are removed, so that the records are exactly those
-of the trace; matching alone would leave some.
+its interval: only the leapfrog join of this variable runs again, and below a code that both versions emit, only the
+joins that the oracle names for deeper variables. Otherwise the time would depend on the number of bindings below the
+interval, not on the edit distance. A record holds the position of its operation in the leapfrog join. Both walks start
+there, and end when they meet. The records of operations of the old walk alone are removed, so that the records are
+exactly those of the trace; matching alone would leave some.
 
 Correctness. The records keep this invariant: under each binding that the rule reaches, each code is either emitted, and
 then every cursor is sensitive at it; or some cursor does not have it and is sensitive at it. (A pointed cursor is
@@ -45,13 +45,13 @@ from freshviews.ring.protocol import Ring
 from freshviews.types.dictionary import Dictionary
 
 Edits = Mapping[str, Mapping[Row, Any]]
-"""By relation and row, the ring element to add to what the row carries."""
+"""By relation and row, the ring element to add to the row's element."""
 Derivation = tuple[Row, Any]
-"""A binding of all variables, in order, and the product of what the rows carry."""
+"""A binding of all variables, in order, and the product of the elements of its rows."""
 
 Trace = list[tuple[int, int, Row, int, int, tuple[Any, ...]]]
-"""The operations of a leapfrog triejoin, in order: level, atom, binding, the code sought, the code reached, and what
-the rows carry that are bound or reached. An operation on a row that carries something else is a different one."""
+"""The operations of a leapfrog triejoin, in order: level, atom, binding, the code sought, the code reached, and the
+elements of rows that are bound or reached. An operation on a row with another element is a different one."""
 
 SLACK = 4
 """The number of extra steps per cursor that a walk may do to meet the other."""
@@ -62,7 +62,7 @@ class Counters:
     """Counts of the work. ``operations``: operations of iterators, in the old version, in the new one, and for lookups.
 
     ``trace`` is the length of the present trace, ``edits`` the sum of edit distances. Both are derived from the walks:
-    they are exact if every cursor has an index and no row changes what it carries, else approximate.
+    they are exact if every cursor has an index and no row changes its element, otherwise approximate.
     """
 
     operations: int = 0
@@ -77,7 +77,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class Delta:
-    """What a batch erased and inserted, in the order in which heads take it."""
+    """The derivations that a batch erased and inserted, in the order in which heads take them."""
 
     erased: tuple[Derivation, ...]
     inserted: tuple[Derivation, ...]
@@ -158,7 +158,7 @@ class MaintainedRule:
             for turn, cursor in enumerate((*level.cursors, *level.negated)):
                 operations = [s for s in found[cursor.atom] if len(s.path) == cursor.depth]
                 self.counters.surgeries += len(operations)
-                # Surgery removes the records that it matches, so rows that only carry something else come first.
+                # Surgery removes the records that it matches, so rows that only change their element come first.
                 operations.sort(key=lambda surgery: not surgery.carries)
                 for surgery in operations:
                     if cursor.kept:
@@ -172,7 +172,7 @@ class MaintainedRule:
         negated = self.rule.atoms[cursor.atom].negated
         above, code = surgery.path[:-1], surgery.path[-1]
         if surgery.carries:
-            # What a row of a negated atom carries does not matter.
+            # The element of a row of a negated atom does not matter.
             if not negated:
                 oracle.under(above).carried.add(code)
         elif surgery.whole or negated:
@@ -212,7 +212,7 @@ class MaintainedRule:
                 self._maintain((*binding, code), region.below[code], erased, inserted)
 
     def _looked_up(self, binding: Row, code: int) -> tuple[bool, bool]:
-        """Whether the join emits a code that no contribution is about, so that both versions agree."""
+        """True if the join emits a code that no contribution is about, so that both versions agree."""
         level = self.rule.levels[len(binding)]
         there = is_emitted(level, binding, code, self._new, self._count)
         return there, there
@@ -243,7 +243,7 @@ class MaintainedRule:
                 if behind.place.candidate > high or behind.place.candidate == END:
                     if old.place == new.place:
                         break
-                    # The steps of the one behind, up to the other's candidate, are in its trace alone.
+                    # The steps of the walk behind, up to the other's candidate, are in its trace only.
                     if old.place.candidate == new.place.candidate:
                         if slack == 0:
                             while new.place.candidate <= old.place.candidate and new.place.candidate != END:
@@ -308,7 +308,7 @@ class MaintainedRule:
         return product
 
     def _carried(self, database: Database, binding: Row) -> Iterator[Any]:
-        """What the rows of fully bound atoms carry, in order of atoms."""
+        """The elements of the rows of fully bound atoms, in order of atoms."""
         codes = dict(zip(self.rule.order, binding, strict=False))
         for i, atom in enumerate(self.rule.atoms):
             if not atom.negated and codes.keys() >= set(atom.variables):

@@ -5,8 +5,8 @@ leapfrog join of the next variable depends on a change, from a position up to a 
 trie, ``Region``, whose branches are the bindings, so that the maintenance rule walks the oracle and the relations
 together.
 
-If the variables of an atom are a prefix of the order, it has no index: the change itself says which binding it
-concerns. Such a contribution may be about a binding that the rule does not reach.
+If the variables of an atom are a prefix of the order, it has no index: a change determines its binding, which the rule
+may not reach.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Contribution:
 
 @dataclass
 class Region:
-    """The part of the oracle below a binding. ``carried``: codes whose rows carry something else than before."""
+    """The part of the oracle below a binding. ``carried``: codes of rows whose element changed."""
 
     contributions: list[Contribution] = field(default_factory=list)
     carried: set[int] = field(default_factory=set)

@@ -17,7 +17,7 @@ class Surgery:
     """An inserted or erased branch. ``path``: the codes that lead to it.
 
     ``whole``: its parent branch is in both versions, so that no other operation includes this one. ``carries``: the row
-    is in both versions, but carries something else; the trie itself does not change.
+    is in both versions with different elements; the trie itself does not change.
     """
 
     path: Row

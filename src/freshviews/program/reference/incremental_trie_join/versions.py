@@ -29,7 +29,7 @@ ROOM = 32
 
 @dataclass(frozen=True)
 class Change:
-    """A row that differs between two versions, and what it carries before and after; None if it is absent."""
+    """A row that differs between two versions, and its elements before and after; None if it is absent."""
 
     row: Row
     before: Any
@@ -47,10 +47,10 @@ class Trie(Protocol):
         but the last; or END."""
 
     def carried(self, row: Row) -> Any:
-        """What a row carries, or None if it is absent."""
+        """The element that a row carries; None if it is absent."""
 
     def edited(self, edits: Iterable[tuple[Row, Any]]) -> Trie:
-        """A new version with rows that carry something else, or None for a removed row. This version is unchanged."""
+        """A new version with other elements of rows, None for a removed row. This version is unchanged."""
 
     def changes(self, new: Any) -> Iterator[Change]:
         """The rows that differ between this version and a newer one, in order."""
@@ -95,7 +95,7 @@ class Version:
         return code
 
     def carried(self, row: Row) -> Any:
-        """What a row carries, or None if it is absent."""
+        """The element that a row carries; None if it is absent."""
         i = self._page(row)
         if i < len(self.pages):
             at = bisect_left(self.pages[i], row, key=_row)
@@ -117,7 +117,7 @@ class Version:
                 yield row
 
     def edited(self, edits: Iterable[tuple[Row, Any]]) -> Version:
-        """A new version with rows that carry something else, or None for a removed row."""
+        """A new version with other elements of rows, None for a removed row."""
         by_page: dict[int, dict[Row, Any]] = {}
         for row, carried in edits:
             by_page.setdefault(self._page(row), {})[row] = carried

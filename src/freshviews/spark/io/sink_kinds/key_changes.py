@@ -17,7 +17,7 @@ class BadKey(FreshviewsError):
 
 
 def with_gone(change: pa.Table | None, gone: pa.Table, key: Sequence[str]) -> pa.Table:
-    """A change with rows ``gone`` that had other columns, of which the key stays: all else in them is NULL."""
+    """A change with rows ``gone`` that had other columns: their key stays, and all other columns in them are NULL."""
     keys = gone.select([*key, MULTIPLICITY])
     if change is None:
         return keys
@@ -26,7 +26,7 @@ def with_gone(change: pa.Table | None, gone: pa.Table, key: Sequence[str]) -> pa
 
 
 def last_rows(rows: pa.Table, key: Sequence[str]) -> tuple[pa.Table, pa.BooleanArray]:
-    """A row of each key that changed, without ``_multiplicity``, and whether it is there: else it is gone.
+    """A row of each key that changed, without ``_multiplicity``, and whether it still exists.
 
     ``rows`` have ``_multiplicity``. Raises BadKey if a key has several rows.
     """

@@ -1,8 +1,8 @@
 """Rows of a version into a table with MERGE, of a lakehouse: one commit per version, which carries a note of it.
 
-The note says the view, the checkpoint and the version. It is read before a version is written, so a version is there
-once, however often it is tried. A table keeps notes as long as its history; where none is left, the table is refused.
-Formats differ in how a commit gets a note, and where notes are read: see ``Merging``.
+The note names the view, the checkpoint and the version. It is read before a version is written, so each version is
+written once, however often it is tried. A table keeps notes as long as its history; where none is left, the table is
+refused. Formats differ in how a commit gets a note, and where notes are read: see ``Merging``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def merge_rows(
     frame = session.createDataFrame(rows)
     columns = ", ".join(f"{_quoted(name)} {frame.schema[name].dataType.simpleString()}" for name in names)
     session.sql(f"CREATE TABLE IF NOT EXISTS {target} ({columns}) USING {view.provider}")
-    noted, due = _noted(session, merging, target), Noted(view.name, checkpoint, version)
+    noted, due = _noted_version(session, merging, target), Noted(view.name, checkpoint, version)
     if has_version(target, noted, due, begun, view.output == COMPLETE, f"drop {target}"):
         return
     table = session.table(target)
@@ -83,7 +83,7 @@ def lake_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> None
 
 
 _ABSENT = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND")
-"""The conditions of errors that say that a table is not there."""
+"""The conditions of errors that report a missing table."""
 
 
 def _target(view: ViewSpec, merging: Merging) -> str:
@@ -106,12 +106,12 @@ def _merge(session: SparkSession, frame: DataFrame, target: str, names: list[str
     session.sql(f"MERGE INTO {target} t USING _changed s ON {same} {' '.join(clauses)}")
 
 
-def _noted(session: SparkSession, merging: Merging, target: str) -> Noted | None:
+def _noted_version(session: SparkSession, merging: Merging, target: str) -> Noted | None:
     """The last version that is noted of a table; None if none is."""
     query, column = merging.notes
     for most in (f" LIMIT {_NEAR}", ""):
         for row in session.sql(f"{query.format(target=target)}{most}").select(column).collect():
-            found = _read(row[0])
+            found = _parse_note(row[0])
             if found is not None:
                 return found
     return None
@@ -121,7 +121,7 @@ def _note(due: Noted) -> str:
     return json.dumps({"freshviews": [due.view, due.checkpoint, due.version]})
 
 
-def _read(note: str | None) -> Noted | None:
+def _parse_note(note: str | None) -> Noted | None:
     """A version that is noted; None if the commit is not ours."""
     if note is None or not note.startswith('{"freshviews": '):
         return None

@@ -34,10 +34,10 @@ _CLOCKS = 600
 
 def deliver_messages(spark: SparkSession, view: ViewSpec, rows: pa.Table, version: int, since: float | None) -> None:
     """Write the messages of a version. ``since``: the version may have been delivered in part after this time, in
-    seconds since 1970; what is there is not written again. Raises what Spark raises, and BadKey."""
+    seconds since 1970; messages that exist are not written again. Raises Spark's errors, and BadKey."""
     found = messages(view, rows, version)
     if since is not None:
-        found = without(found, _there(spark, view, version, since))
+        found = without(found, _delivered_numbers(spark, view, version, since))
     if found.num_rows:
         # One task, so that a partition of the topic gets them in order.
         frame = spark.createDataFrame(found).coalesce(1)
@@ -64,7 +64,7 @@ def messages(view: ViewSpec, rows: pa.Table, version: int) -> pa.Table:
 
 
 def without(found: pa.Table, numbers: Collection[int]) -> pa.Table:
-    """Messages but those with these numbers."""
+    """Messages except those with these numbers."""
     kept = np.ones(found.num_rows, np.bool_)
     kept[[number for number in numbers if number < found.num_rows]] = False
     return found.filter(pa.array(kept))
@@ -94,7 +94,7 @@ def _headers(view: str, version: int, rows: int) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(np.arange(rows + 1) * 4, pa.int32()), each)
 
 
-def _there(spark: SparkSession, view: ViewSpec, version: int, since: float) -> set[int]:
+def _delivered_numbers(spark: SparkSession, view: ViewSpec, version: int, since: float) -> set[int]:
     """The numbers of the messages of a version that the topic has since a time. Raises what Spark raises."""
     options: dict[str, Any] = {name: value for name, value in view.options.items() if name.lower() != "topic"}
     options |= {

@@ -1,4 +1,4 @@
-"""Which version of which view a table has, as it is noted in the same step that brings the rows."""
+"""The version of a view that a table has, recorded in the same step that brings the rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Noted:
 def has_version(target: str, noted: Noted | None, due: Noted, begun: bool, complete: bool, empty: str) -> bool:
     """Whether a table has the version that is due. Raises OtherTable where its rows are not those of the view before.
 
-    ``noted``: what the table has; None if nothing is noted. ``begun``: it has had a version of this view before.
+    ``noted``: the version recorded for the table, or None. ``begun``: it has had a version of this view before.
     ``complete``: each version replaces all rows. ``empty``: how the user empties it.
     """
     again = f"{empty}, and begin with a new checkpoint"

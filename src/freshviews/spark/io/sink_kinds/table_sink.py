@@ -1,7 +1,7 @@
 """Rows of a version into a table of a database, in one transaction per version.
 
 Spark writes the rows to a table beside it, ``freshviews_`` and a hash of its name. Then one transaction brings them
-over and notes the version in the table ``freshviews_versions``. So a version is there as a whole, and once, however
+over and notes the version in the table ``freshviews_versions``. So a version takes effect as a whole, and once, however
 often it is tried::
 
     DELETE FROM t WHERE EXISTS (SELECT 1 FROM beside s WHERE s.k = t.k)       upsert
@@ -34,7 +34,7 @@ from freshviews.spark.io.sink_kinds.noted import Noted, OtherTable, has_version
 from freshviews.spark.io.sources import open_source
 
 VERSIONS = "freshviews_versions"
-"""The table that says which version each table has."""
+"""The table with the version of each table."""
 _HERE = "_here"
 
 
@@ -49,20 +49,20 @@ def deliver_rows(
     """
     target = value_of(view.options, "dbtable")
     with _connected(spark, view.options) as database:
-        noted = _noted(database, target)
+        noted = _noted_version(database, target)
         line = f"delete the rows of {target} and its line in {VERSIONS}"
         if has_version(target, noted, Noted(view.name, checkpoint, version), begun, view.output == COMPLETE, line):
             return
         if noted is None:
             _begin(database, spark, view, rows, target)
-        statements = _staged(database, spark, view, rows, target)
+        statements = _stage_rows(database, spark, view, rows, target)
         before = None if noted is None else noted.version
         with database.transaction():
             for statement in statements:
                 database.run(statement)
             reach("rows in the transaction")
             _note(database, target, view.name, checkpoint, before, version)
-        database.run(f"DROP TABLE {_beside(target)}")
+        database.run(f"DROP TABLE {_staging_table(target)}")
 
 
 class _Database:
@@ -171,7 +171,7 @@ def database_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> 
 
 @contextmanager
 def _soon(spark: SparkSession) -> Iterator[None]:
-    """A server that does not answer is not waited for, by drivers that know no ``with_timeouts``."""
+    """Makes drivers without ``with_timeouts`` fail soon if a server does not answer."""
     drivers = spark._jvm.java.sql.DriverManager
     before = drivers.getLoginTimeout()
     drivers.setLoginTimeout(SECONDS)
@@ -181,8 +181,8 @@ def _soon(spark: SparkSession) -> Iterator[None]:
         drivers.setLoginTimeout(before)
 
 
-def _noted(database: _Database, target: str) -> Noted | None:
-    """What is noted of a table; None if nothing is."""
+def _noted_version(database: _Database, target: str) -> Noted | None:
+    """The recorded version of a table; None if there is none."""
     if not database.has(VERSIONS):
         database.run(
             f"CREATE TABLE {VERSIONS} (target VARCHAR(200) PRIMARY KEY, view_name VARCHAR(200) NOT NULL, "
@@ -211,13 +211,13 @@ def _begin(database: _Database, spark: SparkSession, view: ViewSpec, rows: pa.Ta
                 f"{target} has rows already, which are not of this view; delete them, or name another table"
             )
         return
-    # As an append: a table that is there, but cannot be seen, is not replaced.
+    # As an append: a table that exists but is invisible is not replaced.
     _write(spark, database, _table(view, rows).slice(0, 0), target, "append")
     if view.output == UPSERT:
         # Changes are looked up by the key. A key may have NULLs, so it cannot be declared.
         assert view.written is not None
         key = ", ".join(map(database.quoted, view.written.key))
-        database.run(f"CREATE INDEX {database.quoted(_plain(target) + '_key')} ON {target} ({key})")
+        database.run(f"CREATE INDEX {database.quoted(_plain_name(target) + '_key')} ON {target} ({key})")
 
 
 def _table(view: ViewSpec, rows: pa.Table) -> pa.Table:
@@ -225,9 +225,9 @@ def _table(view: ViewSpec, rows: pa.Table) -> pa.Table:
     return last_rows(rows, view.written.key)[0] if view.output == UPSERT and view.written is not None else rows
 
 
-def _staged(database: _Database, spark: SparkSession, view: ViewSpec, rows: pa.Table, target: str) -> list[str]:
+def _stage_rows(database: _Database, spark: SparkSession, view: ViewSpec, rows: pa.Table, target: str) -> list[str]:
     """Write rows to the table beside; the statements that bring them over."""
-    beside = _beside(target)
+    beside = _staging_table(target)
     if view.output != UPSERT:
         _write(spark, database, rows, beside)
         names = ", ".join(map(database.quoted, rows.schema.names))
@@ -260,12 +260,12 @@ def _for_table(options: dict[str, str], table: str) -> dict[str, str]:
     return {name: value for name, value in options.items() if name.lower() != "dbtable"} | {"dbtable": table}
 
 
-def _beside(target: str) -> str:
+def _staging_table(target: str) -> str:
     """The name of the table beside, in the same schema. It is short: databases cut long names off."""
     schema, dot, _ = target.rpartition(".")
     return f"{schema}{dot}freshviews_{hashlib.sha256(target.encode()).hexdigest()[:16]}"
 
 
-def _plain(target: str) -> str:
+def _plain_name(target: str) -> str:
     """The last part of a table's name, without quotes."""
     return target.rpartition(".")[2].strip("\"`[]")

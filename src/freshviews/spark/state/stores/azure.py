@@ -2,8 +2,8 @@
 
 ``write_if_absent`` is an upload with the condition If-None-Match. Credentials are those of
 ``AZURE_STORAGE_CONNECTION_STRING``, which also names the server, of ``AZURE_STORAGE_KEY`` or
-``AZURE_STORAGE_SAS_TOKEN``, else what azure-identity finds: its variables, the identity of the machine, the login of
-``az``.
+``AZURE_STORAGE_SAS_TOKEN``, otherwise those that azure-identity finds: its variables, the identity of the machine, the
+login of ``az``.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _service(address: str, host: str, environment: Mapping[str, str]) -> Any:
         try:
             service = BlobServiceClient.from_connection_string(text, **how)
         except ValueError as error:
-            raise AddressError(f"checkpoint {address}: AZURE_STORAGE_CONNECTION_STRING is not one: {error}") from error
+            raise AddressError(f"checkpoint {address}: AZURE_STORAGE_CONNECTION_STRING is invalid: {error}") from error
         if service.account_name != account:
             raise AddressError(
                 f"checkpoint {address}: AZURE_STORAGE_CONNECTION_STRING is of account {service.account_name}, not of "
@@ -114,7 +114,7 @@ def _found_by_identity(address: str) -> Any:
     from azure.identity import DefaultAzureCredential
 
     found = DefaultAzureCredential()
-    # At once, as every request would be repeated without one. The error has what is logged.
+    # At once, as every request would be repeated without one. The error contains the log.
     log = logging.getLogger("azure.identity")
     before = log.level
     log.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""A store elsewhere, with a cache on this machine's disk of what is never changed.
+"""A store elsewhere, with a cache on this machine's disk for objects that never change.
 
 Objects below ``state/`` have fresh names, so a file in the cache is the object, and only a file that is not there is
 asked for. The cache is private to an executor, whose Python workers share it, and to a driver; it is lost with them.

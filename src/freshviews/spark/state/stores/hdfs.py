@@ -43,14 +43,14 @@ _AGAIN = (
     # Of a datanode, whose namenode has ended.
     *("EOFException", "ConnectException", "SocketException", "SocketTimeoutException", "NoRouteToHostException"),
 )
-"""What a namenode says that may be another in a moment; IOException if it finds no datanode."""
+"""Answers of a namenode that may change soon; IOException if it finds no datanode."""
 _QUOTA = ("DSQuotaExceededException", "NSQuotaExceededException", "QuotaByStorageTypeExceededException")
 
 _T = TypeVar("_T")
 
 
 class _Again(OSError):
-    """A request got no answer, so nobody knows whether it was done, or was told to come again."""
+    """A request got no answer, so its outcome is unknown, or the server asked to retry it."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Hdfs:
         try:
             self._rename(aside, name, data, option)
         except OSError:
-            # A rename that is still under way finds nothing any more.
+            # A rename that is still under way then finds no file.
             with suppress(OSError):
                 self._web.ask_once("DELETE", aside, {"op": "DELETE"})
             raise
@@ -144,7 +144,7 @@ class Hdfs:
                     raise
                 self._web.ask("PUT", path.rpartition("/")[0], "MKDIRS")
         if b"false" in done:
-            raise OSError(f"{path}: {self._web} does not know options of a rename; name a namenode, not HttpFS")
+            raise OSError(f"{path}: {self._web} does not support options of a rename; name a namenode, not HttpFS")
 
     def _was_renamed(self, aside: str, name: str, data: bytes) -> bool:
         """Whether an earlier request, whose answer was lost, has done the rename. Nobody else knows the name of the
@@ -181,8 +181,8 @@ class _Web:
         return ",".join(self._namenodes)
 
     def ask(self, method: str, path: str, operation: str, **parameters: str) -> bytes:
-        """What the namenode answers. The request may be made several times. Raises OSError."""
-        return _until_answered(lambda: _done(self.ask_once(method, path, {"op": operation, **parameters}), str(self)))
+        """The answer of the namenode. The request may be made several times. Raises OSError."""
+        return _until_answered(lambda: _check(self.ask_once(method, path, {"op": operation, **parameters}), str(self)))
 
     def read(self, path: str, **parameters: int) -> bytes:
         """The bytes of a file. Raises OSError."""
@@ -200,7 +200,7 @@ class _Web:
         def write() -> str:
             path = fresh()
             attempt(path, data)
-            status = _done(self.ask_once("GET", path, {"op": "GETFILESTATUS"}), str(self))
+            status = _check(self.ask_once("GET", path, {"op": "GETFILESTATUS"}), str(self))
             length = json_of(status)["FileStatus"]["length"]
             if length != len(data):
                 raise _Again(f"{path}: {self} has {length} of {len(data)} bytes that were written")
@@ -247,15 +247,15 @@ class _Attempts:
         try:
             found = _request(self._method, answer.location, path, data)
             if data is None and not found.is_measured:
-                raise _Again(f"{path}: {server} does not say how long it is")
-            return _done(found, server)
+                raise _Again(f"{path}: {server} does not report its length")
+            return _check(found, server)
         except _Again as error:
             self._failed[_ip(str(urlsplit(answer.location).hostname))] = error
             raise
 
 
 def _ip(host: str) -> str:
-    """What the namenode knows a datanode by."""
+    """The identity of a datanode at the namenode."""
     with suppress(OSError):
         return socket.gethostbyname(host)
     return host
@@ -300,8 +300,8 @@ def _request(method: str, url: str, path: str, data: bytes | None) -> _Answer:
     return answer
 
 
-def _done(answer: _Answer, server: str) -> bytes:
-    """What was answered to a request that was done. Raises OSError if it was not, as a redirect to a login says."""
+def _check(answer: _Answer, server: str) -> bytes:
+    """The answer to a completed request. Raises OSError if it was not completed, such as for a redirect to a login."""
     if answer.status >= 300:
         raise _error(answer, server, "")
     return answer.body
@@ -349,5 +349,5 @@ def web_addresses(scheme: str, host: str, environment: Mapping[str, str]) -> Ite
 
 def _with_port(scheme: str, host: str) -> str:
     if scheme not in PORTS or not urlsplit(f"//{host}").hostname:
-        raise ValueError(f"{scheme}://{host} is no web address of a namenode")
+        raise ValueError(f"{scheme}://{host} is not a web address of a namenode")
     return f"{scheme}://{host}" if urlsplit(f"//{host}").port else f"{scheme}://{host}:{PORTS[scheme]}"

@@ -103,7 +103,7 @@ class S3:
 
 
 def _client() -> Any:
-    # Servers other than Amazon's know no checksums but those of S3's first years.
+    # Servers other than Amazon's support only the checksums of S3's first years.
     return boto3.session.Session().client(
         "s3",
         config=Config(

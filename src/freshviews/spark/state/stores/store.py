@@ -1,8 +1,8 @@
 """The interface of a store, which a checkpoint is in: names to bytes.
 
-Names are relative, with ``/`` between their parts. What is large is immutable and has a fresh name, so it can be cached
-without a check, and what no manifest names does not count. ``write_if_absent`` decides between two that commit the same
-version; without it a store cannot be the place of a checkpoint.
+Names are relative, with ``/`` between their parts. Large objects are immutable and have fresh names, so they can be
+cached without a check; objects that no manifest names do not count. ``write_if_absent`` decides between two that commit
+the same version; without it a store cannot be the place of a checkpoint.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ class Store(Objects, Protocol):
 
     @property
     def is_local(self) -> bool:
-        """True if ``local`` is the store itself: what is put there counts."""
+        """True if ``local`` is the store itself, so that files put there count."""
 
 
 class Gathered:
-    """A new object whose bytes are gathered in memory, and put in one request beside others of this process."""
+    """A new object whose bytes are gathered in memory, and put in one request, in parallel with others."""
 
     def __init__(self, put: Callable[[bytes], None]) -> None:
         self._put = put
