@@ -14,7 +14,9 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 _CODE = re.compile(r"`([^`\n]+)`")
 _DOTTED = re.compile(r"[a-z_]+(?:\.[A-Za-z_]+)+")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
+_PATH = re.compile(r"`([\w.]+(?:/[\w.]+)+/?)`")
 _ROOMS = {path.name for path in (ROOT / "src" / "freshviews").iterdir() if path.is_dir()}
+_FOLDERS = _ROOMS | {"src", "tests", "benchmarks", "docs", "demo", ".ci"}
 
 
 def resolve(name: str) -> object:
@@ -95,3 +97,25 @@ def test_every_room_is_on_the_map() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     for room in _ROOMS - {"__pycache__"}:
         assert f"`{room}/`" in text, room
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_path_named_exists(page: Path) -> None:
+    for path in _PATH.findall(page.read_text()):
+        here, first = path.rstrip("/"), path.split("/")[0]
+        if first in _FOLDERS and not path.startswith(("tests/cases", "benchmarks/data")):
+            assert (ROOT / here).exists() or (ROOT / "src" / "freshviews" / here).exists(), path
+
+
+def test_pages_have_the_shares_of_random_examples_that_runs_take() -> None:
+    words = {10: "a tenth", 60: "a sixtieth"}
+    tiers = (ROOT / "tests" / "tiers.py").read_text()
+    share = re.search(r"^_SHARE_OF_A_RUN = (\d+)$", tiers, re.MULTILINE)
+    fuzz = re.search(r"part fuzz SHARE=(\d+)", (ROOT / ".ci" / "run").read_text())
+    assert share is not None and fuzz is not None
+    for page in ("README.md", "CONTRIBUTING.md", "Makefile", ".ci/run"):
+        text = " ".join((ROOT / page).read_text().replace("#", "").split())
+        for found in re.findall(r"(an? \w+) of (?:the|their) random examples", text):
+            assert found == words[int(share[1])], page
+        for found in re.findall(r"(an? \w+) of (?:`make fuzz`|the random tests)", text):
+            assert found == words[int(fuzz[1])], page

@@ -349,7 +349,7 @@ def test_dependent_categories_get_the_solution_of_least_norm(fit_intercept: bool
     expected, _, rank, _ = np.linalg.lstsq(x, y)
     assert rank == len(expected) - 1
     np.testing.assert_allclose(model.coef_, expected, rtol=1e-7, atol=1e-12)
-    with pytest.raises(LearnError, match="follows from the others"):
+    with pytest.raises(LearnError, match="linearly independent features"):
         _ = model.standard_errors_
 
 
@@ -398,7 +398,7 @@ def test_values_without_rows_are_errors_or_zeros() -> None:
         model.predict({**frame, "city": ["Oslo", None]})
     with pytest.raises(LearnError, match="no row has the value nan in column city"):
         model.predict(pd.DataFrame({**frame, "city": ["Oslo", float("nan")]}))
-    with pytest.raises(LearnError, match="column size has a value that is no int32"):
+    with pytest.raises(LearnError, match="column size has a value that is not of type int32"):
         model.predict({**frame, "city": ["Oslo", "Oslo"], "size": ["three", "four"]})
     with pytest.raises(LearnError, match="no column city; it has x, size"):
         model.predict({"x": [1.0], "size": [3]})
