@@ -90,7 +90,8 @@ def places_of(
             # What pandas has for NULL is NaN; of doubles NaN is a value.
             given = pa.array(column, there.type, from_pandas=not pa.types.is_floating(there.type))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise LearnError(f"model {model}: column {name} has a value that is not of type {there.type}: {error}") from error
+            what = f"column {name} has a value that is not of type {there.type}"
+            raise LearnError(f"model {model}: {what}: {error}") from error
         if pa.types.is_floating(there.type):
             # The two zeros are one value in SQL.
             given = pc.add(given, 0.0)
