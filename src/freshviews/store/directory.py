@@ -46,8 +46,6 @@ class Directory:
     """
 
     def __init__(self, path: str | os.PathLike[str], snapshot_bytes: int, sync_seconds: float = 0.0) -> None:
-        if not os.fspath(path):
-            raise StoreError("the path of a database is empty; name a directory, or leave it out for one in memory")
         self.path = Path(path).absolute()
         self._snapshot_bytes = snapshot_bytes
         try:
