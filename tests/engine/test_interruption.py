@@ -73,7 +73,7 @@ def database() -> fv.Database:
     return db
 
 
-@pytest.mark.parametrize("number", [1, 30, 70, 110, 150])
+@pytest.mark.parametrize("number", [1, 30, 70, 90, 110])
 def test_a_commit_is_taken_back_where_its_evaluation_is_interrupted(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -454,7 +454,7 @@ class Database:
 
     def _directly(self, name: str, rows: list[Any] | pa.RecordBatch, sign: int) -> int | None:
         """Make a version of a few rows the direct way; None where the general way must take them, or refuse them."""
-        count = len(rows)
+        count = rows.num_rows if isinstance(rows, pa.RecordBatch) else len(rows)
         if count > (FEW if type(rows) is list else SMALL):
             return None
         with self._lock:

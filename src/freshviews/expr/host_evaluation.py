@@ -302,6 +302,9 @@ def constant(call: Call) -> int | float | bool | None:
     code = _compiled(call, OPS[call.op])(*codes)
     if not isinstance(code, HostFailure):
         return number_value(call.type, code)
+    if call.op == "check_range" and call.args[1] != call.args[2]:
+        value, low, high = (arg.value for arg in call.args if isinstance(arg, Literal))
+        raise ValueError(f"{value} is outside {low} to {high}")
     raise NotHeldError(RESERVED) if code.reason == scalar.ERRORS[scalar.LEAST] else ValueError(code.reason)
 
 
