@@ -308,6 +308,6 @@ def test_explain_says_how_blocks_are_put_together_and_what_is_held() -> None:
         )
         told = db.view("v").explain()
         assert "rows      1 UNION 2, of blocks: rows of one are looked up in the others; no row of the result" in told
-        assert "but for those" not in told and told.count("strategy  crown") == 2 and "no bound" not in told
+        assert "except those" not in told and told.count("strategy  crown") == 2 and "no bound" not in told
         told = db.view("w").explain()
-        assert "but for those of block 2" in told and "no bound where EXCEPT passes rows over" in told
+        assert "except those of block 2" in told and "no bound where EXCEPT passes rows over" in told

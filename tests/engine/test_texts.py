@@ -427,4 +427,4 @@ def test_explain_says_what_is_kept_and_what_a_text_costs() -> None:
         texts = [db._relations.views[f"v#{i}"].maintained.explain() for i in (1, 2)]
         assert "text      a2, joined by ',', of the rows of each (g1), in the order of (a1 DESC, a2)" in texts[0]
         assert "text      JSON of t, of the rows of each (g1), in the order of (a1)" in texts[1]
-        assert "O(n log n) for its n rows" in texts[0]
+        assert "O(n log n) for each changed group of n rows" in texts[0]
