@@ -213,7 +213,7 @@ def _after(choose: Choices, expressions: Expressions, groups: Sequence[Term], fi
     if several:
         by = grouping_sets(choose, groups, first)
     elif first and choose.chance(10):
-        by = Text.same("ALL")
+        by = Text("ALL", by.duck)
     elif first and choose.chance(15):
         by = Text.same(", ".join(str(i) for i in range(1, len(groups) + 1)))
     spark = f" GROUP BY {by.spark}" if by.spark else ""
