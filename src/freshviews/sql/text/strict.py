@@ -80,8 +80,6 @@ class Strict(Operators):
         return made
 
     def _parse_table_parts(self, *args: Any, **options: Any) -> Any:
-        if self._curr.token_type == TokenType.DOT:
-            self.raise_error("a name is missing before .")
         made = super()._parse_table_parts(*args, **options)
         if made is not None and self._curr.token_type == TokenType.STAR:
             self.raise_error("Unexpected token")
