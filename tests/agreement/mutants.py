@@ -14,17 +14,15 @@ import datetime as dt
 import math
 import os
 import re
-import signal
 import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
-from types import FrameType
 from typing import Any
 
 from freshviews import Database
@@ -38,6 +36,7 @@ from tests.agreement.sql_places import places_scenario
 from tests.agreement.sql_queries import scenario
 from tests.agreement.sql_top import top_scenario
 from tests.agreement.sql_windows import windows_scenario
+from tests.agreement.states import at_most
 
 _TRIES = 8
 """How often another change is drawn where one leads to a text that is no SQL; few such texts are kept."""
@@ -452,26 +451,12 @@ def _read(database: Database) -> None:
             database.view(name).explain()
 
 
-@contextmanager
-def _at_most(seconds: int) -> Iterator[None]:
-    def stop(_: int, __: FrameType | None) -> None:
-        raise TimeoutError(f"a text takes more than {seconds} s")
-
-    previous = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, previous)
-
-
 def run_number(seed: int, outcomes: Counter[str]) -> tuple[Mutant, Exception] | None:
     """Run the text of a seed; it and its exception, if that is no FreshviewsError."""
     choose = seeded(seed)
     made = mutant(choose)
     try:
-        with _at_most(LIMIT):
+        with at_most(LIMIT, "a text"):
             run(choose, made, outcomes)
     except Exception as error:
         return made, error

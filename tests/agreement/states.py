@@ -531,9 +531,11 @@ def _kind(course: Course) -> str:
 
 
 @contextmanager
-def _at_most(seconds: int) -> Iterator[None]:
+def at_most(seconds: int, what: str = "a scenario") -> Iterator[None]:
+    """Raises TimeoutError if the block takes longer."""
+
     def stop(_: int, __: FrameType | None) -> None:
-        raise TimeoutError(f"a scenario takes more than {seconds} s")
+        raise TimeoutError(f"{what} takes more than {seconds} s")
 
     previous = signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)
@@ -572,7 +574,7 @@ def run_number(
 ) -> bool:
     """Run one scenario of a seed, and show its failure; whether there is one."""
     try:
-        with _at_most(_LONG):
+        with at_most(_LONG):
             failure = run_one(seeded(seed * 10**7 + number), totals, generators)
     except TimeoutError as late:
         shown(f"--seed {seed} --only {number}: {late}")

@@ -1,4 +1,4 @@
-"""A new kind of statement is its class, its meaning, its text and its code: four places, and no walk is told of it."""
+"""A new kind of statement needs four places: its class, its meaning, its text and its code. No walk lists it."""
 
 from __future__ import annotations
 

@@ -613,7 +613,7 @@ class Database:
             raise beyond(reason, _REFUSED)
 
     def _held(self) -> Held:
-        """What the database holds, by name."""
+        """The tables and views of the database, by name."""
         return held_by([*self._relations.tables.values(), *self._relations.views.values()], self._dictionary)
 
     @contextmanager

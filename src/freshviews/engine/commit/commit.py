@@ -42,7 +42,7 @@ RunViews = Callable[["General"], ViewChanges]
 
 
 class Way(Protocol):
-    """What the steps of ``commit`` are for one batch."""
+    """The steps of ``commit`` for one batch."""
 
     @property
     def version(self) -> memoryview:
@@ -111,7 +111,7 @@ class General:
     run: RunViews
     version: memoryview
     moves: Sequence[Callable[[], None]] = ()
-    """What moves the windows of tables."""
+    """Functions that move the windows of tables."""
     applied: list[tuple[ViewState, CodeBatch]] = field(default_factory=list)
     """The batches that views took, in order; to be negated if the version is refused."""
 
@@ -126,7 +126,7 @@ class General:
 
     def changes(self) -> ViewChanges:
         self.batches: dict[str, CodeBatch] = {}
-        """What views read, by relation: the net effect on tables, and changes of views that have run."""
+        """The batches that views read, by relation: the net effect on tables, and changes of views that have run."""
         for table, encoded in self.given:
             net = None if table.stored is None else table.stored.net()
             self.batches[encoded.batch.relation] = encoded.batch if net is None else net

@@ -1,4 +1,4 @@
-"""What a snapshot has of a database."""
+"""The parts of a database that a snapshot has."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Beside:
-    """What the trigger of a store runs besides: ``before`` the views change, and if a row of the store, known by
+    """Further statements of a store's trigger: ``before`` the views change, and if a row of the store, known by
     ``alias``, appears or vanishes."""
 
     before: Body = ()
@@ -362,7 +362,7 @@ class Cases:
         return Trigger(first.relation, self._parameters(store), first.filters, body)
 
     def _updated(self, store: Store) -> Body:
-        """What an update of a store changes of the auxiliary views."""
+        """The changes of auxiliary views by an update of a store."""
         names, carrier = self.names(store), update_carrier(self.query, store.atoms[0])
         found: dict[tuple[Expr, ...], list[_Join]] = {}
         for one in self.auxiliaries:
@@ -383,7 +383,7 @@ class Cases:
         return lambda carriers: (self.added(one.name, replace(add_to(view, carriers, sign), key=key)),)
 
     def _result(self, store: Store) -> Body:
-        """What an update of a store adds to a stored result."""
+        """The additions of an update of a store to a stored result."""
         names = tuple(p.name for p in self._parameters(store))
         components, total = all_components(self.query), self.namer.of("u", "u")
         payload = tuple(Monomial((ComponentOf(total, c.name),)) for c in components)

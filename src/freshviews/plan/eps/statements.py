@@ -1,4 +1,4 @@
-"""What all IVM^eps strategies write: views that count, and additions to them."""
+"""Views that count and additions to them, for all IVM^eps strategies."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ class Binder:
         return [self.bind(left), *(self.bind_perhaps(term) for term in reversed(terms))]
 
     def _after(self, node: Node, *compared: Expr) -> Expr:
-        """What is compared last with other values: it may be left out where these are constants."""
+        """The value that is compared last with others, which may leave it out if they are constants."""
         with perhaps(all(isinstance(one, Literal) for one in compared)):
             return self.bind(node)
 

@@ -146,9 +146,7 @@ class _Around:
             return False
         if self.before == T.DOT or (after == T.DOT and self._at(2).token_type != T.NUMBER and kind not in _VALUES):
             return True
-        if kind in _WITHOUT_PARENTHESES:
-            return after != T.L_PAREN
-        if kind in _ONLY_FIRST:
+        if kind in _WITHOUT_PARENTHESES or kind in _ONLY_FIRST:
             return after != T.L_PAREN
         return self._is_operand() if self._opened else self._is_alias()
 

@@ -1,4 +1,4 @@
-"""What a part is: something that a program needs beside its tables, as an object that the program's state runs."""
+"""A part: something that a program needs beside its tables, as an object that the program's state runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Part:
         return []
 
     def image(self) -> dict[str, Any]:
-        """What an image of the view has of it, by names of its own, as JSON."""
+        """The entries of an image of the view, by names of its own, as JSON."""
         return {}
 
     def restore(self, owner: Owner, image: Mapping[str, Any]) -> None:

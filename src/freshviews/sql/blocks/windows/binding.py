@@ -192,7 +192,7 @@ def are_told_apart(text: SqlText, windows: Sequence[exp.Window]) -> bool:
 
 
 def _numbering(text: SqlText, node: exp.Window) -> Hashable:
-    """The expressions that place the rows, of a function that tells equal rows apart; None for another function."""
+    """The expressions that order the rows, for a function that numbers equal rows; None for other functions."""
     spec = _spec(text, node)
     name = _function_of(node, spec)
     if name in _SHIFTS:
