@@ -45,9 +45,10 @@ def _trimmed(text: str) -> str:
     return text.rstrip() + "\n" if text else ""
 
 
-def test_the_example_is_on_the_first_screen() -> None:
-    first_screen = README.read_text().splitlines()[:50]
-    assert any("print(view[" in line for line in first_screen)
+def test_commands_are_on_the_first_screen_and_an_example_on_the_second() -> None:
+    lines = README.read_text().splitlines()
+    first_screen = lines[:50]
+    assert any("print(view[" in line for line in lines[:80])
     assert any("make demo" in line for line in first_screen)
     assert any("make test" in line for line in first_screen)
     assert any(line.startswith("![") for line in first_screen[:15])

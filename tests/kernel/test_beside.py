@@ -55,6 +55,11 @@ class Asked:
         self.take()
         return [order[2] for order in (*self.orders._first.values(), *self.orders._others.values())]
 
+    def first(self) -> list[str]:
+        """Names of the functions that somebody waits for."""
+        self.take()
+        return [order[2] for order in self.orders._first.values()]
+
     def answer(self, number: int) -> None:
         self._answers.write(b"%d\n" % number)
 
@@ -103,10 +108,10 @@ class Compiling:
             self.compiler.made(self.function(name), "w")
 
     def wait(self, name: str) -> threading.Thread:
-        """A thread that waits for a function, and has asked for it."""
+        """A thread that waits for a function, which the process has been asked for first."""
         thread = threading.Thread(target=self.compiler.wait_for, args=(self.function(name), "w"), daemon=True)
         thread.start()
-        _until(lambda: (order := self.compiler._ordered.get((self.function(name), "w"))) is not None and order.first)
+        _until(lambda: name in self.process.first())
         return thread
 
 

@@ -85,7 +85,7 @@ def test_a_keyword_is_the_name_that_it_is_in_spark_or_is_refused(place: str) -> 
     assert not wrong
 
 
-@pytest.mark.plain_python
+@pytest.mark.plain_python(only=True)
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "word",
