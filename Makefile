@@ -61,12 +61,14 @@ $(READY): pyproject.toml
 	  echo "making $(VENV) with $$($$found --version)"; \
 	  $$found -m venv --clear $(VENV); \
 	fi; \
-	echo "installing what pyproject.toml asks for into $(VENV)"; \
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[test,demo]'; \
+	quiet=--quiet; [ -t 1 ] && quiet=; \
+	echo "installing the package, Spark and the tools of tests and demo into $(VENV): 2 GB, one to three minutes"; \
+	$(RUN) -m pip install $$quiet --disable-pip-version-check --editable '.[test,demo]'; \
 	if ! $(RUN) -c 'import os; from freshviews.spark.java import java_home; java_home(os.environ)' 2>/dev/null; then \
-	  echo "no Java 17 to 21 is here; installing one into $(VENV)"; \
-	  $(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[java]'; \
-	fi
+	  echo "no Java 17 to 21 is here; installing one into $(VENV): 0.2 GB"; \
+	  $(RUN) -m pip install $$quiet --disable-pip-version-check --editable '.[java]'; \
+	fi; \
+	echo "$(VENV) is ready"
 	@touch $(READY)
 
 demo: $(READY)
