@@ -38,8 +38,17 @@ def short(text: str) -> str:
 
 
 class FreshviewsError(Exception):
-    """Root of every error raised on purpose by freshviews. A message is without secrets, and a very
-    long one without its middle."""
+    """Root of every error raised on purpose by freshviews.
+
+    A message is without secrets, and a very long one without its middle.
+
+    Examples
+    --------
+    >>> db.close()
+    >>> db.tables
+    Traceback (most recent call last):
+    freshviews.errors.FreshviewsError: the database is closed
+    """
 
     def __init__(self, message: str = "", *args: object) -> None:
         message = masked(message)
@@ -50,7 +59,14 @@ class FreshviewsError(Exception):
 
 
 class ArgumentError(FreshviewsError, TypeError, ValueError):
-    """An argument of a call is of a wrong type or out of range; the message says what is expected."""
+    """An argument of a call is of a wrong type or out of range; the message says what is expected.
+
+    Examples
+    --------
+    >>> fv.Database(threads=0)
+    Traceback (most recent call last):
+    freshviews.errors.ArgumentError: threads is a whole number of 1 or more, not 0
+    """
 
 
 _Made = TypeVar("_Made")
@@ -73,7 +89,16 @@ def hiding_secrets(read: Callable[..., _Made]) -> Callable[..., _Made]:
 class SqlError(FreshviewsError):
     """The SQL text is wrong or asks for what is not supported.
 
-    ``line`` and ``column`` are 1-based positions in the text given to ``execute``; 0 where unknown.
+    Attributes
+    ----------
+    line, column
+        1-based position in the text given to ``Database.execute``; 0 where unknown.
+
+    Examples
+    --------
+    >>> db.execute("CREATE TABLE")
+    Traceback (most recent call last):
+    freshviews.errors.SqlError: ...
     """
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
@@ -84,33 +109,86 @@ class SqlError(FreshviewsError):
 
 
 class UnsupportedSql(SqlError):
-    """The SQL is valid but names a construct that is refused at CREATE."""
+    """The SQL is valid but names a construct that is refused at CREATE.
+
+    Examples
+    --------
+    >>> db.execute("CREATE MATERIALIZED VIEW v AS SELECT part, RAND() AS r FROM items")
+    Traceback (most recent call last):
+    freshviews.errors.UnsupportedSql: ...
+    """
 
 
 class RuleError(SqlError):
     """The text of a rule is wrong or asks for what is not supported.
 
-    ``line`` and ``column`` are 1-based positions in the text given to ``rule``.
+    Attributes
+    ----------
+    line, column
+        1-based position in the text given to ``Database.rule``.
+
+    Examples
+    --------
+    >>> db.rule("few(p) <- items(p).")
+    Traceback (most recent call last):
+    freshviews.errors.RuleError: ...
     """
 
 
 class CatalogError(FreshviewsError):
-    """A table or view is unknown, exists already, or is still needed by another."""
+    """A table or view is unknown, exists already, or is still needed by another.
+
+    Examples
+    --------
+    >>> db.view("by_parts")
+    Traceback (most recent call last):
+    freshviews.errors.CatalogError: unknown view by_parts; ...
+    """
 
 
 class NameProblem(SqlError, CatalogError):
-    """A table or view named in SQL is unknown, exists already, or is still needed."""
+    """A table or view named in SQL is unknown, exists already, or is still needed.
+
+    Examples
+    --------
+    >>> db.execute("DROP TABLE items")
+    Traceback (most recent call last):
+    freshviews.errors.NameProblem: ...
+    """
 
 
 class RingDefinitionError(FreshviewsError):
-    """A ring cannot be registered; the message names the ring, the function or the law, and the remedy."""
+    """A ring cannot be registered; the message names the ring, the function or the law, and the remedy.
+
+    Examples
+    --------
+    >>> fv.register_ring(fv.UserRing("SUM", ["BIGINT"], words=1, results="BIGINT", lift=abs))
+    Traceback (most recent call last):
+    freshviews.errors.RingDefinitionError: ring SUM has the name of a function of SQL; give it another name
+    """
 
 
 class BatchError(FreshviewsError):
     """A batch was refused whole; the state is as it was before.
 
-    ``table``, ``row`` (0-based position in what was given, None where no one row is at fault),
-    ``column``, ``value`` and ``rule`` say what was wrong.
+    Attributes
+    ----------
+    table
+        Name of the table.
+    row
+        0-based position in what was given, None where no one row is at fault.
+    column
+        Name of the column, None where no one column is at fault.
+    value
+        The value at fault.
+    rule
+        The rule that is broken, or empty.
+
+    Examples
+    --------
+    >>> db.delete("items", [("screw", 1)])
+    Traceback (most recent call last):
+    freshviews.errors.BatchError: ...
     """
 
     def __init__(
@@ -132,28 +210,80 @@ class BatchError(FreshviewsError):
 
 
 class EvaluationError(BatchError):
-    """An expression of a view cannot be computed for a row of the batch (overflow, division by zero)."""
+    """An expression of a view cannot be computed for a row of the batch (overflow, division by zero).
+
+    Examples
+    --------
+    >>> db.execute("CREATE MATERIALIZED VIEW shares AS SELECT part, SUM(60 / qty) AS s FROM items GROUP BY part")
+    >>> db.insert("items", [("bolt", 0)])
+    Traceback (most recent call last):
+    freshviews.errors.EvaluationError: ...
+    """
 
 
 class PlanError(FreshviewsError):
-    """A strategy named by the user cannot maintain the view; the message says which can."""
+    """A strategy named by the user cannot maintain the view; the message says which can.
+
+    Examples
+    --------
+    >>> db.rule("few(p) <- items(p, q), q < 4.", {"freshviews.strategy": "top_k"})
+    Traceback (most recent call last):
+    freshviews.errors.PlanError: ...
+    """
 
 
 class StoreError(FreshviewsError):
-    """The directory of a durable database is locked, corrupt or of another version."""
+    """The directory of a durable database cannot be opened, read or written; the message says which and why.
+
+    Examples
+    --------
+    >>> db.snapshot()
+    Traceback (most recent call last):
+    freshviews.errors.StoreError: the database lives in memory; ...
+    """
 
 
 class OtherProgram(StoreError):
-    """An image was written by a view with other programs, or by a stored table with another layout."""
+    """An image was written by a view with other programs, or by a stored table with another layout.
+
+    Examples
+    --------
+    >>> issubclass(fv.errors.OtherProgram, fv.StoreError)
+    True
+    """
 
 
 class SourceError(FreshviewsError):
-    """A source of a pipeline cannot be read, or lacks columns that its table needs."""
+    """A source of a pipeline cannot be read, or lacks columns that its table needs.
+
+    Examples
+    --------
+    >>> fv.spark.Pipeline.from_script(spark, "no_such_file.sql")
+    Traceback (most recent call last):
+    freshviews.errors.SourceError: no_such_file.sql cannot be read: ...
+    """
 
 
 class SubscriberError(FreshviewsError):
-    """A subscriber raised; the batch is committed all the same. The cause is chained."""
+    """A subscriber raised; the batch is committed all the same. The cause is chained.
+
+    Examples
+    --------
+    >>> subscription = db.view("by_part").subscribe(lambda change: 1 / 0)
+    >>> db.insert("items", [("bolt", 4)])
+    Traceback (most recent call last):
+    freshviews.errors.SubscriberError: ...
+    """
 
 
 class OutOfMemory(FreshviewsError, MemoryError):
-    """Memory ran out; the batch is refused and the state is as before, unless the message says otherwise."""
+    """Memory ran out; the batch is refused and the state is as before, unless the message says otherwise.
+
+    Examples
+    --------
+    >>> full = fv.Database(spare_memory=1 << 60)
+    >>> full.execute("CREATE TABLE items (part STRING, qty INT)")
+    >>> full.insert("items", [("bolt", 3)])
+    Traceback (most recent call last):
+    freshviews.errors.OutOfMemory: ...
+    """

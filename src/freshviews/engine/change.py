@@ -13,22 +13,69 @@ from freshviews.engine.codes.decoding import Decoder
 
 
 class Change:
-    """The change of a view at a version: rows with positive (inserted) or negative (deleted) multiplicity."""
+    """The change of a view from one version to the next: rows and their multiplicities, as a subscriber gets them.
+
+    Attributes
+    ----------
+    view
+        Name of the view.
+    version
+        The version that the change leads to.
+
+    Examples
+    --------
+    >>> changes = []
+    >>> subscription = db.view("by_part").subscribe(changes.append)
+    >>> db.insert("items", [("bolt", 4)])
+    2
+    >>> changes
+    [<change of view by_part at version 2: 2 rows>]
+    """
 
     def __init__(self, view: str, version: int, batch: CodeBatch, decoder: Decoder) -> None:
         self.view = view
-        """Name of the view."""
         self.version = version
-        """The version that the change leads to."""
         self._batch = batch
         self._decoder = decoder
 
     def to_arrow(self) -> pa.Table:
-        """The columns of the view and ``_multiplicity`` (BIGINT, never 0), a line per distinct row."""
+        """Return the change as one Arrow table.
+
+        Returns
+        -------
+        pyarrow.Table
+            The columns of the view and ``_multiplicity``, a BIGINT that is never 0; a line per distinct row.
+
+        Examples
+        --------
+        >>> changes[0].to_arrow()["_multiplicity"].to_pylist()
+        [-1, 1]
+        """
         return pa.Table.from_batches([self._decoder.change(self._batch)])
 
     def to_batches(self, rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
-        """As ``to_arrow``, in record batches of at most ``rows`` rows, each made when it is asked for."""
+        """Return the change as record batches, each made when it is asked for.
+
+        Parameters
+        ----------
+        rows
+            Most rows of a record batch, 1 or more; by default 65,536.
+
+        Returns
+        -------
+        Iterator[pyarrow.RecordBatch]
+            The columns of ``to_arrow``.
+
+        Raises
+        ------
+        ArgumentError
+            ``rows`` is no whole number of 1 or more.
+
+        Examples
+        --------
+        >>> [batch.num_rows for batch in changes[0].to_batches(1)]
+        [1, 1]
+        """
         arguments.count("Change.to_batches(rows)", rows, 1)
         return self._pieces(rows)
 
@@ -39,12 +86,34 @@ class Change:
             yield self._decoder.change(CodeBatch(self.view, columns, self._batch.multiplicities[cut]))
 
     def __iter__(self) -> Iterator[tuple[tuple[Any, ...], int]]:
-        """Pairs of a row, as a tuple of Python values, and its multiplicity."""
+        """Iterate over the rows with their multiplicities: positive inserted, negative deleted.
+
+        Returns
+        -------
+        Iterator[tuple[tuple[Any, ...], int]]
+            Pairs of a row, as a tuple of Python values, and its multiplicity.
+
+        Examples
+        --------
+        >>> list(changes[0])
+        [(('bolt', 3), -1), (('bolt', 7), 1)]
+        """
         rows = self._decoder.tuples(self._batch)
         return iter(zip(rows, self._batch.multiplicities.tolist(), strict=True))
 
     def __len__(self) -> int:
-        """Distinct rows that changed."""
+        """Count the distinct rows that changed.
+
+        Returns
+        -------
+        int
+            The number of rows.
+
+        Examples
+        --------
+        >>> len(changes[0])
+        2
+        """
         return len(self._batch)
 
     def __repr__(self) -> str:
@@ -52,7 +121,21 @@ class Change:
 
 
 class Subscription:
-    """A callback for every change of a view. Call the subscription, or its ``unsubscribe``, to end it."""
+    """A function that is called with every change of a view. Call the subscription, or its ``unsubscribe``, to end it.
+
+    Attributes
+    ----------
+    callback
+        The function.
+    active
+        True until the subscription ends.
+
+    Examples
+    --------
+    >>> subscription = db.view("by_part").subscribe(print)
+    >>> subscription.active
+    True
+    """
 
     def __init__(self, callback: Callable[[Change], object], end: Callable[[Subscription], None]) -> None:
         self.callback = callback
@@ -60,7 +143,14 @@ class Subscription:
         self._end = end
 
     def unsubscribe(self) -> None:
-        """No further change is handed to the callback; a second call does nothing."""
+        """End the subscription: no further change is handed to the callback. A second call does nothing.
+
+        Examples
+        --------
+        >>> subscription.unsubscribe()
+        >>> subscription.active
+        False
+        """
         if self.active:
             self.active = False
             self._end(self)

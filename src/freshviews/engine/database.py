@@ -78,13 +78,64 @@ _REFUSED = "the batch is refused and the state is as before"
 class Database:
     """Tables, and SQL views over them that every batch keeps exact.
 
-    ``Database()`` lives in memory; ``Database(path)`` keeps a directory: a batch is in the log, synced, before
-    it counts, and opening the directory again gives exactly the committed versions. With ``sync="interval"`` it is
-    synced later: a killed process loses nothing, a lost machine the last versions. Every method may be
-    called from any thread; one at a time runs. Ctrl-C takes effect before a commit or after it. A directory belongs to
-    the process that opened it: every call in a forked child is refused.
+    A batch is one version: it is in whole, for all tables and views, or refused with the state as before. Every method
+    may be called from any thread; one at a time runs. Ctrl-C takes effect before a commit or after it. A directory
+    belongs to the process that opened it: every call in a forked child is refused. Reading or changing a closed
+    database raises FreshviewsError.
 
-    A batch is one version: it is in whole, for all tables and views, or refused with the state as before.
+    Parameters
+    ----------
+    path
+        Directory that keeps the database: opening it again gives exactly the committed versions. None, the default:
+        the database lives in memory.
+    sync
+        ``"commit"``: a version is on the disk before it counts, so nothing that was committed is lost.
+        ``"interval"``: it is handed to the operating system before it counts, and is on the disk ``sync_seconds``
+        later, and the time that syncing takes; ``sync``, ``snapshot``, ``close`` and the end of the interpreter do not
+        wait for that. A killed process loses nothing. A lost machine loses at most the versions of its last
+        ``sync_seconds``, the last ones, each whole; subscribers and readers may have seen them. Where syncing fails,
+        ``sync``, ``close`` and the next commit raise StoreError, and nothing more is taken until the directory is
+        opened again, in both modes.
+    sync_seconds
+        Seconds between syncs for ``sync="interval"``: more than 0, at most 3600, by default 1.
+    snapshot_bytes
+        Bytes by which the log grows until a snapshot is written, by default 64 MiB.
+    threads
+        Most threads of a commit, 1 or more; by default one for each core that the process may use. Views that do not
+        depend on each other take a large batch at the same time. Contents, changes, errors and their order are those
+        of one thread.
+    spare_memory
+        Bytes that stay free on the machine and in each control group of the process, beside what tables take when they
+        grow (a third of what the database holds). By default FRESHVIEWS_SPARE_MEMORY, else a twentieth of memory, at
+        most 2 GB and no more than the database holds. Rows and views for which too little is left are refused with
+        OutOfMemory, which says what holds memory; batches that add no row on balance are taken, and rows in the place
+        of deleted ones. It is an estimate: a first batch or view that is larger than all that is left may end the
+        process. 0: rows are taken until memory runs out. Only Linux says how much is left.
+
+    Attributes
+    ----------
+    recovery
+        The ``Recovery`` of a durable database: what opening it found. None in memory.
+
+    Raises
+    ------
+    StoreError
+        The directory is open elsewhere, corrupt, incomplete, or of another format.
+    ArgumentError
+        A parameter is of a wrong type or out of range.
+
+    Examples
+    --------
+    The examples of all methods go on from here.
+
+    >>> import freshviews as fv
+    >>> db = fv.Database()
+    >>> db.execute('''CREATE TABLE items (part STRING, qty INT);
+    ...     CREATE MATERIALIZED VIEW by_part AS SELECT part, SUM(qty) AS qty FROM items GROUP BY part''')
+    >>> db.insert("items", [("bolt", 3), ("nut", 5)])
+    1
+    >>> db.view("by_part")["bolt"]
+    ('bolt', 3)
     """
 
     def __init__(
@@ -97,31 +148,6 @@ class Database:
         threads: int | None = None,
         spare_memory: int | None = None,
     ) -> None:
-        """Open or make a database. ``snapshot_bytes``: growth of the log after which a snapshot is written.
-
-        ``threads``: how many threads a commit uses at most, 1 or more; by default one for each core that the process
-        may use. Views that do not depend on each other take a large batch at the same time. Contents, changes, errors
-        and their order are those of one thread.
-
-        ``spare_memory``: bytes that stay free on the machine and in each control group of the process, beside what
-        tables take when they grow (a third of what the database holds). By default a twentieth of memory, at most 2 GB
-        and no more than the database holds. Rows and views for which too little is left are refused with OutOfMemory,
-        which says what holds memory; batches that add no row on balance are taken, and rows in the place of deleted
-        ones. It is an estimate: a first batch or view that is larger than all that is left may end the process. 0: rows
-        are taken until memory runs out. Only Linux says how much is left. FRESHVIEWS_SPARE_MEMORY sets the default.
-
-        ``sync`` says what a durable database promises. ``"commit"``: a version is on the disk before it counts, so
-        nothing that was committed is lost. ``"interval"``: a version is handed to the operating system before it
-        counts, and is on the disk ``sync_seconds`` later (1 where not given; more than 0, at most 3600), and the time
-        that syncing takes; ``sync``, ``snapshot``, ``close`` and the end of the interpreter do not wait for that. A
-        process that is killed loses nothing. A machine that is lost loses at most the versions of its last
-        ``sync_seconds``, the last ones, each whole; subscribers and readers may have seen them. Where syncing fails,
-        ``sync``, ``close`` and the next commit raise StoreError, and nothing more is taken until the directory is
-        opened again, in both modes.
-
-        Raises StoreError where the directory is open elsewhere, corrupt, incomplete, or of another format;
-        ArgumentError for another ``sync``, ``sync_seconds``, ``snapshot_bytes``, ``threads`` or ``spare_memory``.
-        """
         arguments.optional(arguments.path, "Database(path)", path)
         arguments.count("Database(snapshot_bytes)", snapshot_bytes)
         seconds = _sync_seconds(sync, sync_seconds)
@@ -144,7 +170,6 @@ class Database:
         self._unusable: str | None = None
         self._directory: Directory | None = None
         self.recovery: Recovery | None = None
-        """What opening a durable database found; None in memory."""
         if path is not None:
             directory = Directory(path, snapshot_bytes, seconds)
             try:
@@ -166,11 +191,34 @@ class Database:
     def execute(self, sql: str, *parameters: object, **named: object) -> None:
         """Execute a script of CREATE, ALTER and DROP statements: all of it, or on an error none of it.
 
-        There are no parameters: they are refused, with how a value is written.
-
         A view over tables that have rows is backfilled before this returns, and a table with rows that gets columns
-        stores them again. Raises SqlError with line
-        and column, CatalogError, PlanError, and EvaluationError where a view cannot be computed.
+        stores them again.
+
+        Parameters
+        ----------
+        sql
+            Statements of docs/sql.md, separated by semicolons.
+        parameters, named
+            Refused, with how a value is written: a script has no parameters.
+
+        Raises
+        ------
+        SqlError
+            The script is wrong or not supported; it has the line and column.
+        CatalogError
+            A table or view is unknown, exists already, or is still needed.
+        PlanError
+            The strategy that a view names cannot maintain it.
+        EvaluationError
+            A view cannot be computed from the rows that are there.
+        OutOfMemory
+            Too little memory is left for the view.
+
+        Examples
+        --------
+        >>> db.execute("CREATE MATERIALIZED VIEW total AS SELECT SUM(qty) AS qty FROM items")
+        >>> db.view("total").to_arrow()["qty"].to_pylist()
+        [8]
         """
         if parameters or named:
             raise SqlError(
@@ -192,10 +240,27 @@ class Database:
             self._run(statements, keep, measured=True)
 
     def rule(self, text: str, properties: Mapping[str, str] | None = None) -> None:
-        """Define views by rules, as ``tri(a, b, c) <- r(a, b), s(b, c), t(c, a).``; see docs/rules.md.
+        """Define views by rules of docs/rules.md: all rules of a text, or on an error none.
 
-        ``properties`` are those of each view, as ``{"freshviews.strategy": "trie_join"}``. All rules of a text are
-        taken, or on an error none. Raises RuleError with line and column, CatalogError, PlanError, EvaluationError.
+        Parameters
+        ----------
+        text
+            Rules, as ``tri(a, b, c) <- r(a, b), s(b, c), t(c, a).``
+        properties
+            Properties of each view by name, as ``{"freshviews.strategy": "trie_join"}``. Default: none.
+
+        Raises
+        ------
+        RuleError
+            A rule is wrong; it has the line and column.
+        CatalogError, PlanError, EvaluationError
+            As ``execute``.
+
+        Examples
+        --------
+        >>> db.rule("few(p) <- items(p, q), q < 4.")
+        >>> list(db.view("few"))
+        [('bolt',)]
         """
         _check_text("a text of rules", text)
         arguments.optional(arguments.pairs, "Database.rule(properties)", properties)
@@ -210,9 +275,24 @@ class Database:
                 raise script.in_rules(error) from None
 
     def define(self, statements: Sequence[Statement]) -> None:
-        """As ``execute``, for statements that were parsed (see ``freshviews.sql.parse_script``) or made.
+        """Execute parsed statements; only in memory, as a durable database has its definitions as SQL.
 
-        Only for a database in memory: a durable one has its definitions as SQL. Raises FreshviewsError.
+        Parameters
+        ----------
+        statements
+            A list of statements of ``freshviews.sql.parse_script``.
+
+        Raises
+        ------
+        FreshviewsError
+            The database is durable; else as ``execute``.
+
+        Examples
+        --------
+        >>> from freshviews.sql import Catalog, parse_script
+        >>> db.define(parse_script("CREATE TABLE orders (o_id INT)", Catalog()))
+        >>> db.tables
+        ('items', 'orders')
         """
         _check_statements("Database.define", statements)
         with self._lock:
@@ -229,17 +309,37 @@ class Database:
             self._run(statements, lambda chosen: None, measured=False)
 
     def replan(self, view: str, strategies: bool = False) -> bool:
-        """Choose the join tree of a view again, by the updates that its tables have had; True if it is another one.
-
-        ``strategies``: choose among all strategies instead, the one with the fewest steps for an update, computed from
-        the rows of the tables (see docs/explain.md); True if it is another one. It becomes the property
-        ``'freshviews.strategy'``. Another strategy may have another bound for the worst update, and another space.
+        """Choose the join tree of a view again, by the updates that its tables have had.
 
         The view is then backfilled before this returns; its readers and subscribers continue. The counts of updates
-        become its property ``'freshviews.updates'``, also where the view named others. Returns False, with nothing
-        done, where no other tree is cheaper, the view names its join tree, or a table declares its updates or is
-        trusted (see docs/crown.md). Counts start at 0 when a database is opened from a snapshot. ``stats`` and
-        ``explain`` say when replanning pays. Raises CatalogError where there is no such view.
+        become its property ``'freshviews.updates'``, also where the view named others. Nothing is done where no other
+        tree is cheaper, the view names its join tree, or a table declares its updates or is trusted (docs/crown.md).
+        Counts start at 0 when a database is opened from a snapshot. ``stats`` and ``View.explain`` say when replanning
+        pays.
+
+        Parameters
+        ----------
+        view
+            Name of a maintained view.
+        strategies
+            True: choose among all strategies instead, the one with the fewest steps for an update, computed from the
+            rows of the tables (docs/explain.md); it becomes the property ``'freshviews.strategy'``. Another strategy
+            may have another bound for the worst update, and another space. Default: False.
+
+        Returns
+        -------
+        bool
+            True if the view has another join tree, or strategy, now.
+
+        Raises
+        ------
+        CatalogError
+            There is no such view.
+
+        Examples
+        --------
+        >>> db.replan("by_part")
+        False
         """
         arguments.flag("Database.replan(strategies)", strategies)
         with self._lock:
@@ -321,7 +421,28 @@ class Database:
             return tuple(v.name for v in self._relations.views.values() if not v.definition.internal)
 
     def view(self, name: str) -> View:
-        """A view, to read and to subscribe to. CatalogError where there is none of that name."""
+        """Find a maintained view, to read and to subscribe to.
+
+        Parameters
+        ----------
+        name
+            Name of the view, in any case.
+
+        Returns
+        -------
+        View
+            It follows the view through later versions.
+
+        Raises
+        ------
+        CatalogError
+            The name is unknown, or that of a table or of a view that is not materialised.
+
+        Examples
+        --------
+        >>> db.view("by_part").to_arrow().to_pydict()
+        {'part': ['bolt', 'nut'], 'qty': [3, 5]}
+        """
         with self._lock:
             self._check_usable()
             _check_name("view", name)
@@ -338,7 +459,28 @@ class Database:
             return View(state, self._guard, partial(self._advised, state), partial(self._measurements, state))
 
     def table(self, name: str) -> Table:
-        """A stored base table, to read. CatalogError where it is unknown or trusted, thus not stored."""
+        """Find a stored base table, to read.
+
+        Parameters
+        ----------
+        name
+            Name of the table, in any case.
+
+        Returns
+        -------
+        Table
+            It follows the table through later versions.
+
+        Raises
+        ------
+        CatalogError
+            The name is unknown or that of a view, or the table is trusted: its rows are not stored.
+
+        Examples
+        --------
+        >>> list(db.table("items"))
+        [('bolt', 3), ('nut', 5)]
+        """
         with self._lock:
             self._check_usable()
             state = self._table(name)
@@ -349,49 +491,174 @@ class Database:
     # Batches
 
     def insert(self, table: str, rows: Any) -> int:
-        """Insert rows; the version that this makes comes back.
+        """Insert rows into a table, as one version.
 
-        Rows are tuples in the order of the columns, dicts by name, a pyarrow Table, RecordBatch or RecordBatchReader,
-        or a pandas or polars DataFrame, by name. What is left out has the DEFAULT of its column, or is NULL; a NULL
-        that is given stays NULL. BatchError names
-        table, row, column, value and rule of what is wrong; EvaluationError says what a view cannot compute.
+        Parameters
+        ----------
+        table
+            Name of a base table, in any case.
+        rows
+            Any iterable of tuples in the order of the columns, or of dicts by name; or a pyarrow Table, RecordBatch or
+            RecordBatchReader, or a pandas or polars DataFrame, by name. A column that is left out has its DEFAULT, or
+            is NULL; a NULL that is given stays NULL.
+
+        Returns
+        -------
+        int
+            The version that the rows make.
+
+        Raises
+        ------
+        BatchError
+            Rows do not fit the table; it has the table, row, column, value and rule.
+        EvaluationError
+            A view cannot be computed for a row.
+        CatalogError
+            The table is unknown.
+        OutOfMemory
+            Too little memory is left.
+        StoreError
+            A durable database cannot write its log.
+        SubscriberError
+            A subscriber raised; the version is committed all the same.
+
+        Examples
+        --------
+        >>> db.insert("items", [{"qty": 4, "part": "bolt"}])
+        2
+        >>> db.view("by_part")["bolt"]
+        ('bolt', 7)
         """
         return self._apply(table, rows, 1)
 
     def delete(self, table: str, rows: Any) -> int:
-        """Delete rows, given whole, each once; the version that this makes comes back. Errors as ``insert``."""
+        """Delete rows from a table, as one version.
+
+        Parameters
+        ----------
+        table, rows
+            As of ``insert``. Rows are given whole; each deletes one row that equals it.
+
+        Returns
+        -------
+        int
+            The version that the deletes make.
+
+        Raises
+        ------
+        BatchError
+            A row is not there, or is still referenced; else as ``insert``.
+
+        Examples
+        --------
+        >>> db.delete("items", [("nut", 5)])
+        2
+        >>> list(db.view("by_part"))
+        [('bolt', 3)]
+        """
         return self._apply(table, rows, -1)
 
     def apply(self, table: str, changes: Any) -> int:
-        """Insert and delete: rows with a signed BIGINT column ``_multiplicity``, last in tuples.
+        """Insert and delete rows of a table, as one version. Rules hold for the net effect.
 
-        Zero is allowed and means nothing. The rules hold for the net effect. Errors as ``insert``.
+        Parameters
+        ----------
+        table
+            Name of a base table, in any case.
+        changes
+            Rows as of ``insert``, with a signed BIGINT column ``_multiplicity``, which is last in tuples: how often a
+            row is inserted, or deleted if negative. Zero is allowed and means nothing.
+
+        Returns
+        -------
+        int
+            The version that the changes make.
+
+        Raises
+        ------
+        BatchError
+            As ``insert``, whose other errors are raised, too.
+
+        Examples
+        --------
+        >>> db.apply("items", [("bolt", 4, 1), ("nut", 5, -1)])
+        2
+        >>> list(db.view("by_part"))
+        [('bolt', 7)]
         """
         return self._apply(table, changes, 0)
 
     def apply_in_order(
         self, table: str, changes: Any, view: str, rows: int = ROWS
     ) -> Iterator[pa.RecordBatch]:
-        """As ``apply``, update by update: an iterator of what each changes in a view, in order.
+        """Apply changes update by update, and iterate over what each changes in a view, in order.
 
-        Record batches of at most ``rows`` rows have the view's columns, ``_multiplicity``, and ``_update``: the
-        position of the update in ``changes``. Nothing is applied before it is asked for: several updates become a
-        version together, as many as make a few batches of changes, then these are returned. No more is held than
-        that and the change of one update. Where one is refused, so are those of its version and all after it. Errors
-        as ``insert``.
+        Nothing is applied before it is asked for: several updates become a version together, as many as make a few
+        batches of changes, then these are returned. No more is held than that and the change of one update. Where one
+        is refused, so are those of its version and all after it.
+
+        Parameters
+        ----------
+        table, changes
+            As of ``apply``.
+        view
+            Name of a maintained view.
+        rows
+            Most rows of a record batch, by default 65,536.
+
+        Returns
+        -------
+        Iterator[pyarrow.RecordBatch]
+            The columns of the view, ``_multiplicity``, and ``_update``, the 0-based position of the
+            update in ``changes``.
+
+        Raises
+        ------
+        BatchError, EvaluationError, CatalogError
+            As ``insert``, when rows are encoded or when they are applied.
+
+        Examples
+        --------
+        >>> changes = db.apply_in_order("items", [("bolt", 4, 1), ("nut", 5, -1)], "by_part")
+        >>> [update for batch in changes for update in batch["_update"].to_pylist()]
+        [0, 0, 1]
         """
         check_rows("Database.apply_in_order", rows)
         state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
         return in_order(encoded, commit_piece, state, target, self._relations.downstream[target], rows)
 
     def apply_net(self, table: str, changes: Any, view: str, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
-        """As ``apply``, of the net effect of the changes: an iterator of what that changes in a view.
+        """Apply the net effect of changes, and iterate over what it changes in a view.
 
-        Record batches of at most ``rows`` rows have the view's columns and ``_multiplicity``. What is deleted goes
-        first. Nothing is applied before it is asked for, and several versions are made, as by ``apply_in_order``, so
-        that the change is never held whole. Where no row of a table is there more than once, and the result is
-        enumerated and has all columns that the tables have in it, each row of the change comes once. Elsewhere a row
-        may go in one record batch and come in a later one; the sum is the change. Errors as ``insert``.
+        What is deleted goes first. Nothing is applied before it is asked for, and several versions are made, as by
+        ``apply_in_order``, so that the change is never held whole. Where no row of a table is there more than once, and
+        the result is enumerated and has all columns that the tables have in it, each row of the change comes once.
+        Elsewhere a row may go in one record batch and come in a later one; the sum is the change.
+
+        Parameters
+        ----------
+        table, changes
+            As of ``apply``.
+        view
+            Name of a maintained view.
+        rows
+            Most rows of a record batch, by default 65,536.
+
+        Returns
+        -------
+        Iterator[pyarrow.RecordBatch]
+            The columns of the view, and ``_multiplicity``.
+
+        Raises
+        ------
+        CatalogError
+            The table has a window; else as ``apply_in_order``.
+
+        Examples
+        --------
+        >>> changes = db.apply_net("items", [("bolt", 4, 1), ("bolt", 4, -1)], "by_part")
+        >>> sum(batch.num_rows for batch in changes)
+        0
         """
         check_rows("Database.apply_net", rows)
         state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
@@ -416,10 +683,26 @@ class Database:
         return state, target, encoded, commit_piece
 
     def batch(self, *, replayed: bool = False) -> Batch:
-        """Several tables, one version: ``with db.batch() as batch: batch.insert(...); batch.delete(...)``.
+        """Begin a batch over several tables, which becomes one version where its block ends.
 
-        The batch is committed where the block ends; an exception inside leaves nothing behind. ``replayed``: its rows
-        were taken before, as those of a log; whether memory is left for them is not asked.
+        An exception inside the block leaves nothing behind.
+
+        Parameters
+        ----------
+        replayed
+            True: its rows were taken before, as those of a log; whether memory is left for them is not asked.
+
+        Returns
+        -------
+        Batch
+            A context manager.
+
+        Examples
+        --------
+        >>> with db.batch() as batch:
+        ...     batch.insert("items", [("bolt", 4)])
+        >>> batch.version
+        2
         """
         arguments.flag("Database.batch(replayed)", replayed)
         self._check_usable()
@@ -618,8 +901,21 @@ class Database:
 
     @contextmanager
     def at_one_version(self) -> Iterator[int]:
-        """Within this block no other thread makes a version: several views are read at one, which comes back. Other
-        threads wait meanwhile. Raises FreshviewsError where the database is closed."""
+        """Hold the version: within this block no other thread makes one, so several views are read at one version.
+
+        Other threads wait meanwhile.
+
+        Yields
+        ------
+        int
+            The number of the version.
+
+        Examples
+        --------
+        >>> with db.at_one_version() as version:
+        ...     version, len(db.view("by_part")), len(db.table("items"))
+        (1, 2, 2)
+        """
         with self._lock:
             self._check_usable()
             yield self.version
@@ -634,10 +930,20 @@ class Database:
     def snapshot(self) -> None:
         """Write a snapshot now, so that the log before it is not needed to open the database.
 
-        It has the rows of the stored tables, and images of the views, by which the database opens without
-        filling them again. Rows of trusted tables are not stored, so the views that read them live on in these
-        images alone, which only a freshviews that plans the views in the same way can read. Raises
-        StoreError where it cannot be written or the database lives in memory.
+        It has the rows of the stored tables, and images of the views, by which the database opens without filling them
+        again. Rows of trusted tables are not stored, so the views that read them live on in these images alone, which
+        only a freshviews that plans the views in the same way can read.
+
+        Raises
+        ------
+        StoreError
+            The snapshot cannot be written, or the database lives in memory.
+
+        Examples
+        --------
+        >>> with fv.Database("shop") as shop:
+        ...     shop.execute("CREATE TABLE items (part STRING, qty INT)")
+        ...     shop.snapshot()
         """
         with self._lock:
             self._check_usable()
@@ -647,10 +953,20 @@ class Database:
                 self._write_snapshot(self._directory)
 
     def sync(self) -> None:
-        """Bring all versions to the disk now; for a database with ``sync="interval"``, as others need no such call.
+        """Bring all versions to the disk now; only a database with ``sync="interval"`` needs such a call.
 
-        Commits of other threads go on meanwhile. Raises StoreError where syncing fails, as it may have since the last
-        call, or the database lives in memory.
+        Commits of other threads go on meanwhile.
+
+        Raises
+        ------
+        StoreError
+            Syncing fails, as it may have since the last call, or the database lives in memory.
+
+        Examples
+        --------
+        >>> with fv.Database("shop", sync="interval") as shop:
+        ...     shop.execute("CREATE TABLE items (part STRING, qty INT)")
+        ...     shop.sync()
         """
         with self._lock:
             self._check_usable()
@@ -668,8 +984,24 @@ class Database:
     def write_image(self, folder: str | os.PathLike[str], *, sync: bool = True) -> None:
         """Write all of the database into a folder that is not there yet, whole or not at all.
 
-        It holds strings, stored tables and views as they lie in memory, for ``from_image``; the definitions are
-        left to the caller. ``sync``: it is on the disk before this returns. Raises StoreError.
+        It holds strings, stored tables and views as they lie in memory, for ``from_image``; the definitions are left to
+        the caller.
+
+        Parameters
+        ----------
+        folder
+            Path of the new folder.
+        sync
+            True, the default: it is on the disk before this returns.
+
+        Raises
+        ------
+        StoreError
+            The folder exists, or cannot be written.
+
+        Examples
+        --------
+        >>> db.write_image("image")
         """
         arguments.path("Database.write_image(folder)", folder)
         arguments.flag("Database.write_image(sync)", sync)
@@ -687,14 +1019,41 @@ class Database:
         verify: bool = False,
         threads: int | None = None,
     ) -> Database:
-        """A database in memory that goes on from an image; ``statements`` are what would ``define`` it.
+        """Make a database in memory that goes on from an image of ``write_image``. Its version is 0.
 
         The files are mapped, and read as they are touched; they may be deleted, but must not change. Stored rows whose
         layout is another one than today's are read at once. What the image lacks is new: tables are empty, views are
         backfilled, as are views with another definition or with other programs than those of the freshviews that wrote
-        it. ``verify``: read large arrays at once and check their sums. The version is 0. Raises StoreError where a file
-        is missing or damaged, a table is not what it was, or a view to be backfilled reads a trusted table that has had
-        rows.
+        it.
+
+        Parameters
+        ----------
+        folder
+            Path of the image.
+        statements
+            Statements of ``freshviews.sql.parse_script`` that would ``define`` the database.
+        verify
+            True: read large arrays at once and check their sums. Default: False.
+        threads
+            As of ``Database``.
+
+        Returns
+        -------
+        Database
+
+        Raises
+        ------
+        StoreError
+            A file is missing or damaged, a table is not what it was, or a view to be backfilled reads a trusted table
+            that has had rows.
+
+        Examples
+        --------
+        >>> from freshviews.sql import Catalog, parse_script
+        >>> db.write_image("image")
+        >>> script = parse_script("CREATE TABLE items (part STRING, qty INT)", Catalog())
+        >>> len(fv.Database.from_image("image", script).table("items"))
+        2
         """
         arguments.path("Database.from_image(folder)", folder)
         arguments.flag("Database.from_image(verify)", verify)
@@ -730,15 +1089,25 @@ class Database:
     # State
 
     def stats(self) -> dict[str, Any]:
-        """What there is and what it cost: ``version``, ``strings``, ``string_bytes``, ``bytes``, and per table and
-        view a dict.
+        """Count rows, memory, updates and seconds of tables and views.
 
-        ``bytes`` is the memory of all tables, views and strings, ``string_bytes`` that of the ``strings`` strings.
-        Per table and view: ``rows`` (None where they are not stored; equal rows of a table count once, or as often as
-        they came), ``bytes``, ``updates`` (rows that came in), ``seconds`` (spent on them); of views also ``strategy``;
-        ``double_sums``: how sums of doubles are stored, ``narrow``, ``real``, or both, None where there are none
-        (docs/rings.md); and ``replan``: the ``'freshviews.updates'`` by which ``replan`` would at least halve the cost
-        of updates, None where it would not or fewer than 10,000 updates have come.
+        Returns
+        -------
+        dict[str, Any]
+            A dict of ``version``; ``strings``, the number of strings, and ``string_bytes``, their memory; ``bytes``,
+            the memory of all tables, views and strings; and ``tables`` and ``views``, by name a dict of:
+
+            - ``rows``: None where they are not stored; equal rows of a table count once, or as often as they came.
+            - ``bytes``, ``updates`` (rows that came in) and ``seconds`` (spent on them).
+            - of views ``strategy``, and ``double_sums``: how sums of doubles are stored, ``narrow``, ``real``, or both,
+              None where there are none (docs/rings.md).
+            - of views ``replan``: the ``'freshviews.updates'`` by which ``replan`` would at least halve the cost of
+              updates; None where it would not or fewer than 10,000 updates have come.
+
+        Examples
+        --------
+        >>> db.stats()["views"]["by_part"]["rows"]
+        2
         """
         with self._lock:
             self._check_usable()
@@ -759,8 +1128,7 @@ class Database:
 
     @property
     def stored_rows(self) -> int:
-        """Rows of the stored tables as they lie there, and of the views where none is stored: what an image's
-        size goes by."""
+        """Rows of the stored tables, or of the views where no table is stored: what an image's size goes by."""
         with self._lock:
             self._check_usable()
             stored = [table.stored for table in self._relations.tables.values() if table.stored is not None]
@@ -770,7 +1138,28 @@ class Database:
             return sum(rows for found in sizes for rows, _ in found.values())
 
     def bytes_of(self, name: str) -> int:
-        """Bytes that a table or view keeps, internal views included; unlike ``stats`` it looks at no row."""
+        """Count the bytes that a table or view keeps, internal views included; unlike ``stats`` it looks at no row.
+
+        Parameters
+        ----------
+        name
+            Name of a table or maintained view, in any case.
+
+        Returns
+        -------
+        int
+            The number of bytes.
+
+        Raises
+        ------
+        CatalogError
+            There is no such table or view.
+
+        Examples
+        --------
+        >>> db.bytes_of("items") > 0
+        True
+        """
         with self._lock:
             self._check_usable()
             _check_name("table or view", name)
@@ -796,9 +1185,18 @@ class Database:
         )
 
     def close(self) -> None:
-        """Give memory and files back. Readers that are open keep the rows of their version.
+        """Give memory and files back; a second call does nothing. Readers that are open keep the rows of their version.
 
-        Raises StoreError where the last versions could not be brought to the disk, if no call has said so.
+        Raises
+        ------
+        StoreError
+            The last versions could not be brought to the disk, if no call has said so.
+
+        Examples
+        --------
+        >>> db.close()
+        >>> db
+        <Database in memory, version 1, closed>
         """
         with self._lock:
             if self._collection.paused or self._defining:

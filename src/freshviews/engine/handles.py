@@ -43,11 +43,7 @@ def check_rows(method: str, rows: object) -> None:
 
 
 class Readable:
-    """The rows of a relation.
-
-    Every reader sees the version at which it began, also if others are committed meanwhile. A row of multiplicity 2
-    comes twice; a row of negative multiplicity, which only trusted tables can bring about, does not come.
-    """
+    """Rows of a table or view, as Arrow, pandas, polars or Python tuples."""
 
     def __init__(self, state: Relation, guard: Guard) -> None:
         self._state = state
@@ -55,34 +51,86 @@ class Readable:
 
     @property
     def name(self) -> str:
+        """Name of the table or view."""
         return self._state.name
 
     def check(self) -> None:
-        """Raise what reading would, where the database is closed or the relation was dropped."""
+        """Raise what reading would, where the database is closed or the relation was dropped.
+
+        Raises
+        ------
+        FreshviewsError
+            The database is closed.
+        CatalogError
+            The table or view was dropped.
+
+        Examples
+        --------
+        >>> db.view("by_part").check()
+        """
         with self._guard(self._state):
             pass
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types of the columns."""
+        """Names and types of the columns, as a pyarrow Schema."""
         return self._state.decoder.schema
 
     def to_batches(self, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
-        """Record batches of at most ``rows`` rows, one after the other.
+        """Read the rows in record batches, one after the other.
 
-        Raises EvaluationError where an output column cannot be computed for a row.
+        Parameters
+        ----------
+        rows
+            Most rows of a record batch, 1 or more; by default 65,536.
+
+        Returns
+        -------
+        Iterator[pyarrow.RecordBatch]
+
+        Raises
+        ------
+        ArgumentError
+            ``rows`` is no whole number of 1 or more.
+        EvaluationError
+            An output column cannot be computed for a row.
+
+        Examples
+        --------
+        >>> [batch.num_rows for batch in db.view("by_part").to_batches(1)]
+        [1, 1]
         """
         check_rows("to_batches", rows)
         decoder = self._state.decoder
         return map(decoder.rows, repeated(self._read(rows), rows))
 
     def to_arrow(self) -> pa.Table:
-        """All rows as one Arrow table."""
+        """Read all rows as one Arrow table.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Examples
+        --------
+        >>> db.view("by_part").to_arrow().to_pydict()
+        {'part': ['bolt', 'nut'], 'qty': [3, 5]}
+        """
         decoder = self._state.decoder  # of the version that is read: a table may get columns meanwhile
         return pa.Table.from_batches([decoder.rows(one) for one in repeated(self._read(ROWS), ROWS)], decoder.schema)
 
     def to_pandas(self) -> Any:
-        """All rows as a pandas DataFrame. Where a DATE is outside the years 1 to 9999, dates are ``datetime64``."""
+        """Read all rows as a pandas DataFrame. Where a DATE is outside the years 1 to 9999, dates are ``datetime64``.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> db.view("by_part").to_pandas()["qty"].tolist()
+        [3, 5]
+        """
         rows = self.to_arrow()
         try:
             return rows.to_pandas()
@@ -90,19 +138,56 @@ class Readable:
             return rows.to_pandas(date_as_object=False)
 
     def to_polars(self) -> Any:
-        """All rows as a polars DataFrame."""
+        """Read all rows as a polars DataFrame.
+
+        Returns
+        -------
+        polars.DataFrame
+
+        Examples
+        --------
+        >>> db.view("by_part").to_polars().shape
+        (2, 2)
+        """
         import polars
 
         return polars.from_arrow(self.to_arrow())
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """Rows as tuples of Python values."""
+        """Iterate over the rows.
+
+        Returns
+        -------
+        Iterator[tuple[Any, ...]]
+            Tuples of Python values.
+
+        Examples
+        --------
+        >>> list(db.view("by_part"))
+        [('bolt', 3), ('nut', 5)]
+        """
         decoder = self._state.decoder  # of the version that is read: a table may get columns meanwhile
         batches = repeated(self._read(ROWS), ROWS)
         return (row for batch in batches for row in decoder.tuples(batch))
 
     def __len__(self) -> int:
-        """The number of rows, each as often as it is there; counted by reading them."""
+        """Count the rows, each as often as it is there, by reading them.
+
+        Returns
+        -------
+        int
+            The number of rows.
+
+        Raises
+        ------
+        FreshviewsError
+            There are more rows than ``len`` can return.
+
+        Examples
+        --------
+        >>> len(db.view("by_part"))
+        2
+        """
         counts = (np.maximum(batch.multiplicities, 0) for batch in Readable._read(self, ROWS))
         rows = sum((int((count >> 32).sum()) << 32) + int((count & 0xFFFFFFFF).sum()) for count in counts)
         if rows > sys.maxsize:
@@ -121,17 +206,49 @@ class Readable:
 
 
 class Table(Readable):
-    """A stored base table."""
+    """A stored base table, as ``Database.table`` finds it.
+
+    Reading and its errors are as of ``View``.
+
+    Examples
+    --------
+    >>> db.execute("CREATE TABLE parts (part STRING PRIMARY KEY, price INT)")
+    >>> db.insert("parts", [("bolt", 30), ("nut", 20)])
+    2
+    >>> list(db.table("parts"))
+    [('bolt', 30), ('nut', 20)]
+    """
 
     _state: TableState
 
     def lookup(self, keys: pa.RecordBatch | pa.Table) -> pa.Table:
-        """The stored rows whose PRIMARY KEY is one of ``keys``: all columns, each row once, in any order.
+        """Look stored rows up by their PRIMARY KEY. The cost is by the keys, not by the table.
 
-        ``keys`` has the columns of the key, by name in any case; its other columns are passed over. A key of which
-        no row is stored, and one with a NULL, finds nothing. The cost is by the keys, not by the table.
-        CatalogError where the table has no PRIMARY KEY; BatchError, with the row among the keys, where a column of
-        the key is not there or cannot be of its type.
+        Parameters
+        ----------
+        keys
+            The columns of the key, by name in any case; other columns are ignored.
+
+        Returns
+        -------
+        pyarrow.Table
+            The rows with one of the keys: all columns, each row once, in any order. A key of which no row is stored,
+            and one with a NULL, finds nothing.
+
+        Raises
+        ------
+        CatalogError
+            The table has no PRIMARY KEY.
+        BatchError
+            A column of the key is missing, or a value, whose row it has, cannot be of its type.
+        ArgumentError
+            ``keys`` is neither a RecordBatch nor a Table.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> db.table("parts").lookup(pa.table({"part": ["nut", "screw"]})).to_pylist()
+        [{'part': 'nut', 'price': 20}]
         """
         if not isinstance(keys, pa.RecordBatch | pa.Table):
             raise ArgumentError(
@@ -158,7 +275,19 @@ class Table(Readable):
 
 
 class View(Readable):
-    """A view, maintained at every commit. If its query has an ORDER BY, its rows come in that order."""
+    """A view, maintained at every commit, as ``Database.view`` finds it.
+
+    If its query has an ORDER BY, its rows come in that order. Every reader sees the version at which it began, also if
+    others are committed meanwhile. A row of multiplicity 2 comes twice; a row of negative multiplicity, which only
+    trusted tables can bring about, does not come. Reading raises EvaluationError where an output column cannot be
+    computed for a row, CatalogError once the view was dropped, and FreshviewsError once the database is closed.
+
+    Examples
+    --------
+    >>> view = db.view("by_part")
+    >>> view["bolt"], len(view), view.schema.names
+    (('bolt', 3), 2, ['part', 'qty'])
+    """
 
     _state: ViewState
 
@@ -173,7 +302,7 @@ class View(Readable):
 
     @property
     def state(self) -> ViewState:
-        """What the engine knows of the view."""
+        """The view as the engine knows it; not for programs, as it changes between releases."""
         return self._state
 
     def _read(self, rows: int) -> Iterator[CodeBatch]:
@@ -185,10 +314,31 @@ class View(Readable):
             return reader
 
     def __getitem__(self, key: Any) -> tuple[Any, ...]:
-        """The row of a group, as a tuple of Python values.
+        """Look up the row of a group.
 
-        ``key`` is the value of the GROUP BY column, or the tuple of several. KeyError where the view has no
-        such row; CatalogError where the view's rows are not found by a group key.
+        Parameters
+        ----------
+        key
+            Value of the GROUP BY column, or a tuple of those of several.
+
+        Returns
+        -------
+        tuple[Any, ...]
+            The row, as a tuple of Python values.
+
+        Raises
+        ------
+        KeyError
+            The view has no such row, or the key has another number or type of values.
+        CatalogError
+            The rows of the view are not found by a group key.
+        EvaluationError
+            An output column cannot be computed for the row.
+
+        Examples
+        --------
+        >>> db.view("by_part")["nut"]
+        ('nut', 5)
         """
         state = self._state
         with self._guard(state):
@@ -230,12 +380,32 @@ class View(Readable):
         return tuple(codes)
 
     def subscribe(self, callback: Callable[[Change], object]) -> Subscription:
-        """Have ``callback`` called with every change of the view that is not empty, from now on.
+        """Call a function with every change of the view that is not empty, from now on.
 
-        It is called after the commit, in the thread that committed, one change after the other. What it
-        raises does not undo the batch: the other subscribers are still called, then SubscriberError is raised
-        to the caller of the commit. A callback may insert; subscribers are called with that change afterwards.
-        Raises ArgumentError where it cannot be called.
+        It is called after the commit, in the thread that committed, one change after the other. What it raises does not
+        undo the batch: the other subscribers are still called, then SubscriberError is raised to the caller of the
+        commit. A callback may insert; subscribers are called with that change afterwards.
+
+        Parameters
+        ----------
+        callback
+            Function of a ``Change``.
+
+        Returns
+        -------
+        Subscription
+            Call it to end the subscription.
+
+        Raises
+        ------
+        ArgumentError
+            ``callback`` cannot be called.
+
+        Examples
+        --------
+        >>> subscription = db.view("by_part").subscribe(lambda change: print(list(change)))
+        >>> version = db.insert("items", [("bolt", 4)])
+        [(('bolt', 3), -1), (('bolt', 7), 1)]
         """
         state = self._state
         if not callable(callback):
@@ -257,12 +427,27 @@ class View(Readable):
 
     @room()
     def explain(self, strategies: bool = False) -> str:
-        """Class, reason, strategy, the cost of an update, bounds, the program, what is stored and indexed, and whether
-        replanning pays.
+        """Explain how the view is maintained, and whether another way would be cheaper (docs/explain.md).
 
         The cost is computed from a sample of the rows of what the view reads; where that has no rows, or does not store
-        them, from assumed degrees. ``strategies``: also plan the view by every strategy, which may take seconds, and
-        show the steps of an update under each; if one takes less than half of the steps, say how it is named.
+        them, from assumed degrees.
+
+        Parameters
+        ----------
+        strategies
+            True: also plan the view by every strategy, which may take seconds, and show the steps of an update under
+            each; if one takes less than half of the steps, say how it is named. Default: False.
+
+        Returns
+        -------
+        str
+            Text of several lines: class, reason, strategy, the cost of an update, bounds, the program, what is stored
+            and indexed, and whether replanning pays.
+
+        Examples
+        --------
+        >>> print(db.view("by_part").explain().splitlines()[0])
+        view by_part(part STRING, qty BIGINT)
         """
         arguments.flag("View.explain(strategies)", strategies)
         with self._guard(self._state):

@@ -4,7 +4,18 @@ A model of numbers is computed from one row of a view: the cofactor of its varia
 tables change (``freshviews.ring.cofactor``). A model of categories is computed from a view that counts how often each
 pair of values occurs (``counts``). A model of both is computed from such a view and a cofactor for each value
 (``encoded``). So it costs the same whether the join has a thousand rows or a billion, and the join is never stored. The
-interface follows scikit-learn's.
+interface follows scikit-learn's. Where an attribute or method needs more rows than the join has, it raises LearnError.
+
+The examples of all models go on from here::
+
+    >>> import freshviews as fv
+    >>> from freshviews import learn
+    >>> db = fv.Database()
+    >>> db.execute("CREATE TABLE flats (city STRING, kind STRING, rooms INT, area DOUBLE, price DOUBLE)")
+    >>> db.insert("flats", [
+    ...     ("Oslo", "loft", 1, 30.0, 200.0), ("Oslo", "flat", 2, 50.0, 280.0), ("Oslo", "flat", 3, 80.0, 390.0),
+    ...     ("Rome", "loft", 1, 40.0, 190.0), ("Rome", "flat", 3, 70.0, 320.0), ("Rome", "flat", 4, 90.0, 420.0)])
+    1
 """
 
 from freshviews.learn.counts import Counts, CountsView

@@ -32,9 +32,22 @@ class Pair:
 
 @dataclass(frozen=True)
 class Counts:
-    """The rows of a join as counts of categorical values: only rows in which no variable is NULL.
+    """Rows of a join as counts of categorical values: only rows in which no variable is NULL.
 
-    ``count``: the number of rows. ``pairs``: by positions i < j of two variables, the counts of their pairs of values.
+    Attributes
+    ----------
+    count
+        The number of rows.
+    pairs
+        By positions i < j of two variables, their pairs of values: ``values``, the values of each; ``left`` and
+        ``right``, positions among them; and ``counts``, the number of rows with ``left[k]`` and ``right[k]``. The three
+        are arrays of shape (pairs,).
+
+    Examples
+    --------
+    >>> counts = learn.CountsView(db, "flats", ["city", "kind"], "kinds").read()
+    >>> counts.count, counts.pairs[0, 1].counts.tolist()
+    (6, [1, 2, 1, 2])
     """
 
     count: int
@@ -44,9 +57,29 @@ class Counts:
 class CountsView(KeptView):
     """A view that counts, for each two of some variables, each pair of values over a join.
 
-    ``source``: the text after FROM: a table, a view, or a join, possibly with WHERE. ``variables``: columns or other
-    expressions of SQL, two or more. ``name``: of the view to create. The join is made once for all pairs, and is not
-    stored (GROUPING SETS, docs/sql.md). Raises as ``Database.execute``.
+    The join is made once for all pairs, and is not stored (GROUPING SETS, docs/sql.md).
+
+    Parameters
+    ----------
+    database
+        The database that has the tables.
+    source
+        Text after FROM: a table, a view, or a join, possibly with WHERE.
+    variables
+        Columns or other expressions of SQL, 2 to 62.
+    name
+        Name of the view to create.
+
+    Raises
+    ------
+    LearnError
+        There are fewer or more variables, or one is given twice; else as ``Database.execute``.
+
+    Examples
+    --------
+    >>> view = learn.CountsView(db, "flats", ["city", "kind"], "kinds")
+    >>> view.read().count
+    6
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], name: str) -> None:
@@ -66,7 +99,18 @@ class CountsView(KeptView):
         self._counts = Counts(0, {})
 
     def read(self) -> Counts:
-        """The counts of the last version; the same object until there is another version."""
+        """Read the counts of the last version.
+
+        Returns
+        -------
+        Counts
+            The same object until there is another version.
+
+        Examples
+        --------
+        >>> view.read().pairs[0, 1].values
+        (['Oslo', 'Rome'], ['loft', 'flat'])
+        """
         if self.version != self._version:
             # Taken before the view is read: a version that another thread commits meanwhile is read next time.
             self._version = self.version

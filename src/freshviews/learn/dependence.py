@@ -26,7 +26,34 @@ from freshviews.learn.moments import Vector
 class MutualInformation:
     """The mutual information of each two of some categorical variables over a join, of the last version.
 
-    ``source``, ``variables``: as in ``CountsView``. ``name``: of the view that the model keeps.
+    Parameters
+    ----------
+    database
+        The database that has the tables.
+    source
+        Text after FROM: a table, a view, or a join, possibly with WHERE.
+    variables
+        Columns or other expressions of SQL, 2 to 62.
+    name
+        Name of the view that the model keeps.
+
+    Attributes
+    ----------
+    variables
+        As given.
+
+    Raises
+    ------
+    LearnError
+        There are fewer or more variables, or one is given twice; else as ``Database.execute``.
+
+    Examples
+    --------
+    >>> model = learn.MutualInformation(db, "flats", ["city", "kind", "rooms"], name="related")
+    >>> model.matrix_.round(2)
+    array([[0.69, 0.  , 0.23],
+           [0.  , 0.64, 0.64],
+           [0.23, 0.64, 1.33]])
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], *, name: str) -> None:
@@ -47,7 +74,28 @@ class MutualInformation:
         return self._solved()[1]
 
     def ranked(self, target: str) -> list[tuple[str, float]]:
-        """The other variables, each with its information about ``target``, the greatest first."""
+        """Rank the other variables by their information about one.
+
+        Parameters
+        ----------
+        target
+            One of the variables.
+
+        Returns
+        -------
+        list[tuple[str, float]]
+            Pairs of a variable and its mutual information with ``target`` in nats, the greatest first.
+
+        Raises
+        ------
+        LearnError
+            ``target`` is none of the variables, or the join has no row in which all have a value.
+
+        Examples
+        --------
+        >>> [(name, round(nats, 2)) for name, nats in model.ranked("kind")]
+        [('rooms', 0.64), ('city', 0.0)]
+        """
         if target not in self.variables:
             raise LearnError(f"model {self.name}: it has no variable {target}; it has {', '.join(self.variables)}")
         row = self.matrix_[self.variables.index(target)]
@@ -55,12 +103,39 @@ class MutualInformation:
         return sorted(others, key=lambda one: -one[1])
 
     def subscribe(self, on_change: Callable[[MutualInformation], object]) -> Subscription:
-        """Have ``on_change`` called with the model after every version that changes its counts."""
+        """Call a function with the model after every version that changes its counts.
+
+        Parameters
+        ----------
+        on_change
+            Function of the model.
+
+        Returns
+        -------
+        Subscription
+            Call it to end the subscription.
+
+        Raises
+        ------
+        ArgumentError
+            ``on_change`` cannot be called.
+
+        Examples
+        --------
+        >>> subscription = model.subscribe(lambda fresh: print(fresh.ranked("kind")[0][0]))
+        >>> version = db.insert("flats", [("Oslo", "loft", 2, 45.0, 260.0)])
+        rooms
+        """
         arguments.function(f"model {self.name}: on_change", on_change)
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:
-        """Drop the view of the model, which then is no longer fresh."""
+        """Drop the view of the model, which then is no longer fresh.
+
+        Examples
+        --------
+        >>> model.drop()
+        """
         self._view.drop()
 
     def _solved(self) -> tuple[Counts, Vector]:
@@ -73,7 +148,23 @@ class MutualInformation:
 
 @dataclass(frozen=True)
 class Edge:
-    """A variable that depends on another, its parent in the tree, and their mutual information in nats."""
+    """A variable of a Chow-Liu tree that depends on another.
+
+    Attributes
+    ----------
+    parent
+        Name of the variable that is nearer to the root.
+    child
+        Name of the variable that depends on it.
+    information
+        Their mutual information in nats.
+
+    Examples
+    --------
+    >>> tree = learn.ChowLiuTree(db, "flats", ["city", "kind", "rooms"], name="related")
+    >>> [(edge.parent, edge.child) for edge in tree.edges_]
+    [('city', 'rooms'), ('rooms', 'kind')]
+    """
 
     parent: str
     child: str
@@ -83,8 +174,25 @@ class Edge:
 class ChowLiuTree(MutualInformation):
     """The tree of greatest information over some categorical variables, of the last version.
 
-    Arguments as those of ``MutualInformation``. ``root``: the variable on top, by default the first. Among edges of
-    equal information, that of the variables named first is taken.
+    Among edges of equal information, that of the variables named first is taken.
+
+    Parameters
+    ----------
+    database, source, variables, name
+        As of ``MutualInformation``.
+    root
+        Variable on top; None, the default: the first.
+
+    Raises
+    ------
+    LearnError
+        ``root`` is none of the variables; else as ``MutualInformation``.
+
+    Examples
+    --------
+    >>> tree = learn.ChowLiuTree(db, "flats", ["city", "kind", "rooms"], name="related", root="kind")
+    >>> [(edge.parent, edge.child) for edge in tree.edges_]
+    [('kind', 'rooms'), ('rooms', 'city')]
     """
 
     def __init__(
@@ -106,9 +214,30 @@ class ChowLiuTree(MutualInformation):
         ]
 
     def log_probability(self, frame: Any) -> Vector:
-        """The logarithm of the probability that the tree gives each row, shape (rows,): that of the root's value, times
-        that of each child's value where the parent has its. ``-inf`` for values that never met. ``frame`` as in
-        ``columns_of``."""
+        """Compute the logarithm of the probability that the tree gives each row.
+
+        It is the probability of the root's value, times that of each child's value where the parent has its.
+
+        Parameters
+        ----------
+        frame
+            DataFrame of pandas or polars, Arrow table, or mapping of names to columns.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (rows,); ``-inf`` for values that never met.
+
+        Raises
+        ------
+        LearnError
+            ``frame`` lacks a column, or the join has no row in which all variables have a value.
+
+        Examples
+        --------
+        >>> tree.log_probability({"city": ["Oslo"], "kind": ["loft"], "rooms": [1]}).round(2)
+        array([-1.79])
+        """
         counts, _ = self._solved()
         columns = columns_of(frame, self.variables, self.name)
         tree = self._tree()

@@ -28,11 +28,34 @@ class _Solved:
 
 
 class LinearDiscriminant:
-    """A classifier over a join, that of the last version.
+    """A classifier over a join by linear discriminant analysis, that of the last version.
 
-    ``source``, ``features``: as in ``MomentsView``; ``target``: the column or expression of the class. ``name``: of the
-    view that the model keeps. Attributes are those of scikit-learn's LinearDiscriminantAnalysis with the solver
-    ``lsqr``; with two classes, too, there is a row of coefficients for each.
+    Attributes are those of scikit-learn's LinearDiscriminantAnalysis with the solver ``lsqr``; with two classes, too,
+    there is a row of coefficients for each. Rows without a class do not count.
+
+    Parameters
+    ----------
+    database
+        The database that has the tables.
+    source
+        Text after FROM: a table, a view, or a join, possibly with WHERE.
+    features
+        Columns or other numeric expressions of SQL.
+    target
+        Column or expression of the class.
+    name
+        Name of the view that the model keeps.
+
+    Raises
+    ------
+    LearnError
+        A feature is given twice; else as ``Database.execute``.
+
+    Examples
+    --------
+    >>> model = learn.LinearDiscriminant(db, "flats", ["area", "price"], "city", name="cities")
+    >>> model.classes_
+    ['Oslo', 'Rome']
     """
 
     def __init__(self, database: Database, source: str, features: Sequence[str], target: str, *, name: str) -> None:
@@ -77,31 +100,111 @@ class LinearDiscriminant:
         return self._solved().intercepts
 
     def scores(self, frame: Any) -> Vector:
-        """The score of each class, shape (rows, classes): the logarithm of its probability up to a constant of the row.
-        ``frame`` as in ``matrix_of``."""
+        """Score each class for rows of features: the logarithm of its probability up to a constant of the row.
+
+        Parameters
+        ----------
+        frame
+            DataFrame of pandas or polars, Arrow table, mapping of names to columns, or array of shape (rows, features)
+            in the order of the model.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (rows, classes).
+
+        Raises
+        ------
+        LearnError
+            There are too few rows or classes, ``frame`` lacks a column, or a value is no number.
+
+        Examples
+        --------
+        >>> model.scores({"area": [60.0], "price": [350.0]}).round(1)
+        array([[62.3, 38.3]])
+        """
         solved = self._solved()
         found: Vector = matrix_of(frame, self.features, self.name) @ solved.coefficients.T + solved.intercepts
         return found
 
     def predict(self, frame: Any) -> list[Any]:
-        """The class of the greatest score of each row."""
+        """Predict the class of rows of features: that of the greatest score.
+
+        Parameters
+        ----------
+        frame
+            As of ``scores``, whose errors are raised.
+
+        Returns
+        -------
+        list[Any]
+            The classes, one for each row.
+
+        Examples
+        --------
+        >>> model.predict({"area": [60.0, 60.0], "price": [350.0, 200.0]})
+        ['Oslo', 'Rome']
+        """
         classes = self.classes_
         return [classes[place] for place in self.scores(frame).argmax(axis=1)]
 
     def predict_proba(self, frame: Any) -> Vector:
-        """The probability of each class, shape (rows, classes)."""
+        """Predict the probability of each class for rows of features.
+
+        Parameters
+        ----------
+        frame
+            As of ``scores``, whose errors are raised.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (rows, classes).
+
+        Examples
+        --------
+        >>> model.predict_proba({"area": [60.0], "price": [305.0]}).round(3)
+        array([[0.917, 0.083]])
+        """
         scores = self.scores(frame)
         share = np.exp(scores - scores.max(axis=1, keepdims=True))
         found: Vector = share / share.sum(axis=1, keepdims=True)
         return found
 
     def subscribe(self, on_change: Callable[[LinearDiscriminant], object]) -> Subscription:
-        """Have ``on_change`` called with the model after every version that changes its moments."""
+        """Call a function with the model after every version that changes its moments.
+
+        Parameters
+        ----------
+        on_change
+            Function of the model.
+
+        Returns
+        -------
+        Subscription
+            Call it to end the subscription.
+
+        Raises
+        ------
+        ArgumentError
+            ``on_change`` cannot be called.
+
+        Examples
+        --------
+        >>> subscription = model.subscribe(lambda fresh: print(fresh.priors_.round(2)))
+        >>> version = db.insert("flats", [("Oslo", "loft", 2, 45.0, 260.0)])
+        [0.57 0.43]
+        """
         arguments.function(f"model {self.name}: on_change", on_change)
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:
-        """Drop the view of the model, which then is no longer fresh."""
+        """Drop the view of the model, which then is no longer fresh.
+
+        Examples
+        --------
+        >>> model.drop()
+        """
         self._view.drop()
 
     def _solved(self) -> _Solved:

@@ -21,16 +21,34 @@ _SINGULAR = 1e13
 class Drift:
     """The change of m variables between two versions, in units of their standard deviations at the first one.
 
-    ``versions``, ``counts``: the versions, and how many rows there were. With mean u, covariance C (of a sample) and
-    standard deviations s = sqrt(diag C) at the first version, and u', C' at the second one:
+    With mean u, covariance C (of a sample) and standard deviations s = sqrt(diag C) at the first version, and u', C' at
+    the second one:
 
-    ``mean``: (u' - u) / s, shape (m,). ``covariance``: (C' - C)[i, j] / (s[i] s[j]), shape (m, m). An entry is 0
-    without a change, and infinite for a change of a variable that was constant.
+    Attributes
+    ----------
+    variables
+        Names of the variables.
+    versions
+        The two versions.
+    counts
+        Number of rows at each.
+    mean
+        (u' - u) / s, shape (m,). An entry is 0 without a change, and infinite for a change of a variable that was
+        constant.
+    covariance
+        (C' - C)[i, j] / (s[i] s[j]), shape (m, m); 0 and infinite as in ``mean``.
+    divergence
+        Kullback-Leibler divergence of the normal distribution with the later moments from the one with the earlier
+        moments, in nats: (tr(C^-1 C') + (u' - u)' C^-1 (u' - u) - m + ln det C - ln det C') / 2. It is 0 where no
+        moment has changed, and the same for variables in other units. NaN where, at one of the versions, a variable is
+        constant or follows from the others.
 
-    ``divergence``: the Kullback-Leibler divergence of the normal distribution with the later moments from the one with
-    the earlier moments, in nats: (tr(C^-1 C') + (u' - u)' C^-1 (u' - u) - m + ln det C - ln det C') / 2. It is 0 where
-    no moment has changed, and the same for variables in other units. NaN where, at one of the versions, a variable is
-    constant or follows from the others.
+    Examples
+    --------
+    >>> view = learn.MomentsView(db, "flats", ["area", "price"], "prices")
+    >>> drift = learn.Baseline(view).drift()
+    >>> drift.counts, drift.divergence
+    ((6, 6), 0.0)
     """
 
     variables: tuple[str, ...]
@@ -41,8 +59,18 @@ class Drift:
     divergence: float
 
     def ranked(self) -> list[tuple[str, float]]:
-        """The variables with the magnitude of their greatest change, of the mean or of a covariance with another or
-        with itself; the greatest first."""
+        """Rank the variables by the magnitude of their greatest change, of the mean or of a covariance with a variable.
+
+        Returns
+        -------
+        list[tuple[str, float]]
+            Pairs of a variable and the magnitude, the greatest first.
+
+        Examples
+        --------
+        >>> drift.ranked()
+        [('area', 0.0), ('price', 0.0)]
+        """
         greatest = np.maximum(np.abs(self.mean), np.abs(self.covariance).max(axis=1))
         return sorted(zip(self.variables, greatest.tolist(), strict=True), key=lambda one: -one[1])
 
@@ -50,9 +78,32 @@ class Drift:
 class Baseline:
     """The moments of a model at the version when the baseline is taken, for ``drift`` to compare later ones with.
 
-    ``model``: a regression, whose target is the last variable, a PCA, or a ``MomentsView``. Nothing is stored but m
-    means and m * m covariances. Raises LearnError where there are fewer than 2 rows, and for a regression with
-    categories, whose variables come and go.
+    Nothing is stored but m means and m * m covariances.
+
+    Parameters
+    ----------
+    model
+        A regression, whose target is the last variable, a PCA, or a ``MomentsView``.
+
+    Attributes
+    ----------
+    variables
+        Names of the variables.
+    version
+        The version of the baseline.
+    moments
+        The ``Moments`` at that version.
+
+    Raises
+    ------
+    LearnError
+        There are fewer than 2 rows, or the model has categories, whose variables come and go.
+
+    Examples
+    --------
+    >>> baseline = learn.Baseline(learn.MomentsView(db, "flats", ["area", "price"], "prices"))
+    >>> baseline.version
+    1
     """
 
     def __init__(self, model: LinearRegression | PCA | MomentsView) -> None:
@@ -69,7 +120,23 @@ class Baseline:
         self.moments = self._read()
 
     def drift(self) -> Drift:
-        """The drift from the baseline to the last version. Raises LearnError where there are fewer than 2 rows."""
+        """Compare the last version with the baseline.
+
+        Returns
+        -------
+        Drift
+
+        Raises
+        ------
+        LearnError
+            There are fewer than 2 rows.
+
+        Examples
+        --------
+        >>> version = db.insert("flats", [("Oslo", "loft", 2, 45.0, 260.0)])
+        >>> baseline.drift().mean.round(2)
+        array([-0.09, -0.06])
+        """
         now = self._read()
         first, last = (moments.scatter / (moments.count - 1) for moments in (self.moments, now))
         deviation = np.sqrt(np.diag(first))

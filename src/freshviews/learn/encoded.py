@@ -34,7 +34,18 @@ MOST = 11
 class EncodedMoments(Moments):
     """The moments of the features, of each value of each category, and of the target, in this order.
 
-    ``values``: per category the existing values, in ascending order, as an Arrow array.
+    Attributes
+    ----------
+    count, mean, scatter, products
+        As of ``Moments``; each value of a category is a variable of 0 or 1.
+    values
+        For each category an Arrow array of the values that occur, in ascending order.
+
+    Examples
+    --------
+    >>> moments = learn.EncodedMomentsView(db, "flats", ["area"], ["city"], "price", "prices").read()
+    >>> moments.values[0].to_pylist(), moments.mean
+    (['Oslo', 'Rome'], array([ 60. ,   0.5,   0.5, 300. ]))
     """
 
     values: tuple[pa.Array, ...]
@@ -43,11 +54,34 @@ class EncodedMoments(Moments):
 class EncodedMomentsView(KeptView):
     """A view from which the moments of features, values of categories and a target are computed.
 
-    ``source``: the text after FROM: a table, a view, or a join, possibly with WHERE. ``features``, ``target``: columns
-    or other numeric expressions of SQL. ``categories``: columns or expressions of any type, 1 to 11. Rows where one of
-    all these is NULL do not count. ``name``: that of the view to create. It has the cofactors by value; of two or more
-    categories, ``name_pairs`` counts how often each two values meet. The join is not stored. Raises LearnError for
-    another number of categories, else as ``Database.execute``.
+    It has the cofactors by value; of two or more categories, a second view, ``name_pairs``, counts how often each two
+    values meet. Rows where a feature, a category or the target is NULL do not count. The join is not stored.
+
+    Parameters
+    ----------
+    database
+        The database that has the tables.
+    source
+        Text after FROM: a table, a view, or a join, possibly with WHERE.
+    features
+        Columns or other numeric expressions of SQL.
+    categories
+        Columns or expressions of any type, 1 to 11.
+    target
+        Column or other numeric expression of SQL.
+    name
+        Name of the view to create.
+
+    Raises
+    ------
+    LearnError
+        There are fewer or more categories, or a variable is given twice; else as ``Database.execute``.
+
+    Examples
+    --------
+    >>> view = learn.EncodedMomentsView(db, "flats", ["area"], ["city", "kind"], "price", "prices")
+    >>> view.read().count
+    6
     """
 
     def __init__(
@@ -85,13 +119,36 @@ class EncodedMomentsView(KeptView):
         self._moments: EncodedMoments | None = None
 
     def check(self) -> None:
-        """Raise the error that reading one of the views would raise."""
+        """Raise the error that reading one of the views would raise.
+
+        Raises
+        ------
+        FreshviewsError
+            The database is closed.
+        CatalogError
+            A view was dropped.
+
+        Examples
+        --------
+        >>> view.check()
+        """
         super().check()
         if self._pairs is not None:
             self._pairs.check()
 
     def read(self) -> EncodedMoments:
-        """The moments of the last version; the same object until there is another version."""
+        """Read the moments of the last version.
+
+        Returns
+        -------
+        EncodedMoments
+            The same object until there is another version.
+
+        Examples
+        --------
+        >>> [values.to_pylist() for values in view.read().values]
+        [['Oslo', 'Rome'], ['flat', 'loft']]
+        """
         if self._moments is None or self.version != self._version:
             with self._database.at_one_version() as version:
                 table, pairs = self._view.to_arrow(), None if self._pairs is None else self._pairs.read()
@@ -99,7 +156,29 @@ class EncodedMomentsView(KeptView):
         return self._moments
 
     def subscribe(self, callback: Callable[[], object]) -> Subscription:
-        """Have ``callback`` called after every version that changes one of the views or both, once."""
+        """Call a function after every version that changes one of the views or both, once.
+
+        Parameters
+        ----------
+        callback
+            Function without parameters.
+
+        Returns
+        -------
+        Subscription
+            Call it to end the subscription.
+
+        Raises
+        ------
+        ArgumentError
+            ``callback`` cannot be called.
+
+        Examples
+        --------
+        >>> subscription = view.subscribe(lambda: print("changed"))
+        >>> version = db.insert("flats", [("Oslo", "loft", 2, 45.0, 260.0)])
+        changed
+        """
         arguments.function(f"view {self.name}: callback", callback)
         last = -1
 
@@ -118,7 +197,12 @@ class EncodedMomentsView(KeptView):
         return Subscription(lambda _: once(), end)
 
     def drop(self) -> None:
-        """Drop the views."""
+        """Drop the views.
+
+        Examples
+        --------
+        >>> view.drop()
+        """
         super().drop()
         if self._pairs is not None:
             self._pairs.drop()

@@ -11,7 +11,15 @@ from freshviews.errors import FreshviewsError
 
 
 class LearnError(FreshviewsError):
-    """Raised if a model cannot be computed from the present rows, or from the given frame."""
+    """A model cannot be computed from the present rows, or from the given frame.
+
+    Examples
+    --------
+    >>> model = learn.PCA(db, "flats WHERE rooms > 9", ["rooms", "area"], name="axes")
+    >>> model.mean_
+    Traceback (most recent call last):
+    freshviews.learn.kept_view.LearnError: model axes: it has 0 rows and needs 2 or more
+    """
 
 
 class KeptView:
@@ -42,16 +50,55 @@ class KeptView:
         return self._database.version
 
     def check(self) -> None:
-        """Raise the error that reading the view would raise, if it was dropped or the database is closed."""
+        """Raise the error that reading the view would raise.
+
+        Raises
+        ------
+        FreshviewsError
+            The database is closed.
+        CatalogError
+            The view was dropped.
+
+        Examples
+        --------
+        >>> view.check()
+        """
         self._view.check()
 
     def subscribe(self, callback: Callable[[], object]) -> Subscription:
-        """Have ``callback`` called after every version that changes the view."""
+        """Call a function after every version that changes the view.
+
+        Parameters
+        ----------
+        callback
+            Function without parameters.
+
+        Returns
+        -------
+        Subscription
+            Call it to end the subscription.
+
+        Raises
+        ------
+        ArgumentError
+            ``callback`` cannot be called.
+
+        Examples
+        --------
+        >>> subscription = view.subscribe(lambda: print("changed"))
+        >>> version = db.insert("flats", [("Oslo", "loft", 2, 45.0, 260.0)])
+        changed
+        """
         arguments.function(f"view {self.name}: callback", callback)
         return self._view.subscribe(lambda _: callback())
 
     def drop(self) -> None:
-        """Drop the view."""
+        """Drop the view.
+
+        Examples
+        --------
+        >>> view.drop()
+        """
         self._database.execute(f"DROP VIEW {self.name}")
 
 

@@ -41,21 +41,48 @@ class _Fit:
 class LinearRegression:
     """Least squares of a target by features over a join, with the coefficients of the last version.
 
-    ``source``, ``features``, ``target``: as in ``MomentsView``. ``name``: of the view that the model keeps. Rows where
-    a feature or the target is NULL do not count. Attributes as scikit-learn's; they raise LearnError while there are
-    too few rows.
+    Rows where a feature, a category or the target is NULL do not count. Attributes as scikit-learn's.
 
-    ``degree``: with 2, the model has a coefficient for each feature and for each product of two features or of one
-    with itself, as after scikit-learn's PolynomialFeatures; ``terms`` names them in the order of ``coef_``.
+    Parameters
+    ----------
+    database
+        The database that has the tables.
+    source
+        Text after FROM: a table, a view, or a join, possibly with WHERE.
+    features
+        Columns or other numeric expressions of SQL.
+    target
+        Column or other numeric expression of SQL.
+    name
+        Name of the view that the model keeps.
+    fit_intercept
+        False: fit through 0. Default: True.
+    degree
+        1, the default, or 2: the model has a coefficient for each feature and for each product of two features or of
+        one with itself, as after scikit-learn's PolynomialFeatures; ``terms`` names them in the order of ``coef_``.
+    categories
+        Columns or expressions of any type, at most 11, by default none. Each value of a category is a term of 0 or 1
+        behind the features, named as ``city=Oslo``, as after scikit-learn's OneHotEncoder. Terms come and go with the
+        rows that have a value. The first value of a category, in ascending order, is its reference and has no term:
+        other coefficients are differences from it. Without an intercept the first category has a term for each of its
+        values.
 
-    ``categories``: columns or expressions of any type, at most 11. Each value of a category is a term of 0 or 1 behind
-    the features, named as ``city=Oslo``, as after scikit-learn's OneHotEncoder. Terms come and go with the rows that
-    have a value; rows where a category is NULL do not count. The first value of a category, in ascending order, is its
-    reference and has no term: other coefficients are differences from it. Without an intercept the first category has
-    a term for each of its values.
+    Attributes
+    ----------
+    features, categories, target, fit_intercept
+        As given.
 
-    Raises LearnError without features and categories, or if ``degree`` is not 1 with categories, else as
-    ``Database.execute``.
+    Raises
+    ------
+    LearnError
+        There are neither features nor categories, ``degree`` is not 1 or 2, or not 1 with categories, or a variable is
+        given twice; else as ``Database.execute``.
+
+    Examples
+    --------
+    >>> model = learn.LinearRegression(db, "flats", ["rooms", "area"], "price", name="prices")
+    >>> model.coef_.round(2), round(model.r2, 2)
+    (array([30.  ,  2.43]), 0.96)
     """
 
     _keeps_references = False
@@ -187,9 +214,30 @@ class LinearRegression:
         return inverse, fit.residual / freedom
 
     def forward_steps(self, most: int | None = None) -> list[tuple[str, float]]:
-        """At most ``most`` terms, chosen one after the other: each explains most of the target, given those before it;
-        with the r2 of a model of the terms so far. No rows are read again. A category is one step, with all of its
-        terms."""
+        """Choose terms one after the other: each explains most of the target, given those before it.
+
+        No rows are read again. A category is one step, with all of its terms.
+
+        Parameters
+        ----------
+        most
+            Most terms to choose; None, the default: all.
+
+        Returns
+        -------
+        list[tuple[str, float]]
+            Names of the terms, each with the r2 of a model of the terms so far.
+
+        Raises
+        ------
+        LearnError
+            There are too few rows.
+
+        Examples
+        --------
+        >>> [(term, round(r2, 2)) for term, r2 in model.forward_steps()]
+        [('area', 0.95), ('rooms', 0.96)]
+        """
         arguments.optional(arguments.count, f"model {self.name}: most", most)
         moments = self._solved().moments
         names = (*(named(self.features, term) for term in self._terms), *self.categories)
@@ -204,11 +252,31 @@ class LinearRegression:
         return found
 
     def predict(self, frame: Any, unknown: str = "error") -> Vector:
-        """The target of rows of features and categories, shape (rows,); ``frame`` as in ``matrix_of``, with categories
-        no array.
+        """Predict the target of rows of features and categories.
 
-        ``unknown``: the treatment of a category's value that no row has in the last version. ``error`` raises
-        LearnError; with ``zero`` none of the category's terms is 1, as for its reference.
+        Parameters
+        ----------
+        frame
+            DataFrame of pandas or polars, Arrow table, or mapping of names to columns; or, without categories, an array
+            of shape (rows, features) in the order of the model.
+        unknown
+            Treatment of a category's value that no row has in the last version: ``"error"``, the default, raises
+            LearnError; with ``"zero"`` none of the category's terms is 1, as for its reference.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (rows,).
+
+        Raises
+        ------
+        LearnError
+            There are too few rows, ``frame`` lacks a column, or a value is unknown or no number.
+
+        Examples
+        --------
+        >>> model.predict({"rooms": [2, 3], "area": [60.0, 75.0]}).round(1)
+        array([290. , 356.4])
         """
         if unknown not in ("error", "zero"):
             raise LearnError(f"model {self.name}: unknown={unknown!r}; 'error' and 'zero' are accepted")
@@ -227,12 +295,39 @@ class LinearRegression:
         return found
 
     def subscribe(self, on_change: Callable[[LinearRegression], object]) -> Subscription:
-        """Have ``on_change`` called with the model after every version that changes its moments."""
+        """Call a function with the model after every version that changes its moments.
+
+        Parameters
+        ----------
+        on_change
+            Function of the model.
+
+        Returns
+        -------
+        Subscription
+            Call it to end the subscription.
+
+        Raises
+        ------
+        ArgumentError
+            ``on_change`` cannot be called.
+
+        Examples
+        --------
+        >>> subscription = model.subscribe(lambda fresh: print(fresh.moments.count))
+        >>> version = db.insert("flats", [("Oslo", "loft", 2, 45.0, 260.0)])
+        7
+        """
         arguments.function(f"model {self.name}: on_change", on_change)
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:
-        """Drop the view of the model, which then is no longer fresh."""
+        """Drop the view of the model, which then is no longer fresh.
+
+        Examples
+        --------
+        >>> model.drop()
+        """
         self._view.drop()
 
     def _penalty(self) -> float:
@@ -304,7 +399,28 @@ class LinearRegression:
 
 class Ridge(LinearRegression):
     """Least squares with ``alpha`` times the squared coefficients added to the squared errors, as scikit-learn's Ridge.
-    The intercept has no penalty. Each value of a category has its term: there are no references."""
+
+    The intercept has no penalty. Each value of a category has its term: there are no references. There are no standard
+    errors.
+
+    Parameters
+    ----------
+    database, source, features, target, name, fit_intercept, degree, categories
+        As of ``LinearRegression``.
+    alpha
+        Penalty, 0 or more; by default 1.
+
+    Raises
+    ------
+    LearnError
+        ``alpha`` is negative or not finite; else as ``LinearRegression``.
+
+    Examples
+    --------
+    >>> model = learn.Ridge(db, "flats", ["rooms", "area"], "price", name="prices", alpha=10.0)
+    >>> model.coef_.round(2)
+    array([1.15, 3.86])
+    """
 
     _keeps_references = True
 

@@ -18,10 +18,26 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Moments:
-    """The rows of a join as moments of m variables: only rows in which none of them is NULL.
+    """Rows of a join as moments of m variables: only rows in which none of them is NULL.
 
-    ``count``: the number of rows. ``mean``: shape (m,). ``scatter``: shape (m, m), the sums of (x - mean x) * (y - mean
-    y). ``products``: shape (m, m), the sums of x * y. The sums are exact and rounded once; see docs/rings.md.
+    The sums are exact and rounded once; see docs/rings.md.
+
+    Attributes
+    ----------
+    count
+        The number of rows.
+    mean
+        Means, shape (m,).
+    scatter
+        Sums of (x - mean x) * (y - mean y), shape (m, m).
+    products
+        Sums of x * y, shape (m, m).
+
+    Examples
+    --------
+    >>> moments = learn.MomentsView(db, "flats", ["area", "price"], "prices").read()
+    >>> moments.count, moments.mean
+    (6, array([ 60., 300.]))
     """
 
     count: int
@@ -33,8 +49,27 @@ class Moments:
 class MomentsView(KeptView):
     """A view that maintains the cofactor of some variables over a join.
 
-    ``source``: the text after FROM: a table, a view, or a join, possibly with WHERE. ``variables``: columns or other
-    numeric expressions of SQL. ``name``: of the view to create. Raises as ``Database.execute``.
+    Parameters
+    ----------
+    database
+        The database that has the tables.
+    source
+        Text after FROM: a table, a view, or a join, possibly with WHERE.
+    variables
+        Columns or other numeric expressions of SQL.
+    name
+        Name of the view to create.
+
+    Raises
+    ------
+    LearnError
+        A variable is given twice; else as ``Database.execute``.
+
+    Examples
+    --------
+    >>> view = learn.MomentsView(db, "flats", ["area", "price"], "prices")
+    >>> view.read().mean
+    array([ 60., 300.])
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], name: str) -> None:
@@ -48,7 +83,18 @@ class MomentsView(KeptView):
         self._moments: Moments | None = None
 
     def read(self) -> Moments:
-        """The moments of the last version. They are computed again only after the view has changed."""
+        """Read the moments of the last version. They are computed again only after the view has changed.
+
+        Returns
+        -------
+        Moments
+
+        Examples
+        --------
+        >>> view.read().products
+        array([[ 24400., 119000.],
+               [119000., 585400.]])
+        """
         if self._moments is None or self.version != self._version:
             # Taken before the view is read: a version that another thread commits meanwhile is read next time.
             version = self.version
@@ -62,8 +108,25 @@ class MomentsView(KeptView):
 class GroupedMomentsView(KeptView):
     """A view that keeps the cofactor of some variables over a join for each value of another, its classes.
 
-    Arguments as those of ``MomentsView``; ``by``: the column or expression of the classes. Rows without a class do not
-    count.
+    Rows without a class do not count.
+
+    Parameters
+    ----------
+    database, source, variables, name
+        As of ``MomentsView``.
+    by
+        Column or expression of the classes.
+
+    Raises
+    ------
+    LearnError
+        A variable is given twice; else as ``Database.execute``.
+
+    Examples
+    --------
+    >>> view = learn.GroupedMomentsView(db, "flats", ["area", "price"], by="city", name="prices")
+    >>> view.read()["Rome"].count
+    3
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], by: str, name: str) -> None:
@@ -80,8 +143,18 @@ class GroupedMomentsView(KeptView):
         self._moments: dict[Any, Moments] = {}
 
     def read(self) -> Mapping[Any, Moments]:
-        """The moments of the last version by class, classes in order; the same object until there is another version.
-        Classes with a NULL in each row are left out."""
+        """Read the moments of each class at the last version. Classes with a NULL in each row are left out.
+
+        Returns
+        -------
+        Mapping[Any, Moments]
+            ``Moments`` by class, classes in order; the same object until there is another version.
+
+        Examples
+        --------
+        >>> {city: moments.mean.round(1).tolist() for city, moments in view.read().items()}
+        {'Oslo': [53.3, 290.0], 'Rome': [66.7, 310.0]}
+        """
         if self.version != self._version:
             # Taken before the view is read: a version that another thread commits meanwhile is read next time.
             self._version = self.version

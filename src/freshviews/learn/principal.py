@@ -26,9 +26,39 @@ class _Axes:
 class PCA:
     """Principal components of features over a join, those of the last version.
 
-    ``source``, ``features``: as in ``MomentsView``; ``components``: how many, by default all. ``name``: of the view
-    that the model keeps. Attributes as scikit-learn's, and signs: the entry of a component that is greatest in
-    magnitude is positive.
+    Attributes as scikit-learn's, and signs: the entry of a component that is greatest in magnitude is positive.
+
+    Parameters
+    ----------
+    database
+        The database that has the tables.
+    source
+        Text after FROM: a table, a view, or a join, possibly with WHERE.
+    features
+        Columns or other numeric expressions of SQL.
+    name
+        Name of the view that the model keeps.
+    components
+        Number of components; None, the default: as many as features.
+
+    Attributes
+    ----------
+    features
+        As given.
+    components
+        Number of components.
+
+    Raises
+    ------
+    LearnError
+        ``components`` is 0 or more than the features, or one is given twice; else as ``Database.execute``.
+
+    Examples
+    --------
+    >>> model = learn.PCA(db, "flats", ["rooms", "area"], name="axes")
+    >>> model.components_.round(2)
+    array([[ 0.05,  1.  ],
+           [ 1.  , -0.05]])
     """
 
     def __init__(
@@ -81,17 +111,66 @@ class PCA:
         return ratio
 
     def transform(self, frame: Any) -> Vector:
-        """Rows of features along the components, shape (rows, components); ``frame`` as in ``matrix_of``."""
+        """Transform rows of features to their places along the components.
+
+        Parameters
+        ----------
+        frame
+            DataFrame of pandas or polars, Arrow table, mapping of names to columns, or array of shape (rows, features)
+            in the order of the model.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (rows, components).
+
+        Raises
+        ------
+        LearnError
+            There are too few rows, ``frame`` lacks a column, or a value is no number.
+
+        Examples
+        --------
+        >>> model.transform({"rooms": [2], "area": [60.0]}).round(2)
+        array([[-0.02, -0.33]])
+        """
         found: Vector = (matrix_of(frame, self.features, self.name) - self.mean_) @ self.components_.T
         return found
 
     def subscribe(self, on_change: Callable[[PCA], object]) -> Subscription:
-        """Have ``on_change`` called with the model after every version that changes its moments."""
+        """Call a function with the model after every version that changes its moments.
+
+        Parameters
+        ----------
+        on_change
+            Function of the model.
+
+        Returns
+        -------
+        Subscription
+            Call it to end the subscription.
+
+        Raises
+        ------
+        ArgumentError
+            ``on_change`` cannot be called.
+
+        Examples
+        --------
+        >>> subscription = model.subscribe(lambda fresh: print(fresh.mean_.round(1)))
+        >>> version = db.insert("flats", [("Oslo", "loft", 2, 45.0, 260.0)])
+        [ 2.3 57.9]
+        """
         arguments.function(f"model {self.name}: on_change", on_change)
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:
-        """Drop the view of the model, which then is no longer fresh."""
+        """Drop the view of the model, which then is no longer fresh.
+
+        Examples
+        --------
+        >>> model.drop()
+        """
         self._view.drop()
 
     def _solved(self) -> _Axes:

@@ -34,22 +34,42 @@ Element = tuple[int, ...]
 
 @dataclass(frozen=True)
 class UserRing:
-    """A commutative ring, and the SQL aggregate of its name.
+    """A commutative ring, and the SQL aggregate of its name (docs/rings.md).
 
     ``NAME(x1, ..., xn)`` is the sum, over the rows where no argument is NULL, of the product of the lifts of the
-    arguments; NULL where there is no such row. ``words``: how many integers of 64 bits an element has, 1 to 64. The
-    functions take and return elements: tuples of integers, or, of one word, an integer. They are recorded once, when
-    the ring is registered (``ring.recording``), so they must be made of arithmetic.
+    arguments; NULL where there is no such row. Functions take and return elements: tuples of integers, or, of one word,
+    an integer. They are recorded once, when the ring is registered (``ring.recording``), so they must be made of
+    arithmetic. Zero is 0 in all words.
 
-    ``arguments``: the SQL type of each argument, BIGINT, DOUBLE or DECIMAL(p, s). ``lift`` makes an element of a value;
-    a sequence has one function per argument. It gets a DOUBLE as a float, and a DECIMAL as its unscaled integer.
+    Parameters
+    ----------
+    name
+        Name of the aggregate.
+    arguments
+        SQL type of each argument: BIGINT, DOUBLE or DECIMAL(p, s).
+    words
+        Integers of 64 bits that an element has, 1 to 64.
+    results
+        SQL types of the result, BIGINT, DOUBLE or DECIMAL(p, s): of one value, or by name of several, each of which is
+        a column.
+    lift
+        Makes an element of a value; a sequence has one function per argument. It gets a DOUBLE as a float, and a
+        DECIMAL as its unscaled integer.
+    multiply
+        Multiplies two elements; may be left out where there is one argument.
+    add
+        Adds two elements; by default word by word.
+    scale
+        ``scale(a, k)`` is a added k times, or subtracted if k is negative; by default each word is multiplied by k.
+    one
+        The element that multiplies without effect; by default 1 in the first word and 0 in all others.
+    value
+        Makes the values of an element; by default they are its words.
 
-    ``results``: the SQL types of the result, BIGINT, DOUBLE or DECIMAL(p, s): of one value, or by name of several, each
-    of which is a column. ``value`` makes the values of an element; by default they are its words.
-
-    ``multiply`` may be left out where there is one argument. By default ``add`` adds word by word, ``scale(a, k)``,
-    which is a added k times, multiplies each word by k, and ``one`` is 1 in the first word and 0 in all others. Zero is
-    0 in all words.
+    Examples
+    --------
+    >>> ring = fv.UserRing("SUM_OF_SQUARES", ["BIGINT"], words=1, results="BIGINT", lift=lambda x: x * x)
+    >>> fv.register_ring(ring)
     """
 
     name: str

@@ -36,18 +36,33 @@ from freshviews.stream.formats import check_format
 
 
 class Pipeline:
-    """Views over change streams, kept fresh on Spark.
+    """Views over change streams, kept fresh on Spark (docs/pipeline.md).
 
-    ::
+    Each method raises ArgumentError for an argument of a wrong type, and SqlError where a name is not allowed.
 
-        p = Pipeline(spark, checkpoint="ckpt")
-        p.table("orders", orders_stream_df, changes="op", primary_key=["o_id"])
-        p.view("by_part", "SELECT part, SUM(qty) AS qty FROM items GROUP BY part")
-        query = p.start()
+    Parameters
+    ----------
+    spark
+        The session.
+    checkpoint
+        Address of a store that the driver and all workers see (docs/checkpoints.md).
+    cells
+        Number of engines among which the rows are split (docs/cells.md). None, the default: as the checkpoint has them,
+        at first one per core. Another number than it has splits all rows anew at the start.
 
-    ``checkpoint`` is the address of a store that the driver and all workers see (docs/checkpoints.md). ``cells``: into
-    how many engines the rows are split (docs/cells.md): as the checkpoint has them unless given, at first one per core;
-    another number than it has splits all rows anew at the start.
+    Examples
+    --------
+    The examples of all methods go on from here.
+
+    >>> from freshviews.spark import Pipeline, start_session
+    >>> spark = start_session("local[1]")
+    >>> items = spark.createDataFrame([("bolt", 3, "insert"), ("nut", 5, "insert")], "part STRING, qty INT, op STRING")
+    >>> p = Pipeline(spark, checkpoint="ckpt")
+    >>> p = p.table("items", items, changes="op")
+    >>> p = p.view("by_part", "SELECT part, SUM(qty) AS qty FROM items GROUP BY part")
+    >>> query = p.start()
+    >>> query.version
+    1
     """
 
     def __init__(self, spark: SparkSession, checkpoint: str | os.PathLike[str], *, cells: int | None = None) -> None:
@@ -71,7 +86,34 @@ class Pipeline:
         *,
         cells: int | None = None,
     ) -> Pipeline:
-        """The pipeline of a file of SQL; the default checkpoint is the file's name with ``.checkpoint``."""
+        """Make the pipeline of a file of SQL.
+
+        Parameters
+        ----------
+        spark
+            The session.
+        path
+            Path of the file (docs/pipeline.md).
+        checkpoint
+            As of ``Pipeline``. None, the default: the file's name with ``.checkpoint`` in place of its suffix.
+        cells
+            As of ``Pipeline``.
+
+        Returns
+        -------
+        Pipeline
+
+        Raises
+        ------
+        SourceError
+            The file cannot be read.
+        SqlError
+            The script is wrong; it has the line and column.
+
+        Examples
+        --------
+        >>> shop = Pipeline.from_script(spark, "shop.sql")
+        """
         arguments.path("the path of a script", path)
         file = Path(path)
         try:
@@ -93,7 +135,27 @@ class Pipeline:
         *,
         cells: int | None = None,
     ) -> Pipeline:
-        """The pipeline of a definition."""
+        """Make the pipeline of a definition.
+
+        Parameters
+        ----------
+        spark
+            The session.
+        definition
+            Tables and views, as ``freshviews.spark.script.read_script`` reads them.
+        checkpoint, cells
+            As of ``Pipeline``.
+
+        Returns
+        -------
+        Pipeline
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from freshviews.spark.script import read_script
+        >>> shop = Pipeline.of(spark, read_script(Path("shop.sql").read_text(), Path.cwd()), "shop.checkpoint")
+        """
         arguments.of(Definition, "definition", definition)
         made = cls(spark, checkpoint, cells=cells)
         made._definition = definition
@@ -111,9 +173,38 @@ class Pipeline:
     ) -> Pipeline:
         """Add a table. Its rows come from a streaming DataFrame, or once from a batch DataFrame.
 
-        ``changes`` names the change format or the op column; the other columns are the table's. ``bad_rows``: a folder
-        for bad rows. ``options``: of the format: op, order, column, timestamps, decimals. Raises SourceError if a
-        column has a type that tables do not support, SqlError if the name is not allowed.
+        Parameters
+        ----------
+        name
+            Name of the table.
+        frame
+            DataFrame of its columns, and of those of the change format.
+        changes
+            Name of the change format or of the op column (docs/changes.md). None, the default: detected from the
+            columns.
+        primary_key
+            Columns of the PRIMARY KEY; by default none.
+        bad_rows
+            Folder for bad rows. None, the default: a bad row is an error.
+        options
+            Options of the format, by name: op, order, column, timestamps, decimals. Default: none.
+
+        Returns
+        -------
+        Pipeline
+            The pipeline itself.
+
+        Raises
+        ------
+        SourceError
+            A column has a type that tables do not support.
+        FormatError
+            The change format is unknown, or does not fit the table.
+
+        Examples
+        --------
+        >>> prices = spark.createDataFrame([("bolt", 30)], "part STRING, price INT")
+        >>> p = p.table("prices", prices, changes="upsert", primary_key=["part"])
         """
         arguments.text("the name of a table", name)
         arguments.of(DataFrame, f"table {name}: frame", frame)
@@ -149,8 +240,31 @@ class Pipeline:
         bad_rows: str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Pipeline:
-        """As ``table``, with a ``CREATE TABLE name (...)`` statement: types, NOT NULL and keys as declared. Without a
-        DataFrame its rows come by ``advance`` alone."""
+        """Add a table by its CREATE TABLE statement: types, NOT NULL and keys as declared.
+
+        Parameters
+        ----------
+        sql
+            One ``CREATE TABLE name (...)``.
+        frame
+            As of ``table``. None, the default: its rows come by ``advance`` alone.
+        changes, bad_rows, options
+            As of ``table``.
+
+        Returns
+        -------
+        Pipeline
+            The pipeline itself.
+
+        Raises
+        ------
+        FormatError
+            The change format is unknown.
+
+        Examples
+        --------
+        >>> p = p.table_of("CREATE TABLE orders (o_id BIGINT PRIMARY KEY, qty INT NOT NULL)", changes="op")
+        """
         arguments.text("the CREATE TABLE of a table", sql)
         name = _table_in(sql)
         arguments.optional(partial(arguments.of, DataFrame), f"table {name}: frame", frame)
@@ -188,11 +302,43 @@ class Pipeline:
         output: str = "changes",
         options: Mapping[str, str] | None = None,
     ) -> Pipeline | DataFrame:
-        """Add a view of a SELECT. Without one: the contents of a view at the last committed version.
+        """Add a view of a SELECT; without one, read the contents of a view at the last committed version.
 
-        ``sink`` is called with a DataFrame and the version; or ``format`` and ``path`` name its output; without either
-        it is maintained and can be read. ``output``: changes or complete; for messages changes or upsert, for a table
-        (``jdbc``, ``delta``, ``iceberg``) all three. Raises SqlError.
+        Without ``sink`` and ``format`` the view is maintained and can be read, and nothing is delivered.
+
+        Parameters
+        ----------
+        name
+            Name of the view.
+        sql
+            Its SELECT. None, the default: read.
+        sink
+            Function that is called with a DataFrame and the version. Default: none.
+        format
+            Format of the output that gets the changes, such as ``"parquet"`` or ``"kafka"``. Default: none.
+        path
+            Path of that output. Default: as ``options`` say.
+        output
+            ``"changes"``, the default, or ``"complete"``; for messages changes or ``"upsert"``, for a table (``jdbc``,
+            ``delta``, ``iceberg``) all three.
+        options
+            Options of the output, by name. Default: none.
+
+        Returns
+        -------
+        Pipeline | DataFrame
+            The pipeline itself; without ``sql`` a DataFrame.
+
+        Raises
+        ------
+        SqlError
+            The SELECT is wrong, the output does not fit the format, or an option is missing.
+
+        Examples
+        --------
+        >>> p = p.view("total", "SELECT SUM(qty) AS qty FROM items", format="parquet", path="totals")
+        >>> p.view("by_part").orderBy("part").collect()
+        [Row(part='bolt', qty=3), Row(part='nut', qty=5)]
         """
         arguments.text("the name of a view", name)
         if sql is None:
@@ -225,8 +371,25 @@ class Pipeline:
         return self
 
     def changes(self, name: str, *, after: int | None = None) -> DataFrame:
-        """The change of a view by the last committed version, or by all versions ``after`` one, with the columns
-        ``_multiplicity`` and ``_version``."""
+        """Read the change of a view by the last committed version, or by all versions after one.
+
+        Parameters
+        ----------
+        name
+            Name of the view.
+        after
+            Version after which changes are read. None, the default: the change of the last version alone.
+
+        Returns
+        -------
+        DataFrame
+            The columns of the view, ``_multiplicity`` and ``_version``.
+
+        Examples
+        --------
+        >>> p.changes("by_part", after=0).orderBy("part").collect()
+        [Row(part='bolt', qty=3, _multiplicity=1, _version=1), Row(part='nut', qty=5, _multiplicity=1, _version=1)]
+        """
         arguments.text("the name of a view", name)
         arguments.optional(arguments.count, f"view {name}: after", after)
         return self._read(name, {"changes": "true"} | ({} if after is None else {"after": str(after)}))
@@ -238,15 +401,35 @@ class Pipeline:
         deletes: Mapping[str, DataFrame] | None = None,
         call: str = "",
     ) -> int:
-        """Take batch DataFrames of changes, by the names of their tables, as one version; deliver it to the sinks and
-        return its number. Without frames: a version of views that are new.
+        """Take batch DataFrames of changes as one version, and deliver it to the sinks.
 
-        A table's frame has its change format. ``deletes``: by table, the PRIMARY KEYs of rows to delete, before the
-        changes of ``frames``; other columns are ignored, and keys without a row have no effect.
+        Tables of streams stay as they are; ``start`` continues them.
 
-        ``call`` names the call, such as the day of a nightly job: if a version has the rows of a call of this name,
-        nothing is read, and that version is returned. Tables of streams stay as they are; ``start`` continues them.
-        Raises SourceError, CheckpointError, PipelineError, StoreError as ``start``.
+        Parameters
+        ----------
+        frames
+            By table, a DataFrame in its change format. Default: none, for a version of views that are new.
+        deletes
+            By table, the PRIMARY KEYs of rows to delete, before the changes of ``frames``; other columns are ignored,
+            and keys without a row have no effect. Default: none.
+        call
+            Name of the call, such as the day of a nightly job: if a version has the rows of a call of this name,
+            nothing is read, and that version is returned. Default: no name.
+
+        Returns
+        -------
+        int
+            The number of the version.
+
+        Raises
+        ------
+        SourceError, CheckpointError, PipelineError, StoreError
+            As ``start``.
+
+        Examples
+        --------
+        >>> p.advance({"items": spark.createDataFrame([("bolt", 4, "insert")], "part STRING, qty INT, op STRING")})
+        2
         """
         for argument, frames_by_table in (("frames", frames), ("deletes", deletes)):
             arguments.optional(partial(arguments.values_of, DataFrame), argument, frames_by_table)
@@ -286,12 +469,40 @@ class Pipeline:
         listener: Listener | None = None,
         phases: Phases | None = None,
     ) -> Query:
-        """Start. The query runs until it is stopped; with ``once`` it ends when all current input is taken.
+        """Start the pipeline. It runs until it is stopped; without streaming tables it has ended when this returns.
 
-        ``trigger``: as of a DataStreamWriter, such as ``{"processingTime": "10 seconds"}``. ``listener`` is called with
-        the manifest of each version. ``phases`` gets the seconds of each phase. Raises SourceError; CheckpointError if
-        the checkpoint cannot be written or continued; PipelineError if the input at the start cannot be applied;
-        StoreError if another process runs the checkpoint.
+        Parameters
+        ----------
+        once
+            True: end when all current input is taken. Default: False.
+        trigger
+            Trigger as of a DataStreamWriter, such as ``{"processingTime": "10 seconds"}``. Default: as soon as
+            possible.
+        listener
+            Function that is called with the manifest of each version. Default: none.
+        phases
+            Gets the seconds of each phase (``freshviews.spark.phases``). Default: none.
+
+        Returns
+        -------
+        Query
+
+        Raises
+        ------
+        SourceError
+            A source cannot be read, or lacks columns.
+        CheckpointError
+            The checkpoint cannot be written or continued.
+        PipelineError
+            The input at the start cannot be applied.
+        StoreError
+            Another process runs the checkpoint.
+
+        Examples
+        --------
+        >>> query = p.start(once=True)
+        >>> query.isActive
+        False
         """
         arguments.flag("once", once)
         arguments.optional(partial(arguments.of, Mapping), "trigger", trigger)

@@ -21,7 +21,16 @@ from freshviews.spark.state.runs import Held
 
 
 class Query:
-    """A running pipeline. Without streaming and ``polled`` tables, it has ended when ``start`` returns."""
+    """A running pipeline, with the interface of a StreamingQuery, as ``Pipeline.start`` returns it.
+
+    Without streaming and polled tables, it has ended when ``start`` returns.
+
+    Examples
+    --------
+    >>> query = p.start(once=True)
+    >>> query.version, query.isActive
+    (1, False)
+    """
 
     def __init__(self, run: Run, query: StreamingQuery | None, held: Held, polled: Sequence[Source] = ()) -> None:
         self._run = run
@@ -79,12 +88,13 @@ class Query:
 
     @property
     def lastProgress(self) -> dict[str, Any] | None:
-        """The last version: its number, input rows per table, changed rows per view, seconds, bytes per view, rows set
-        aside in total, views being backfilled, lag; and, under the names of Spark's progress, that of its micro-batch,
-        with our phases in ``durationMs`` and tables and views in ``stateOperators``.
+        """The last version, as a dict, None if there is none.
 
-        Spark reports it when the micro-batch has ended, just after the version is delivered; until then the version has
-        only the fields known without Spark. ``spark`` has Spark's own progress, of that micro-batch alone.
+        It has the number of the version, input rows per table, changed rows per view, seconds, bytes per view, rows set
+        aside in total, views being backfilled, lag; and, under the names of Spark's progress, that of its micro-batch,
+        with our phases in ``durationMs`` and tables and views in ``stateOperators``. Spark reports it when the
+        micro-batch has ended, just after the version is delivered; until then the version has only the fields known
+        without Spark. ``spark`` has Spark's own progress, of that micro-batch alone.
         """
         made = self._run.recent.versions[-1:]
         latest = self._run.latest
@@ -105,7 +115,16 @@ class Query:
         return [{**progress(one, found), "filling": filling} for one in versions]
 
     def exception(self) -> BaseException | None:
-        """The error that ended it; None while it runs or after a stop. A FreshviewsError if a micro-batch was refused.
+        """Return the error that ended it.
+
+        Returns
+        -------
+        BaseException | None
+            The error, a FreshviewsError if a micro-batch was refused; None while it runs or after a stop.
+
+        Examples
+        --------
+        >>> query.exception()
         """
         if self._run.error is not None:
             return self._run.error
@@ -115,8 +134,28 @@ class Query:
         return found
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:
-        """Wait until it ends, at most ``timeout`` seconds; with a timeout, return whether it has ended. Raises the
-        error that ended it."""
+        """Wait until it ends. Raises the error that ended it.
+
+        Parameters
+        ----------
+        timeout
+            Most seconds to wait. None, the default: no limit.
+
+        Returns
+        -------
+        bool | None
+            With a timeout, True if it has ended, and False if not; without one None.
+
+        Raises
+        ------
+        PipelineError
+            A version cannot be made, or Spark ended the query; else the error as ``exception`` returns it.
+
+        Examples
+        --------
+        >>> query.awaitTermination(timeout=10)
+        True
+        """
         try:
             ended = self._ended(timeout)
         except StreamingQueryException as error:
@@ -150,7 +189,17 @@ class Query:
         self._held.close()
 
     def processAllAvailable(self) -> None:
-        """Wait until all current input is applied and new views are backfilled. For tests."""
+        """Wait until all current input is applied and new views are backfilled. For tests.
+
+        Raises
+        ------
+        PipelineError
+            A version cannot be made; else the error as ``exception`` returns it.
+
+        Examples
+        --------
+        >>> query.processAllAvailable()
+        """
         if self._polling is not None:
             self._polling.now()
         if self._query is None:
@@ -171,6 +220,10 @@ class Query:
 
         A listener or a sink is part of the current version: called there it returns at once, and ``awaitTermination``
         returns when the version is finished.
+
+        Examples
+        --------
+        >>> query.stop()
         """
         if self._run.is_made_here():
             self._run.stopping = True

@@ -65,13 +65,38 @@ appender.console.layout.type = PatternLayout
 def start_session(
     master: str | None = None, settings: Mapping[str, str] | None = None, *, quiet: bool = False
 ) -> SparkSession:
-    """The running session, or a new one. If ``master`` is None, its master is that of ``settings`` or of
-    ``spark-defaults.conf``, else it is in local mode with all cores.
+    """Return the running session of Spark, or start one with the settings that a pipeline needs.
 
-    ``settings`` come before those of ``spark-defaults.conf``, and these before ours (``freshviews.spark.settings``).
-    Workers run this Python, whatever PATH says. ``quiet``: Spark logs nothing, and greetings of Java are not shown.
-    Raises JavaError if there is no suitable Java or it ends at once, SettingError if a setting cannot be taken,
-    SessionError if Spark does not start.
+    Workers run this Python, whatever PATH says.
+
+    Parameters
+    ----------
+    master
+        Master of Spark. None, the default: that of ``settings`` or of ``spark-defaults.conf``, else local mode with all
+        cores.
+    settings
+        Settings of Spark by name, by default none. They come before those of ``spark-defaults.conf``, and these before
+        ours (``freshviews.spark.settings``).
+    quiet
+        True: Spark logs nothing, and greetings of Java are not shown. Default: False.
+
+    Returns
+    -------
+    SparkSession
+
+    Raises
+    ------
+    JavaError
+        There is no suitable Java, or it ends at once.
+    SettingError
+        A setting cannot be taken.
+    SessionError
+        Spark does not start.
+
+    Examples
+    --------
+    >>> from freshviews.spark import start_session
+    >>> spark = start_session("local[2]", {"spark.sql.shuffle.partitions": "4"})
     """
     arguments.optional(arguments.text, "master", master)
     arguments.optional(arguments.pairs, "settings", settings)

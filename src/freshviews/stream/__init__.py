@@ -1,18 +1,21 @@
 """Streams of changes: batches in a change format become signed rows that a database applies.
 
-::
-
-    from freshviews.stream import format_for, signed_rows
-
-    form = format_for("op", batch.schema.names)              # or "delta", "debezium", "upsert", ...
-    signed = signed_rows(batch, table, form)                 # BadChange names row, column, value and reason
-    db.apply("orders", signed.rows)
-
-    signed = signed_rows(batch, table, form, set_aside=True)
-    signed.bad                                               # row, column, value, reason, input
-
 ``formats`` lists the formats, ``words`` the words of an op column. ``events`` resolves changes by key to the rows they
-replace.
+replace. The examples of all functions go on from here::
+
+    >>> import freshviews as fv
+    >>> import pyarrow as pa
+    >>> from freshviews import stream
+    >>> from freshviews.sql import Catalog, parse_script
+    >>> [orders] = parse_script("CREATE TABLE orders (o_id INT PRIMARY KEY, qty INT)", Catalog())
+    >>> db = fv.Database()
+    >>> db.define([orders])
+    >>> batch = pa.record_batch({"o_id": [1, 2, 2], "qty": [5, 7, 7], "op": ["insert", "insert", "delete"]})
+    >>> signed = stream.signed_rows(batch, orders, stream.format_for("op"))
+    >>> db.apply("orders", signed.rows)
+    1
+    >>> list(db.table("orders"))
+    [(1, 5)]
 """
 
 from freshviews.stream.events import Lookup

@@ -30,28 +30,65 @@ COMMIT_TIMESTAMP = "_commit_timestamp"
 
 
 class FormatError(FreshviewsError):
-    """A change format is unknown, or needs something the table does not have (a primary key)."""
+    """A change format is unknown, or needs something the table does not have (a primary key).
+
+    Examples
+    --------
+    >>> stream.format_for("inserts", ["o_id", "qty", "op"])
+    Traceback (most recent call last):
+    freshviews.stream.formats.FormatError: change format 'inserts' is unknown; ...
+    """
 
 
 @dataclass(frozen=True)
 class AppendOnly:
-    """Every row is inserted."""
+    """Every row is inserted.
+
+    Examples
+    --------
+    >>> rows = pa.record_batch({"o_id": [3], "qty": [9]})
+    >>> stream.signed_rows(rows, orders, stream.AppendOnly()).rows["_multiplicity"].to_pylist()
+    [1]
+    """
 
 
 @dataclass(frozen=True)
 class Multiplicities:
-    """Signed rows: an integer column ``_multiplicity`` says how often a row is inserted (or deleted, if negative)."""
+    """Signed rows: a column of integers says how often a row is inserted, or deleted if negative.
+
+    Parameters
+    ----------
+    column
+        Name of the column, by default ``_multiplicity``.
+
+    Examples
+    --------
+    >>> rows = pa.record_batch({"o_id": [1], "qty": [5], "n": [-1]})
+    >>> stream.signed_rows(rows, orders, stream.Multiplicities("n")).rows.to_pylist()
+    [{'o_id': 1, 'qty': 5, '_multiplicity': -1}]
+    """
 
     column: str = MULTIPLICITY
 
 
 @dataclass(frozen=True)
 class OpColumn:
-    """A column of words; ``freshviews.stream.words`` lists them.
+    """Rows with a word that says what becomes of them; ``freshviews.stream.words`` lists the words.
 
     If the table has a primary key, update words are accepted too: the row replaces the row that has its key at that
     point in the order, which is in the same batch or is looked up. A delete whose columns are NULL, except those of the
     key, deletes the row that has its key.
+
+    Parameters
+    ----------
+    column
+        Name of the column of words, by default ``op``.
+
+    Examples
+    --------
+    >>> rows = pa.record_batch({"o_id": [1], "qty": [6], "kind": ["U"]})
+    >>> stream.signed_rows(rows, orders, stream.OpColumn("kind"), lookup=db.table("orders").lookup).rows.num_rows
+    2
     """
 
     column: str = "op"
@@ -59,7 +96,19 @@ class OpColumn:
 
 @dataclass(frozen=True)
 class DeltaFeed:
-    """The change feed of a Delta table; rows are ordered by ``_commit_version`` if that is given."""
+    """The change feed of a Delta table; rows are ordered by ``_commit_version`` if that is given.
+
+    Parameters
+    ----------
+    column
+        Name of the column of change types, by default ``_change_type``.
+
+    Examples
+    --------
+    >>> rows = pa.record_batch({"o_id": [1], "qty": [5], "_change_type": ["delete"]})
+    >>> stream.signed_rows(rows, orders, stream.DeltaFeed()).rows["_multiplicity"].to_pylist()
+    [-1]
+    """
 
     column: str = CHANGE_TYPE
 
@@ -68,10 +117,31 @@ class DeltaFeed:
 class DebeziumJson:
     """Debezium envelopes as JSON text, bare or as the payload beside its schema; tombstones are ignored.
 
-    ``column``: of the text. ``by_key``: the row to delete is looked up by primary key, and images before the change
-    need only the key; otherwise they must be whole. A schema beside the payload takes precedence for its fields:
-    ``timestamps`` is the unit ("ms", "us" or "ns") of numeric timestamps, ``decimals`` is the form of decimal strings:
-    "text", or "base64" of its unscaled bytes at the column's scale.
+    A schema beside the payload takes precedence for its fields over ``timestamps`` and ``decimals``.
+
+    Parameters
+    ----------
+    column
+        Name of the column of text, by default ``value``.
+    by_key
+        True: the row to delete is looked up by primary key, and images before the change need only the key. False, the
+        default: images must be whole.
+    timestamps
+        Unit of numeric timestamps: ``"ms"``, ``"us"`` or ``"ns"``. None, the default: they are refused without a
+        schema.
+    decimals
+        Form of decimal strings: ``"text"``, the default, or ``"base64"`` of unscaled bytes at the scale of the column.
+
+    Raises
+    ------
+    FormatError
+        ``timestamps`` or ``decimals`` is another word.
+
+    Examples
+    --------
+    >>> rows = pa.record_batch({"value": ['{"op": "c", "before": null, "after": {"o_id": 3, "qty": 9}}']})
+    >>> stream.signed_rows(rows, orders, stream.DebeziumJson()).rows.to_pylist()
+    [{'o_id': 3, 'qty': 9, '_multiplicity': 1}]
     """
 
     column: str = "value"
@@ -90,8 +160,20 @@ class DebeziumJson:
 class Upserts:
     """Rows by primary key: the last row of a key in a batch counts, and the row it replaces is looked up.
 
-    ``column``: of words, so that rows can also be removed by key. ``order``: a column of integers, decimals, dates or
-    timestamps, of the table or not, that decides which row of a key is the last; ties are broken by position.
+    Parameters
+    ----------
+    column
+        Name of a column of words, so that rows can also be removed by key. None, the default: there is none.
+    order
+        Name of a column of integers, decimals, dates or timestamps, of the table or not, that decides which row of a
+        key is the last; ties are broken by position. None, the default: position decides.
+
+    Examples
+    --------
+    >>> rows = pa.record_batch({"o_id": [1, 1], "qty": [8, 6], "at": [2, 1]})
+    >>> form = stream.Upserts(order="at")
+    >>> stream.signed_rows(rows, orders, form, lookup=db.table("orders").lookup).rows["qty"].to_pylist()
+    [5, 8]
     """
 
     column: str | None = None
@@ -100,7 +182,14 @@ class Upserts:
 
 @dataclass(frozen=True)
 class Snapshots:
-    """The whole contents each time; changes are computed against the previous contents."""
+    """The whole contents each time; changes are computed against the previous contents.
+
+    Examples
+    --------
+    >>> now = pa.table({"o_id": [1], "qty": [5]})
+    >>> stream.signed_rows(now, orders, stream.Snapshots(), previous=pa.table({})).rows.num_rows
+    1
+    """
 
 
 ChangeFormat = AppendOnly | Multiplicities | OpColumn | DeltaFeed | DebeziumJson | Upserts | Snapshots
@@ -119,12 +208,31 @@ _NAMED: dict[str, ChangeFormat] = {
 
 
 def format_for(changes: str | None = None, columns: Iterable[str] = ()) -> ChangeFormat:
-    """The format with this name, or with this change column.
+    """Find the change format with a name, or of a column.
 
-    Names, in any case: append, signed, delta, debezium, debezium-upsert, upsert, snapshot. ``_multiplicity`` and
-    ``_change_type`` name the columns of signed rows and Delta change feeds; any other name is that of an op column.
-    ``columns``: of the input, if known; None then detects the two columns, and is append-only if neither is there.
-    Raises FormatError if a named column is missing.
+    Parameters
+    ----------
+    changes
+        In any case: append, signed, delta, debezium, debezium-upsert, upsert, snapshot. ``_multiplicity`` and
+        ``_change_type`` name the columns of signed rows and Delta change feeds; any other name is that of an op column.
+        None, the default, detects these two columns, and is append-only if neither is there.
+    columns
+        Columns of the input, if known.
+
+    Returns
+    -------
+    ChangeFormat
+        The format.
+
+    Raises
+    ------
+    FormatError
+        A named column is missing, or both columns are there and none is named.
+
+    Examples
+    --------
+    >>> stream.format_for("upsert"), stream.format_for(None, ["o_id", "_multiplicity"])
+    (Upserts(column=None, order=None), Multiplicities(column='_multiplicity'))
     """
     there = {column.lower(): column for column in columns}
     if changes is None:
@@ -149,9 +257,24 @@ def _accepted(columns: Iterable[str]) -> str:
 
 
 def own_columns(form: ChangeFormat) -> tuple[str, ...]:
-    """The columns of the input that belong to the format; the others are the table's.
+    """List the columns of the input that belong to a format; the others are the table's.
 
     The order column of Upserts may be either. A Debezium input has none of the table's columns.
+
+    Parameters
+    ----------
+    form
+        The format.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Names of the columns.
+
+    Examples
+    --------
+    >>> stream.own_columns(stream.DeltaFeed())
+    ('_change_type', '_commit_version', '_commit_timestamp')
     """
     match form:
         case Multiplicities() | OpColumn() | DebeziumJson():
@@ -165,9 +288,26 @@ def own_columns(form: ChangeFormat) -> tuple[str, ...]:
 
 
 def looks_up(form: ChangeFormat, table: TableDef) -> bool:
-    """True if changes of the table in this format may need the stored rows of their keys.
+    """Check whether changes in a format may need the stored rows of their keys.
 
     A batch must then contain all changes of a key, and the stored rows must be of the version before it.
+
+    Parameters
+    ----------
+    form
+        The format.
+    table
+        Definition of the table.
+
+    Returns
+    -------
+    bool
+        True if they may.
+
+    Examples
+    --------
+    >>> stream.looks_up(stream.OpColumn(), orders), stream.looks_up(stream.AppendOnly(), orders)
+    (True, False)
     """
     match form:
         case Upserts():
@@ -181,7 +321,25 @@ def looks_up(form: ChangeFormat, table: TableDef) -> bool:
 
 
 def deletes_keys(form: ChangeFormat, table: TableDef) -> bool:
-    """True if a row in this format may delete the row of its key, and then need no other column."""
+    """Check whether a row in a format may delete the row of its key, and then need no other column.
+
+    Parameters
+    ----------
+    form
+        The format.
+    table
+        Definition of the table.
+
+    Returns
+    -------
+    bool
+        True if it may.
+
+    Examples
+    --------
+    >>> stream.deletes_keys(stream.Upserts(), orders), stream.deletes_keys(stream.Upserts(column="op"), orders)
+    (False, True)
+    """
     if isinstance(form, Upserts):
         return form.column is not None
     return isinstance(form, OpColumn) and table.has_primary_key

@@ -28,8 +28,23 @@ BAD_SCHEMA = pa.schema(
 class BadChange(BatchError):
     """A change is refused, and its batch with it.
 
-    ``row``: its 0-based position in the batch, None if the batch as a whole is wrong. ``column`` and ``value``: the
-    value at fault. ``reason``: why, and the accepted values.
+    Attributes
+    ----------
+    table
+        Name of the table.
+    row
+        0-based position in the batch, None if the batch as a whole is wrong.
+    column, value
+        The value at fault and its column.
+    reason
+        The reason, and the accepted values.
+
+    Examples
+    --------
+    >>> rows = pa.record_batch({"o_id": [3], "qty": [9], "op": ["added"]})
+    >>> stream.signed_rows(rows, orders, stream.format_for("op"))
+    Traceback (most recent call last):
+    freshviews.stream.problems.BadChange: table orders, row 0, column op: 'added': ...
     """
 
     def __init__(self, table: str, row: int | None, column: str | None, value: object, reason: str) -> None:

@@ -58,10 +58,21 @@ Numbers = npt.NDArray[np.int64]
 class SignedRows:
     """Changes of a table as ``Database.apply`` takes them.
 
-    ``rows``: the table's columns, of the Arrow types of their SQL types, and a BIGINT ``_multiplicity``. Rows may
-    cancel; their sum counts. ``positions[i]``: the input row that row i came from (for a deleted stored row: the row
-    that deletes it; -1 if the row is in no input any more), None if it is i itself. ``bad``: the rows set aside, as
-    ``problems.BAD_SCHEMA``; else empty.
+    Attributes
+    ----------
+    rows
+        Columns of the table, of the Arrow types of their SQL types, and a BIGINT ``_multiplicity``. Rows may cancel;
+        their sum counts.
+    positions
+        ``positions[i]`` is the input row that row i came from, shape (rows,); for a deleted stored row, the row that
+        deletes it; -1 if the row is in no input any more. None if it is i itself.
+    bad
+        The rows set aside, with the columns of ``BAD_SCHEMA``; else empty.
+
+    Examples
+    --------
+    >>> signed.rows["_multiplicity"].to_pylist(), signed.bad.num_rows
+    ([1, 1, -1], 0)
     """
 
     rows: pa.RecordBatch
@@ -146,16 +157,44 @@ def signed_rows(
     previous: pa.RecordBatch | pa.Table | None = None,
     set_aside: bool = False,
 ) -> SignedRows:
-    """Return the changes of ``table`` in ``batch``, in the format ``form``, as signed rows.
+    """Turn a batch in a change format into signed rows.
 
-    The batch has the table's columns by name, in any case and order, and those of the format, and no others (only one
-    column of a Debezium batch is read). It may lack a column with a DEFAULT, and, in rows that delete their key, all
-    columns except the key's. ``lookup`` returns the stored rows of keys, needed if ``formats.looks_up`` is true.
-    ``previous`` is for Snapshots only: the batch before; the first time ``pa.table({})``.
+    Parameters
+    ----------
+    batch
+        Columns of the table by name, in any case and order, and those of the format, and no others; only one column of
+        a Debezium batch is read. It may lack a column with a DEFAULT, and, in rows that delete their key, all columns
+        except the key's.
+    table
+        Definition of the table.
+    form
+        The change format.
+    lookup
+        Function that returns the stored rows of keys, such as ``Table.lookup``; needed if ``looks_up`` is true.
+    previous
+        For Snapshots only: the batch before; the first time ``pa.table({})``.
+    set_aside
+        True: bad rows are returned with their reasons. False, the default: the first one is raised.
 
-    Raises FormatError if table and format do not fit, and BadChange for a bad row. With ``set_aside``, bad rows are
-    returned with their reasons instead; BadChange then means that the whole batch is wrong (a column is missing,
-    unknown or of a type never accepted).
+    Returns
+    -------
+    SignedRows
+
+    Raises
+    ------
+    FormatError
+        Table and format do not fit.
+    BadChange
+        A row is bad; with ``set_aside``, the whole batch is (a column is missing, unknown or of a type never accepted).
+    TypeError
+        ``lookup`` or ``previous`` is needed and not given.
+
+    Examples
+    --------
+    >>> rows = pa.record_batch({"o_id": [3, 4], "qty": [9, 8], "op": ["added", "insert"]})
+    >>> signed = stream.signed_rows(rows, orders, stream.format_for("op"), set_aside=True)
+    >>> signed.rows.num_rows, signed.bad["value"].to_pylist()
+    (1, ['added'])
     """
     check_format(form, table)
     given = _input(batch, table, form, set_aside)
@@ -179,10 +218,33 @@ def signed_rows(
 
 
 def keys_of_envelopes(batch: pa.RecordBatch, table: TableDef, form: DebeziumJson) -> pa.StructArray:
-    """The primary key of the row that each envelope changes; NULL if an envelope names none or is bad, which
-    ``signed_rows`` reports.
+    """Read the primary key of the row that each Debezium envelope changes.
 
-    Raises BadChange if an envelope has another key before than after: its row would be in two places.
+    Parameters
+    ----------
+    batch
+        Batch with the column of the format.
+    table
+        Definition of the table.
+    form
+        The format.
+
+    Returns
+    -------
+    pyarrow.StructArray
+        The columns of the key, shape (rows,); NULL if an envelope names none or is bad, which ``signed_rows``
+        reports.
+
+    Raises
+    ------
+    BadChange
+        An envelope has another key before than after: its row would be in two places.
+
+    Examples
+    --------
+    >>> rows = pa.record_batch({"value": ['{"op": "c", "before": null, "after": {"o_id": 3, "qty": 9}}']})
+    >>> stream.keys_of_envelopes(rows, orders, stream.DebeziumJson()).to_pylist()
+    [{'o_id': 3}]
     """
     places = primary_key(table)
     named = tuple(table.columns[place] for place in places)

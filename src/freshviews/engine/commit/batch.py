@@ -16,10 +16,24 @@ Parts = Sequence[tuple[TableState, Sequence[Encoded]]]
 
 
 class Batch:
-    """What ``Database.batch`` gives: rows collect here and are committed where its block ends.
+    """Rows for several tables, which become one version where the block of ``Database.batch`` ends.
 
-    Rows are checked against the schema at once, against stored rows at the commit, on the net effect of the
-    whole batch. Row numbers in errors count within the call that gave the rows.
+    Rows are checked against the schema at once, against stored rows at the commit, on the net effect of the whole
+    batch. Row numbers in errors count within the call that gave the rows. The end of the block raises as
+    ``Database.insert``.
+
+    Attributes
+    ----------
+    version
+        The version that the batch became, None before.
+
+    Examples
+    --------
+    >>> with db.batch() as batch:
+    ...     batch.insert("items", [("bolt", 4)])
+    ...     batch.delete("items", [("nut", 5)])
+    >>> batch.version
+    2
     """
 
     def __init__(self, encode: Encode, commit: Callable[[Parts], int]) -> None:
@@ -27,18 +41,59 @@ class Batch:
         self._commit = commit
         self._parts: dict[TableState, list[Encoded]] | None = {}
         self.version: int | None = None
-        """The version that the batch became, None before."""
 
     def insert(self, table: str, rows: Any) -> None:
-        """As ``Database.insert``, at the commit."""
+        """Add rows to insert at the commit.
+
+        Parameters
+        ----------
+        table, rows
+            As of ``Database.insert``.
+
+        Raises
+        ------
+        BatchError
+            A row does not fit the schema.
+        CatalogError
+            The table is unknown.
+        FreshviewsError
+            The batch has ended.
+
+        Examples
+        --------
+        >>> with db.batch() as batch:
+        ...     batch.insert("items", [("bolt", 4)])
+        """
         self._add(table, rows, 1)
 
     def delete(self, table: str, rows: Any) -> None:
-        """As ``Database.delete``, at the commit."""
+        """Add rows to delete at the commit. Raises as ``insert``.
+
+        Parameters
+        ----------
+        table, rows
+            As of ``Database.delete``.
+
+        Examples
+        --------
+        >>> with db.batch() as batch:
+        ...     batch.delete("items", [("bolt", 4)])
+        """
         self._add(table, rows, -1)
 
     def apply(self, table: str, changes: Any) -> None:
-        """As ``Database.apply``, at the commit."""
+        """Add signed rows to apply at the commit. Raises as ``insert``.
+
+        Parameters
+        ----------
+        table, changes
+            As of ``Database.apply``.
+
+        Examples
+        --------
+        >>> with db.batch() as batch:
+        ...     batch.apply("items", [("bolt", 4, -1), ("nut", 6, 1)])
+        """
         self._add(table, changes, 0)
 
     def _add(self, table: str, rows: Any, sign: int) -> None:

@@ -26,18 +26,35 @@ from freshviews.types.dictionary import Dictionary
 
 @dataclass(frozen=True)
 class Recovery:
-    """What opening a durable database found."""
+    """What opening a durable database found: ``Database.recovery``.
+
+    Attributes
+    ----------
+    version
+        The version that the database is at.
+    snapshot_version
+        The version of the snapshot that it started from, None where there was none.
+    replayed
+        Batches replayed from the log.
+    dropped_bytes
+        Bytes of a torn tail that were cut off the log.
+    dropped
+        The message about them, None where there were none.
+
+    Examples
+    --------
+    >>> with fv.Database("shop") as shop:
+    ...     shop.execute("CREATE TABLE items (part STRING, qty INT)")
+    ...     version = shop.insert("items", [("bolt", 3)])
+    >>> fv.Database("shop").recovery.replayed
+    1
+    """
 
     version: int
-    """The version it is at."""
     snapshot_version: int | None
-    """The version of the snapshot it started from, None where there was none."""
     replayed: int
-    """Batches replayed from the log."""
     dropped_bytes: int
-    """Bytes of a torn tail that were cut off the log."""
     dropped: str | None
-    """The message about them, None where there were none."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,24 @@ VERSION = "_version"
 
 
 def register(spark: SparkSession) -> None:
-    """Register the format ``freshviews`` in a session."""
+    """Register the format ``freshviews`` in a session, as a Pipeline does, too.
+
+    Parameters
+    ----------
+    spark
+        The session.
+
+    Raises
+    ------
+    ArgumentError
+        ``spark`` is no session.
+
+    Examples
+    --------
+    >>> from freshviews.spark import register
+    >>> register(spark)
+    >>> rows = spark.read.format("freshviews").options(checkpoint="ckpt", view="by_part").load()
+    """
     arguments.of(SparkSession, "spark", spark)
     spark.dataSource.register(ViewSource)
 
