@@ -148,10 +148,6 @@ class Op:
     arity: tuple[int, int | None] = (1, 1)
     null: str = "strict"
 
-    @property
-    def lazy(self) -> bool:
-        return self.kernel is None and self.host is None
-
 
 def _compiled(names: str, arity: int, *, fallible: bool = False, null: str = "strict") -> list[Op]:
     # The kernel has the name of the operation, with an underscore if that is a Python keyword.
