@@ -13,7 +13,7 @@ import numpy as np
 
 from freshviews.catalog.catalog import Catalog, ViewDefs
 from freshviews.catalog.definitions import TableDef, ViewDef
-from freshviews.codegen.block import compile_block
+from freshviews.codegen.compiled_block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.blocks.host_columns import lift_program
 from freshviews.engine.blocks.runtime import BlockState

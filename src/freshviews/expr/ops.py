@@ -311,7 +311,7 @@ _ALL += [
 OPS: MappingProxyType[str, Op] = MappingProxyType({op.name: op for op in _ALL})
 """Every operation by name."""
 
-PARTS = frozenset(
+TEXT_OPS = frozenset(
     ("substring", "left", "right", "trim", "ltrim", "rtrim", "length", "startswith", "endswith", "contains")
 )
 """Operations on a text, the other arguments being constants, that never fail and that ``expr.texts`` takes."""
