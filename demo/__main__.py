@@ -23,8 +23,8 @@ from freshviews.cli.planned_script import only, plan_script
 from freshviews.errors import FreshviewsError
 from freshviews.plan.explain import explain
 from freshviews.spark import Pipeline, Query, start_session
-from freshviews.spark.pipeline_script import read_script
 from freshviews.spark.reading.contents import contents, latest
+from freshviews.spark.script import read_script
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.stores.addresses import store_of
 

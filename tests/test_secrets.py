@@ -13,7 +13,7 @@ from freshviews.cli.main import app
 from freshviews.errors import FreshviewsError, SourceError, SqlError
 from freshviews.secrets import is_secret, masked, starred
 from freshviews.spark.definition import Definition, TableSpec
-from freshviews.spark.pipeline_script import read_script
+from freshviews.spark.script import read_script
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.sql import parse_script
 from freshviews.sql.statements.streaming import split_streaming

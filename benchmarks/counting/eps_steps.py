@@ -38,7 +38,7 @@ from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.plan.planner import plan_block
 from freshviews.program.program import Program
 from freshviews.query.block import Block
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from freshviews.types.dictionary import Dictionary
 
 TITLE = "hard stream"

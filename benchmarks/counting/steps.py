@@ -19,7 +19,7 @@ from freshviews.engine.blocks.host_columns import lift_program
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.plan.planner import plan_block
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from freshviews.types.dictionary import Dictionary
 
 TITLE = "steps"

@@ -29,7 +29,7 @@ from demo.verify import Row, answers, first_difference
 from freshviews.errors import FreshviewsError
 from freshviews.spark import Pipeline, Query, start_session
 from freshviews.spark.definition import Definition, ViewSpec
-from freshviews.spark.pipeline_script import read_script
+from freshviews.spark.script import read_script
 from freshviews.spark.state.manifest import Manifest
 
 SCRIPT = Path(__file__).with_name("shop.sql")

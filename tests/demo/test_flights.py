@@ -21,7 +21,7 @@ from demo.replay import Month, make_folders, months, months_written, write
 from demo.screen import SHOWN
 from demo.verify import answers, first_difference
 from freshviews.spark.definition import tables_of
-from freshviews.spark.pipeline_script import read_script
+from freshviews.spark.script import read_script
 from freshviews.stream import OpColumn, Upserts, signed_rows
 
 ROOT = Path(__file__).parents[2]

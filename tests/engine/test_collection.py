@@ -19,7 +19,7 @@ from freshviews.engine.commit.collection import Collection
 from freshviews.engine.commit.string_keys import string_keys
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.program.program import Program
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 
 pytestmark = pytest.mark.plain_python
 

@@ -22,7 +22,7 @@ from freshviews.engine.views.maintained import MaintainedView
 from freshviews.errors import OtherProgram, PlanError, StoreError
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan import STRATEGIES
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from freshviews.store import array_file
 from freshviews.store.array_file import write_arrays
 from freshviews.store.strings import read_strings, write_strings

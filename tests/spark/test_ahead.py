@@ -19,7 +19,7 @@ from freshviews.engine.commit.free_memory import Limit
 from freshviews.engine.database import Database
 from freshviews.spark.definition import catalog_of
 from freshviews.spark.layout.layout import Layout
-from freshviews.spark.pipeline_script import read_script
+from freshviews.spark.script import read_script
 from freshviews.spark.state import cell as state
 from freshviews.spark.state.bundle import read_all
 from freshviews.spark.state.cell import EMPTY, load_cell

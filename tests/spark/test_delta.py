@@ -16,8 +16,8 @@ from freshviews.errors import SourceError, SqlError
 from freshviews.spark import Pipeline
 from freshviews.spark.io.reach import tried
 from freshviews.spark.io.sinks import SinkError
-from freshviews.spark.pipeline_script import read_script
 from freshviews.spark.reading.contents import contents, latest
+from freshviews.spark.script import read_script
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import Fault
 from tests.spark.jars import lake, lakes

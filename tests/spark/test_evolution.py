@@ -22,8 +22,8 @@ from freshviews import Database
 from freshviews.errors import SqlError
 from freshviews.spark import Pipeline
 from freshviews.spark.definition import tables_of, views_of
-from freshviews.spark.pipeline_script import read_script
 from freshviews.spark.reading.contents import contents, latest
+from freshviews.spark.script import read_script
 from freshviews.spark.state.checkpoint import CheckpointError
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.store import Store

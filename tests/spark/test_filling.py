@@ -17,9 +17,9 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 from freshviews.spark import Pipeline
 from freshviews.spark import crash_points as steps
 from freshviews.spark.driver.version import PipelineError
-from freshviews.spark.pipeline_script import read_script
 from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.running_query import Query
+from freshviews.spark.script import read_script
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import Fault, environment

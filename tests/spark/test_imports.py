@@ -9,8 +9,8 @@ from pathlib import Path
 WITHOUT = """
 import sys
 sys.modules["pyspark"] = None
-import freshviews, freshviews.spark, freshviews.cli.main, freshviews.spark.pipeline_script
-import freshviews.spark.reading.contents, freshviews.spark.worker.worker, freshviews.spark.state.checkpoint
+import freshviews, freshviews.spark, freshviews.cli.main, freshviews.spark.script, freshviews.spark.reading.contents
+import freshviews.spark.worker.worker, freshviews.spark.state.checkpoint
 try:
     freshviews.spark.Pipeline
 except ImportError:

@@ -28,8 +28,8 @@ from freshviews.errors import FreshviewsError, SqlError
 from freshviews.spark import Pipeline
 from freshviews.spark.io import delivery
 from freshviews.spark.io.sinks import SinkError
-from freshviews.spark.pipeline_script import read_script
 from freshviews.spark.reading.contents import status
+from freshviews.spark.script import read_script
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import Fault, environment
 from tests.spark.jars import skipping, spark_jars

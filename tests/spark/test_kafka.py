@@ -27,8 +27,8 @@ from freshviews.spark.driver.version import PipelineError
 from freshviews.spark.io import delivery
 from freshviews.spark.io.sink_kinds.message_sink import messages
 from freshviews.spark.io.sinks import Due, SinkError, deliver
-from freshviews.spark.pipeline_script import read_script
 from freshviews.spark.reading.contents import contents, latest, status
+from freshviews.spark.script import read_script
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import Fault, environment
 from tests.spark.jars import AVRO, has, spark_jars

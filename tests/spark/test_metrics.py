@@ -26,8 +26,8 @@ from freshviews.cli.metrics import METRICS
 from freshviews.spark import Pipeline
 from freshviews.spark.io.sinks import SinkError
 from freshviews.spark.phases import PHASES, Phases
-from freshviews.spark.pipeline_script import read_script
 from freshviews.spark.reading.contents import contents, latest, status
+from freshviews.spark.script import read_script
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.faults import environment
 from tests.spark.shop import SCRIPT, Shop, delivered

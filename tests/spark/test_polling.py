@@ -35,8 +35,8 @@ from freshviews.spark.io import polled, sources
 from freshviews.spark.io.polled import lowered
 from freshviews.spark.io.sink_kinds import table_sink
 from freshviews.spark.io.sources import Source
-from freshviews.spark.pipeline_script import read_script
 from freshviews.spark.reading.contents import contents, latest
+from freshviews.spark.script import read_script
 from freshviews.spark.state.checkpoint import CheckpointError
 from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of

@@ -16,8 +16,8 @@ from pyspark.sql.streaming import StreamingQueryListener
 from freshviews.spark import Pipeline, Query
 from freshviews.spark.driver.progress import KEPT, OURS, Recent, progress
 from freshviews.spark.phases import PHASES, Phases
-from freshviews.spark.pipeline_script import read_script
 from freshviews.spark.reading.contents import contents, latest, status
+from freshviews.spark.script import read_script
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.shop import SCRIPT, Shop

@@ -19,7 +19,7 @@ from freshviews.spark.connectors.declarations import place_of
 from freshviews.spark.connectors.secrets import server_of, without_secrets
 from freshviews.spark.io.reach import tried
 from freshviews.spark.io.sink_kinds import message_sink
-from freshviews.spark.pipeline_script import read_script
+from freshviews.spark.script import read_script
 from tests.spark.jars import skipping
 from tests.spark.topics import Topic
 

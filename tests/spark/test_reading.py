@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from freshviews.errors import StoreError
-from freshviews.spark.pipeline_script import read_script
 from freshviews.spark.reading.contents import contents, latest, status
+from freshviews.spark.script import read_script
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.runs import is_running
 from freshviews.spark.state.stores.addresses import store_of

@@ -24,9 +24,9 @@ from freshviews.spark import Pipeline
 from freshviews.spark.driver.version import PipelineError
 from freshviews.spark.io.replaced_sinks import check_replaced
 from freshviews.spark.io.sink_kinds.key_changes import last_rows, with_gone
-from freshviews.spark.pipeline_script import read_script
 from freshviews.spark.reading.contents import contents, latest, status
 from freshviews.spark.running_query import Query
+from freshviews.spark.script import read_script
 from freshviews.spark.state.checkpoint import CheckpointError, difference
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.stores.addresses import store_of

@@ -12,7 +12,7 @@ from freshviews.errors import SqlError
 from freshviews.spark.connectors.declarations import remedy
 from freshviews.spark.connectors.message_format import Written
 from freshviews.spark.definition import catalog_of, row_keys, views_of
-from freshviews.spark.pipeline_script import read_script
+from freshviews.spark.script import read_script
 
 TEXT = """CREATE STREAMING TABLE t (a INT PRIMARY KEY, b STRING)
   USING csv OPTIONS (path 'in', header 'true', "sep" = ';', changes 'upsert', order 'a', bad_rows 'bad');

@@ -7,7 +7,7 @@ from pathlib import Path
 from freshviews.cli.source import STANDARD_INPUT, ReadError, ScriptError, Source, error_text, read
 from freshviews.errors import FreshviewsError, SqlError
 from freshviews.spark.definition import Definition
-from freshviews.spark.pipeline_script import read_script
+from freshviews.spark.script import read_script
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.store import Store
 

@@ -24,9 +24,9 @@ from freshviews.spark.io.envelope_keys import routable
 from freshviews.spark.io.sinks import Receiver
 from freshviews.spark.io.sources import Source, given_sources, one_frame, open_sources
 from freshviews.spark.phases import Phases
-from freshviews.spark.pipeline_script import read_script
 from freshviews.spark.reading.data_source import register
 from freshviews.spark.running_query import Query
+from freshviews.spark.script import read_script
 from freshviews.spark.state.checkpoint import check_store
 from freshviews.spark.state.probe import announce
 from freshviews.spark.state.runs import Held, note_start
