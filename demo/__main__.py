@@ -19,7 +19,7 @@ from demo.data import Tables, load
 from demo.replay import Month, make_folders, months, months_written, write
 from demo.screen import Screen
 from demo.verify import answers, first_difference
-from freshviews.cli.script import only, plan_script
+from freshviews.cli.planned_script import only, plan_script
 from freshviews.errors import FreshviewsError
 from freshviews.plan.explain import explain
 from freshviews.spark import Pipeline, Query, start_session

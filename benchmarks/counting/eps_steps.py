@@ -30,7 +30,7 @@ from benchmarks.measuring.strategies import PLANNED
 from benchmarks.workloads.hard import Update, oumv_stream
 from freshviews.catalog.catalog import Catalog, ViewDefs
 from freshviews.catalog.definitions import TableDef, ViewDef
-from freshviews.codegen.block import compile_block
+from freshviews.codegen.compiled_block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.blocks.host_columns import lift_program
 from freshviews.engine.blocks.runtime import BlockState
@@ -38,7 +38,7 @@ from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.plan.planner import plan_block
 from freshviews.program.program import Program
 from freshviews.query.block import Block
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from freshviews.types.dictionary import Dictionary
 
 TITLE = "hard stream"

@@ -13,13 +13,13 @@ import numpy as np
 
 from freshviews.catalog.catalog import Catalog, ViewDefs
 from freshviews.catalog.definitions import TableDef, ViewDef
-from freshviews.codegen.block import compile_block
+from freshviews.codegen.compiled_block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.blocks.host_columns import lift_program
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.plan.planner import plan_block
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from freshviews.types.dictionary import Dictionary
 
 TITLE = "steps"

@@ -12,7 +12,7 @@ from freshviews.advice.bag_updates import updates_of
 from freshviews.advice.enclosure import Spans, lives_of
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
-from freshviews.plan.crown.query import BagQuery, prepared
+from freshviews.plan.crown.free_connex_query import BagQuery, prepared
 from freshviews.query.query import Atom
 from freshviews.types import BIGINT
 from freshviews.types.dictionary import Dictionary

@@ -14,7 +14,7 @@ from sqlglot.dialects.spark import Spark
 
 from freshviews.catalog.catalog import Catalog
 from freshviews.errors import FreshviewsError
-from freshviews.sql.statements.script import ViewDefs, parse_script
+from freshviews.sql.statements.sql_script import ViewDefs, parse_script
 from tests.agreement.choices import seeded
 from tests.agreement.states import GENERATORS
 from tests.sql.keywords import KEYWORDS

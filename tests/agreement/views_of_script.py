@@ -9,7 +9,7 @@ import numpy as np
 from freshviews.catalog.catalog import Catalog, ViewDefs
 from freshviews.catalog.definitions import PlainView, TableDef, ViewDef
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import decode_value, encoder_for
 from tests.agreement.scenario import Row, Scenario, Update

@@ -9,7 +9,7 @@ from benchmarks.measuring.stream import Relation
 from benchmarks.workloads import flights, graph, large_book, orderbook, oumv, snb, star, tpch, tpch_queries
 from freshviews.catalog.catalog import Catalog
 from freshviews.errors import SqlError
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 
 pytestmark = pytest.mark.compiled(12)
 

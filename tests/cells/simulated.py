@@ -23,7 +23,7 @@ from freshviews.cells import (
     windowed_tables,
 )
 from freshviews.engine.change import Change
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from tests.agreement.duckdb_peer import exact
 from tests.agreement.scenario import Row, Version
 

@@ -22,7 +22,7 @@ from freshviews.cells import (
     plan_cells,
 )
 from freshviews.errors import PlanError
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from tests.cells.simulated import catalog_of, hashed
 
 SHOP = """

@@ -13,8 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from freshviews.cli import main as commands
-from freshviews.cli import script as planning
-from freshviews.cli import source
+from freshviews.cli import planned_script, source
 from freshviews.cli.main import app
 
 SHOP = """CREATE TABLE orders (o_id BIGINT PRIMARY KEY, cust BIGINT, day DATE);
@@ -193,7 +192,7 @@ def test_an_error_inside_shows_no_traceback(script: Path, monkeypatch: pytest.Mo
     def fail(text: str) -> None:
         raise ZeroDivisionError("inside")
 
-    monkeypatch.setattr(planning, "plan_script", fail)
+    monkeypatch.setattr(planned_script, "plan_script", fail)
     result = run("check", script)
     assert result.exit_code == 1
     assert "ZeroDivisionError: inside" in result.stderr
@@ -212,7 +211,7 @@ def test_an_error_inside_is_one_line_also_where_it_has_no_text(script: Path, mon
         def fail(text: str, error: Exception = error) -> None:
             raise error
 
-        monkeypatch.setattr(planning, "plan_script", fail)
+        monkeypatch.setattr(planned_script, "plan_script", fail)
         result = run("check", script)
         assert result.exit_code == 1
         assert result.stderr.startswith(f"an error inside freshviews: {line}; ")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from freshviews import Database
-from freshviews.codegen import block, module
+from freshviews.codegen import compiled_block, module
 
 pytestmark = pytest.mark.plain_python(only=True)
 
@@ -18,7 +18,7 @@ CREATE MATERIALIZED VIEW v AS SELECT a, d FROM r JOIN s USING (b) JOIN t USING (
 
 
 def test_a_section_is_loaded_with_the_first_batch_of_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block, "LONG", 0)
+    monkeypatch.setattr(compiled_block, "LONG", 0)
     loaded: list[str] = []
     load = module._load
     monkeypatch.setattr(module, "_load", lambda source, digest: loaded.append(source) or load(source, digest))
@@ -51,7 +51,7 @@ def test_the_sections_of_a_join_of_twenty_tables_call_what_they_share(monkeypatc
 
 
 def test_the_triggers_of_a_long_program_are_written_with_the_first_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block, "MANY_STATEMENTS", 1)
+    monkeypatch.setattr(compiled_block, "MANY_STATEMENTS", 1)
     db = Database()
     db.execute(SCRIPT)
     db.execute("CREATE TABLE q (a STRING, b DOUBLE)")
@@ -71,17 +71,17 @@ def test_the_triggers_of_a_long_program_are_written_with_the_first_batch(monkeyp
 
 
 def test_an_interrupt_while_triggers_are_written_leaves_nothing_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block, "MANY_STATEMENTS", 1)
+    monkeypatch.setattr(compiled_block, "MANY_STATEMENTS", 1)
     db = Database()
     db.execute(SCRIPT)
-    write, calls = block.write_trigger, iter(range(100))
+    write, calls = compiled_block.write_trigger, iter(range(100))
 
     def interrupted(*args: Any, **named: Any) -> str:
         if next(calls) == 1:
             raise KeyboardInterrupt
         return write(*args, **named)
 
-    monkeypatch.setattr(block, "write_trigger", interrupted)
+    monkeypatch.setattr(compiled_block, "write_trigger", interrupted)
     with pytest.raises(KeyboardInterrupt):
         db.insert("r", [(1, 1)])
     assert not list(db.view("v"))

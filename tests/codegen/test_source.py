@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from freshviews.codegen.block import generate
+from freshviews.codegen.compiled_block import generate
 from freshviews.codegen.imports import IMPORTABLE
 from freshviews.codegen.writer import FUNCTIONS, RESERVED, Module, Names
-from freshviews.codegen.writing.statements import begin
+from freshviews.codegen.writing.bodies import begin
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column
 from freshviews.plan import STRATEGIES

@@ -15,8 +15,8 @@ from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.dictionary_mark import mark_of
 from freshviews.engine.tables.base_table import BaseTable
-from freshviews.engine.tables.image import KIND, read_table_image, write_table_image
 from freshviews.engine.tables.packing import packing_of
+from freshviews.engine.tables.table_image import KIND, read_table_image, write_table_image
 from freshviews.errors import OtherProgram, StoreError
 from freshviews.kernel.codes.string_heap import LAST_CODE
 from freshviews.kernel.hash.table import LOOK_AT, PENDING, SEEN_WORDS, free_table, insert_row, new_table, row_at

@@ -19,7 +19,7 @@ from freshviews.engine.commit.collection import Collection
 from freshviews.engine.commit.string_keys import string_keys
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.program.program import Program
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 
 pytestmark = pytest.mark.plain_python
 
@@ -40,7 +40,7 @@ def collecting(path: Path | None = None, script: str = EVENTS, least: int = 8) -
 
 
 def in_dictionary(db: Database) -> set[str]:
-    return {text for text in db._dictionary.entries_since(0) if text is not None}
+    return {text for text in db._dictionary.entries() if text is not None}
 
 
 def window(db: Database, first: int, end: int, width: int, arrow: bool = False) -> None:
@@ -144,13 +144,13 @@ def test_an_image_with_free_codes_is_opened_with_another_view(tmp_path: Path) ->
     with collecting() as db:
         window(db, 0, 300, 20)
         known = db._dictionary
-        assert known.free_between(len(known) - 16, len(known))
+        assert None in known.entries(len(known) - 16, len(known))
         for i in range(len(known)):
             # Until free codes are left only among the last ones, by which an image knows its dictionary.
-            if len(known.free_between(0, len(known))) == len(known.free_between(len(known) - 16, len(known))):
+            if None not in known.entries(0, len(known) - 16):
                 break
             known.pin(f"pinned {i}")
-        assert known.free_between(0, len(known))
+        assert None in known.entries()
         db.write_image(tmp_path / "image")
     script = f"CREATE MATERIALIZED VIEW new AS SELECT id FROM events WHERE kind <> 'new constant';{EVENTS}"
     create, rest = script.split(";", 1)

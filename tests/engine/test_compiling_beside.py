@@ -156,7 +156,7 @@ def test_a_first_view_answers_before_it_is_compiled(tmp_path: Path) -> None:
     # From now on the functions are in the cache, and are loaded when the view is made.
     assert _run(PREPARE + ANSWER, tmp_path).startswith("compiled\n")
     # Those of a long source are loaded, and compiled beside, from the first batch of their table on.
-    long = "import freshviews.codegen.block as written; written.LONG = 0\n"
+    long = "import freshviews.codegen.compiled_block as written; written.LONG = 0\n"
     assert _run(long + PREPARE + ANSWER, tmp_path) == "plain\ncompiled\n"
 
 

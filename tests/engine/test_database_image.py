@@ -14,7 +14,7 @@ import pytest
 
 import freshviews as fv
 from freshviews.engine.database import Database
-from freshviews.engine.views import image
+from freshviews.engine.views import view_image
 from freshviews.errors import OtherProgram
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.sql import Catalog, Statement, parse_script
@@ -177,8 +177,8 @@ def test_an_image_is_whole_or_not_there_and_never_over_another(
                     raise OSError(28, "No space left on device")
                 true_write(path, *given)
 
-            modules = ("engine.tables.image", "engine.views.image", "engine.durable.database_image", "store.strings")
-            for module in modules:
+            modules = ("tables.table_image", "views.view_image", "durable.database_image")
+            for module in (*(f"engine.{name}" for name in modules), "store.strings"):
                 monkeypatch.setattr(f"freshviews.{module}.write_arrays", failing)
             with pytest.raises(fv.StoreError, match=f"{path} could not be written: .*No space left"):
                 db.write_image(path)
@@ -228,7 +228,7 @@ def test_a_view_that_is_new_or_another_or_kept_by_other_programs_is_filled(
         db.write_image(folder)
         before = contents(db)
     read: list[str] = []
-    true_read = image.read_image
+    true_read = view_image.read_image
 
     def noted(path: Path, view: str, *given: Any) -> Any:
         found = true_read(path, view, *given)
@@ -252,11 +252,11 @@ def test_a_view_that_is_new_or_another_or_kept_by_other_programs_is_filled(
     # Other words and other spaces are the same view.
     with Database.from_image(folder, statements(SCRIPT.replace("SELECT town, COUNT", "SELECT  town,\n COUNT"))) as db:
         assert contents(db) == before and "by_town" in read
-    true_hash = image.hash_of
+    true_hash = view_image.hash_of
     for name in ("by_town", "total", "pairs"):
         with filled() as db:
-            source = image.identity_of(db._relations.views[name].maintained.blocks[0].state.program)
-        monkeypatch.setattr(image, "hash_of", lambda text, s=source: true_hash(text) + ("x" if text == s else ""))
+            source = view_image.identity_of(db._relations.views[name].maintained.blocks[0].state.program)
+        monkeypatch.setattr(view_image, "hash_of", lambda text, s=source: true_hash(text) + ("x" if text == s else ""))
         read.clear()
         with Database.from_image(folder, statements()) as db:
             assert contents(db) == before and name not in read and len(read) == 4

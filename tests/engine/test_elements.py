@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from freshviews.codegen.block import compile_block
+from freshviews.codegen.compiled_block import compile_block
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import address_of
 from freshviews.expr.nodes import WORDS, Call, Column

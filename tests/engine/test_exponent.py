@@ -10,7 +10,7 @@ import pytest
 from freshviews import Database
 from freshviews.engine.blocks.parts.exponent import chosen, price
 from freshviews.errors import PlanError
-from freshviews.plan.eps.strategy import CHOICES
+from freshviews.plan.eps.ivm_eps import CHOICES
 
 pytestmark = pytest.mark.compiled(3)
 

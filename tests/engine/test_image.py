@@ -22,7 +22,7 @@ from freshviews.engine.views.maintained import MaintainedView
 from freshviews.errors import OtherProgram, PlanError, StoreError
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan import STRATEGIES
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from freshviews.store import array_file
 from freshviews.store.array_file import write_arrays
 from freshviews.store.strings import read_strings, write_strings
@@ -320,9 +320,9 @@ def test_strings_are_written_once_and_read_in_order(tmp_path: Path) -> None:
         read_strings(tmp_path / "2", known)
     for name in "123":
         read_strings(tmp_path / name, known)
-    assert known.entries_since(0) == dictionary.entries_since(0)
+    assert known.entries() == dictionary.entries()
     assert [known.encode(text) for text in ("ü\0x", "next", "new")] == [2, 3, 4]
-    assert known.decode_array(np.arange(5)).to_pylist() == known.entries_since(0) == ["a", "", "ü\0x", "next", "new"]
+    assert known.decode_array(np.arange(5)).to_pylist() == known.entries() == ["a", "", "ü\0x", "next", "new"]
     with pytest.raises(StoreError, match="holds no strings"):
         write_arrays(tmp_path / "4", {}, [], sync=False)
         read_strings(tmp_path / "4", known)
@@ -452,4 +452,4 @@ db.write_image(Path({str(tmp_path / "image")!r}))
     assert done.returncode == 0, done.stderr
     dictionary = Dictionary()
     read_strings(tmp_path / "image" / "strings", dictionary)
-    assert dictionary.entries_since(0) == [f"s{i}" for i in range(2000)]
+    assert dictionary.entries() == [f"s{i}" for i in range(2000)]

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import freshviews as fv
-from freshviews.codegen import block
-from freshviews.codegen.block import compile_lanes
+from freshviews.codegen import compiled_block
+from freshviews.codegen.compiled_block import compile_lanes
 from freshviews.engine import database
 from freshviews.engine.blocks import lanes
 from freshviews.engine.blocks.lanes import Divided, together
@@ -311,7 +311,7 @@ def test_the_whole_runs_until_the_lanes_are_compiled(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.skipif(not PURE_PYTHON, reason="triggers are written at once where they are compiled ahead")
 def test_triggers_that_are_written_late_have_lanes(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
-    monkeypatch.setattr(block, "MANY_STATEMENTS", 1)
+    monkeypatch.setattr(compiled_block, "MANY_STATEMENTS", 1)
     db = star()
     db.insert("f", FACTS)
     assert ran and sum(n for *_, n in db.view("v")) == len(FACTS)

@@ -11,8 +11,8 @@ from typing import Annotated, Any, get_args
 import numpy as np
 import pytest
 
-from freshviews.codegen.block import compile_block
-from freshviews.codegen.writing import statements as code
+from freshviews.codegen.compiled_block import compile_block
+from freshviews.codegen.writing import bodies as code
 from freshviews.codegen.writing.context import Context
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import address_of

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from freshviews.codegen.block import compile_block
+from freshviews.codegen.compiled_block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import address_of

@@ -31,7 +31,7 @@ STEPS = [
     "engine.tables.base_table BaseTable.add",
     "engine.commit.commit run_views",
     "engine.views.maintained MaintainedView.apply",
-    "engine.views.upkeep ByTriggers.apply",
+    "engine.views.view_upkeep ByTriggers.apply",
     "engine.blocks.runtime BlockState.run",
     "engine.views.view_block ViewBlocks.failure",
     "engine.tables.constraints settle_base",

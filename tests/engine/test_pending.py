@@ -16,7 +16,7 @@ import pytest
 
 import freshviews as fv
 from freshviews.catalog.catalog import ViewDefs
-from freshviews.codegen.block import compile_block
+from freshviews.codegen.compiled_block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.blocks.host_columns import lift_program
 from freshviews.engine.blocks.runtime import BlockState

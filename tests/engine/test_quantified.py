@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from freshviews import Database
-from freshviews.codegen.block import compile_block
+from freshviews.codegen.compiled_block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.views import view_block
 

@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from freshviews.codegen.block import CompiledBlock, compile_block
+from freshviews.codegen.compiled_block import CompiledBlock, compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.codegen.writing import repeated
 from freshviews.engine.blocks.runtime import BlockState

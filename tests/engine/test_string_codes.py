@@ -30,6 +30,10 @@ def word(store: StringCodes, number: int) -> int:
     return load(store.address, number)
 
 
+def free_codes(dictionary: Dictionary) -> list[int]:
+    return [code for code, text in enumerate(dictionary.entries()) if text is None]
+
+
 def settle(dictionary: Dictionary, step: int = 50) -> None:
     while dictionary.give_back(step):
         pass
@@ -45,11 +49,11 @@ def some_text(rng: random.Random) -> str:
 def agrees(dictionary: Dictionary, model: dict[str, int]) -> None:
     assert dictionary.strings() == len(model)
     by_code = {code: text for text, code in model.items()}
-    assert dictionary.entries_since(0) == [by_code.get(code) for code in range(len(dictionary))]
+    assert dictionary.entries() == [by_code.get(code) for code in range(len(dictionary))]
     for text, code in model.items():
         assert dictionary.find(text) == code
         assert dictionary.decode(code) == text
-    for free in dictionary.free_between(0, len(dictionary)):
+    for free in free_codes(dictionary):
         with pytest.raises(IndexError):
             dictionary.decode(free)
 
@@ -83,7 +87,7 @@ def test_random_operations_agree_with_a_dict(seed: int, tmp_path: Path, monkeypa
             gone = rng.sample(sorted(model), min(len(model), rng.choice([1, 5, len(model) // 2, len(model)])))
             before += gone
             freed = [model.pop(text) for text in gone]
-            assert dictionary.free(sorted([*freed, *dictionary.free_between(0, len(dictionary))[:3]])) == len(gone)
+            assert dictionary.free(sorted([*freed, *free_codes(dictionary)[:3]])) == len(gone)
         elif kind < 0.9:
             dictionary.give_back(rng.choice([1, 40, 400]))
         elif kind < 0.93:
@@ -101,7 +105,7 @@ def test_random_operations_agree_with_a_dict(seed: int, tmp_path: Path, monkeypa
             for copy in (Dictionary(), native()[0]):
                 read_strings(path, copy)
                 agrees(copy, model)
-                free = dictionary.free_between(0, len(dictionary))
+                free = free_codes(dictionary)
                 copy.encode("no hole is used yet")
                 assert copy.find("no hole is used yet") in (len(dictionary), model.get("no hole is used yet"))
                 assert copy.free(free) == 0
@@ -153,7 +157,7 @@ def test_many_strings_are_encoded_together_as_one_by_one() -> None:
     with pytest.raises(UnicodeEncodeError):
         one.encode_all(["new", "\udcff"])
     assert one.find("new") is None
-    assert one.entries_since(0) == other.entries_since(0)
+    assert one.entries() == other.entries()
 
 
 COUNT = 2_000 if PURE_PYTHON else 200_000
@@ -254,7 +258,7 @@ def test_free_codes_of_a_file_wait_for_a_collection_whenever_native_memory_is_ma
     dictionary.extend_flat(np.array([0, 1, 1, 2], np.int64), np.frombuffer(b"ab", np.uint8), [1])
     codes_of(dictionary)
     assert dictionary.encode("new") == 3
-    assert dictionary.free_between(0, 4) == [1]
+    assert free_codes(dictionary) == [1]
 
 
 def test_what_is_freed_is_not_remembered_where_memory_runs_out_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,7 +294,7 @@ def test_a_signal_handler_reads_strings_while_others_are_read(monkeypatch: pytes
             nonlocal inside
             if not inside:
                 inside = True
-                by_handler.append([store.text(0), store.array(codes).to_pylist(), dictionary.entries_since(0)])
+                by_handler.append([store.text(0), store.array(codes).to_pylist(), dictionary.entries()])
                 inside = False
             return body(*words)
 
@@ -298,7 +302,7 @@ def test_a_signal_handler_reads_strings_while_others_are_read(monkeypatch: pytes
 
     def read() -> None:
         by_reader.append([store.text(1), store.array(codes).to_pylist(), store.find("a", b"a")])
-        by_reader.append(dictionary.entries_since(0))
+        by_reader.append(dictionary.entries())
 
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
@@ -357,7 +361,7 @@ def test_a_file_of_strings_is_written_in_pieces_of_few_bytes(tmp_path: Path, mon
             patched.setattr(dictionary, "data_between", data_between, raising=False)
             assert write_strings(tmp_path / "strings", dictionary, 0, sync=False) == len(texts)
         assert [size for size in sizes if size > 8] == [30, 40, 9]
-        assert sum(sizes) == sum(len(text.encode()) for text in dictionary.entries_since(0) if text is not None)
+        assert sum(sizes) == sum(len(text.encode()) for text in dictionary.entries() if text is not None)
         copy = Dictionary()
         read_strings(tmp_path / "strings", copy)
-        assert copy.entries_since(0) == dictionary.entries_since(0)
+        assert copy.entries() == dictionary.entries()

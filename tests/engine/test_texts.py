@@ -175,7 +175,7 @@ def test_strings_of_old_texts_leave_the_dictionary_and_those_in_use_stay() -> No
             shop.step(choose)
             shop.check()
         assert db._collection.ended > 3
-        texts = [text for text in db._dictionary.entries_since(0) if text is not None]
+        texts = [text for text in db._dictionary.entries() if text is not None]
         assert len(texts) < 80
 
 

@@ -13,7 +13,7 @@ from freshviews.kernel.btree.folds import GREATEST
 from freshviews.kernel.btree.tree import USUAL_PAGE_WORDS
 from freshviews.kernel.memory.mem import allocate, copy_words, load, release
 from freshviews.kernel.output import buffer as buffers
-from freshviews.kernel.trace.intervals import STACK_WORDS, remove_found, stab_tree
+from freshviews.kernel.trace.intervals import STACK_WORDS, remove_found, stab
 
 
 class IntervalTree(OrderedTree):
@@ -24,6 +24,7 @@ class IntervalTree(OrderedTree):
     def __init__(self, prefix: int = 0, context: int = 0, *, page_words: int = USUAL_PAGE_WORDS) -> None:
         super().__init__(prefix + 2 + context, folds=(Fold(GREATEST, prefix + 1),), page_words=page_words)
         self.prefix = prefix
+        self.pages_read = 0
         self._stack = allocate(STACK_WORDS)
         self._found = buffers.new_buffer(self.key)
         if 0 in (self._stack, self._found):
@@ -37,7 +38,10 @@ class IntervalTree(OrderedTree):
             words = np.array(value, np.int64)
             if len(words) != self.prefix + 1:
                 raise ValueError(f"a stab takes {self.prefix} words of prefix and a value, not {len(words)} words")
-            stab_tree(self.handle, self.prefix, address_of(words)[0], self._found, self._stack)
+            key = address_of(words)[0]
+            self.pages_read += stab(
+                self.root, self.prefix, self.key, self.prefix + 1, self.key, key, self._found, self._stack
+            )
         if load(self._found, buffers.FAILED):
             raise OutOfMemory("memory ran out; intervals were not found")
         if remove and remove_found(self.handle, self._found) == 0:

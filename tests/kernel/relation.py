@@ -44,9 +44,9 @@ from freshviews.kernel.memory.mem import add_wrapping, allocate, load, load32, r
 from freshviews.kernel.ordered.folds import ordered_fold_at
 from freshviews.kernel.ordered.groups import leave_small_outside
 from freshviews.kernel.ordered.index import KINDS, new_ordered
+from freshviews.kernel.ordered.index_updates import ordered_insert, ordered_remove, ordered_update
 from freshviews.kernel.ordered.places import placed_insert, placed_remove, placed_update
 from freshviews.kernel.ordered.sums import describe_sums, header_words, words_of_sum
-from freshviews.kernel.ordered.upkeep import ordered_insert, ordered_remove, ordered_update
 from tests.kernel.words import words_at
 
 Key = tuple[int, ...]

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from freshviews.kernel.btree.pages import LEVEL, VISITED
+from freshviews.kernel.btree.pages import LEVEL
 from freshviews.kernel.memory.mem import PURE_PYTHON, load
 from tests.kernel.interval_tree import IntervalTree
 from tests.kernel.tree_model import SMALL_PAGES, Row, apply, check_pages
@@ -79,9 +79,9 @@ def test_a_stab_looks_at_pages_in_proportion_to_levels_and_answers(long_ones: in
     apply(tree, [(0, order.randrange(5 * count), MOST, 1) for _ in range(long_ones)])
     levels = load(tree.root, LEVEL) + 1
     for value in (7 * count, 10 * count - 5, 9 * count + 1):
-        before = load(tree.handle, VISITED)
+        before = tree.pages_read
         found = tree.stab([(0, value)])
-        assert load(tree.handle, VISITED) - before <= (len(found) + 2) * levels
+        assert tree.pages_read - before <= (len(found) + 2) * levels
         assert sum(row[3] for row in found.tolist()) == long_ones
 
 

@@ -25,9 +25,9 @@ from freshviews.kernel.ordered.index import (
     compare_codes,
     set_strings,
 )
+from freshviews.kernel.ordered.index_updates import ordered_insert, ordered_remove
 from freshviews.kernel.ordered.ranges import ordered_first, ordered_last
 from freshviews.kernel.ordered.top import top_next, top_start
-from freshviews.kernel.ordered.upkeep import ordered_insert, ordered_remove
 from freshviews.types import NULL
 from tests.kernel.relation import Relation, relation
 from tests.kernel.words import MANY, code, double

@@ -14,7 +14,7 @@ from freshviews.kernel.hash.table import find, row_number
 from freshviews.kernel.memory.mem import PURE_PYTHON, load32
 from freshviews.kernel.ordered import folds as ordered_folds
 from freshviews.kernel.ordered import index as ordered
-from freshviews.kernel.ordered import upkeep
+from freshviews.kernel.ordered import index_updates as updates
 from freshviews.kernel.ordered.folds import ordered_fold
 from freshviews.kernel.ordered.index import DESCENDING, INTEGER_ORDER, ROOT, set_strings
 from freshviews.types import NULL
@@ -114,19 +114,19 @@ def test_one_update_of_a_group_of_many_values_looks_at_a_logarithm_of_them(
             r.add((0, value % 2, value), (1,))
         # The kernels as plain Python, over the memory of compiled ones.
         for module, names in (
-            (upkeep, ("_enter", "_recompute_path", "_recompute_row", "tree_insert", "tree_remove", "fold_row")),
+            (updates, ("_enter", "_recompute_path", "_recompute_row", "tree_insert", "tree_remove", "fold_row")),
             (ordered_folds, ("_fold_of_prefix",)),
         ):
             for name in names:
                 function = getattr(module, name)
                 monkeypatch.setattr(module, name, getattr(function, "body", function))
-        monkeypatch.setattr(upkeep, "fold_row", counting(upkeep.fold_row))
-        for module in (upkeep, ordered):
+        monkeypatch.setattr(updates, "fold_row", counting(updates.fold_row))
+        for module in (updates, ordered):
             monkeypatch.setattr(module, "compare_rows", counting(ordered.compare_rows))
         monkeypatch.setattr(ordered_folds, "compare_prefix", counting(ordered.compare_prefix))
         insert, remove = (
             getattr(function, "__wrapped__", function)
-            for function in (upkeep.ordered_insert, upkeep.ordered_remove)
+            for function in (updates.ordered_insert, updates.ordered_remove)
         )
         most = []
         for value in order.sample(values, 50):

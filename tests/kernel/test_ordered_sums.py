@@ -13,7 +13,8 @@ from freshviews.kernel.hash.table import KEY, find, row_at, row_number
 from freshviews.kernel.memory.mem import PURE_PYTHON, allocate, load, load32, release, store
 from freshviews.kernel.memory.mem import bits as bits_of
 from freshviews.kernel.ordered import index as ordered
-from freshviews.kernel.ordered import ranges, upkeep
+from freshviews.kernel.ordered import index_updates as updates
+from freshviews.kernel.ordered import ranges
 from freshviews.kernel.ordered.groups import SMALL
 from freshviews.kernel.ordered.index import DOUBLE_ORDER, INTEGER_ORDER, ROOT, SLICES
 from freshviews.kernel.ordered.ranges import (
@@ -190,20 +191,20 @@ def test_an_update_and_a_range_look_at_a_logarithm_of_the_rows(monkeypatch: pyte
             r.add((0, value), (1,))
         # The kernels as plain Python, over the memory of compiled ones.
         plain = {
-            upkeep: ("_enter", "_recompute_path", "_recompute_row", "_add_above", "_write_growth", "sum_row"),
+            updates: ("_enter", "_recompute_path", "_recompute_row", "_add_above", "_write_growth", "sum_row"),
             ranges: ("_add_to_totals", "_place_in_range", "compare_prefix"),
         }
         for module, names in plain.items():
-            for name in (*names, *(("tree_insert", "tree_remove") if module is upkeep else ())):
+            for name in (*names, *(("tree_insert", "tree_remove") if module is updates else ())):
                 function = getattr(module, name)
                 monkeypatch.setattr(module, name, getattr(function, "body", function))
         for module, name in (
-            (upkeep, "sum_row"), (upkeep, "compare_rows"), (ordered, "compare_rows"), (ranges, "_place_in_range")
+            (updates, "sum_row"), (updates, "compare_rows"), (ordered, "compare_rows"), (ranges, "_place_in_range")
         ):  # fmt: skip
             monkeypatch.setattr(module, name, counting(getattr(module, name)))
         update, insert, remove, total = (
-            getattr(function, "__wrapped__", function)
-            for function in (upkeep.ordered_update, upkeep.ordered_insert, upkeep.ordered_remove, ranges.sum_of_range)
+            getattr(one, "__wrapped__", one)
+            for one in (updates.ordered_update, updates.ordered_insert, updates.ordered_remove, ranges.sum_of_range)
         )
         for change in ("update", "move", "range"):
             most = []

@@ -13,9 +13,9 @@ from freshviews.kernel.hash.index import slice_of
 from freshviews.kernel.hash.table import INDEX_LIST, KEY, LIVE, is_zero, remove_row, row_at, upsert
 from freshviews.kernel.memory.mem import load, load32, store
 from freshviews.kernel.ordered import index as ordered
-from freshviews.kernel.ordered import threshold
+from freshviews.kernel.ordered import threshold_tree
 from freshviews.kernel.ordered.index import DESCENDING, INTEGER_ORDER, KINDS, TOP
-from freshviews.kernel.ordered.threshold import (
+from freshviews.kernel.ordered.threshold_tree import (
     BEFORE,
     ITSELF,
     NEGATED,
@@ -121,7 +121,7 @@ class Points:
             child, depth = number + 1, 0
             while child:
                 tree = row_at(self.t, child - 1) + 8 * load(self.o, ordered.ROW_WORD)
-                child, depth = load32(tree + 8 * threshold.PARENT, 0), depth + 1
+                child, depth = load32(tree + 8 * threshold_tree.PARENT, 0), depth + 1
             deepest = max(deepest, depth)
         return deepest
 

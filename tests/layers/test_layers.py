@@ -117,12 +117,21 @@ def packages() -> list[str]:
     return sorted(name for name, path in named().items() if path.name == "__init__.py")
 
 
+BY_NAME = ("freshviews.kernel.machine.functions", "freshviews.kernel.compiler")
+"""The one import that closes a circle: the compiler is made of kernels, and docs/architecture.md says why."""
+
+
 @cache
 def uses(path: Path) -> tuple[tuple[str, str], ...]:
-    """Modules of freshviews that a module imports, each with the name taken from it, or with an empty name."""
+    """Modules of freshviews that a module imports, each with the name taken from it, or with an empty name.
+
+    A whole string that names a module is an import, too: by ``importlib``.
+    """
     found: list[tuple[str, str]] = []
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Constant) and node.value in named() and (dotted(path), node.value) != BY_NAME:
+            found.append((node.value, ""))
+        elif isinstance(node, ast.Import):
             found.extend((alias.name, "") for alias in node.names if alias.name in named())
         elif isinstance(node, ast.ImportFrom) and node.module in named():
             for alias in node.names:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.measuring.catalogue import module_of
-from freshviews.cli.script import plan_script
+from freshviews.cli.planned_script import plan_script
 from freshviews.cli.source import ScriptError
 from freshviews.engine.measured.degrees import Measured, Sample
 from freshviews.errors import PlanError

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from freshviews.plan.crown import propagation as crown
 from freshviews.plan.crown.alike import Kept, kept_of
-from freshviews.plan.crown.query import prepared
+from freshviews.plan.crown.free_connex_query import prepared
 from freshviews.program.reference.interpreter import State
 from freshviews.program.statements import Loop
 from freshviews.program.structure import visit

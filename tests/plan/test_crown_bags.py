@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from freshviews import Database
-from freshviews.cli.script import plan_script
+from freshviews.cli.planned_script import plan_script
 from freshviews.cli.source import ScriptError
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from freshviews.plan.crown import propagation as crown
-from freshviews.plan.crown.query import prepared
+from freshviews.plan.crown.free_connex_query import prepared
 from freshviews.plan.eps import triangle_linear as ivm_eps_linear
 from freshviews.plan.strategy import BagPlanner
 from freshviews.plan.trie import trie_join

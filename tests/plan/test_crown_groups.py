@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from freshviews.cli.script import plan_script
+from freshviews.cli.planned_script import plan_script
 from freshviews.expr.nodes import Column
 from freshviews.plan.crown import propagation as crown
 from freshviews.plan.strategy import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from freshviews.cli.script import plan_script
+from freshviews.cli.planned_script import plan_script
 from freshviews.plan.delta import first_order
 from freshviews.plan.explain import explain
 from freshviews.plan.trie import incremental_trie_join

@@ -21,7 +21,7 @@ from freshviews.engine.blocks.runtime import BlockState
 from freshviews.errors import PlanError
 from freshviews.plan.planner import plan_block
 from freshviews.program.reference.interpreter import State
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 
 pytestmark = pytest.mark.plain_python(only=True)
 

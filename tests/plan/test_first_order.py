@@ -11,7 +11,7 @@ from freshviews.program.program import Program
 from freshviews.program.statements import Smaller
 from freshviews.program.structure import bodies
 from freshviews.query.dependencies import from_keys
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from tests.plan.streams import Stream, relations_of
 from tests.plan.test_strategies import assert_maintained
 from tests.query.notation import query

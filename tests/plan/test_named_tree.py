@@ -7,7 +7,7 @@ import pytest
 from freshviews import Database
 from freshviews.cli.advise import line_of
 from freshviews.errors import PlanError
-from freshviews.plan.crown.query import prepared
+from freshviews.plan.crown.free_connex_query import prepared
 from freshviews.plan.crown.tree_choice import tree_of
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.join_trees import all_trees, parse_tree

@@ -19,7 +19,7 @@ import pytest
 from freshviews import Database
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
-from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown import crown
 from freshviews.plan.delta import first_order
 from freshviews.plan.strategy import TooLarge
 from freshviews.query import join_trees

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from freshviews.catalog.catalog import Catalog
 from freshviews.rules import script_of
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
 from tests.agreement.sql_cofactors import matrix
 

@@ -7,7 +7,7 @@ import pytest
 
 import freshviews as fv
 from freshviews.catalog.definitions import ViewDef
-from freshviews.codegen.block import compile_block
+from freshviews.codegen.compiled_block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import address_of

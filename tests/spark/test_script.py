@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from freshviews.cli.script import plan_script
+from freshviews.cli.planned_script import plan_script
 from freshviews.errors import SqlError
 from freshviews.spark.connectors.declarations import remedy
 from freshviews.spark.connectors.message_format import Written

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import freshviews as fv
-from freshviews.codegen.block import compile_block
+from freshviews.codegen.compiled_block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.database import Database
 from freshviews.engine.views import view_block

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import freshviews as fv
-from freshviews.engine.views import image
+from freshviews.engine.views import view_image
 from tests.store.killing import only
 
 pytestmark = pytest.mark.compiled(3)
@@ -81,12 +81,13 @@ def test_a_view_with_another_program_is_backfilled_if_its_inputs_are_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = make(tmp_path)
-    true_hash = image.hash_of
+    true_hash = view_image.hash_of
     with fv.Database(tmp_path) as db:
-        source = {n: image.identity_of(v.maintained.blocks[0].state.program) for n, v in db._relations.views.items()}
+        views = db._relations.views.items()
+        source = {n: view_image.identity_of(v.maintained.blocks[0].state.program) for n, v in views}
 
     def changed(name: str) -> None:
-        monkeypatch.setattr(image, "hash_of", lambda text: true_hash(text) + ("x" if text == source[name] else ""))
+        monkeypatch.setattr(view_image, "hash_of", lambda text: true_hash(text) + ("x" if text == source[name] else ""))
 
     for name in ("towns", "count"):
         changed(name)
@@ -95,7 +96,7 @@ def test_a_view_with_another_program_is_backfilled_if_its_inputs_are_stored(
     changed("busy")
     with pytest.raises(fv.StoreError, match=r"state-\d+/view-2: the image of view busy was written by other programs"):
         fv.Database(tmp_path)
-    monkeypatch.setattr(image, "hash_of", true_hash)
+    monkeypatch.setattr(view_image, "hash_of", true_hash)
     with fv.Database(tmp_path) as db:
         assert contents(db) == expected
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import TableDef
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from freshviews.stream import SignedRows
 from freshviews.types.columns import arrow_type
 

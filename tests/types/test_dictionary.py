@@ -22,7 +22,7 @@ def test_codes_count_from_zero_in_order_of_first_use() -> None:
     assert [dictionary.encode(text) for text in ("b", "a", "b", "")] == [0, 1, 0, 2]
     assert len(dictionary) == 3
     assert [dictionary.decode(code) for code in range(3)] == ["b", "a", ""]
-    assert dictionary.entries_since(1) == ["a", ""]
+    assert dictionary.entries(1) == ["a", ""]
     assert dictionary.find("a") == 1
     assert dictionary.find("c") is None
     assert len(dictionary) == 3
@@ -30,7 +30,7 @@ def test_codes_count_from_zero_in_order_of_first_use() -> None:
 
 def test_a_dictionary_is_rebuilt_from_its_entries() -> None:
     dictionary = Dictionary(["b", "a"])
-    copy = Dictionary(dictionary.entries_since(0))
+    copy = Dictionary(dictionary.entries())
     assert copy.encode("a") == 1
     with pytest.raises(ValueError, match="already"):
         copy.extend(["c", "a"])

@@ -16,7 +16,7 @@ from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.views.maintained import MaintainedView
 from freshviews.expr.nodes import Column
-from freshviews.plan.crown.query import BagQuery
+from freshviews.plan.crown.free_connex_query import BagQuery
 from freshviews.query.block import Block, Output
 from freshviews.query.query import Aggregate, Atom
 from freshviews.types import BIGINT

@@ -1,18 +1,18 @@
 """Views maintained by several engines, *cells*, each with a part of the rows.
 
 ``plan_cells`` decides which rows go to which cells (HyperCube) and which results are merged.
-``freshviews.cells.statements`` gives the tables and views of a cell and of the second stage, *merge*;
+``freshviews.cells.cell_definitions`` gives the tables and views of a cell and of the second stage, *merge*;
 ``freshviews.cells.windows`` those of the engine that maintains windows in front of the cells. ``cells_of`` routes a
 row. No module here reads data or knows Spark.
 """
 
+from freshviews.cells.cell_definitions import cell_statements, merge_inputs, merge_statements, outputs
 from freshviews.cells.cell_plan import CellPlan, Copy, Dim, HeavyValues, Output, Part, Role, Values
 from freshviews.cells.describe import describe
 from freshviews.cells.one_engine import Location, locations
 from freshviews.cells.planning import extended, plan_cells
 from freshviews.cells.routing_by_row import cells_of, loads
 from freshviews.cells.splitting import joined_columns
-from freshviews.cells.statements import cell_statements, merge_inputs, merge_statements, outputs
 from freshviews.cells.windows import window_statements, windowed_tables
 
 __all__ = [

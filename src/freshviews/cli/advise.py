@@ -17,12 +17,12 @@ import pyarrow.parquet
 from freshviews.advice.bag_updates import updates_of
 from freshviews.advice.enclosure import Spans, kind_of, lifespans, lives_of, of_stream, of_tree
 from freshviews.catalog.definitions import TableDef
-from freshviews.cli.script import PlannedScript
+from freshviews.cli.planned_script import PlannedScript
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import TableEncoder
 from freshviews.errors import BatchError, FreshviewsError
 from freshviews.expr.nodes import Column
-from freshviews.plan.crown.query import graph_of, prepared
+from freshviews.plan.crown.free_connex_query import graph_of, prepared
 from freshviews.program.reference.scalars import evaluate
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.join_trees import LIMIT, all_trees, best_tree

@@ -18,7 +18,7 @@ from freshviews.printable import say
 from freshviews.secrets import masked
 
 if TYPE_CHECKING:
-    from freshviews.cli.script import PlannedScript
+    from freshviews.cli.planned_script import PlannedScript
     from freshviews.cli.source import Source
 
 # A command imports what it needs when it runs. Parser, planner and compiler take over a second to import, and --help
@@ -146,7 +146,7 @@ def explain(
 ) -> None:
     """Print the plan of each view: class, reason, strategy, bounds, the program, what it stores."""
     with _errors_told():
-        from freshviews.cli.script import only
+        from freshviews.cli.planned_script import only
         from freshviews.cli.source import read
         from freshviews.plan.explain import explain as explanation
 
@@ -172,7 +172,7 @@ def advise(
     with _errors_told():
         from freshviews.cli.advise import MOST_TREES
         from freshviews.cli.advise import advise as advice
-        from freshviews.cli.script import only
+        from freshviews.cli.planned_script import only
         from freshviews.cli.source import read
 
         planned = _with_views(read(script))
@@ -322,7 +322,7 @@ def _with_views(source: Source) -> PlannedScript:
 
 
 def _planned_of(source: Source) -> PlannedScript:
-    from freshviews.cli.script import plan_script
+    from freshviews.cli.planned_script import plan_script
     from freshviews.cli.source import ScriptError, error_text
 
     try:

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from freshviews.cells import Location
-from freshviews.cli.script import PlannedScript, PlannedView
+from freshviews.cli.planned_script import PlannedScript, PlannedView
 from freshviews.plan.strategy import Plan
 from freshviews.printable import cell
 

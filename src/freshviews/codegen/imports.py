@@ -9,9 +9,9 @@ from freshviews.kernel.memory import mem
 from freshviews.kernel.memory import outside as outside_kernel
 from freshviews.kernel.ordered import folds as ordered_folds
 from freshviews.kernel.ordered import index as ordered
+from freshviews.kernel.ordered import index_updates, threshold_tree, top
 from freshviews.kernel.ordered import places as ordered_places
 from freshviews.kernel.ordered import ranges as ordered_ranges
-from freshviews.kernel.ordered import threshold, top, upkeep
 from freshviews.kernel.output import buffer, results
 from freshviews.kernel.output import drain as output
 from freshviews.kernel.rings import cofactor, cofactor_results, doubles, elements, narrow, steps
@@ -31,9 +31,9 @@ _MODULES = (
     ordered_folds,
     ordered_ranges,
     ordered_places,
-    upkeep,
+    index_updates,
     top,
-    threshold,
+    threshold_tree,
     payload,
     failure,
     pending,

@@ -57,7 +57,7 @@ from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, SqlError, StoreError, shown
 from freshviews.kernel.machine.beside import LITTLE, Taken, leave, take_in, work_for
 from freshviews.kernel.memory.collection import no_collection
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from freshviews.store.crash_points import reach
 from freshviews.store.directory import Directory, not_opened
 from freshviews.store.log import LogUncertain

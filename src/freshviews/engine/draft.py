@@ -30,7 +30,7 @@ from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError, NameProblem, PlanError
 from freshviews.kernel.memory.collection import no_collection
 from freshviews.plan.crown.tree_choice import NAMED
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from freshviews.types.dictionary import Dictionary
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from freshviews.expr.parsing import pieces_of
 from freshviews.types import NULL, RESERVED, NotHeldError
 from freshviews.types.calendar import (
     GREATEST_DAY,
@@ -106,7 +107,6 @@ _MONTHS = (
 )
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
-_PATTERN = re.compile(r"(?P<quoted>'(?:[^']|'')*')|(?P<run>([A-Za-z])\3*)|(?P<other>[^A-Za-z']+)")
 _Piece = Callable[[int, int], str]
 
 
@@ -161,15 +161,8 @@ _LETTERS: dict[str, tuple[int, Callable[[int], _Piece]]] = {
 @lru_cache(maxsize=256)
 def _date_pieces(pattern: str) -> tuple[_Piece, ...]:
     pieces: list[_Piece] = []
-    position = 0
-    while position < len(pattern):
-        found = _PATTERN.match(pattern, position)
-        if found is None:
-            raise ValueError(f"the date pattern {pattern!r} has a quote that is not closed")
-        position = found.end()
-        run = found["run"]
-        if run is None:
-            literal = found["other"] or (found["quoted"][1:-1].replace("''", "'") or "'")
+    for run, literal in pieces_of(pattern, "date pattern"):
+        if literal:
             pieces.append(lambda days, rest, literal=literal: literal)  # type: ignore[misc]
             continue
         longest, make = _LETTERS.get(run[0], (0, _year_piece))

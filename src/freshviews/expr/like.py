@@ -3,6 +3,9 @@
 The first segment is anchored at the beginning of the text and the last one at its end. Taking the first place of each
 segment in between never loses a match, so nothing is tried twice: the time is at most the length of the text times that
 of the longest segment with ``_``, and linear in the text without ``_``.
+
+Compiled code searches in the same way, for the same ``segments``, over UTF-8 in memory (``kernel.codes.texts``). The
+matcher here is for Python values: of constants and of texts that only Python computes, where nothing is compiled.
 """
 
 from __future__ import annotations
@@ -28,9 +31,9 @@ def matcher(pattern: str, escape: str) -> Callable[[str], bool]:
         return lambda text: len(text) == length and begins(text, 0, length) == 0
     *middle, last = rest
     if not first and not last and all(None not in one for one in middle):
-        return _with_words(["".join(filter(None, one)) for one in middle if one])
+        return _with_words(["".join(filter(None, one)) for one in middle])
     ends = _find(last)
-    within = [(_find(one), len(one)) for one in middle if one]
+    within = [(_find(one), len(one)) for one in middle]
     head, tail = len(first), len(last)
     least = head + tail + sum(length for _, length in within)
 
@@ -65,7 +68,7 @@ def _with_words(words: list[str]) -> Callable[[str], bool]:
 
 
 def segments(pattern: str, escape: str) -> list[Segment]:
-    """The segments between the ``%`` of a pattern; ValueError where the escape does not stand as it must."""
+    """The segments around the ``%`` of a pattern, none empty between two; ValueError for an escape out of place."""
     if len(escape) != 1:
         raise ValueError(f"the escape of LIKE must be one character, not {escape!r}")
     found: list[Segment] = [[]]
@@ -79,7 +82,8 @@ def segments(pattern: str, escape: str) -> list[Segment]:
                 )
             found[-1].append(following)
         elif character == "%":
-            found.append([])
+            if found[-1] or len(found) == 1:
+                found.append([])
         else:
             found[-1].append(None if character == "_" else character)
     return found

@@ -148,10 +148,6 @@ class Op:
     arity: tuple[int, int | None] = (1, 1)
     null: str = "strict"
 
-    @property
-    def lazy(self) -> bool:
-        return self.kernel is None and self.host is None
-
 
 def _compiled(names: str, arity: int, *, fallible: bool = False, null: str = "strict") -> list[Op]:
     # The kernel has the name of the operation, with an underscore if that is a Python keyword.
@@ -315,7 +311,7 @@ _ALL += [
 OPS: MappingProxyType[str, Op] = MappingProxyType({op.name: op for op in _ALL})
 """Every operation by name."""
 
-PARTS = frozenset(
+TEXT_OPS = frozenset(
     ("substring", "left", "right", "trim", "ltrim", "rtrim", "length", "startswith", "endswith", "contains")
 )
 """Operations on a text, the other arguments being constants, that never fail and that ``expr.texts`` takes."""

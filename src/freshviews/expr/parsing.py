@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from freshviews.types.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil, days_in_month
@@ -11,8 +12,20 @@ _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
-_PIECE = re.compile(r"(?P<run>([A-Za-z])\2*)|(?P<quoted>'(?:[^']|'')*')|(?P<other>[^A-Za-z'])")
+_PIECE = re.compile(r"(?P<run>([A-Za-z])\2*)|(?P<quoted>'(?:[^']|'')*')|(?P<other>[^A-Za-z']+)")
 _MOST = {"y": 4, "M": 4, "d": 2, "H": 2, "h": 2, "m": 2, "s": 2, "S": 9, "a": 1}
+
+
+def pieces_of(pattern: str, what: str) -> Iterator[tuple[str, str]]:
+    """The runs of one letter in a pattern, and the texts between them, in order: one of a pair is empty."""
+    place = 0
+    while place < len(pattern):
+        found = _PIECE.match(pattern, place)
+        if found is None:
+            raise ValueError(f"the {what} {pattern!r} has a quote that is not closed")
+        place = found.end()
+        quoted = found["quoted"] and (found["quoted"][1:-1].replace("''", "'") or "'")
+        yield found["run"] or "", found["other"] or quoted or ""
 
 
 @lru_cache(maxsize=256)
@@ -20,15 +33,8 @@ def _reader(pattern: str) -> re.Pattern[str]:
     """A regular expression whose groups are the letters. Raises ValueError for a pattern that is not supported."""
     parts: list[str] = []
     seen: set[str] = set()
-    place = 0
-    while place < len(pattern):
-        found = _PIECE.match(pattern, place)
-        if found is None:
-            raise ValueError(f"the pattern {pattern!r} has a quote that is not closed")
-        place = found.end()
-        run = found["run"]
-        if run is None:
-            literal = found["other"] or (found["quoted"][1:-1].replace("''", "'") or "'")
+    for run, literal in pieces_of(pattern, "pattern"):
+        if literal:
             parts.append(re.escape(literal))
             continue
         letter = run[0]

@@ -162,8 +162,6 @@ def _constants(call: Call, place: int) -> list[str | int | float | bool] | None:
 
 
 def _like(pattern: list[list[str | None]], kept: list[object]) -> tuple[int, ...]:
-    # Empty segments between two wildcards are at every place.
-    pattern = [one for i, one in enumerate(pattern) if one or i in (0, len(pattern) - 1)]
     rows = []
     for segment in pattern:
         text = b"".join(bytes([kernel.ANY]) if one is None else one.encode() for one in segment)

@@ -6,10 +6,10 @@ preference as well.
 
 from __future__ import annotations
 
-from freshviews.plan.crown import strategy as crown
-from freshviews.plan.crown.query import prepared
+from freshviews.plan.crown import crown
+from freshviews.plan.crown.free_connex_query import prepared
 from freshviews.plan.delta import change_propagation, first_order, higher_order, recompute, view_tree
-from freshviews.plan.eps import strategy as eps
+from freshviews.plan.eps import ivm_eps
 from freshviews.plan.ordered import threshold, top_k
 from freshviews.plan.strategy import Necessity, Preference, Strategy
 from freshviews.plan.trie import incremental_trie_join, trie_join
@@ -24,8 +24,8 @@ STRATEGIES: dict[str, Strategy] = {
         higher_order.STRATEGY,
         view_tree.STRATEGY,
         crown.STRATEGY,
-        eps.SQUARE,
-        eps.LINEAR,
+        ivm_eps.SQUARE,
+        ivm_eps.LINEAR,
         trie_join.STRATEGY,
         incremental_trie_join.STRATEGY,
     )
@@ -53,7 +53,7 @@ NECESSITIES = (Necessity(top_k.is_limited, top_k.STRATEGY), Necessity(threshold.
 """Kinds of blocks that one strategy alone can maintain."""
 
 PREFERENCES = (
-    Preference(eps.lists_by_exponent, eps.SQUARE),
+    Preference(ivm_eps.lists_by_exponent, ivm_eps.SQUARE),
     Preference(crown.enumerates_rows, crown.STRATEGY),
     Preference(crown.enumerates_groups, crown.STRATEGY),
     Preference(view_tree.stays_factorised, view_tree.FACTORISED),
@@ -62,7 +62,7 @@ PREFERENCES = (
     Preference(first_order.holds_rows_once, first_order.STRATEGY),
     Preference(view_tree.serves_acyclic, view_tree.STRATEGY),
     Preference(crown.joins_bags, crown.STRATEGY, _other_bags),
-    Preference(eps.halves_updates, eps.LINEAR, _other_strategies),
+    Preference(ivm_eps.halves_updates, ivm_eps.LINEAR, _other_strategies),
     Preference(first_order.takes_cyclic, first_order.STRATEGY, _other_strategies),
 )
 """The first whose condition holds is taken. Only cyclic queries reach those after ``serves_acyclic``."""

@@ -30,7 +30,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache, reduce
-from itertools import repeat
 from operator import or_
 
 from freshviews.query.acyclic import is_acyclic
@@ -83,7 +82,7 @@ def _decomposed(graph: Hypergraph) -> tuple[tuple[Bag, ...], bool]:
 
 
 def _least(graph: Hypergraph, budget: Iterator[int]) -> tuple[Bag, ...]:
-    width = _least_width(graph, budget)
+    width = least_width(graph, budget)
     apart = _best_partition(graph, width)
     narrower = None if apart is None else fractional_width(graph, tuple(bag.variables for bag in apart))
     head = Edge(" head", graph.free)
@@ -94,19 +93,10 @@ def _least(graph: Hypergraph, budget: Iterator[int]) -> tuple[Bag, ...]:
     return found
 
 
-def least_width(graph: Hypergraph) -> int:
-    """The generalised hypertree width: 1 if the query is acyclic."""
-    return _least_width(graph, repeat(0))
-
-
-def _least_width(graph: Hypergraph, budget: Iterator[int]) -> int:
-    """``budget`` has an item for each bag that may be weighed. Raises _TooMany."""
+def least_width(graph: Hypergraph, budget: Iterator[int]) -> int:
+    """The generalised hypertree width: 1 if the query is acyclic. ``budget`` has an item for each bag that may be
+    weighed. Raises _TooMany."""
     return next(k for k in range(1, len(graph.edges) + 1) if _eliminated(graph, k, False, budget) is not None)
-
-
-def width_of(graph: Hypergraph, bags: tuple[Bag, ...]) -> int:
-    """The most atoms needed to cover a bag."""
-    return max(_cover_number(bag.variables, tuple(e.variables for e in graph.edges)) for bag in bags)
 
 
 def fractional_width(graph: Hypergraph, bags: tuple[Variables, ...]) -> Fraction:

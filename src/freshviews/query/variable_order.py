@@ -24,7 +24,6 @@ from functools import cached_property, lru_cache
 
 from freshviews.query import order_search
 from freshviews.query.dependencies import FD, closure
-from freshviews.query.hierarchical import is_hierarchical, is_q_hierarchical
 from freshviews.query.hypergraph import Hypergraph, components, hypergraph
 from freshviews.query.query import Query
 from freshviews.query.width import bag, carried, factors_at, neighbours, static_cost, update_costs
@@ -140,21 +139,6 @@ def best_order(query: Query, free_top: bool, dependencies: tuple[FD, ...] = ()) 
     roots, exact = order_search.search(space)
     order = _made(graph, roots, free_top, exact)
     return order if exact else replace(order, greedy=order_search.classes(space))
-
-
-def canonical_order(query: Query) -> VariableOrder:
-    """The canonical order of a hierarchical query: above each variable are those that dominate it, free ones first
-    among equals.
-
-    Free-top if the query is q-hierarchical. Raises ValueError if it is not hierarchical.
-    """
-    graph = hypergraph(query)
-    if not is_hierarchical(graph):
-        raise ValueError(f"{query.name} is not hierarchical")
-    counts = {v: len(graph.edge_names(v)) for v in graph.variables}
-    ranked = sorted(graph.variables, key=lambda v: (-counts[v], v not in graph.free))
-    order = order_by_priority(query, tuple(ranked))
-    return replace(order, free_top=is_free_top(order, query), exact=is_q_hierarchical(graph))
 
 
 def order_by_priority(query: Query, priority: tuple[str, ...], free_top: bool = False) -> VariableOrder:

@@ -7,6 +7,6 @@
 A rule defines an ordinary view: strategies, storage and reading are those of views.
 """
 
-from freshviews.rules.script import RuleScript, script_of
+from freshviews.rules.equivalent_sql import RuleScript, script_of
 
 __all__ = ["RuleScript", "script_of"]

@@ -19,9 +19,6 @@ DRIVER = (
     "delivery noted",
 )
 
-FILLING = ("image filled", "images filled")
-"""Steps of a backfill, in a worker and in the driver."""
-
 CALLS = ("call noted",)
 """The last step of a version of ``Pipeline.advance``, in the driver."""
 

@@ -10,9 +10,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-CELL_PHASES = ("load", "apply", "sync")
-"""Phases that a cell measures."""
-
 PHASES = {
     "plan": "build the plan of the Spark job",
     "read": "the rest of the Spark job: its start, reading, routing, the shuffle, handing rows to the workers",
@@ -47,7 +44,7 @@ class Phases:
             self.add(phase, time.perf_counter() - start)
 
     def add_job(self, seconds: float, cells: Sequence[Mapping[str, float]]) -> None:
-        """Add a Spark job that took ``seconds``, in which each cell took seconds by phase of ``CELL_PHASES``."""
+        """Add a Spark job that took ``seconds``, in which each cell took seconds by phase: load, apply, sync."""
         slowest = max(cells, key=lambda by_phase: sum(by_phase.values()), default={})
         for phase, own in slowest.items():
             self.add(phase, own)

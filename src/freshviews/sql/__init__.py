@@ -9,7 +9,7 @@
                       expressions  scalar SQL, typed                          expressions
          ── block ──> queries      predicates placed, variables made,         blocks.building
                                    sums as products of lifts
-         ────────────> statements  TableDef, ViewDefs, PlainView, drops        statements.script, statements.ddl
+         ────────────> statements  TableDef, ViewDefs, PlainView, drops        statements.sql_script, statements.ddl
 
 ``parse_script`` is the entry. No module here reads data.
 """
@@ -25,7 +25,7 @@ from freshviews.catalog.catalog import (
 )
 from freshviews.catalog.definitions import PlainView
 from freshviews.sql.expressions.functions import FUNCTION_NAMES
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 
 __all__ = [
     "FUNCTION_NAMES",

@@ -344,24 +344,15 @@ class Dictionary:
         self.pinned.add(code)
         return code
 
-    def entries_since(self, size: int) -> list[str | None]:
-        """The strings from code ``size`` on, in the order of codes; None for a free code."""
-        return self.entries_between(size, len(self))
-
-    def entries_between(self, first: int, end: int) -> list[str | None]:
+    def entries(self, first: int = 0, end: int | None = None) -> list[str | None]:
         """The strings from one code to before another, in the order of codes; None for a free code."""
-        sizes = self.sizes_between(first, end)
+        sizes = self.sizes_between(first, len(self) if end is None else end)
         starts = starts_of(sizes)
         data = self.data_between(first, starts).tobytes()
         return [
             None if size < 0 else data[start : start + size].decode()
             for start, size in zip(starts.tolist(), sizes.tolist(), strict=False)
         ]
-
-    def free_between(self, first: int, end: int) -> list[int]:
-        """The free codes from one code to before another."""
-        found: list[int] = (np.flatnonzero(self.sizes_between(first, end) < 0) + first).tolist()
-        return found
 
     def sizes_between(self, first: int, end: int) -> Codes:
         """The bytes of each string from one code to before another; -1 for a free code."""
@@ -372,7 +363,7 @@ class Dictionary:
         return self._recent.store.data(first, starts)
 
     def extend(self, entries: Iterable[str]) -> None:
-        """Add strings that must be new, as a log or a snapshot lists them (see ``entries_since``)."""
+        """Add strings that must be new, as a log or a snapshot lists them."""
         for text in entries:
             if self.find(text) is not None:
                 raise ValueError(f"{text!r} is in the dictionary already")

@@ -24,7 +24,7 @@ import pyarrow as pa
 from freshviews.catalog.catalog import unknown
 from freshviews.catalog.kept_rings import aggregates_in
 from freshviews.catalog.rings import known_as
-from freshviews.cli.script import only, plan_script
+from freshviews.cli.planned_script import only, plan_script
 from freshviews.errors import CatalogError, StoreError
 from freshviews.plan.explain import explain
 from freshviews.spark.reading.contents import contents, latest, view_schema

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 
 from freshviews.codegen.layout import emitted_row, row_layout
 from freshviews.codegen.writer import RESERVED, Module
+from freshviews.codegen.writing.bodies import begin
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.loops import factors_of
 from freshviews.codegen.writing.payloads.elements import write_emitted
 from freshviews.codegen.writing.payloads.integers import integer, times
 from freshviews.codegen.writing.prologue import write_prologue
-from freshviews.codegen.writing.statements import begin
 from freshviews.program.payload import COUNT
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated

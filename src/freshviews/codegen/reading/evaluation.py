@@ -11,10 +11,10 @@ from dataclasses import replace
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.writer import Module
 from freshviews.codegen.writing.appending import touched
+from freshviews.codegen.writing.bodies import begin
 from freshviews.codegen.writing.context import Context
-from freshviews.codegen.writing.leapfrog import TrieNames, write_known
+from freshviews.codegen.writing.leapfrog_loops import TrieNames, write_known
 from freshviews.codegen.writing.prologue import write_prologue, write_steps
-from freshviews.codegen.writing.statements import begin
 from freshviews.codegen.writing.sums import memo_words
 from freshviews.program.printer import print_statements
 from freshviews.program.program import Program

@@ -29,10 +29,10 @@ from freshviews.codegen.layout import CHANGES, row_layout, words_of
 from freshviews.codegen.reading.member import emitting, write_member
 from freshviews.codegen.reading.readers import write_finish
 from freshviews.codegen.writer import RESERVED, Module, Writer
+from freshviews.codegen.writing.bodies import begin
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.payloads.elements import add_scaled
 from freshviews.codegen.writing.prologue import write_prologue
-from freshviews.codegen.writing.statements import begin
 from freshviews.kernel.output import buffer
 from freshviews.program.payload import COUNT, ComponentOf
 from freshviews.program.program import Program

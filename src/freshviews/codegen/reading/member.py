@@ -15,11 +15,11 @@ from dataclasses import replace
 
 from freshviews.codegen.layout import emitted_row, row_layout
 from freshviews.codegen.writer import RESERVED, Module
+from freshviews.codegen.writing.bodies import begin
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.payloads.elements import write_emitted
 from freshviews.codegen.writing.payloads.integers import integer
 from freshviews.codegen.writing.prologue import write_prologue
-from freshviews.codegen.writing.statements import begin
 from freshviews.program.program import Keyed, Program
 from freshviews.program.statements import Body, Emit
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from freshviews.codegen.writer import Module
+from freshviews.codegen.writing.bodies import begin
 from freshviews.codegen.writing.prologue import write_prologue, write_steps
-from freshviews.codegen.writing.statements import begin
 from freshviews.program.printer import print_statements
 from freshviews.program.program import Program
 from freshviews.program.upkeep import Settled

@@ -1,21 +1,21 @@
 """Source of triggers: the context of a statement, a module per family of statements, and the functions around them.
 
-``context`` describes the surroundings of a statement. ``statements`` has a writer for each kind of statement. The
-modules below it (``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog``, ``rebalancing``,
+``context`` describes the surroundings of a statement. ``bodies`` has a writer for each kind of statement. The
+modules below it (``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog_loops``, ``rebalancing``,
 ``payloads``) write nested bodies through the context. ``triggers`` and ``procedures`` write whole functions. ``ahead``,
 ``appending`` and ``repeated`` decide what is prefetched, deferred and shared.
 """
 
 __all__ = [
     "appending",
+    "bodies",
     "context",
-    "leapfrog",
+    "leapfrog_loops",
     "loops",
     "payloads",
     "prologue",
     "rebalancing_functions",
     "repeated",
-    "statements",
     "sums",
     "triggers",
 ]

@@ -10,7 +10,7 @@ from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.payloads.integers import times
 from freshviews.kernel.ordered.index import TOP
 from freshviews.kernel.ordered.ranges import HAS_HIGH, HAS_LOW, HIGH_STRICT, LOW_STRICT
-from freshviews.kernel.ordered.threshold import OVERFLOWN, SELECTED
+from freshviews.kernel.ordered.threshold_tree import OVERFLOWN, SELECTED
 from freshviews.kernel.ordered.top import HELD, MOVED, NOW, NUMBER, OTHER, PLACE
 from freshviews.kernel.scalar.payload import SUM_OVERFLOW
 from freshviews.program.statements import (

@@ -14,10 +14,10 @@ from dataclasses import replace
 
 from freshviews.codegen.writer import Module, tuple_of
 from freshviews.codegen.writing.appending import touched
+from freshviews.codegen.writing.bodies import begin
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.prologue import write_prologue, write_steps
 from freshviews.codegen.writing.rebalancing import balancing_of, degree, index_of, partition_word
-from freshviews.codegen.writing.statements import begin
 from freshviews.kernel.hash.heavy_light import RISE, SINK, STRICT
 from freshviews.program.heavy_light import HALVES, Balancing, Partition, Procedure
 from freshviews.program.program import Program

@@ -18,12 +18,12 @@ from freshviews.codegen.scalars import where_all, write_expression
 from freshviews.codegen.writer import Module, Writer
 from freshviews.codegen.writing.ahead import write_ahead, write_leaving, write_until
 from freshviews.codegen.writing.appending import appended, entered, touched
+from freshviews.codegen.writing.bodies import begin
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.payloads.doubles import with_doubles
 from freshviews.codegen.writing.prologue import write_prologue, write_steps
 from freshviews.codegen.writing.rebalancing import write_expecting, write_settling
 from freshviews.codegen.writing.repeated import LONG, changing, size
-from freshviews.codegen.writing.statements import begin
 from freshviews.expr.nodes import columns_of, words_in
 from freshviews.kernel.output.buffer import COUNT as BUFFER_COUNT
 from freshviews.program.printer import print_trigger

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from freshviews.codegen.block import CompiledTrigger
+from freshviews.codegen.compiled_block import CompiledTrigger
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address
 

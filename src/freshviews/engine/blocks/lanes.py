@@ -21,7 +21,7 @@ from itertools import chain
 
 import numpy as np
 
-from freshviews.codegen.block import CompiledTrigger, compile_lanes
+from freshviews.codegen.compiled_block import CompiledTrigger, compile_lanes
 from freshviews.codegen.layout import STATUS, STATUS_ERROR, STATUS_ROW, STATUS_SHAPES, STATUS_STEPS, STATUS_WORDS
 from freshviews.codegen.module import order
 from freshviews.engine.blocks.calls import Call

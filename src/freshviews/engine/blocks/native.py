@@ -13,7 +13,7 @@ from freshviews.kernel.btree import folds
 from freshviews.kernel.hash import table
 from freshviews.kernel.memory import mem
 from freshviews.kernel.ordered import index as ordered
-from freshviews.kernel.ordered import threshold
+from freshviews.kernel.ordered import threshold_tree
 from freshviews.kernel.ordered.folds import ordered_fold_at
 from freshviews.kernel.ordered.groups import leave_small_outside
 from freshviews.kernel.ordered.sums import describe_sums, header_words, words_of_sum
@@ -24,10 +24,10 @@ from freshviews.types.dictionary import Dictionary
 _FOLDS = {"bit_and": folds.BIT_AND, "bit_or": folds.BIT_OR, "min": folds.LEAST, "max": folds.GREATEST}
 
 _VALUES = {
-    "before": threshold.BEFORE,
-    "through": threshold.THROUGH,
-    "itself": threshold.ITSELF,
-    "negated": threshold.NEGATED,
+    "before": threshold_tree.BEFORE,
+    "through": threshold_tree.THROUGH,
+    "itself": threshold_tree.ITSELF,
+    "negated": threshold_tree.NEGATED,
 }
 
 
@@ -41,7 +41,7 @@ def _kind(order: Order) -> int:
 def _fold_words(view: View) -> int:
     """Words of a row for its order, besides that of the children."""
     if view.running is not None:
-        return threshold.TREE_WORDS - 1
+        return threshold_tree.TREE_WORDS - 1
     return len(view.folds) + int(view.placed)
 
 
@@ -74,8 +74,8 @@ def new_table(view: View, dictionary: Dictionary, digested: frozenset[tuple[int,
         for f, fold in enumerate(view.folds):
             mem.store(ordered_fold_at(index, handle, f), folds.KIND, _FOLDS[fold])
         if view.running is not None:
-            mem.store(index, ordered.TOP + threshold.VALUE, _VALUES[view.running.value])
-            mem.store(index, ordered.TOP + threshold.NULLABLE, int(view.running.nullable))
+            mem.store(index, ordered.TOP + threshold_tree.VALUE, _VALUES[view.running.value])
+            mem.store(index, ordered.TOP + threshold_tree.NULLABLE, int(view.running.nullable))
         if sizes:
             describe_sums(index, handle, [layout.offsets[name] for name in view.sums], sizes)
     return handle

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freshviews.codegen.block import CompiledBlock
+from freshviews.codegen.compiled_block import CompiledBlock
 from freshviews.codegen.layout import (
     CONSTANTS,
     FIRST_TABLE,

@@ -34,5 +34,5 @@ def check_mark(path: Path, what: str, about: dict[str, Any], dictionary: Diction
 
 def _checksum(dictionary: Dictionary, size: int) -> int:
     """A checksum of the last strings among the first ``size``."""
-    last = dictionary.entries_between(max(size - _MARKED, 0), size)
+    last = dictionary.entries(max(size - _MARKED, 0), size)
     return zlib.crc32("\0".join("" if text is None else text for text in last).encode())

@@ -329,7 +329,7 @@ class TableEncoder:
         try:
             pairs = columns_of(table)
         except ValueError as error:
-            self._refuse_whole(None, "columns can be read", str(error))
+            self._refuse_by(None, "columns can be read", str(error))
         for name, column in pairs:
             place = -1 if sign == 0 and name == MULTIPLICITY else self._places.get(name.lower())
             if place is None:
@@ -344,11 +344,11 @@ class TableEncoder:
             given[place] = column
         if not sizes_fit(table):
             rule = "columns have a value per row"
-            self._refuse_whole(None, rule, f"the Arrow data is corrupt: not all {rule}")
+            self._refuse_by(None, rule, f"the Arrow data is corrupt: not all {rule}")
         if table.num_rows and not given.keys() - {-1}:
             names = ", ".join(column.name for column in self._columns)
             rule = f"rows have a column of the table; its columns are {names}"
-            self._refuse_whole(None, rule, f"{table.num_rows} rows are given without a column; the columns are {names}")
+            self._refuse_by(None, rule, f"{table.num_rows} rows are given without a column; the columns are {names}")
         size = table.num_rows
         codes = [
             self._arrow_column(i, c, given.get(i), size, self._dictionaries[i]) for i, c in enumerate(self._columns)
@@ -358,7 +358,7 @@ class TableEncoder:
             multiplicities = _same(sign, size)
         elif -1 not in given:
             rule = f"apply needs a BIGINT column {MULTIPLICITY}"
-            self._refuse_whole(MULTIPLICITY, rule, rule)
+            self._refuse_by(MULTIPLICITY, rule, rule)
         else:
             column = ColumnDef(MULTIPLICITY, BIGINT, nullable=False)
             multiplicities = self._arrow_column(-1, column, given[-1], size, self._dictionary)
@@ -370,7 +370,7 @@ class TableEncoder:
         if given is None:
             if not column.may_be_absent and rows:
                 message = f"NOT NULL column {column.name} is not given, and has no DEFAULT"
-                self._refuse_whole(column.name, "NOT NULL", message)
+                self._refuse_by(column.name, "NOT NULL", message)
             default = self._defaults[place]
             if isinstance(default, str):  # Of a string that no view wants, or a function of it, the code is another.
                 return np.full(rows, dictionary.encode(default), np.int64)
@@ -416,44 +416,29 @@ class TableEncoder:
             rule=kind,
         ) from None
 
-    def _refuse_whole(self, column: str | None, rule: str, message: str) -> NoReturn:
-        raise BatchError(f"table {self._table}: {message}", table=self._table, column=column, rule=rule)
+    def _refuse_by(
+        self, column: str | None, rule: str, message: str, row: int | None = None, value: Any = None
+    ) -> NoReturn:
+        where = f"table {self._table}" + ("" if row is None else f", row {row}")
+        raise BatchError(f"{where}: {message}", table=self._table, row=row, column=column, value=value, rule=rule)
 
     def _wrong_arity(self, number: int, row: Sequence[Any], width: int) -> NoReturn:
         names = [column.name for column in self._columns]
         if width > len(names):
             names.append(MULTIPLICITY)
         rule = f"a row has {width} values: {', '.join(names)}"
-        raise BatchError(
-            f"table {self._table}, row {number}: {rule}; this one has {len(row)}",
-            table=self._table,
-            row=number,
-            value=row,
-            rule=rule,
-        )
+        self._refuse_by(None, rule, f"{rule}; this one has {len(row)}", number, row)
 
     def _given_twice(self, name: str, row: int | None = None) -> NoReturn:
-        where = f"table {self._table}" + ("" if row is None else f", row {row}")
-        raise BatchError(
-            f"{where}: column {name} is given twice; names of columns are the same in any case",
-            table=self._table,
-            row=row,
-            column=name,
-            rule="a column is given once",
-        )
+        message = f"column {name} is given twice; names of columns are the same in any case"
+        self._refuse_by(name, "a column is given once", message, row)
 
     def _unknown_column(self, name: object, row: int | None = None) -> NoReturn:
         names = ", ".join(column.name for column in self._columns)
         spelled = short(name) if isinstance(name, str) else shown(name)
         hint = "; multiplicities are taken by apply" if spelled == MULTIPLICITY else ""
-        where = f"table {self._table}" + ("" if row is None else f", row {row}")
-        raise BatchError(
-            f"{where}: there is no column {spelled}; the columns are {names}{hint}",
-            table=self._table,
-            row=row,
-            column=spelled,
-            rule="columns are known",
-        )
+        message = f"there is no column {spelled}; the columns are {names}{hint}"
+        self._refuse_by(spelled, "columns are known", message, row)
 
 
 def _same(sign: int, rows: int) -> Codes:

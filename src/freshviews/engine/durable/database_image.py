@@ -32,7 +32,7 @@ from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address, words_at
 from freshviews.engine.draft import Draft
 from freshviews.engine.relations import Relations
-from freshviews.engine.tables.image import read_table_image, write_table_image
+from freshviews.engine.tables.table_image import read_table_image, write_table_image
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import held_of, put_back
 from freshviews.engine.views.view_state import ViewState

@@ -16,7 +16,7 @@ from freshviews.engine.relations import Relations
 from freshviews.engine.tables.window import follow, put_back
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import FreshviewsError, OtherProgram, StoreError
-from freshviews.sql.statements.script import parse_script
+from freshviews.sql.statements.sql_script import parse_script
 from freshviews.store.directory import Directory
 from freshviews.store.files import json_of
 from freshviews.store.record import IMAGES, SCRIPT, Record

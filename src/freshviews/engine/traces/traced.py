@@ -1,6 +1,6 @@
 """A rule maintained by trace, held from Python: edits of rows in, erased and inserted derivations out.
 
-A thin face over ``kernel.trace.leapfrog`` and its neighbours, which says what is in memory: a rule, its levels,
+A thin face over ``kernel.trace.variable_join`` and its neighbours, which says what is in memory: a rule, its levels,
 cursors, atoms and trees. ``program.reference.incremental_trie_join.maintenance.MaintainedRule`` is what it does, in
 plain Python.
 """
@@ -24,7 +24,7 @@ from freshviews.kernel.btree.folds import GREATEST
 from freshviews.kernel.memory.mem import load, release
 from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.trace import filters
-from freshviews.kernel.trace import leapfrog as words
+from freshviews.kernel.trace import variable_join as words
 from freshviews.kernel.trace.intervals import STACK_WORDS
 from freshviews.kernel.trace.maintain import maintain
 from freshviews.kernel.trace.oracle import OPERATION_PATH, keep_version

@@ -16,11 +16,11 @@ from freshviews.engine.blocks.passes import relations_to_feed
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, ViewRows
 from freshviews.engine.views.change_reader import ChangeReader, reader_of
 from freshviews.engine.views.failure import Failed, Failure
-from freshviews.engine.views.image import read_image, write_image, written_by
 from freshviews.engine.views.output import consolidate
 from freshviews.engine.views.set_rows import counts
-from freshviews.engine.views.upkeep import ByTriggers, Recomputed, Upkeep, upkeep_of
 from freshviews.engine.views.view_block import ViewBlocks, blocks_of
+from freshviews.engine.views.view_image import read_image, write_image, written_by
+from freshviews.engine.views.view_upkeep import ByTriggers, Recomputed, Upkeep, upkeep_of
 from freshviews.expr.nodes import Column
 from freshviews.expr.ops import may_fail
 from freshviews.expr.texts import TextFunction

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from freshviews.codegen.block import CompiledBlock
+from freshviews.codegen.compiled_block import CompiledBlock
 from freshviews.engine.blocks.host_columns import HostColumn, HostColumns
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes

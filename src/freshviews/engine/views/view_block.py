@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from freshviews.catalog.definitions import TableDef, ViewDef, looked_up_blocks
-from freshviews.codegen.block import CompiledBlock, compile_block
+from freshviews.codegen.compiled_block import CompiledBlock, compile_block
 from freshviews.codegen.module import compile_ahead
 from freshviews.codegen.narrowing import may_be_narrow, with_narrow_sums
 from freshviews.engine.blocks.host_columns import HostColumn, HostColumns, evaluate_columns, lift_program

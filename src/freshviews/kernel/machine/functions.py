@@ -121,7 +121,7 @@ def direct(function: Callable[..., Any]) -> Callable[..., Any]:
 def compiler() -> Any:
     """``kernel.compiler``, imported now if it is not: with Numba, that takes a second.
 
-    By its name, because it knows kernels, which know this module.
+    By its name, as this closes a circle: the compiler is made of kernels, which are Functions.
     """
     return importlib.import_module("freshviews.kernel.compiler")
 

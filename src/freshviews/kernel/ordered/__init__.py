@@ -15,11 +15,12 @@ prefix, if the table has one, and scanned::
     price 12: sum 5      price 31: sum 2        price 40   price 15   price 22
            of 140             of 157             sum 6      sum 1      sum 8
 
-- ``index``: the tree and the order of keys; ``groups``: which groups are outside; ``upkeep``: insert, remove, update.
+- ``index``: the tree and the order of keys; ``groups``: which groups are outside.
+- ``index_updates``: insert, remove, update.
 - ``folds``: aggregates of the last key word, for any shorter prefix; ``sums``: sums of payloads over subtrees.
 - ``ranges``: the ends of a group, the sum of a range, its rows; ``places``: the places of rows in their groups.
 - ``top``: the effect of a change on places, for ``ORDER BY ... LIMIT`` and window functions.
-- ``threshold``: the rows whose running sum is within a limit, over a tree per group.
+- ``threshold_tree``: the rows whose running sum is within a limit, over a tree per group.
 """
 
-__all__ = ["folds", "groups", "index", "places", "ranges", "sums", "threshold", "top", "upkeep"]
+__all__ = ["folds", "groups", "index", "index_updates", "places", "ranges", "sums", "threshold_tree", "top"]

@@ -38,7 +38,7 @@ from freshviews.types.sqltype import NULL
 ROOT = 0  # row number + 1 of the root, or 0
 ROW_WORD = 1  # which word of a row has its children
 STRINGS = 2  # address of the block of ``codes.string_slots`` that has the strings
-TOP = 3  # words of ``kernel.ordered.top``, or of ``kernel.ordered.threshold``
+TOP = 3  # words of ``kernel.ordered.top``, or of ``kernel.ordered.threshold_tree``
 TOP_WORDS = 10
 WORDS = TOP + TOP_WORDS  # how many of the last key words have kinds
 FOLDS = WORDS + 1  # number of folds of the last key word

@@ -1,7 +1,7 @@
 """Sums of payloads over the subtrees of an ordered index.
 
 Besides its children a row stores, for each summed component, the sum of the component over its subtree, as in
-``folds``. ``upkeep`` maintains the sums; ``ranges`` reads them.
+``folds``. ``index_updates`` maintains the sums; ``ranges`` reads them.
 
 An integer is summed in two words, low and high, so that no sum of a subtree overflows; a total that does not fit one
 word is reported where it is read. A real is summed as ``kernel.scalar.real`` does. Nothing is allocated.

@@ -77,13 +77,7 @@ def avg_narrow(address: int, nonnull: int) -> int:
     return NULL if nonnull == 0 else code(f64(narrow_value(address)) / float(nonnull))
 
 
-INTEGER = 0
-SUM = 1
-SUM_REST = 2
-AVERAGE = 3
-NARROW_SUM = 4
-NARROW_REST = 5
-NARROW_AVERAGE = 6
+INTEGER, SUM, SUM_REST, AVERAGE, NARROW_SUM, NARROW_REST, NARROW_AVERAGE = range(7)
 REALS = ("sum", "sum_rest", "avg")
 """Results of sums of doubles, from SUM on, and from NARROW_SUM on those of narrow sums."""
 

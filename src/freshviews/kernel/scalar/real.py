@@ -173,15 +173,6 @@ def clear_real(address: int) -> None:
 
 
 @jit
-def real_is_zero(address: int) -> bool:
-    """Whether a sum is zero and holds no special value."""
-    word = 0
-    while word < REAL_WORDS and load(address, word) == 0:
-        word += 1
-    return word == REAL_WORDS
-
-
-@jit
 def _special_code(address: int) -> int:
     """The code of a sum that holds special values; 0 if it holds none.
 

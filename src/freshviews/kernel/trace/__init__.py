@@ -1,11 +1,11 @@
 """The incremental leapfrog triejoin: maintains the derivations of a rule by its trace.
 
 A rule is described in memory, so nothing is compiled for it: levels (variables), cursors (one per atom and variable),
-atoms, and ordered trees. ``leapfrog`` lists the words.
+atoms, and ordered trees. ``variable_join`` lists the words.
 
-- ``leapfrog``, ``step``: the join, step by step; ``filters``: conditions and negated atoms.
+- ``variable_join``, ``step``: the join, step by step; ``filters``: conditions and negated atoms.
 - ``sensitivity``, ``intervals``: records of steps in interval trees; ``oracle``: where a rule must be evaluated again.
 - ``maintain``: one batch.
 """
 
-__all__ = ["filters", "intervals", "leapfrog", "maintain", "oracle", "sensitivity"]
+__all__ = ["filters", "intervals", "maintain", "oracle", "sensitivity", "variable_join"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from freshviews.kernel.btree.tree import find_row
 from freshviews.kernel.memory.mem import inlined, jit, load, store
 from freshviews.kernel.memory.triggers import call_condition
-from freshviews.kernel.trace.leapfrog import (
+from freshviews.kernel.trace.variable_join import (
     ABOVE,
     BINDING,
     CONDITION_LIST,

@@ -22,8 +22,6 @@ from freshviews.kernel.btree.pages import (
     KEY,
     LEVEL,
     LEVELS,
-    ROOT,
-    VISITED,
     child_at,
     first_greater,
     first_not_less,
@@ -103,14 +101,6 @@ def stab(root: int, prefix: int, k: int, end: int, width: int, key: int, buffer:
 
 
 STACK_WORDS = 3 * LEVELS
-
-
-@outside
-def stab_tree(t: int, prefix: int, key: int, buffer: int, stack: int) -> int:
-    """As ``stab``, for whole keys of the present tree; adds the pages read to VISITED."""
-    seen = stab(load(t, ROOT), prefix, load(t, KEY), prefix + 1, load(t, KEY), key, buffer, stack)
-    store(t, VISITED, load(t, VISITED) + seen)
-    return seen
 
 
 @outside

@@ -15,7 +15,10 @@ from freshviews.kernel.memory.mem import jit, load, store
 from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.output.buffer import COUNT, FAILED, ROWS, WIDTH, append, clear_buffer
 from freshviews.kernel.trace.filters import all_hold, is_there
-from freshviews.kernel.trace.leapfrog import (
+from freshviews.kernel.trace.oracle import ask_oracle
+from freshviews.kernel.trace.sensitivity import begin_binding, enter_records, high_of_record, settle_steps
+from freshviews.kernel.trace.step import evaluate, step
+from freshviews.kernel.trace.variable_join import (
     ASKED,
     ATOM_COUNT,
     ATOM_ITERATORS,
@@ -74,9 +77,6 @@ from freshviews.kernel.trace.leapfrog import (
     tree_of,
     walk_of,
 )
-from freshviews.kernel.trace.oracle import ask_oracle
-from freshviews.kernel.trace.sensitivity import begin_binding, enter_records, high_of_record, settle_steps
-from freshviews.kernel.trace.step import evaluate, step
 from freshviews.kernel.trie.iterator import iter_begin
 
 SLACK = 4

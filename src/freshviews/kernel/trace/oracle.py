@@ -21,7 +21,8 @@ from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.memory.row_sort import sort_rows
 from freshviews.kernel.output.buffer import COUNT, ROWS, WIDTH, append, clear_buffer
 from freshviews.kernel.trace.intervals import stab
-from freshviews.kernel.trace.leapfrog import (
+from freshviews.kernel.trace.sensitivity import PAYLOAD, edit_rows, key_words
+from freshviews.kernel.trace.variable_join import (
     ABOVE,
     ASKED,
     BESIDE,
@@ -60,7 +61,6 @@ from freshviews.kernel.trace.leapfrog import (
     level_of,
     tree_of,
 )
-from freshviews.kernel.trace.sensitivity import PAYLOAD, edit_rows, key_words
 
 # Kinds of operations.
 BRANCH = 0  # a branch inserted or erased below one that both versions have

@@ -22,7 +22,7 @@ from freshviews.kernel.btree.tree import find_row
 from freshviews.kernel.memory.mem import allocate, inlined, jit, load, release, store
 from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.output.buffer import COUNT, ROWS, WIDTH, append, clear_buffer
-from freshviews.kernel.trace.leapfrog import (
+from freshviews.kernel.trace.variable_join import (
     ABOVE,
     BESIDE,
     BINDING,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from freshviews.kernel.memory.mem import inlined, jit, load, store
 from freshviews.kernel.trace.filters import all_hold, run_from
-from freshviews.kernel.trace.leapfrog import (
+from freshviews.kernel.trace.sensitivity import report
+from freshviews.kernel.trace.variable_join import (
     AGREED,
     AHEAD,
     BINDING,
@@ -36,7 +37,6 @@ from freshviews.kernel.trace.leapfrog import (
     turn_of,
     walk_of,
 )
-from freshviews.kernel.trace.sensitivity import report
 
 
 @inlined

@@ -9,8 +9,8 @@ The operations of the paper (Veldhuizen, Leapfrog Triejoin, ICDT 2014, sections 
 two children, *next* adds one, *seek* gallops, so k seeks over m of n values in order take O(k log(n / k)) steps. The
 first level has a table of jumps by the leading bits of a value: with dense keys, a seek there is one load.
 
-Departure: positions are local variables of generated code (``codegen.writing.leapfrog``), not objects; *up* is leaving
-a loop.
+Departure: positions are local variables of generated code (``codegen.writing.leapfrog_loops``), not objects; *up* is
+leaving a loop.
 """
 
 from __future__ import annotations

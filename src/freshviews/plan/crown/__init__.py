@@ -1,3 +1,3 @@
 """Change propagation without joins (CROWN): semi-joins along a join tree, and bags for cyclic queries."""
 
-__all__ = ["query", "strategy", "tree_choice"]
+__all__ = ["crown", "free_connex_query", "tree_choice"]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from freshviews.plan.crown.query import BagQuery
+from freshviews.plan.crown.free_connex_query import BagQuery
 from freshviews.program.rewrite import rename
 from freshviews.program.statements import If, Statement
 from freshviews.query.query import Atom, Query

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from freshviews.plan.crown.alike import Kept
-from freshviews.plan.crown.query import Prepared, graph_of
+from freshviews.plan.crown.free_connex_query import Prepared, graph_of
 from freshviews.program.program import Program
 from freshviews.query.acyclic import JoinTree, with_children
 from freshviews.query.join_trees import MOST_CHOICES, compares_all

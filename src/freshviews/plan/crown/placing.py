@@ -25,7 +25,7 @@ from dataclasses import replace
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Call
-from freshviews.plan.crown.query import Prepared
+from freshviews.plan.crown.free_connex_query import Prepared
 from freshviews.query.acyclic import JoinTree, with_children
 from freshviews.query.query import Atom, Query
 

@@ -25,9 +25,9 @@ as if its rows were inserted one by one. Live rows are maintained top-down by th
 subscriber wants changes. Payloads replace set semantics (``counted``): closed nodes pass sums up, which propagate at
 every change; of a free node only the presence of rows propagates. DISTINCT counts rows as in the paper.
 
-``plan.crown.query`` prepares the query for such a tree. ``plan.crown.bags`` attaches the bags of cyclic queries,
-``plan.crown.alike`` groups those that are alike, and ``plan.crown.tree_choice`` has the numbers of updates by which the
-tree is chosen.
+``plan.crown.free_connex_query`` prepares the query for such a tree. ``plan.crown.bags`` attaches the bags of cyclic
+queries, ``plan.crown.alike`` groups those that are alike, and ``plan.crown.tree_choice`` has the numbers of updates by
+which the tree is chosen.
 
 ``plan`` holds the result in a view. ``plan_enumerated`` and ``plan_groups`` hold none: over a free-connex query the
 payload of a group is the product of the payloads of its rows in free nodes, and the change of a group is the product of
@@ -43,9 +43,9 @@ from freshviews.expr.nodes import Literal
 from freshviews.plan.crown.alike import Kept, kept_of
 from freshviews.plan.crown.bags import Reader, attached
 from freshviews.plan.crown.bounds import bounds_of
+from freshviews.plan.crown.free_connex_query import Prepared, prepared, required
 from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE, TreeNode, nodes_of
-from freshviews.plan.crown.query import Prepared, prepared, required
 from freshviews.plan.crown.rows import MOST_STATEMENTS, Carriers, Chain, Finish, Link, Size, TreeRows
 from freshviews.plan.crown.tree_choice import tree_of
 from freshviews.plan.delta import first_order

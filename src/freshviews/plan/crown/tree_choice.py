@@ -14,8 +14,8 @@ from collections.abc import Mapping
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
+from freshviews.plan.crown.free_connex_query import BagQuery, Prepared, graph_of, prepared, with_bags
 from freshviews.plan.crown.placing import placed
-from freshviews.plan.crown.query import BagQuery, Prepared, graph_of, prepared, with_bags
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.join_trees import best_tree, cost, parse_tree
 from freshviews.query.query import Query

@@ -6,8 +6,8 @@
   ``triangle_listing``: rows of a triangle join. These are tables of cases, and ``cases`` writes the programs;
 - ``hierarchical``: rows of hierarchical queries over a variable order (``tree``).
 
-``strategy`` makes the strategies ``ivm_eps`` and ``ivm_eps_linear`` of them. ``cycle`` finds the order of three
-relations. ``statements`` has what all of them write.
+``ivm_eps`` makes the strategies ``ivm_eps`` and ``ivm_eps_linear`` of them. ``cycle`` finds the order of three
+relations. ``counting_views`` has what all of them write.
 """
 
-__all__ = ["four_relations", "hierarchical", "strategy", "triangle", "triangle_linear", "triangle_listing"]
+__all__ = ["four_relations", "hierarchical", "ivm_eps", "triangle", "triangle_linear", "triangle_listing"]

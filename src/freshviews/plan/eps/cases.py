@@ -30,7 +30,7 @@ from typing import TypeVar
 from freshviews.expr.nodes import Call, Column, Expr, columns_of, substitute
 from freshviews.plan.delta.first_order import Store, Terms, canonical, non_empty_subsets, term
 from freshviews.plan.delta.nest import Pending
-from freshviews.plan.eps.statements import COUNTED, Body, add_count
+from freshviews.plan.eps.counting_views import COUNTED, Body, add_count
 from freshviews.plan.leaves import (
     Carrier,
     add_to,

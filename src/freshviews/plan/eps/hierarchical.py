@@ -51,8 +51,8 @@ from dataclasses import dataclass, field, replace
 
 from freshviews.errors import PlanError
 from freshviews.plan.delta.nest import Indexes, Join, Step, nest
+from freshviews.plan.eps.counting_views import COUNTED, Body, add_count
 from freshviews.plan.eps.cycle import exponent, forgotten
-from freshviews.plan.eps.statements import COUNTED, Body, add_count
 from freshviews.plan.eps.tree import CanonicalNode, most_covering, settled, tree_of
 from freshviews.plan.leaves import (
     Carrier,

@@ -47,8 +47,8 @@ from functools import partial
 from freshviews.errors import PlanError
 from freshviews.plan.delta.first_order import Store
 from freshviews.plan.eps.cases import Auxiliary, Beside, Cases, Table
+from freshviews.plan.eps.counting_views import COUNTED, Body, add_count
 from freshviews.plan.eps.cycle import Cycle, after, cycle_of
-from freshviews.plan.eps.statements import COUNTED, Body, add_count
 from freshviews.plan.eps.triangle import sums
 from freshviews.plan.leaves import Carrier, product, spanning_lifts
 from freshviews.plan.naming import Namer, joined_name

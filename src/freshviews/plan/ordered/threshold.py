@@ -1,7 +1,7 @@
 """The rows of a relation whose running sum is within a limit: a selection by a threshold over a range sum.
 
 It uses an augmented search tree (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms): the summary of a
-subtree shows whether one of its rows must be found. ``kernel.ordered.threshold`` has the tree. The query VWAP of
+subtree shows whether one of its rows must be found. ``kernel.ordered.threshold_tree`` has the tree. The query VWAP of
 DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, VLDB 2012) selects the bids by
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(volume) FROM bids AS s WHERE s.price > b.price)

@@ -14,7 +14,7 @@ from freshviews.catalog.definitions import SetOperation, SetTerm, looked_up_bloc
 from freshviews.expr.nodes import Column
 from freshviews.query.block import Block
 from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, distinct_over, group_index
-from freshviews.sql.blocks.building.block import block_of
+from freshviews.sql.blocks.building.block_of_select import block_of
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import VOID, null

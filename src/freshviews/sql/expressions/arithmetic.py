@@ -213,11 +213,7 @@ def negate(a: Expr | Interval) -> Expr | Interval:
 
 
 def negative(a: Expr) -> Expr:
-    a = numeric("-", a)
-    if a.type.is_float:
-        return call("neg_float", (a,), a.type)
-    value = call("neg_int", (a,), a.type if a.type.is_decimal else BIGINT)
-    return value if a.type.is_decimal else checked(value, a.type)
+    return _of_number("neg", numeric("-", a))
 
 
 def positive(a: Expr) -> Expr:
@@ -225,11 +221,14 @@ def positive(a: Expr) -> Expr:
 
 
 def absolute(a: Expr) -> Expr:
-    a = numeric("abs", a)
+    return _of_number("abs", numeric("abs", a))
+
+
+def _of_number(op: str, a: Expr) -> Expr:
     if a.type.is_float:
-        return call("abs_float", (a,), a.type)
-    positive = call("abs_int", (a,), a.type if a.type.is_decimal else BIGINT)
-    return positive if a.type.is_decimal else checked(positive, a.type)
+        return call(f"{op}_float", (a,), a.type)
+    value = call(f"{op}_int", (a,), a.type if a.type.is_decimal else BIGINT)
+    return value if a.type.is_decimal else checked(value, a.type)
 
 
 def numeric(what: str, a: Expr) -> Expr:

@@ -61,9 +61,9 @@ def _counted(function: Function) -> str:
 
 def date_part(part: str, moment: Expr) -> Expr:
     """EXTRACT(part FROM moment) and date_part."""
-    make = PARTS.get(part.lower())
+    make = DATE_FIELDS.get(part.lower())
     if make is None:
-        raise Refusal(f"the field {part.upper()}", f"accepted are {', '.join(p.upper() for p in PARTS)}")
+        raise Refusal(f"the field {part.upper()}", f"accepted are {', '.join(p.upper() for p in DATE_FIELDS)}")
     return make(moment)
 
 
@@ -457,7 +457,7 @@ FUNCTIONS: dict[str, Function] = {
 }
 """Scalar functions by lower-case name."""
 
-PARTS: dict[str, Callable[[Expr], Expr]] = {
+DATE_FIELDS: dict[str, Callable[[Expr], Expr]] = {
     **dict.fromkeys(("year", "years"), dates.part("year")),
     "quarter": dates.part("quarter"),
     **dict.fromkeys(("month", "months"), dates.part("month")),

@@ -10,7 +10,7 @@ from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, call, integer, null, retyped
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.coerce import common
-from freshviews.types import BOOLEAN, DOUBLE, STRING, SqlType
+from freshviews.types import BOOLEAN, STRING, SqlType
 
 COMPARISONS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
@@ -226,10 +226,6 @@ def extreme(which: str, values: Sequence[Expr]) -> Expr:
         return values[0]
     kind = "float" if to.is_float else "string" if to == STRING else "int"
     return reduce(lambda a, b: call(f"{which}_{kind}", (a, b), to), [cast(value, to) for value in values])
-
-
-def as_double(value: Expr) -> Expr:
-    return cast(value, DOUBLE)
 
 
 def as_boolean_code(flag: Expr, to: SqlType) -> Expr:

@@ -6,7 +6,7 @@ the column. It is then taken where the rows come in, and the strings of the colu
     v#1(id, phone)                  the customers above the average     v reads substring(phone, 1, 2) of v#1
     v#1(id, phone_part)             with substring(phone, 1, 2)         v reads phone_part of v#1
 
-Only parts that compiled code takes and that cannot fail are moved (``expr.ops.PARTS``).
+Only parts that compiled code takes and that cannot fail are moved (``expr.ops.TEXT_OPS``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import partial
 
 from freshviews.catalog.definitions import ColumnDef, ViewDef
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of, substitute
-from freshviews.expr.ops import PARTS
+from freshviews.expr.ops import TEXT_OPS
 from freshviews.query.block import Block, Output
 from freshviews.query.query import Atom, Query
 from freshviews.sql.expressions.build import replaced
@@ -125,10 +125,10 @@ def _parts_in(expr: Expr, column: str) -> Iterator[Expr]:
 
 
 def _is_part(expr: Expr) -> bool:
-    """True for a column, and for what ``PARTS`` make of it with constants."""
+    """True for a column, and for what ``TEXT_OPS`` make of it with constants."""
     if isinstance(expr, Call):
         rest_is_constant = all(isinstance(arg, Literal) and arg.value is not None for arg in expr.args[1:])
-        return expr.op in PARTS and rest_is_constant and _is_part(expr.args[0])
+        return expr.op in TEXT_OPS and rest_is_constant and _is_part(expr.args[0])
     return isinstance(expr, Column)
 
 

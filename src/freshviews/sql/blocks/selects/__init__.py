@@ -1,3 +1,3 @@
 """Queries and their SELECTs, bound clause by clause."""
 
-__all__ = ["query"]
+__all__ = ["query_expression"]

@@ -54,7 +54,7 @@ from freshviews.sql.blocks.subqueries.correlation import (
     with_aliases,
 )
 from freshviews.sql.blocks.subqueries.quantified import OPPOSITE, LookUp, any_of_rows, unknown_member
-from freshviews.sql.blocks.subqueries.threshold import (
+from freshviews.sql.blocks.subqueries.range_comparison import (
     VALUE,
     EqualColumns,
     Threshold,

@@ -11,7 +11,7 @@ from freshviews.catalog.window import PROPERTY as WINDOW
 from freshviews.errors import PlanError
 from freshviews.plan.assemble import assemble
 from freshviews.plan.crown import propagation
-from freshviews.plan.crown.query import prepared, required
+from freshviews.plan.crown.free_connex_query import prepared, required
 from freshviews.plan.crown.rows import MOST_STATEMENTS
 from freshviews.plan.crown.tree_choice import NAMED, named_updates, rates_of, tree_of
 from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Request, Strategy

@@ -9,7 +9,7 @@ from freshviews.codegen.writer import RESERVED, Module, Writer
 from freshviews.codegen.writing.additions import write_add
 from freshviews.codegen.writing.appending import with_pending
 from freshviews.codegen.writing.context import Context
-from freshviews.codegen.writing.leapfrog import write_leap
+from freshviews.codegen.writing.leapfrog_loops import write_leap
 from freshviews.codegen.writing.loops import write_exists, write_lookup, write_loop, write_smaller
 from freshviews.codegen.writing.ordered import (
     write_beside,

@@ -25,7 +25,7 @@ from freshviews.errors import NameProblem
 from freshviews.expr.nodes import Call, Column
 from freshviews.query.block import Block
 from freshviews.sql.blocks.bound import Bound, Item, Select, Sort
-from freshviews.sql.blocks.building.block import with_query_names
+from freshviews.sql.blocks.building.block_of_select import with_query_names
 from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.joins.dependent import as_bag, beside, depends, marked_columns
 from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limited, places_of

@@ -28,11 +28,11 @@ from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewD
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.errors import NameProblem, hiding_secrets, short
 from freshviews.sql.blocks.bound import Bound, places_of_groups
-from freshviews.sql.blocks.building.block import with_query_names
+from freshviews.sql.blocks.building.block_of_select import with_query_names
 from freshviews.sql.blocks.building.narrowing import narrowed
 from freshviews.sql.blocks.building.text_parts import with_parts
 from freshviews.sql.blocks.limit import has_limit
-from freshviews.sql.blocks.selects.query import ViewBinder
+from freshviews.sql.blocks.selects.query_expression import ViewBinder
 from freshviews.sql.blocks.set_operation import blocks_of, typed, uniquely_named
 from freshviews.sql.statements.ddl import (
     VIEW_PROPERTIES,

@@ -25,9 +25,9 @@ from freshviews.codegen.reading.readers import (
 from freshviews.codegen.reading.settling import write_settle
 from freshviews.codegen.writer import Module, Writer, inert, write_called
 from freshviews.codegen.writing.appending import entered, with_pending
+from freshviews.codegen.writing.bodies import begin
 from freshviews.codegen.writing.rebalancing_functions import write_procedures
 from freshviews.codegen.writing.repeated import repeated_in
-from freshviews.codegen.writing.statements import begin
 from freshviews.codegen.writing.triggers import columns_read, write_each, write_trigger
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.program.program import Program, Trigger
