@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Self
 
 from freshviews import arguments
 from freshviews.engine.change import Subscription
@@ -53,6 +54,26 @@ class KeptView:
     def drop(self) -> None:
         """Drop the view."""
         self._database.execute(f"DROP VIEW {self.name}")
+
+
+class Model:
+    """A model of the rows of a view that it keeps."""
+
+    _view: KeptView
+
+    @property
+    def name(self) -> str:
+        """The name of the view."""
+        return self._view.name
+
+    def subscribe(self, on_change: Callable[[Self], object]) -> Subscription:
+        """Have ``on_change`` called with the model after every version that changes its moments or counts."""
+        arguments.function(f"model {self.name}: on_change", on_change)
+        return self._view.subscribe(lambda: on_change(self))
+
+    def drop(self) -> None:
+        """Drop the view of the model, which then is no longer fresh."""
+        self._view.drop()
 
 
 def check_model(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from freshviews import arguments
-from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.frames import matrix_of
-from freshviews.learn.kept_view import LearnError, check_model
+from freshviews.learn.kept_view import LearnError, Model, check_model
 from freshviews.learn.moments import Moments, MomentsView, Vector
 
 
@@ -23,7 +22,7 @@ class _Axes:
     variance: Vector
 
 
-class PCA:
+class PCA(Model):
     """Principal components of features over a join, those of the last version.
 
     ``source``, ``features``: as in ``MomentsView``; ``components``: how many, by default all. ``name``: of the view
@@ -40,13 +39,8 @@ class PCA:
         self.components = len(self.features) if components is None else components
         if not 1 <= self.components <= len(self.features):
             raise LearnError(f"model {name}: it has {len(self.features)} features; components is {components}")
-        self._view = MomentsView(database, source, self.features, name)
+        self._view: MomentsView = MomentsView(database, source, self.features, name)
         self._axes: _Axes | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the view."""
-        return self._view.name
 
     @property
     def view(self) -> MomentsView:
@@ -84,15 +78,6 @@ class PCA:
         """Rows of features along the components, shape (rows, components); ``frame`` as in ``matrix_of``."""
         found: Vector = (matrix_of(frame, self.features, self.name) - self.mean_) @ self.components_.T
         return found
-
-    def subscribe(self, on_change: Callable[[PCA], object]) -> Subscription:
-        """Have ``on_change`` called with the model after every version that changes its moments."""
-        arguments.function(f"model {self.name}: on_change", on_change)
-        return self._view.subscribe(lambda: on_change(self))
-
-    def drop(self) -> None:
-        """Drop the view of the model, which then is no longer fresh."""
-        self._view.drop()
 
     def _solved(self) -> _Axes:
         moments = self._view.read()
