@@ -10,6 +10,7 @@ from freshviews.cells.cell_plan import CellPlan, Copy, Output, Part, Reads, Role
 from freshviews.cells.foreign_keys import linked_keys
 from freshviews.cells.needed import needed_views, reads_views_alone
 from freshviews.cells.partial import merged, passed_on, pieces_of
+from freshviews.cells.splitting import table_named
 from freshviews.cells.windows import without_window
 from freshviews.query.block import Block
 from freshviews.query.query import Atom, Query
@@ -178,11 +179,5 @@ def _rebase_block(block: Block, reads: Reads, name: str) -> Block:
 
 def _table_of(role: Role, plan: CellPlan, catalog: Catalog) -> TableDef:
     """The table of a role in a cell."""
-    table = without_window(_table(catalog, role.table))
+    table = without_window(table_named(catalog, role.table))
     return replace(table, name=role.name, foreign_keys=linked_keys(table, role, plan.links))
-
-
-def _table(catalog: Catalog, name: str) -> TableDef:
-    table = catalog.table(name)
-    assert table is not None
-    return table

@@ -8,6 +8,7 @@ from freshviews.catalog.catalog import Catalog
 from freshviews.cells.cell_plan import CellPlan, Part, Role
 from freshviews.cells.expected import rows_per_cell, rows_taken, sizes_of
 from freshviews.cells.needed import needed_views
+from freshviews.cells.splitting import table_named
 from freshviews.cells.windows import windowed_tables
 
 MOST_VALUES = 5
@@ -98,8 +99,7 @@ def _split(role: Role) -> str:
 def _links(plan: CellPlan, catalog: Catalog) -> str:
     lines = [("foreign key", "checked in", "refers to rows of")]
     for link in plan.links:
-        table = catalog.table(plan.role(link.child).table)
-        assert table is not None
+        table = table_named(catalog, plan.role(link.child).table)
         key = table.foreign_keys[link.key]
         lines.append((f"{table.name} ({', '.join(key.columns)}) REFERENCES {key.table}", link.child, link.parent))
     return _table(lines)

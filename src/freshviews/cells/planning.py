@@ -24,6 +24,7 @@ from freshviews.cells.splitting import (
     private_column,
     splitting_columns,
     splitting_of,
+    table_named,
 )
 from freshviews.cells.spreading import Spread, common_kind, spread_block, tables_of
 from freshviews.errors import PlanError
@@ -186,7 +187,7 @@ class _Planner:
         self, block: Block, pattern: Mapping[str, bool], filters: Mapping[str, tuple[Values, ...]]
     ) -> tuple[Splitting, Layout]:
         """The best layout of a block for a pattern of heavy variables."""
-        tables = {atom.name: self._table(atom.relation).name for atom in block.query.occurrences}
+        tables = {atom.name: table_named(self.catalog, atom.relation).name for atom in block.query.occurrences}
         sizes = {
             atom: rows_taken(table, filters.get(atom, ()), self.sizes, self.plan.heavy)
             for atom, table in tables.items()
@@ -206,7 +207,7 @@ class _Planner:
         self, block: Block, atom: str, pattern: Mapping[str, bool], heavy: Mapping[str, HeavyValues]
     ) -> tuple[Values, ...]:
         """The conditions on an atom's rows under a pattern."""
-        table = self._table(block.query.atom(atom).relation)
+        table = table_named(self.catalog, block.query.atom(atom).relation)
         allowed = {column.name for column in splitting_columns(table)}
         found = []
         for variable, inside in pattern.items():
@@ -225,7 +226,7 @@ class _Planner:
         found: dict[str, HeavyValues] = {}
         for variable, share in shares.items():
             plain = plain_columns(block, variable)
-            tables = {name: self._table(block.query.atom(name).relation) for name in plain}
+            tables = {name: table_named(self.catalog, block.query.atom(name).relation) for name in plain}
             allowed = [n for n, c in plain.items() if c in {one.name for one in splitting_columns(tables[n])}]
             types = [column_named(tables[name].columns, column) for name, column in plain.items()]
             kind = kind_of(one.type for one in types if one is not None)
@@ -243,7 +244,8 @@ class _Planner:
             if kind is None or not allowed or not rows:
                 continue
             whole_groups = in_one_cell(block, (variable,))
-            if not whole_groups and not mergeable(block, (self._table(a.relation) for a in block.query.occurrences)):
+            read = (table_named(self.catalog, atom.relation) for atom in block.query.occurrences)
+            if not whole_groups and not mergeable(block, read):
                 continue
             found[variable] = HeavyValues("", variable, kind, tuple(rows), tuple(rows.values()))
         most = sorted(found.values(), key=lambda one: -sum(one.rows))[:MOST_HEAVY]
@@ -282,7 +284,7 @@ class _Planner:
             roles = {(t, c): Role(t, t, self.plan.cells, (), cell) for t, c in tables}
             read, kept = self._rows(roles.values())
             yield _Choice((rounded(read + kept), False, rounded(self.loads[cell])), whole, roles, (), cell, False)
-        may_merge = mergeable(block, (self._table(name) for name, _ in tables))
+        may_merge = mergeable(block, (table_named(self.catalog, name) for name, _ in tables))
         for variable in block.query.variables:
             atoms = spread_block(block, variable, self.catalog)
             local = in_one_cell(block, (variable,))
@@ -325,7 +327,7 @@ class _Planner:
             self._role_of_unread(table)
         for number, key in enumerate(table.foreign_keys):
             if number not in known:
-                parent = self._table(key.table)
+                parent = table_named(self.catalog, key.table)
                 found = pairs(key, table, parent, self.roles)
                 # Where a table refers to itself, one role has all such keys, and the others may come before it.
                 choices = islice(found, 1) if parent == table else found
@@ -358,11 +360,6 @@ class _Planner:
         rows = rows_per_cell(role, self.sizes, self.plan.heavy)
         for cell in role.reached:
             self.loads[cell] += rows
-
-    def _table(self, name: str) -> TableDef:
-        table = self.catalog.table(name)
-        assert table is not None
-        return table
 
 
 def fullest_of(loads: Sequence[float], span: int) -> list[float]:

@@ -18,7 +18,6 @@ from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.expr.nodes import Column
 from freshviews.query.block import Block
 from freshviews.query.grouping_sets import in_each
-from freshviews.query.query import Atom
 from freshviews.types import SqlType
 
 
@@ -141,7 +140,7 @@ def splitting_of(
     nothing. ``used``: columns that already split roles of a table, which can be reused.
     """
     query = block.query
-    tables = {atom.name: _table(catalog, atom) for atom in query.occurrences}
+    tables = {atom.name: table_named(catalog, atom.relation) for atom in query.occurrences}
     allowed = {name: {c.name for c in splitting_columns(table)} for name, table in tables.items()}
     columns: dict[str, dict[str, str]] = {atom.name: {} for atom in query.occurrences}
     ordinary = [atom for atom in query.atoms if query.is_ordinary(atom)]
@@ -182,9 +181,9 @@ def splitting_of(
     )
 
 
-def _table(catalog: Catalog, atom: Atom) -> TableDef:
-    table = catalog.table(atom.relation)
-    assert table is not None, atom.relation
+def table_named(catalog: Catalog, name: str) -> TableDef:
+    table = catalog.table(name)
+    assert table is not None, name
     return table
 
 

@@ -8,22 +8,20 @@ Information Theory 1968; over joins, F-IVM section 6).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from freshviews import arguments
-from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.counts import Counts, CountsView, Pair
 from freshviews.learn.frames import columns_of
-from freshviews.learn.kept_view import LearnError, check_model
+from freshviews.learn.kept_view import LearnError, Model, check_model
 from freshviews.learn.moments import Vector
 
 
-class MutualInformation:
+class MutualInformation(Model):
     """The mutual information of each two of some categorical variables over a join, of the last version.
 
     Parameters
@@ -59,14 +57,9 @@ class MutualInformation:
     def __init__(self, database: Database, source: str, variables: Sequence[str], *, name: str) -> None:
         check_model(database, name, source, variables)
         self.variables = tuple(variables)
-        self._view = CountsView(database, source, self.variables, name)
+        self._view: CountsView = CountsView(database, source, self.variables, name)
         self._counts: Counts | None = None
         self._matrix: Vector = np.zeros((0, 0))
-
-    @property
-    def name(self) -> str:
-        """The name of the view."""
-        return self._view.name
 
     @property
     def matrix_(self) -> Vector:
@@ -101,42 +94,6 @@ class MutualInformation:
         row = self.matrix_[self.variables.index(target)]
         others = [(name, float(row[i])) for i, name in enumerate(self.variables) if name != target]
         return sorted(others, key=lambda one: -one[1])
-
-    def subscribe(self, on_change: Callable[[MutualInformation], object]) -> Subscription:
-        """Call a function with the model after every version that changes its counts.
-
-        Parameters
-        ----------
-        on_change
-            Function of the model.
-
-        Returns
-        -------
-        Subscription
-            Call it to end the subscription.
-
-        Raises
-        ------
-        ArgumentError
-            ``on_change`` cannot be called.
-
-        Examples
-        --------
-        >>> subscription = model.subscribe(lambda fresh: print(fresh.ranked("kind")[0][0]))
-        >>> version = db.insert("flats", [("Oslo", "loft", 2, 45.0, 260.0)])
-        rooms
-        """
-        arguments.function(f"model {self.name}: on_change", on_change)
-        return self._view.subscribe(lambda: on_change(self))
-
-    def drop(self) -> None:
-        """Drop the view of the model, which then is no longer fresh.
-
-        Examples
-        --------
-        >>> model.drop()
-        """
-        self._view.drop()
 
     def _solved(self) -> tuple[Counts, Vector]:
         counts = self._view.read()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from freshviews import arguments
-from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.frames import matrix_of
-from freshviews.learn.kept_view import LearnError, check_model
+from freshviews.learn.kept_view import LearnError, Model, check_model
 from freshviews.learn.moments import GroupedMomentsView, Moments, Vector
 
 
@@ -27,7 +25,7 @@ class _Solved:
     intercepts: Vector
 
 
-class LinearDiscriminant:
+class LinearDiscriminant(Model):
     """A classifier over a join by linear discriminant analysis, that of the last version.
 
     Attributes are those of scikit-learn's LinearDiscriminantAnalysis with the solver ``lsqr``; with two classes, too,
@@ -61,13 +59,8 @@ class LinearDiscriminant:
     def __init__(self, database: Database, source: str, features: Sequence[str], target: str, *, name: str) -> None:
         check_model(database, name, source, features, texts=(target,))
         self.features = tuple(features)
-        self._view = GroupedMomentsView(database, source, self.features, target, name)
+        self._view: GroupedMomentsView = GroupedMomentsView(database, source, self.features, target, name)
         self._last: _Solved | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the view."""
-        return self._view.name
 
     @property
     def classes_(self) -> list[Any]:
@@ -170,42 +163,6 @@ class LinearDiscriminant:
         share = np.exp(scores - scores.max(axis=1, keepdims=True))
         found: Vector = share / share.sum(axis=1, keepdims=True)
         return found
-
-    def subscribe(self, on_change: Callable[[LinearDiscriminant], object]) -> Subscription:
-        """Call a function with the model after every version that changes its moments.
-
-        Parameters
-        ----------
-        on_change
-            Function of the model.
-
-        Returns
-        -------
-        Subscription
-            Call it to end the subscription.
-
-        Raises
-        ------
-        ArgumentError
-            ``on_change`` cannot be called.
-
-        Examples
-        --------
-        >>> subscription = model.subscribe(lambda fresh: print(fresh.priors_.round(2)))
-        >>> version = db.insert("flats", [("Oslo", "loft", 2, 45.0, 260.0)])
-        [0.57 0.43]
-        """
-        arguments.function(f"model {self.name}: on_change", on_change)
-        return self._view.subscribe(lambda: on_change(self))
-
-    def drop(self) -> None:
-        """Drop the view of the model, which then is no longer fresh.
-
-        Examples
-        --------
-        >>> model.drop()
-        """
-        self._view.drop()
 
     def _solved(self) -> _Solved:
         moments = self._view.read()

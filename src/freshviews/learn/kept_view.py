@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Self
 
 from freshviews import arguments
 from freshviews.engine.change import Subscription
@@ -100,6 +101,53 @@ class KeptView:
         >>> view.drop()
         """
         self._database.execute(f"DROP VIEW {self.name}")
+
+
+class Model:
+    """A model of the rows of a view that it keeps."""
+
+    _view: KeptView
+
+    @property
+    def name(self) -> str:
+        """The name of the view."""
+        return self._view.name
+
+    def subscribe(self, on_change: Callable[[Self], object]) -> Subscription:
+        """Call a function with the model after every version that changes its moments or counts.
+
+        Parameters
+        ----------
+        on_change
+            Function of the model.
+
+        Returns
+        -------
+        Subscription
+            Call it to end the subscription.
+
+        Raises
+        ------
+        ArgumentError
+            ``on_change`` cannot be called.
+
+        Examples
+        --------
+        >>> subscription = model.subscribe(lambda fresh: print("fresh"))
+        >>> version = db.insert("flats", [("Oslo", "loft", 2, 45.0, 260.0)])
+        fresh
+        """
+        arguments.function(f"model {self.name}: on_change", on_change)
+        return self._view.subscribe(lambda: on_change(self))
+
+    def drop(self) -> None:
+        """Drop the view of the model, which then is no longer fresh.
+
+        Examples
+        --------
+        >>> model.drop()
+        """
+        self._view.drop()
 
 
 def check_model(

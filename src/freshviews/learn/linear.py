@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from freshviews import arguments
-from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.encoded import EncodedMoments, EncodedMomentsView
 from freshviews.learn.frames import matrix_of, places_of
-from freshviews.learn.kept_view import LearnError, check_model
+from freshviews.learn.kept_view import LearnError, Model, check_model
 from freshviews.learn.least_squares import Values, depend, in_units, solution
 from freshviews.learn.moments import Moments, MomentsView, Vector
 from freshviews.learn.polynomial import MOST, expanded, expression, named, terms_of
@@ -38,7 +37,7 @@ class _Fit:
     total: float
 
 
-class LinearRegression:
+class LinearRegression(Model):
     """Least squares of a target by features over a join, with the coefficients of the last version.
 
     Rows where a feature, a category or the target is NULL do not count. Attributes as scikit-learn's.
@@ -116,7 +115,7 @@ class LinearRegression:
                 "out, or name products of columns as features"
             )
         self._terms = terms_of(len(self.features), degree)
-        self._view = self._view_of(database, source, name)
+        self._view: MomentsView | EncodedMomentsView = self._view_of(database, source, name)
         self._fit: _Fit | None = None
 
     def _view_of(self, database: Database, source: str, name: str) -> MomentsView | EncodedMomentsView:
@@ -124,11 +123,6 @@ class LinearRegression:
             return EncodedMomentsView(database, source, self.features, self.categories, self.target, name)
         variables = (*(expression(self.features, term) for term in self._terms), self.target)
         return MomentsView(database, source, variables, name)
-
-    @property
-    def name(self) -> str:
-        """The name of the view."""
-        return self._view.name
 
     @property
     def view(self) -> MomentsView | EncodedMomentsView:
@@ -293,42 +287,6 @@ class LinearRegression:
             # The last entry is that of values without a term.
             found = found + np.append(coef[span.start : span.stop], 0.0)[at]
         return found
-
-    def subscribe(self, on_change: Callable[[LinearRegression], object]) -> Subscription:
-        """Call a function with the model after every version that changes its moments.
-
-        Parameters
-        ----------
-        on_change
-            Function of the model.
-
-        Returns
-        -------
-        Subscription
-            Call it to end the subscription.
-
-        Raises
-        ------
-        ArgumentError
-            ``on_change`` cannot be called.
-
-        Examples
-        --------
-        >>> subscription = model.subscribe(lambda fresh: print(fresh.moments.count))
-        >>> version = db.insert("flats", [("Oslo", "loft", 2, 45.0, 260.0)])
-        7
-        """
-        arguments.function(f"model {self.name}: on_change", on_change)
-        return self._view.subscribe(lambda: on_change(self))
-
-    def drop(self) -> None:
-        """Drop the view of the model, which then is no longer fresh.
-
-        Examples
-        --------
-        >>> model.drop()
-        """
-        self._view.drop()
 
     def _penalty(self) -> float:
         return 0.0

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from freshviews import arguments
-from freshviews.engine.change import Subscription
 from freshviews.engine.database import Database
 from freshviews.learn.frames import matrix_of
-from freshviews.learn.kept_view import LearnError, check_model
+from freshviews.learn.kept_view import LearnError, Model, check_model
 from freshviews.learn.moments import Moments, MomentsView, Vector
 
 
@@ -23,7 +22,7 @@ class _Axes:
     variance: Vector
 
 
-class PCA:
+class PCA(Model):
     """Principal components of features over a join, those of the last version.
 
     Attributes as scikit-learn's, and signs: the entry of a component that is greatest in magnitude is positive.
@@ -70,13 +69,8 @@ class PCA:
         self.components = len(self.features) if components is None else components
         if not 1 <= self.components <= len(self.features):
             raise LearnError(f"model {name}: it has {len(self.features)} features; components is {components}")
-        self._view = MomentsView(database, source, self.features, name)
+        self._view: MomentsView = MomentsView(database, source, self.features, name)
         self._axes: _Axes | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the view."""
-        return self._view.name
 
     @property
     def view(self) -> MomentsView:
@@ -136,42 +130,6 @@ class PCA:
         """
         found: Vector = (matrix_of(frame, self.features, self.name) - self.mean_) @ self.components_.T
         return found
-
-    def subscribe(self, on_change: Callable[[PCA], object]) -> Subscription:
-        """Call a function with the model after every version that changes its moments.
-
-        Parameters
-        ----------
-        on_change
-            Function of the model.
-
-        Returns
-        -------
-        Subscription
-            Call it to end the subscription.
-
-        Raises
-        ------
-        ArgumentError
-            ``on_change`` cannot be called.
-
-        Examples
-        --------
-        >>> subscription = model.subscribe(lambda fresh: print(fresh.mean_.round(1)))
-        >>> version = db.insert("flats", [("Oslo", "loft", 2, 45.0, 260.0)])
-        [ 2.3 57.9]
-        """
-        arguments.function(f"model {self.name}: on_change", on_change)
-        return self._view.subscribe(lambda: on_change(self))
-
-    def drop(self) -> None:
-        """Drop the view of the model, which then is no longer fresh.
-
-        Examples
-        --------
-        >>> model.drop()
-        """
-        self._view.drop()
 
     def _solved(self) -> _Axes:
         moments = self._view.read()

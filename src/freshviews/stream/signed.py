@@ -36,16 +36,7 @@ from freshviews.stream.formats import (
 from freshviews.stream.keys import key_numbers
 from freshviews.stream.problems import BadChange, Positions, Problems
 from freshviews.stream.snapshots import difference
-from freshviews.stream.words import (
-    ALL_WORDS,
-    DELETE,
-    DELTA_WORDS,
-    KEY_WORDS,
-    REMOVE,
-    REPLACE,
-    ROW_WORDS,
-    actions_of,
-)
+from freshviews.stream.words import ALL_WORDS, DELETE, DELTA_WORDS, KEY_WORDS, REMOVE, REPLACE, ROW_WORDS, actions_of
 from freshviews.types import BIGINT
 from freshviews.types import arrow_compute as pc
 from freshviews.types.arrow_check import cleaned, columns_of, flaw_of, sizes_fit

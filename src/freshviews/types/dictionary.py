@@ -37,66 +37,52 @@ class Store(Protocol):
     @property
     def size(self) -> Callable[[], int]:
         """One more than the largest code, free ones included."""
-        ...
 
     @property
     def strings(self) -> Callable[[], int]:
         """The number of strings."""
-        ...
 
     def enter(self, text: str, data: bytes) -> int:
         """The code of a string, a new one if it is new; ``data`` is its UTF-8."""
-        ...
 
     def enter_all(self, texts: list[str]) -> tuple[list[int], list[int]]:
         """The codes of strings, new ones of those that are new, and the positions of the others.
 
         UnicodeEncodeError if one has lone surrogates; none is added then.
         """
-        ...
 
     def find(self, text: str, data: bytes) -> int | None:
         """The code of a string; None if it is not there."""
-        ...
 
     def text(self, code: int) -> str:
         """The string of a code; ``IndexError`` if there is none."""
-        ...
 
     def sizes(self, first: int, end: int) -> Codes:
         """The bytes of each string from one code to before another; -1 for a free code."""
-        ...
 
     def data(self, first: int, starts: Codes) -> npt.NDArray[np.uint8]:
         """The UTF-8 of strings from a code on, one after the other. ``starts`` says where each begins, and where the
         last one ends, as ``sizes`` has it; the first need not begin at 0."""
-        ...
 
     def array(self, codes: Codes) -> pa.Array:
         """The strings of codes as ``pa.string()``, null for NULL."""
-        ...
 
     def extend_flat(
         self, offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], free: Sequence[int]
     ) -> None:
         """Add strings, of valid UTF-8, after the last code; ``ValueError`` if one is not new, nothing is added then."""
-        ...
 
     def unmarked(self, marks: npt.NDArray[np.bool_], first: int, end: int) -> Codes:
         """The codes from one to before another that have no mark, except free ones that may be used."""
-        ...
 
     def free(self, codes: Codes) -> int:
         """Free codes; returns how many were in use. Nothing is freed where it raises an error."""
-        ...
 
     def give_back(self, strings: int) -> int:
         """Give memory back, in a step over about this number of strings; 0 if there is nothing to do."""
-        ...
 
     def bytes(self) -> int:
         """Bytes of memory."""
-        ...
 
 
 class _Objects:

@@ -212,6 +212,11 @@ def _real_of(view: View, component: str) -> RealRing | None:
     return ring if isinstance(ring, RealRing) else None
 
 
+def _of_doubles(real: RealRing, function: str) -> int:
+    """The number of a result of a sum of doubles."""
+    return (NARROW_SUM if real is NARROW else SUM) + REALS.index(function)
+
+
 def _write_sums(writer: Writer, results: Sequence[Result], view: View, first: int) -> None:
     """Counts, sums, and means of doubles, in one loop over words that describe them."""
     layout = row_layout(view)
@@ -219,9 +224,7 @@ def _write_sums(writer: Writer, results: Sequence[Result], view: View, first: in
     for result in results:
         real = _real_of(view, result.components[0])
         number = -1 if result.function == "count" else _place(view, layout, result.components[1])
-        function = INTEGER
-        if real is not None:
-            function = (NARROW_SUM if real is NARROW else SUM) + REALS.index(result.function)
+        function = INTEGER if real is None else _of_doubles(real, result.function)
         words += (function, _place(view, layout, result.components[0]), number)
     functions = f"load(status, {STATUS_SHAPES}) + {8 * writer.module.shape(tuple(words))}"
     writer.line(f"sum_results(target + {8 * first}, payload, {functions}, {len(results)})")
@@ -279,22 +282,18 @@ def _result(writer: Writer, result: Result, view: View, layout: RowLayout) -> st
 
     first = result.components[0]
     real = _real_of(view, first)
-    sums = "narrow" if real is NARROW else "real"
     match result.function:
         case "count":
             return word(first)
         case "bit_and":
             return f"bits_result({word(first)}, {word(first + '#n')}, status)"
         case kind if kind in SCANNED:
-            return f"scan_result({word(first)}, {word(first + '#n')})"
-        case "sum" if real is not None:
-            return f"sum_{sums}(payload + {8 * place(first)}, {word(result.components[1])})"
-        case "sum_rest":
-            return f"rest_{sums}(payload + {8 * place(first)}, {word(result.components[1])})"
+            return f"value_result({word(first)}, {word(first + '#n')})"
+        case kind if real is not None:
+            address = f"payload + {8 * place(first)}"
+            return f"double_result({_of_doubles(real, kind)}, {address}, {word(result.components[1])})"
         case "sum":
-            return f"sum_result({word(first)}, {word(result.components[1])})"
-        case "avg" if real is not None:
-            return f"avg_{sums}(payload + {8 * place(first)}, {word(result.components[1])})"
+            return f"value_result({word(first)}, {word(result.components[1])})"
         case "avg" if result.type.is_decimal:
             multiplier = 10 ** (result.type.scale - result.argument.scale)
             return f"avg_decimal({word(first)}, {word(result.components[1])}, {multiplier}, status)"

@@ -28,7 +28,6 @@ FUNCTION = 2  # address of the C function of an OWN fold
 FOLD_WORDS = 3
 
 
-
 @inlined
 def combine(fold: int, a: int, b: int) -> int:
     """Combine two values of a fold; ``a`` is of earlier rows than ``b``."""

@@ -143,33 +143,7 @@ def _scaled_floor(x: Any, factor: Any) -> Callable[..., Any]:
     return compiled
 
 
-@overload(checked.float_power)
-def _float_power(x: Any, y: Any) -> Callable[..., Any]:
-    def compiled(x: Any, y: Any) -> Any:
-        return math.pow(x, y)
-
-    return compiled
-
-
-@overload(checked.float_exp)
-def _float_exp(x: Any) -> Callable[..., Any]:
-    def compiled(x: Any) -> Any:
-        return math.exp(x)
-
-    return compiled
-
-
-@overload(checked.nearest_float32)
-def _nearest_float32(x: Any) -> Callable[..., Any]:
-    def compiled(x: Any) -> Any:
-        return float(np.float32(x))
-
-    return compiled
-
-
-@overload(checked.float_remainder)
-def _float_remainder(x: Any, y: Any) -> Callable[..., Any]:
-    def compiled(x: Any, y: Any) -> Any:
-        return np.fmod(x, y)
-
-    return compiled
+overload(checked.float_power)(lambda x, y: lambda x, y: math.pow(x, y))
+overload(checked.float_exp)(lambda x: lambda x: math.exp(x))
+overload(checked.nearest_float32)(lambda x: lambda x: float(np.float32(x)))
+overload(checked.float_remainder)(lambda x, y: lambda x, y: np.fmod(x, y))

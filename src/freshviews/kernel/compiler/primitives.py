@@ -25,11 +25,12 @@ _LONG = ir.IntType(128)
 _POINTER = _BYTE.as_pointer()
 
 
-def primitive(function: Callable[..., Any], result: Any, lowering: Callable[..., Any], *kinds: Any) -> None:
-    """Give a Python function a machine-code body: ``lowering(builder, *llvm arguments)``.
+_KINDS = {"None": types.none, "float": types.float64}
 
-    ``kinds`` are the Numba types of the arguments, ``result`` is that of the result.
-    """
+
+def primitive(function: Callable[..., Any], lowering: Callable[..., Any]) -> None:
+    """Give a Python function of words and doubles a machine-code body: ``lowering(builder, *llvm arguments)``."""
+    *kinds, result = (_KINDS.get(kind, types.int64) for kind in function.__annotations__.values())
 
     def typer(*args: Any) -> Any:
         return result if len(args) == len(kinds) else None
@@ -49,7 +50,7 @@ def primitive(function: Callable[..., Any], result: Any, lowering: Callable[...,
             for arg, given, wanted in zip(args, sig.args, kinds, strict=True)
         ]
         value = lowering(builder, *cast)
-        return context.get_dummy_value() if value is None else value
+        return context.get_dummy_value() if result is types.none else value
 
 
 def by_symbol(function: Function, enter: Callable[[], None]) -> None:
@@ -59,11 +60,9 @@ def by_symbol(function: Function, enter: Callable[[], None]) -> None:
         enter()
         kind = _own_kind(len(arguments))
         found = cgutils.get_or_insert_function(builder.module, kind, function.symbol)
-        value = _call_own(builder, found, arguments)
-        return None if result == types.none else value
+        return _call_own(builder, found, arguments)
 
-    result = types.none if function.body.__annotations__["return"] == "None" else types.int64
-    primitive(function, result, lower, *[types.int64] * function.arguments)
+    primitive(function, lower)
 
 
 def _own_kind(words: int) -> Any:
@@ -83,33 +82,18 @@ def _lower_entry(builder: Any, entry: Any, *words: Any) -> Any:
     return _call_own(builder, builder.inttoptr(entry, _own_kind(len(words)).as_pointer()), words)
 
 
-primitive(call_trigger, types.int64, _lower_entry, *[types.int64] * 4)
-primitive(call_condition, types.int64, _lower_entry, *[types.int64] * 3)
-primitive(call_reader, types.none, lambda *given: _lower_entry(*given) and None, *[types.int64] * 3)
+primitive(call_trigger, _lower_entry)
+primitive(call_condition, _lower_entry)
+primitive(call_reader, _lower_entry)
 
 
 def _at(builder: Any, address: Any, index: Any, kind: Any) -> Any:
     return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
 
 
-primitive(
-    mem.load, types.int64, lambda b, a, i: b.load(_at(b, a, i, _WORD)), types.int64, types.int64
-)
-primitive(
-    mem.store,
-    types.none,
-    lambda b, a, i, v: b.store(v, _at(b, a, i, _WORD)) and None,
-    types.int64,
-    types.int64,
-    types.int64,
-)
-primitive(
-    mem.load32,
-    types.int64,
-    lambda b, a, i: b.sext(b.load(_at(b, a, i, _HALF)), _WORD),
-    types.int64,
-    types.int64,
-)
+primitive(mem.load, lambda b, a, i: b.load(_at(b, a, i, _WORD)))
+primitive(mem.store, lambda b, a, i, v: b.store(v, _at(b, a, i, _WORD)))
+primitive(mem.load32, lambda b, a, i: b.sext(b.load(_at(b, a, i, _HALF)), _WORD))
 
 
 def _lower_same8(builder: Any, address: Any, word: Any) -> Any:
@@ -121,22 +105,9 @@ def _lower_same8(builder: Any, address: Any, word: Any) -> Any:
     return builder.zext(builder.bitcast(builder.icmp_unsigned("==", there, wanted), _BYTE), _WORD)
 
 
-primitive(mem.same8, types.int64, _lower_same8, types.int64, types.int64)
-primitive(
-    mem.store32,
-    types.none,
-    lambda b, a, i, v: b.store(b.trunc(v, _HALF), _at(b, a, i, _HALF)) and None,
-    types.int64,
-    types.int64,
-    types.int64,
-)
-primitive(
-    mem.load8,
-    types.int64,
-    lambda b, a, i: b.zext(b.load(_at(b, a, i, _BYTE)), _WORD),
-    types.int64,
-    types.int64,
-)
+primitive(mem.same8, _lower_same8)
+primitive(mem.store32, lambda b, a, i, v: b.store(b.trunc(v, _HALF), _at(b, a, i, _HALF)))
+primitive(mem.load8, lambda b, a, i: b.zext(b.load(_at(b, a, i, _BYTE)), _WORD))
 
 
 def _lower_prefetch(builder: Any, address: Any) -> None:
@@ -146,9 +117,9 @@ def _lower_prefetch(builder: Any, address: Any) -> None:
     builder.call(function, [builder.inttoptr(address, _POINTER), *(ir.Constant(_HALF, n) for n in (0, 3, 1))])
 
 
-primitive(mem.prefetch, types.none, _lower_prefetch, types.int64)
-primitive(mem.f64, types.float64, lambda b, w: b.bitcast(w, _FLOAT), types.int64)
-primitive(mem.bits, types.int64, lambda b, x: b.bitcast(x, _WORD), types.float64)
+primitive(mem.prefetch, _lower_prefetch)
+primitive(mem.f64, lambda b, w: b.bitcast(w, _FLOAT))
+primitive(mem.bits, lambda b, x: b.bitcast(x, _WORD))
 
 
 def _extern(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
@@ -157,49 +128,14 @@ def _extern(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
     return builder.call(function, arguments)
 
 
-primitive(
-    mem.allocate, types.int64, lambda b, n: _extern(b, "calloc", _WORD, n, ir.Constant(_WORD, 8)), types.int64
-)
-primitive(
-    mem.reallocate,
-    types.int64,
-    lambda b, a, n: _extern(b, "realloc", _WORD, a, b.mul(n, ir.Constant(_WORD, 8))),
-    types.int64,
-    types.int64,
-)
-primitive(mem.release, types.none, lambda b, a: _extern(b, "free", ir.VoidType(), a) and None, types.int64)
-primitive(
-    mem.copy_words,
-    types.none,
-    lambda b, t, s, n: _extern(b, "memcpy", _WORD, t, s, b.mul(n, ir.Constant(_WORD, 8))) and None,
-    types.int64,
-    types.int64,
-    types.int64,
-)
-primitive(
-    mem.move_words,
-    types.none,
-    lambda b, t, s, n: _extern(b, "memmove", _WORD, t, s, b.mul(n, ir.Constant(_WORD, 8))) and None,
-    types.int64,
-    types.int64,
-    types.int64,
-)
+primitive(mem.allocate, lambda b, n: _extern(b, "calloc", _WORD, n, ir.Constant(_WORD, 8)))
+primitive(mem.reallocate, lambda b, a, n: _extern(b, "realloc", _WORD, a, b.mul(n, ir.Constant(_WORD, 8))))
+primitive(mem.release, lambda b, a: _extern(b, "free", ir.VoidType(), a))
+primitive(mem.copy_words, lambda b, t, s, n: _extern(b, "memcpy", _WORD, t, s, b.mul(n, ir.Constant(_WORD, 8))))
+primitive(mem.move_words, lambda b, t, s, n: _extern(b, "memmove", _WORD, t, s, b.mul(n, ir.Constant(_WORD, 8))))
 
-primitive(
-    mem.copy_bytes,
-    types.none,
-    lambda b, t, s, n: _extern(b, "memmove", _WORD, t, s, n) and None,
-    types.int64,
-    types.int64,
-    types.int64,
-)
-primitive(
-    mem.put_word,
-    types.none,
-    lambda b, a, w: b.store(w, b.inttoptr(a, _WORD.as_pointer()), align=1) and None,
-    types.int64,
-    types.int64,
-)
+primitive(mem.copy_bytes, lambda b, t, s, n: _extern(b, "memmove", _WORD, t, s, n))
+primitive(mem.put_word, lambda b, a, w: b.store(w, b.inttoptr(a, _WORD.as_pointer()), align=1))
 
 
 def _lower_call_pair(builder: Any, function: Any, a: Any, b: Any) -> Any:
@@ -207,10 +143,10 @@ def _lower_call_pair(builder: Any, function: Any, a: Any, b: Any) -> Any:
     return builder.call(builder.inttoptr(function, kind.as_pointer()), [a, b])
 
 
-primitive(mem.call_pair, types.int64, _lower_call_pair, types.int64, types.int64, types.int64)
-primitive(mem.add_wrapping, types.int64, lambda b, x, y: b.add(x, y), types.int64, types.int64)
-primitive(mem.mul_wrapping, types.int64, lambda b, x, y: b.mul(x, y), types.int64, types.int64)
-primitive(mem.shift_right, types.int64, lambda b, x, n: b.lshr(x, n), types.int64, types.int64)
+primitive(mem.call_pair, _lower_call_pair)
+primitive(mem.add_wrapping, lambda b, x, y: b.add(x, y))
+primitive(mem.mul_wrapping, lambda b, x, y: b.mul(x, y))
+primitive(mem.shift_right, lambda b, x, n: b.lshr(x, n))
 
 
 def _overflowing(operation: str) -> Callable[[Any, Any, Any], Any]:
@@ -225,8 +161,8 @@ def _overflowing(operation: str) -> Callable[[Any, Any, Any], Any]:
     return lowering
 
 
-primitive(mem.add_overflows, types.int64, _overflowing("sadd"), types.int64, types.int64)
-primitive(mem.mul_overflows, types.int64, _overflowing("smul"), types.int64, types.int64)
+primitive(mem.add_overflows, _overflowing("sadd"))
+primitive(mem.mul_overflows, _overflowing("smul"))
 
 
 # Consecutive words are processed eight at a time, and the last ones by four, two and one: a masked access would touch
@@ -292,7 +228,7 @@ def _lower_add_words(builder: Any, target: Any, source: Any, words: Any, k: Any,
     _by_lanes(builder, words, add)
 
 
-primitive(mem.add_words, types.none, _lower_add_words, *[types.int64] * 5)
+primitive(mem.add_words, _lower_add_words)
 
 
 def _lower_or_magnitudes(builder: Any, address: Any, words: Any, found: Any) -> None:
@@ -304,7 +240,7 @@ def _lower_or_magnitudes(builder: Any, address: Any, words: Any, found: Any) -> 
     _by_lanes(builder, words, add)
 
 
-primitive(mem.or_magnitudes, types.none, _lower_or_magnitudes, *[types.int64] * 3)
+primitive(mem.or_magnitudes, _lower_or_magnitudes)
 
 
 def _lower_mix(builder: Any, state: Any, word: Any) -> Any:
@@ -314,7 +250,7 @@ def _lower_mix(builder: Any, state: Any, word: Any) -> Any:
     return builder.xor(product, builder.lshr(product, half))
 
 
-primitive(mem.mix, types.int64, _lower_mix, types.int64, types.int64)
+primitive(mem.mix, _lower_mix)
 
 
 # Operations on keys are unrolled to the length of the tuple.
@@ -374,16 +310,9 @@ def _lower_release(builder: Any, array: Any) -> None:
     builder.call(builder.inttoptr(builder.load(place), kind.as_pointer()), [array])
 
 
-primitive(call_release, types.none, _lower_release, types.int64)
-primitive(
-    word_at, types.int64, lambda b, a: b.load(b.inttoptr(a, _WORD.as_pointer()), align=1), types.int64
-)
-primitive(
-    half_at,
-    types.int64,
-    lambda b, a: b.zext(b.load(b.inttoptr(a, _HALF.as_pointer()), align=1), _WORD),
-    types.int64,
-)
+primitive(call_release, _lower_release)
+primitive(word_at, lambda b, a: b.load(b.inttoptr(a, _WORD.as_pointer()), align=1))
+primitive(half_at, lambda b, a: b.zext(b.load(b.inttoptr(a, _HALF.as_pointer()), align=1), _WORD))
 
 
 def _lower_mul_high(builder: Any, a: Any, b: Any) -> Any:
@@ -391,7 +320,7 @@ def _lower_mul_high(builder: Any, a: Any, b: Any) -> Any:
     return builder.trunc(builder.lshr(product, ir.Constant(_LONG, 64)), _WORD)
 
 
-primitive(mem.mul_high, types.int64, _lower_mul_high, types.int64, types.int64)
+primitive(mem.mul_high, _lower_mul_high)
 
 
 # Numbers of several words. LLVM keeps each in registers, and adds words with their carries.
@@ -471,8 +400,8 @@ def _multiples(words: int) -> Callable[..., Any]:
     return lowering
 
 
-primitive(add_pairs, types.int64, _multiples(2), *[types.int64] * 4)
-primitive(add_fours, types.int64, _multiples(4), *[types.int64] * 4)
+primitive(add_pairs, _multiples(2))
+primitive(add_fours, _multiples(4))
 
 
 def _lower_add_products(builder: Any, target: Any, one: Any, others: Any, n: Any) -> Any:
@@ -503,4 +432,4 @@ def _lower_add_products(builder: Any, target: Any, one: Any, others: Any, n: Any
     return _for_each(builder, n, add)
 
 
-primitive(add_products, types.int64, _lower_add_products, *[types.int64] * 4)
+primitive(add_products, _lower_add_products)

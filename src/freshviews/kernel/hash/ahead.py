@@ -22,6 +22,7 @@ from freshviews.kernel.hash.index import (
 )
 from freshviews.kernel.hash.index import MASK as GROUP_MASK
 from freshviews.kernel.hash.index import SLOTS as GROUP_SLOTS
+from freshviews.kernel.hash.slots import first_with
 from freshviews.kernel.hash.table import INDEX_LIST, LINKED, MASK, SLOTS, find
 from freshviews.kernel.memory.mem import hash_key, inlined, load, load32, prefetch, shift_right
 
@@ -38,17 +39,9 @@ def foresee(t: int, key: tuple[int, ...]) -> None:
 @inlined
 def foresee_row(t: int, key: tuple[int, ...]) -> None:
     """Prefetch the row with a key, if there is one; its slot has arrived."""
-    h = hash_key(key)
-    slots = load(t, SLOTS)
-    mask = load(t, MASK)
-    i = h & mask
-    slot = load(slots, i)
-    while slot != 0:
-        if shift_right(slot, 32) == h:
-            prefetch_entry(t, (slot & 0xFFFFFFFF) - 1)
-            break
-        i = (i + 1) & mask
-        slot = load(slots, i)
+    number = first_with(load(t, SLOTS), load(t, MASK), hash_key(key))
+    if number >= 0:
+        prefetch_entry(t, number)
 
 
 @inlined
@@ -60,17 +53,9 @@ def foresee_slot(x: int, key: tuple[int, ...]) -> None:
 @inlined
 def foresee_group(x: int, key: tuple[int, ...]) -> None:
     """Prefetch the group with a key; its slot has arrived."""
-    h = hash_key(key)
-    slots = load(x, GROUP_SLOTS)
-    mask = load(x, GROUP_MASK)
-    i = h & mask
-    slot = load(slots, i)
-    while slot != 0:
-        if shift_right(slot, 32) == h:
-            prefetch(load(x, GROUPS) + 8 * ((slot & 0xFFFFFFFF) - 1) * (len(key) + GROUP_EXTRA))
-            break
-        i = (i + 1) & mask
-        slot = load(slots, i)
+    number = first_with(load(x, GROUP_SLOTS), load(x, GROUP_MASK), hash_key(key))
+    if number >= 0:
+        prefetch(load(x, GROUPS) + 8 * number * (len(key) + GROUP_EXTRA))
 
 
 @inlined

@@ -40,7 +40,7 @@ from freshviews.kernel.hash.entries import (
 from freshviews.kernel.hash.packing import pack
 from freshviews.kernel.hash.pending import NEVER, enter_oldest, enter_pending, look
 from freshviews.kernel.hash.shrink import shrink_tables
-from freshviews.kernel.hash.slots import hash_words
+from freshviews.kernel.hash.slots import first_with, hash_words
 from freshviews.kernel.hash.table import (
     EAGER_BELOW,
     FAILED,
@@ -134,19 +134,6 @@ def place_of(t: int, row: int) -> int:
 def row_in(t: int, place: int) -> int:
     """Address of the row at a place."""
     return load(t, ROWS) + place - 8
-
-
-@inlined
-def first_with(t: int, h: int) -> int:
-    """Number of the first row with a hash, or -1."""
-    slots = load(t, SLOTS)
-    mask = load(t, MASK)
-    i = h & mask
-    slot = load(slots, i)
-    while slot != 0 and shift_right(slot, 32) != h:
-        i = (i + 1) & mask
-        slot = load(slots, i)
-    return (slot & 0xFFFFFFFF) - 1
 
 
 @jit
@@ -294,7 +281,7 @@ def foresee_rows(t: int, hashes: int, multiplicities: int, stride: int, n: int, 
         number = -1
         h = load(hashes, r)
         if h >= 0 and load(multiplicities, r * stride) < 0:
-            number = first_with(t, h)
+            number = first_with(load(t, SLOTS), load(t, MASK), h)
             if number >= 0:
                 prefetch_entry(t, number)
         store(likely, r, number)

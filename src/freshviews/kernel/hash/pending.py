@@ -31,14 +31,7 @@ Without memory, flushing stops between two rows: the table is consistent, with t
 from __future__ import annotations
 
 from freshviews.kernel.hash.entries import FULL, entry_at, fill, free_number, grow_slots
-from freshviews.kernel.hash.index import (
-    COUNT,
-    ROW_WORD,
-    ROWS_COUNT,
-    index_insert,
-    row_hash,
-    slice_rows,
-)
+from freshviews.kernel.hash.index import COUNT, ROW_WORD, ROWS_COUNT, index_insert, row_hash, slice_rows
 from freshviews.kernel.hash.index import MASK as GROUP_MASK
 from freshviews.kernel.hash.index import SLOTS as GROUP_SLOTS
 from freshviews.kernel.hash.slots import hash_words

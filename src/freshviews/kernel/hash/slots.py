@@ -9,7 +9,7 @@ shifts later slots back instead of leaving tombstones.
 from __future__ import annotations
 
 from freshviews.kernel.memory.mapping import release_block
-from freshviews.kernel.memory.mem import allocate, jit, load, mix, shift_right, store
+from freshviews.kernel.memory.mem import allocate, inlined, jit, load, mix, shift_right, store
 
 
 @jit
@@ -19,6 +19,17 @@ def hash_words(address: int, words: int) -> int:
     for i in range(words):
         state = mix(state, load(address, i))
     return state & 0xFFFFFFFF
+
+
+@inlined
+def first_with(slots: int, mask: int, h: int) -> int:
+    """The first number with a hash, or -1."""
+    i = h & mask
+    slot = load(slots, i)
+    while slot != 0 and shift_right(slot, 32) != h:
+        i = (i + 1) & mask
+        slot = load(slots, i)
+    return (slot & 0xFFFFFFFF) - 1
 
 
 @jit

@@ -7,7 +7,7 @@ one after the other; a few rows are sorted by insertion.
 
 from __future__ import annotations
 
-from freshviews.kernel.memory.mem import allocate, copy_words, inlined, jit, load, release, shift_right, store
+from freshviews.kernel.memory.mem import allocate, copy_words, jit, load, release, shift_right, store
 from freshviews.kernel.memory.outside import outside
 
 DIGIT = 11
@@ -16,14 +16,17 @@ FEW = 32
 """Up to this many rows are sorted by insertion."""
 
 
-@inlined
-def bits_of(most: int) -> int:
+@jit
+def bits_of(value: int) -> int:
     """Number of bits of an unsigned word."""
-    bits = 0
-    while most != 0:
-        bits += 1
-        most = shift_right(most, 1)
-    return bits
+    length = 0
+    step = 32
+    while step > 0:
+        if shift_right(value, step) != 0:
+            value = shift_right(value, step)
+            length += step
+        step >>= 1
+    return length + 1 if value != 0 else 0
 
 
 @jit
@@ -37,11 +40,11 @@ def gather_rows(batch: int, width: int, count: int, rows: int) -> None:
 
 
 @jit
-def compare_rows(rows: int, width: int, words: int, i: int, j: int) -> int:
-    """-1, 0 or 1: row ``i`` is less than, equal to or greater than row ``j`` in the first ``words`` words."""
-    for c in range(words):
-        x = load(rows, i * width + c)
-        y = load(rows, j * width + c)
+def compare_prefix(a: int, b: int, words: int) -> int:
+    """-1, 0 or 1: row ``a`` is less than, equal to or greater than ``b`` in the first ``words`` words, as integers."""
+    for i in range(words):
+        x = load(a, i)
+        y = load(b, i)
         if x != y:
             return -1 if x < y else 1
     return 0
@@ -82,7 +85,7 @@ def insertion_sort(rows: int, width: int, words: int, count: int, spare: int) ->
     """Sort a few rows in place; ``spare`` has room for one."""
     for i in range(1, count):
         j = i
-        while j > 0 and compare_rows(rows, width, words, j - 1, j) > 0:
+        while j > 0 and compare_prefix(rows + 8 * (j - 1) * width, rows + 8 * j * width, words) > 0:
             copy_words(spare, rows + 8 * j * width, width)
             copy_words(rows + 8 * j * width, rows + 8 * (j - 1) * width, width)
             copy_words(rows + 8 * (j - 1) * width, spare, width)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from freshviews.kernel.btree.folds import FOLD_WORDS, GREATEST, KIND, LEAST, combine
 from freshviews.kernel.hash.table import KEY, row_at
 from freshviews.kernel.memory.mem import inlined, jit, load, load32, store, write_key
+from freshviews.kernel.memory.row_sort import compare_prefix
 from freshviews.kernel.ordered.index import (
     FOLDS,
     KINDS,
@@ -21,7 +22,6 @@ from freshviews.kernel.ordered.index import (
     ROW_WORD,
     WORDS,
     compare_codes,
-    compare_prefix,
     left_link,
     prefix_of,
     right_link,

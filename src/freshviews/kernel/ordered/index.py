@@ -12,26 +12,10 @@ from __future__ import annotations
 
 from freshviews.kernel.btree.folds import FOLD_WORDS
 from freshviews.kernel.codes.string_slots import text_of
-from freshviews.kernel.hash.table import (
-    INDEXES,
-    KEY,
-    ORDERED,
-    ORDERED_LIST,
-    PAYLOAD,
-    row_at,
-)
-from freshviews.kernel.memory.mem import (
-    allocate,
-    inlined,
-    jit,
-    load,
-    load8,
-    load32,
-    mix,
-    store,
-    store32,
-)
+from freshviews.kernel.hash.table import INDEXES, KEY, ORDERED, ORDERED_LIST, PAYLOAD, row_at
+from freshviews.kernel.memory.mem import allocate, inlined, jit, load, load8, load32, mix, store, store32
 from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.memory.row_sort import compare_prefix
 from freshviews.types.sqltype import NULL
 
 # Words of the header, which is one block: ``free_table`` frees it.
@@ -116,17 +100,6 @@ def compare_codes(o: int, kind: int, a: int, b: int) -> int:
             b = b if b >= 0 else b ^ _MAGNITUDE
         order = -1 if a < b else 1
     return order if kind & DESCENDING == 0 else -order
-
-
-@jit
-def compare_prefix(a: int, b: int, words: int) -> int:
-    """-1, 0 or 1: key ``a`` is less than, equal to or greater than ``b`` in the first ``words`` words, as integers."""
-    for i in range(words):
-        x = load(a, i)
-        y = load(b, i)
-        if x != y:
-            return -1 if x < y else 1
-    return 0
 
 
 @jit

@@ -31,15 +31,7 @@ from freshviews.kernel.ordered.index import (
     tree_insert,
     tree_remove,
 )
-from freshviews.kernel.ordered.sums import (
-    add_payload,
-    add_sum,
-    clear_total,
-    subtree_of,
-    sum_at,
-    sum_row,
-    total_of,
-)
+from freshviews.kernel.ordered.sums import add_payload, add_sum, clear_total, subtree_of, sum_at, sum_row, total_of
 
 
 @outside

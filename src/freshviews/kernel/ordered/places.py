@@ -16,11 +16,11 @@ from __future__ import annotations
 from freshviews.kernel.hash.table import FAILED, KEY, row_at
 from freshviews.kernel.memory.mem import inlined, jit, load, load32, store
 from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.memory.row_sort import compare_prefix
 from freshviews.kernel.ordered.index import (
     ROOT,
     ROW_WORD,
     WORDS,
-    compare_prefix,
     compare_rows,
     left_link,
     right_link,

@@ -21,6 +21,7 @@ from freshviews.kernel.hash.index import ROWS_COUNT, position_of_row, slice_rows
 from freshviews.kernel.hash.table import KEY, row_at
 from freshviews.kernel.memory.mem import inlined, jit, load, load32, write_key
 from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.memory.row_sort import compare_prefix
 from freshviews.kernel.ordered.groups import are_outside, group_of_prefix, group_of_row, is_outside
 from freshviews.kernel.ordered.index import (
     KINDS,
@@ -29,7 +30,6 @@ from freshviews.kernel.ordered.index import (
     SUMS,
     WORDS,
     compare_codes,
-    compare_prefix,
     compare_rows,
     left_link,
     ordered_neighbour,

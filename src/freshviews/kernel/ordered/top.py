@@ -22,7 +22,8 @@ from __future__ import annotations
 from freshviews.kernel.hash.table import FAILED, KEY, row_at, row_number
 from freshviews.kernel.memory.mem import inlined, jit, load, store
 from freshviews.kernel.memory.outside import outside
-from freshviews.kernel.ordered.index import TOP, compare_prefix, compare_rows, prefix_of
+from freshviews.kernel.memory.row_sort import compare_prefix
+from freshviews.kernel.ordered.index import TOP, compare_rows, prefix_of
 from freshviews.kernel.ordered.places import MOST, copies_before, copies_of, row_at_place, words_of_group
 
 # Words of the header, from TOP on.

@@ -57,12 +57,6 @@ def clear_buffer(buffer: int) -> None:
     store(buffer, FAILED, 0)
 
 
-@outside
-def grow_buffer(buffer: int) -> int:
-    """Double the capacity; 0 without memory."""
-    return widen_buffer(buffer, 2 * load(buffer, CAPACITY) + FIRST_CAPACITY)
-
-
 @jit
 def widen_buffer(buffer: int, capacity: int) -> int:
     """Set the capacity; 0 without memory."""
@@ -77,6 +71,12 @@ def widen_buffer(buffer: int, capacity: int) -> int:
     return 1
 
 
+@outside
+def grow_buffer(buffer: int, rows: int) -> int:
+    """Double the capacity and add room for ``rows`` more; 0 without memory."""
+    return widen_buffer(buffer, 2 * load(buffer, CAPACITY) + FIRST_CAPACITY + rows)
+
+
 @inlined
 def append(buffer: int) -> int:
     """Address of a new row, its words undefined, valid until the next ``append``.
@@ -84,16 +84,10 @@ def append(buffer: int) -> int:
     Without memory, FAILED is set and the row is a scratch row.
     """
     n = load(buffer, COUNT)
-    if n == load(buffer, CAPACITY) and grow_buffer(buffer) == 0:
+    if n == load(buffer, CAPACITY) and grow_buffer(buffer, 0) == 0:
         return buffer + 8 * HEADER
     store(buffer, COUNT, n + 1)
     return load(buffer, ROWS) + 8 * n * load(buffer, WIDTH)
-
-
-@outside
-def grow_for(buffer: int, rows: int) -> int:
-    """Double the capacity and add room for ``rows`` more; 0 without memory."""
-    return widen_buffer(buffer, 2 * load(buffer, CAPACITY) + FIRST_CAPACITY + rows)
 
 
 @inlined
@@ -103,7 +97,7 @@ def reserve(buffer: int, rows: int) -> int:
     Returns 0 without memory, with FAILED set.
     """
     n = load(buffer, COUNT)
-    if n + rows > load(buffer, CAPACITY) and grow_for(buffer, rows) == 0:
+    if n + rows > load(buffer, CAPACITY) and grow_buffer(buffer, rows) == 0:
         return 0
     store(buffer, COUNT, n + rows)
     return load(buffer, ROWS) + 8 * n * load(buffer, WIDTH)

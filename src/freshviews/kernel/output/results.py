@@ -17,12 +17,6 @@ from freshviews.types.sqltype import NULL
 
 
 @jit
-def sum_result(total: int, nonnull: int) -> int:
-    """SUM of integers or decimals: the total, or NULL."""
-    return NULL if nonnull == 0 else total
-
-
-@jit
 def avg_int(total: int, nonnull: int) -> int:
     """AVG of integers, a DOUBLE: the exact total as a double, divided by the count; or NULL."""
     return NULL if nonnull == 0 else code(float(total) / float(nonnull))
@@ -41,45 +35,23 @@ def avg_decimal(total: int, nonnull: int, multiplier: int, status: int) -> int:
     return fail(status, AVERAGE_OVERFLOW) if average == NULL else average
 
 
-@jit
-def sum_real(address: int, nonnull: int) -> int:
-    """SUM of doubles, the exact sum rounded once; or NULL."""
-    return NULL if nonnull == 0 else real_value(address)
-
-
-@jit
-def rest_real(address: int, nonnull: int) -> int:
-    """The exact sum of doubles minus SUM, rounded once; or NULL."""
-    return NULL if nonnull == 0 else real_rest(address)
-
-
-@jit
-def avg_real(address: int, nonnull: int) -> int:
-    """AVG of doubles, a DOUBLE: the exact sum rounded once, divided by the count; or NULL."""
-    return NULL if nonnull == 0 else code(f64(real_value(address)) / float(nonnull))
-
-
-@jit
-def sum_narrow(address: int, nonnull: int) -> int:
-    """As ``sum_real``, of a narrow sum."""
-    return NULL if nonnull == 0 else narrow_value(address)
-
-
-@jit
-def rest_narrow(address: int, nonnull: int) -> int:
-    """As ``rest_real``, of a narrow sum."""
-    return NULL if nonnull == 0 else narrow_rest(address)
-
-
-@jit
-def avg_narrow(address: int, nonnull: int) -> int:
-    """As ``avg_real``, of a narrow sum."""
-    return NULL if nonnull == 0 else code(f64(narrow_value(address)) / float(nonnull))
-
-
 INTEGER, SUM, SUM_REST, AVERAGE, NARROW_SUM, NARROW_REST, NARROW_AVERAGE = range(7)
 REALS = ("sum", "sum_rest", "avg")
 """Results of sums of doubles, from SUM on, and from NARROW_SUM on those of narrow sums."""
+
+
+@jit
+def double_result(function: int, address: int, nonnull: int) -> int:
+    """A result of an exact sum of doubles, or NULL: SUM, rounded once; the exact sum minus that; or AVG, SUM divided by
+    the count."""
+    if nonnull == 0:
+        return NULL
+    if function == SUM_REST:
+        return real_rest(address)
+    if function == NARROW_REST:
+        return narrow_rest(address)
+    total = real_value(address) if function <= AVERAGE else narrow_value(address)
+    return code(f64(total) / float(nonnull)) if function in (AVERAGE, NARROW_AVERAGE) else total
 
 
 @outside
@@ -88,33 +60,24 @@ def sum_results(target: int, payload: int, functions: int, n: int) -> None:
     payload where its sum begins, and the word that counts the values. A count is an integer with -1 as last word."""
     for i in range(n):
         function = load(functions, 3 * i)
-        place = load(functions, 3 * i + 1)
+        at = payload + 8 * load(functions, 3 * i + 1)
         number = load(functions, 3 * i + 2)
+        nonnull = load(payload, number) if number >= 0 else 1
         if function == INTEGER:
-            store(target, i, NULL if number >= 0 and load(payload, number) == 0 else load(payload, place))
-        elif function == SUM:
-            store(target, i, sum_real(payload + 8 * place, load(payload, number)))
-        elif function == SUM_REST:
-            store(target, i, rest_real(payload + 8 * place, load(payload, number)))
-        elif function == AVERAGE:
-            store(target, i, avg_real(payload + 8 * place, load(payload, number)))
-        elif function == NARROW_SUM:
-            store(target, i, sum_narrow(payload + 8 * place, load(payload, number)))
-        elif function == NARROW_REST:
-            store(target, i, rest_narrow(payload + 8 * place, load(payload, number)))
+            store(target, i, value_result(load(at, 0), nonnull))
         else:
-            store(target, i, avg_narrow(payload + 8 * place, load(payload, number)))
+            store(target, i, double_result(function, at, nonnull))
 
 
 @jit
-def scan_result(value: int, distinct: int) -> int:
-    """MIN, MAX and other scans: the value, or NULL if the number of distinct arguments is 0."""
-    return NULL if distinct == 0 else value
+def value_result(value: int, number: int) -> int:
+    """SUM of integers or decimals, MIN, MAX and other scans: the value, or NULL if the number of arguments is 0."""
+    return NULL if number == 0 else value
 
 
 @jit
 def bits_result(value: int, distinct: int, status: int) -> int:
-    """BIT_AND, as ``scan_result``; BITS_OVERFLOW is stored at ``status`` if it is the least int64.
+    """BIT_AND, as ``value_result``; BITS_OVERFLOW is stored at ``status`` if it is the least int64.
 
     Only a value that is read is checked: within a batch it may occur in passing.
     """

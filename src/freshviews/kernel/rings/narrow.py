@@ -9,23 +9,19 @@ is undone by its negation. The engine then widens the sums to reals and repeats 
 
 from __future__ import annotations
 
-from freshviews.kernel.memory.mem import (
-    add_wrapping,
-    allocate,
-    copy_words,
-    inlined,
-    jit,
-    load,
-    mul_wrapping,
-    release,
-    shift_right,
-    store,
-)
+from freshviews.kernel.memory.mem import add_wrapping, allocate, copy_words, jit, load, release, shift_right, store
 from freshviews.kernel.memory.outside import outside
-from freshviews.kernel.rings.wide import add_fours, carried
+from freshviews.kernel.rings.wide import add_fours
 from freshviews.kernel.scalar.failure import fail
 from freshviews.kernel.scalar.payload import TOO_NARROW
-from freshviews.kernel.scalar.real import REAL_WORDS, SUM_WORDS, nearest_double, real_rest, shifted_product
+from freshviews.kernel.scalar.real import (
+    REAL_WORDS,
+    SUM_WORDS,
+    add_unsigned,
+    nearest_double,
+    real_rest,
+    shifted_product,
+)
 
 FIRST = 15
 """The word of a real with which a narrow sum begins."""
@@ -34,34 +30,6 @@ NARROW_WORDS = 4
 _LARGEST = 1023 + 77  # biased exponent of the doubles just below 2^78
 _FRACTION = 2**52 - 1
 _IMPLICIT = 2**52
-
-
-@inlined
-def _add(target: int, word: int, amount: int) -> None:
-    """Add an unsigned number at a word."""
-    if amount != 0 and word < NARROW_WORDS:
-        total = add_wrapping(load(target, word), amount)
-        store(target, word, total)
-        more = carried(total, amount)
-        while more != 0 and word + 1 < NARROW_WORDS:
-            word += 1
-            total = add_wrapping(load(target, word), 1)
-            store(target, word, total)
-            more = 1 if total == 0 else 0
-
-
-@inlined
-def _subtract(target: int, word: int, amount: int) -> None:
-    """Subtract an unsigned number at a word."""
-    if amount != 0 and word < NARROW_WORDS:
-        old = load(target, word)
-        store(target, word, add_wrapping(old, mul_wrapping(amount, -1)))
-        more = carried(old, amount)
-        while more != 0 and word + 1 < NARROW_WORDS:
-            word += 1
-            old = load(target, word)
-            store(target, word, add_wrapping(old, -1))
-            more = 1 if old == 0 else 0
 
 
 @outside
@@ -90,16 +58,16 @@ def narrow_add_double(target: int, code: int, k: int, status: int) -> None:
     first, second, third = shifted_product(significand, k, shift & 63)
     before = load(target, NARROW_WORDS - 1)
     if (code < 0) != (k < 0):
-        _subtract(target, word, first)
-        _subtract(target, word + 1, second)
-        _subtract(target, word + 2, third)
+        add_unsigned(target, NARROW_WORDS, word, first, True)
+        add_unsigned(target, NARROW_WORDS, word + 1, second, True)
+        add_unsigned(target, NARROW_WORDS, word + 2, third, True)
         # Where the sign has become positive, that of the sum and the addend were negative.
         if before & (load(target, NARROW_WORDS - 1) ^ -1) < 0:
             fail(status, TOO_NARROW)
     else:
-        _add(target, word, first)
-        _add(target, word + 1, second)
-        _add(target, word + 2, third)
+        add_unsigned(target, NARROW_WORDS, word, first, False)
+        add_unsigned(target, NARROW_WORDS, word + 1, second, False)
+        add_unsigned(target, NARROW_WORDS, word + 2, third, False)
         if (before ^ -1) & load(target, NARROW_WORDS - 1) < 0:
             fail(status, TOO_NARROW)
 
@@ -111,8 +79,8 @@ def narrow_add_scaled(target: int, source: int, k: int, status: int) -> None:
         fail(status, TOO_NARROW)
 
 
-@inlined
-def widen_sum(target: int, source: int) -> None:
+@outside
+def narrow_as_real(target: int, source: int) -> None:
     """Write the real with the value of a narrow sum."""
     sign = load(source, NARROW_WORDS - 1) >> 63
     for word in range(FIRST):
@@ -125,12 +93,6 @@ def widen_sum(target: int, source: int) -> None:
         store(target, word, 0)
 
 
-@outside
-def narrow_as_real(target: int, source: int) -> None:
-    """As ``widen_sum``, for generated code."""
-    widen_sum(target, source)
-
-
 @jit
 def narrow_value(address: int) -> int:
     """The code of the double nearest to a sum, ties to even."""
@@ -141,7 +103,7 @@ def narrow_value(address: int) -> int:
 def narrow_rest(address: int) -> int:
     """The code of the double nearest to a sum less ``narrow_value`` of it."""
     real = allocate(REAL_WORDS)
-    widen_sum(real, address)
+    narrow_as_real(real, address)
     code = real_rest(real)
     release(real)
     return code
@@ -159,6 +121,6 @@ def widen_payload(target: int, source: int, runs: int, count: int) -> None:
             source += 8 * size
         else:
             for _ in range(size):
-                widen_sum(target, source)
+                narrow_as_real(target, source)
                 target += 8 * REAL_WORDS
                 source += 8 * NARROW_WORDS

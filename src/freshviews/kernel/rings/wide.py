@@ -19,15 +19,9 @@ from freshviews.kernel.memory.mem import (
     signed,
     store,
 )
+from freshviews.kernel.scalar.real import carried
 
-_SIGN = -(2**63)
 _WORD = 2**64 - 1
-
-
-@inlined
-def carried(total: int, addend: int) -> int:
-    """1 if a sum of two unsigned words wrapped: it is less than one of them."""
-    return 1 if (total ^ _SIGN) < (addend ^ _SIGN) else 0
 
 
 def number_at(address: int, words: int) -> int:

@@ -23,6 +23,7 @@ from freshviews.kernel.memory.mem import (
     store,
 )
 from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.memory.row_sort import bits_of
 from freshviews.types.sqltype import NAN
 
 SUM_WORDS = 34
@@ -39,15 +40,15 @@ _IMPLICIT = 2**52
 
 
 @inlined
-def _carry(total: int, addend: int) -> int:
+def carried(total: int, addend: int) -> int:
     """1 if a sum of two unsigned words wrapped: it is less than one of them."""
     return 1 if (total ^ _SIGN) < (addend ^ _SIGN) else 0
 
 
 @jit
-def _carry_on(target: int, word: int) -> None:
+def _carry_on(target: int, word: int, words: int) -> None:
     """Add one at a word and propagate the carry."""
-    while word < SUM_WORDS:
+    while word < words:
         total = add_wrapping(load(target, word), 1)
         store(target, word, total)
         if total != 0:
@@ -56,9 +57,9 @@ def _carry_on(target: int, word: int) -> None:
 
 
 @jit
-def _borrow_on(target: int, word: int) -> None:
+def _borrow_on(target: int, word: int, words: int) -> None:
     """Subtract one at a word and propagate the borrow."""
-    while word < SUM_WORDS:
+    while word < words:
         old = load(target, word)
         store(target, word, add_wrapping(old, -1))
         if old != 0:
@@ -67,31 +68,19 @@ def _borrow_on(target: int, word: int) -> None:
 
 
 @inlined
-def _add_word(target: int, word: int, amount: int) -> None:
-    """Add an unsigned number at a word."""
-    total = add_wrapping(load(target, word), amount)
-    store(target, word, total)
-    if _carry(total, amount) != 0:
-        _carry_on(target, word + 1)
-
-
-@inlined
-def _subtract_word(target: int, word: int, amount: int) -> None:
-    """Subtract an unsigned number at a word."""
-    old = load(target, word)
-    store(target, word, add_wrapping(old, mul_wrapping(amount, -1)))
-    if _carry(old, amount) != 0:
-        _borrow_on(target, word + 1)
-
-
-@inlined
-def _add_unsigned(target: int, word: int, amount: int, negative: bool) -> None:
-    """Add an unsigned number, or its negation, at a word; past the end of the sum, drop it."""
-    if amount != 0 and word < SUM_WORDS:
+def add_unsigned(target: int, words: int, word: int, amount: int, negative: bool) -> None:
+    """Add an unsigned number, or its negation, at a word of a sum of ``words``; past its end, drop it."""
+    if amount != 0 and word < words:
+        old = load(target, word)
         if negative:
-            _subtract_word(target, word, amount)
+            store(target, word, add_wrapping(old, mul_wrapping(amount, -1)))
+            if carried(old, amount) != 0:
+                _borrow_on(target, word + 1, words)
         else:
-            _add_word(target, word, amount)
+            total = add_wrapping(old, amount)
+            store(target, word, total)
+            if carried(total, amount) != 0:
+                _carry_on(target, word + 1, words)
 
 
 @jit
@@ -137,9 +126,9 @@ def real_add_double(target: int, code: int, k: int) -> None:
     negative = (code < 0) != (k < 0)
     word = shift_right(shift, 6)
     first, second, third = shifted_product(significand, k, shift & 63)
-    _add_unsigned(target, word, first, negative)
-    _add_unsigned(target, word + 1, second, negative)
-    _add_unsigned(target, word + 2, third, negative)
+    add_unsigned(target, SUM_WORDS, word, first, negative)
+    add_unsigned(target, SUM_WORDS, word + 1, second, negative)
+    add_unsigned(target, SUM_WORDS, word + 2, third, negative)
 
 
 @outside
@@ -159,10 +148,10 @@ def real_add_scaled(target: int, source: int, k: int) -> None:
     for word in range(top):
         digits = load(source, word)
         if digits != 0:
-            _add_unsigned(target, word, mul_wrapping(digits, magnitude), negative)
-            _add_unsigned(target, word + 1, mul_high(digits, magnitude), negative)
+            add_unsigned(target, SUM_WORDS, word, mul_wrapping(digits, magnitude), negative)
+            add_unsigned(target, SUM_WORDS, word + 1, mul_high(digits, magnitude), negative)
     if sign != 0:
-        _add_unsigned(target, top, magnitude, not negative)
+        add_unsigned(target, SUM_WORDS, top, magnitude, not negative)
 
 
 @jit
@@ -202,19 +191,6 @@ def _magnitude_word(address: int, word: int, lowest: int, negative: bool) -> int
 
 
 @jit
-def _bit_length(value: int) -> int:
-    """Number of bits of an unsigned word."""
-    length = 0
-    step = 32
-    while step > 0:
-        if shift_right(value, step) != 0:
-            value = shift_right(value, step)
-            length += step
-        step >>= 1
-    return length + 1 if value != 0 else 0
-
-
-@jit
 def real_value(address: int) -> int:
     """The code of the double nearest to a sum, ties to even; infinite past the range of doubles.
 
@@ -238,7 +214,7 @@ def nearest_double(address: int, words: int, first: int) -> int:
     while _magnitude_word(address, top, lowest, negative) == 0:
         top -= 1
     leading = _magnitude_word(address, top, lowest, negative)
-    shift = 64 * top + _bit_length(leading) - 53
+    shift = 64 * top + bits_of(leading) - 53
     sign = _SIGN if negative else 0
     exponent = shift + 64 * first
     if shift <= 0:

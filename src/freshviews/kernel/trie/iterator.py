@@ -17,17 +17,7 @@ Iterators allocate nothing. No two threads share one.
 
 from __future__ import annotations
 
-from freshviews.kernel.btree.pages import (
-    BODY,
-    COUNT,
-    LEVEL,
-    LEVELS,
-    ROOM,
-    child_at,
-    column,
-    first_greater,
-    word_at,
-)
+from freshviews.kernel.btree.pages import BODY, COUNT, LEVEL, LEVELS, ROOM, child_at, column, first_greater, word_at
 from freshviews.kernel.memory.mem import allocate, copy_words, inlined, jit, load, store
 from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.trie.gallop import gallop

@@ -66,6 +66,10 @@ def _of(one: T.StructField, column: ColumnDef) -> str:
     return f"CAST({text_literal(default_text(column) or '')} AS {one.dataType.simpleString()})"
 
 
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
 def text_literal(text: str) -> str:
     """A text as SQL writes it."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")

@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 from pyspark.sql.avro.functions import from_avro
 
 from freshviews.spark.connectors.message_format import HEADERS, KEY, OP, VALUE, Encoding, MessageFormat, Path
-from freshviews.spark.io.columns import text_literal
+from freshviews.spark.io.columns import quoted, text_literal
 from freshviews.spark.worker.rows import CORRUPT
 
 _SPLIT = {VALUE: "_value", KEY: "_key"}
@@ -39,13 +39,13 @@ def rows_of(
             frame = frame.withColumn(_SPLIT[part], _taken_apart(part, encoding, message.fields[part]))
     binary = {name for name, field in known.items() if isinstance(field.dataType, T.BinaryType)}
     columns = [
-        f"{_or_default(_at(path, message, binary), path, message, defaults.get(column))} AS {_quoted(column)}"
+        f"{_or_default(_at(path, message, binary), path, message, defaults.get(column))} AS {quoted(column)}"
         for column, path in message.paths.items()
         if column != OP
     ]
     if message.by_key:
         op = "'upsert'" if OP not in message.paths else _at(message.paths[OP], message, binary)
-        columns.append(f"IF({VALUE} IS NULL, 'delete', {op}) AS {_quoted(OP)}")
+        columns.append(f"IF({VALUE} IS NULL, 'delete', {op}) AS {quoted(OP)}")
     tests = [_wrong(part, message.encodings[part], part in binary) for part in parts]
     for path in message.paths.values():
         if path[0] == HEADERS:
@@ -54,7 +54,7 @@ def rows_of(
     if VALUE in known and not message.by_key and any(path[0] == VALUE for path in message.paths.values()):
         tests.append(f"WHEN {VALUE} IS NULL THEN {text_literal(_NO_VALUE)}")
     corrupt = f"CASE {' '.join(tests)} END" if tests else "CAST(NULL AS STRING)"
-    return frame.selectExpr(*columns, f"{corrupt} AS {_quoted(CORRUPT)}", *map(_quoted, places))
+    return frame.selectExpr(*columns, f"{corrupt} AS {quoted(CORRUPT)}", *map(quoted, places))
 
 
 def _taken_apart(part: str, encoding: Encoding, fields: Sequence[str]) -> Column:
@@ -64,7 +64,7 @@ def _taken_apart(part: str, encoding: Encoding, fields: Sequence[str]) -> Column
     if encoding.format == "json":
         return F.expr(f"try_parse_json(concat('[', {text}, ']'))")
     if encoding.format == "csv":
-        schema = ", ".join(f"{_quoted(name)} STRING" for name in (*fields, CORRUPT))
+        schema = ", ".join(f"{quoted(name)} STRING" for name in (*fields, CORRUPT))
         options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, **_options(encoding, "fields")}
         pairs = ", ".join(f"{text_literal(name)}, {text_literal(value)}" for name, value in options.items())
         return F.expr(f"from_csv({text}, {text_literal(schema)}, map({pairs}))")
@@ -84,12 +84,12 @@ def _at(path: Path, message: MessageFormat, binary: set[str]) -> str:
     if part == HEADERS:
         return _text(_last_header(path))
     if not steps:
-        return _text(_quoted(part)) if part in binary else _quoted(part)
+        return _text(quoted(part)) if part in binary else quoted(part)
     if message.encodings[part].format == "json":
         return _in_json(path, "string")
     whole = _SPLIT[part] if message.encodings[part].format == "csv" else f"get({_SPLIT[part]}, 0)"
     for step in steps:
-        whole = f"get({whole}, {step})" if isinstance(step, int) else f"{whole}.{_quoted(step)}"
+        whole = f"get({whole}, {step})" if isinstance(step, int) else f"{whole}.{quoted(step)}"
     return whole
 
 
@@ -123,7 +123,7 @@ def _wrong(part: str, encoding: Encoding, is_binary: bool) -> str:
         bad += [f"{split} IS NULL", f"NOT {text} RLIKE {text_literal(chr(92) + 's*' + chr(92) + '{')}"]
         bad.append(f"try_variant_get({split}, '$[1]', 'variant') IS NOT NULL")
     elif encoding.format == "csv":
-        bad.append(f"{split}.{_quoted(CORRUPT)} IS NOT NULL")
+        bad.append(f"{split}.{quoted(CORRUPT)} IS NOT NULL")
     elif encoding.format == "avro":
         bad.append(f"{split} IS NULL OR size({split}) <> 1")
         shown = f"hex({part})"
@@ -137,7 +137,3 @@ def _text(expression: str) -> str:
 
 def _key(name: str) -> str:
     return f'"{name}"' if "'" in name else f"'{name}'"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -23,6 +23,7 @@ from pyspark.sql import types as T
 from freshviews.errors import SourceError
 from freshviews.spark.connectors.polls import Poll
 from freshviews.spark.connectors.secrets import without_secrets
+from freshviews.spark.io.columns import quoted
 from freshviews.spark.io.java_errors import cause
 from freshviews.spark.io.sources import Source
 from freshviews.spark.state.bundle import Bundle, read_all
@@ -94,7 +95,7 @@ def _same_texts(kind: str, now: str | None) -> bool:
 def _taken(
     store: Store, source: Source, poll: Poll, column: str, position: Mapping[str, Any] | None
 ) -> Taken | None:
-    value = F.col(_quoted(column))
+    value = F.col(quoted(column))
     kind = source.frame.schema[column].dataType
     lag = _lag(source, poll, column)
     spark = source.frame.sparkSession
@@ -103,7 +104,7 @@ def _taken(
     first = None if position is None else F.lit(position["from"]).cast(kind)
     # Rows are known by the columns that the table had then.
     before = [*names] if position is None else [*position["columns"]]
-    rows = source.frame.select(*map(_quoted, dict.fromkeys([*names, *before])))
+    rows = source.frame.select(*map(quoted, dict.fromkeys([*names, *before])))
     if first is not None:
         rows = rows.where(value.isNull() | (value >= _read_from(source.frame, kind, first)))
     rows = rows.withColumn(_DIGEST, _digest(source.frame, [*names])).withColumn(_KNOWN, _digest(source.frame, before))
@@ -128,7 +129,7 @@ def _taken(
         listed = spark.createDataFrame(known.rename_columns([_KNOWN, _COUNT]))
         counted = numbered.join(F.broadcast(listed), _KNOWN, "left")
         fresh = counted.where(F.col(_SAME) > F.coalesce(F.col(_COUNT), F.lit(0)))
-    fresh = fresh.select(*map(_quoted, names))
+    fresh = fresh.select(*map(quoted, names))
     if fresh.isEmpty():
         return None
     try:
@@ -150,7 +151,7 @@ def _taken(
 
 def _digest(frame: DataFrame, names: Sequence[str]) -> Column:
     """A digest of some columns of a row."""
-    return F.md5(F.to_json(F.array(*(_text(F.col(_quoted(name)), frame.schema[name].dataType) for name in names))))
+    return F.md5(F.to_json(F.array(*(_text(F.col(quoted(name)), frame.schema[name].dataType) for name in names))))
 
 
 def _write_digests(store: Store, source: Source, rows: DataFrame, first: str) -> str:
@@ -260,7 +261,3 @@ def _read_from(frame: DataFrame, kind: T.DataType, first: Column) -> Column:
         there = F.from_utc_timestamp(first - F.expr("INTERVAL 2 HOURS"), zone.getID())
         return F.to_utc_timestamp(there, str(spark.conf.get("spark.sql.session.timeZone")))
     return first - F.expr("INTERVAL 1 HOUR") if zone.useDaylightTime() else first
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -18,7 +18,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from lark import Lark, Token, Transformer
+from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import LarkError
 
 GRAMMAR = r"""
@@ -209,107 +209,84 @@ def _parser() -> Lark:
     return Lark(GRAMMAR, parser="lalr", maybe_placeholders=True)
 
 
+@v_args(inline=True)
 class _Trees(Transformer[Token, Any]):
     """Parse trees to the classes above. Lark wraps its exceptions in a LarkError."""
 
-    def start(self, parts: list[Any]) -> PlainSelect:
-        what, view, alias, where, *rest = parts
+    star, alias, negated, flag, column = Star, str, Negated, Flag, Column
+
+    def start(self, what: Any, view: str, alias: str | None, where: Condition | None, *rest: Any) -> PlainSelect:
         *order, limit, offset = rest
         return PlainSelect(what, view, alias, where, tuple(filter(None, order)), limit, offset or 0)
 
-    def star(self, parts: list[Any]) -> Star:
-        return Star(parts[0])
-
-    def count(self, parts: list[Any]) -> Count:
-        function, name = parts
+    def count(self, function: str, name: str | None) -> Count:
         if function.upper() != "COUNT":
             raise NotPlain
         return Count(name or "count(1)")
 
-    def items(self, parts: list[Any]) -> tuple[Item, ...]:
-        return tuple(parts)
+    def items(self, *items: Item) -> tuple[Item, ...]:
+        return items
 
-    def item(self, parts: list[Any]) -> Item:
-        column, name = parts
+    def item(self, column: Column, name: str | None) -> Item:
         return Item(column, name or column.name)
 
-    def alias(self, parts: list[Any]) -> str:
-        return str(parts[0])
-
-    def sort(self, parts: list[Any]) -> Sort:
-        key, direction, nulls = parts
+    def sort(self, key: Any, direction: Token | None, nulls: Token | None) -> Sort:
         descending = direction is not None and direction.type == "DESCENDING"
         nulls_last = descending if nulls is None else nulls.type == "LAST"
         return Sort(_whole(key) if isinstance(key, Token) else key, descending, nulls_last)
 
-    def limit(self, parts: list[Any]) -> int:
-        return _whole(parts[0])
+    def limit(self, digits: str) -> int:
+        return _whole(digits)
 
     offset = limit
 
-    def either(self, terms: list[Any]) -> Joined:
-        return Joined(False, tuple(terms))
+    def either(self, *terms: Condition) -> Joined:
+        return Joined(False, terms)
 
-    def both(self, terms: list[Any]) -> Joined:
-        return Joined(True, tuple(terms))
+    def both(self, *terms: Condition) -> Joined:
+        return Joined(True, terms)
 
-    def negated(self, parts: list[Any]) -> Negated:
-        return Negated(parts[0])
-
-    def flag(self, parts: list[Any]) -> Flag:
-        return Flag(parts[0])
-
-    def comparison(self, parts: list[Any]) -> Comparison:
-        left, sign, right = parts
+    def comparison(self, left: Any, sign: str, right: Any) -> Comparison:
         return Comparison("<>" if sign == "!=" else str(sign), left, right)
 
-    def is_null(self, parts: list[Any]) -> Condition:
-        value, negated = parts
+    def is_null(self, value: Any, negated: Token | None) -> Condition:
         return _negated(negated, IsNull(value))
 
-    def between(self, parts: list[Any]) -> Condition:
-        value, negated, low, high = parts
+    def between(self, value: Any, negated: Token | None, low: Any, high: Any) -> Condition:
         return _negated(negated, Joined(True, (Comparison(">=", value, low), Comparison("<=", value, high))))
 
-    def within(self, parts: list[Any]) -> Condition:
-        value, negated, *members = parts
-        return _negated(negated, Within(value, tuple(members)))
+    def within(self, value: Any, negated: Token | None, *members: Constant) -> Condition:
+        return _negated(negated, Within(value, members))
 
-    def like(self, parts: list[Any]) -> Condition:
-        value, negated, pattern = parts
+    def like(self, value: Any, negated: Token | None, pattern: str) -> Condition:
         return _negated(negated, Like(value, pattern[1:-1]))
 
-    def column(self, parts: list[Any]) -> Column:
-        return Column(*parts)
+    def number(self, digits: str) -> Constant:
+        return Constant("number", Decimal(digits))
 
-    def number(self, parts: list[Any]) -> Constant:
-        return Constant("number", Decimal(parts[0]))
+    def negative(self, minus: str, digits: str) -> Constant:
+        return Constant("number", Decimal(digits).copy_negate())
 
-    def negative(self, parts: list[Any]) -> Constant:
-        return Constant("number", Decimal(parts[1]).copy_negate())
+    def string(self, quoted: str) -> Constant:
+        return Constant("string", quoted[1:-1])
 
-    def string(self, parts: list[Any]) -> Constant:
-        return Constant("string", parts[0][1:-1])
-
-    def typed(self, parts: list[Any]) -> Constant:
-        kind, text = parts[0].lower(), parts[1][1:-1]
-        if kind not in ("date", "timestamp"):
+    def typed(self, word: str, quoted: str) -> Constant:
+        if word.lower() not in ("date", "timestamp"):
             raise NotPlain
-        return Constant(kind, text)
+        return Constant(word.lower(), quoted[1:-1])
 
-    def true(self, parts: list[Any]) -> Constant:
+    def true(self) -> Constant:
         return Constant("boolean", True)
 
-    def false(self, parts: list[Any]) -> Constant:
+    def false(self) -> Constant:
         return Constant("boolean", False)
 
-    def name(self, parts: list[Any]) -> str:
-        word = str(parts[0])
+    def name(self, word: str) -> str:
         if word.startswith("`"):
             return word[1:-1]
         if word.upper() in KEYWORDS:
             raise NotPlain
-        return word
+        return str(word)
 
 
 def _negated(sign: Token | None, term: Condition) -> Condition:

@@ -15,7 +15,7 @@ import os
 import shutil
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -93,9 +93,16 @@ def image_folder(store: Store, name: str) -> Path:
     return folder
 
 
-def _parts(size: int) -> Iterator[tuple[int, int]]:
-    """Number and first byte of each part of a file."""
-    return enumerate(range(0, size, PART))
+def _for_parts(sizes: Mapping[str, int], do: Callable[[str, int, int], None]) -> None:
+    """Call ``do`` with the file, the number and the first byte of each part of files, several at a time."""
+    with ThreadPoolExecutor(UPLOADS) as threads:
+        made = [
+            threads.submit(do, file, number, start)
+            for file, size in sizes.items()
+            for number, start in enumerate(range(0, size, PART))
+        ]
+        for one in made:
+            one.result()
 
 
 def _part(name: str, file: str, number: int) -> str:
@@ -110,14 +117,7 @@ def _upload(store: Store, name: str, folder: Path) -> None:
             opened.seek(start)
             store.write(_part(name, file, number), opened.read(PART))
 
-    with ThreadPoolExecutor(UPLOADS) as threads:
-        made = [
-            threads.submit(put, file, number, start)
-            for file, size in sizes.items()
-            for number, start in _parts(size)
-        ]
-        for one in made:
-            one.result()
+    _for_parts(sizes, put)
     store.write(f"{name}/{_WHOLE}", json.dumps(sizes).encode())
 
 
@@ -135,14 +135,7 @@ def _download(store: Store, name: str, folder: Path) -> None:
         for file, size in sizes.items():
             with (aside / file).open("wb") as opened:
                 opened.truncate(size)
-        with ThreadPoolExecutor(UPLOADS) as threads:
-            made = [
-                threads.submit(get, file, number, start)
-                for file, size in sizes.items()
-                for number, start in _parts(size)
-            ]
-            for one in made:
-                one.result()
+        _for_parts(sizes, get)
     except OSError as error:
         shutil.rmtree(aside, ignore_errors=True)
         raise StoreError(f"the image {name} of {store.address} cannot be read: {error}") from error

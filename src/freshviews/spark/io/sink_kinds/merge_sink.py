@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from freshviews.spark.connectors.declarations import COMPLETE, UPSERT, Merging, connector_of, value_of
 from freshviews.spark.definition import ViewSpec
+from freshviews.spark.io.columns import quoted
 from freshviews.spark.io.sink_kinds.key_changes import last_rows
 from freshviews.spark.io.sink_kinds.noted import Noted, OtherTable, has_version
 
@@ -45,7 +46,7 @@ def merge_rows(
     else:
         names = rows.schema.names
     frame = session.createDataFrame(rows)
-    columns = ", ".join(f"{_quoted(name)} {frame.schema[name].dataType.simpleString()}" for name in names)
+    columns = ", ".join(f"{quoted(name)} {frame.schema[name].dataType.simpleString()}" for name in names)
     session.sql(f"CREATE TABLE IF NOT EXISTS {target} ({columns}) USING {view.provider}")
     noted, due = _noted_version(session, merging, target), Noted(view.name, checkpoint, version)
     if has_version(target, noted, due, begun, view.output == COMPLETE, f"drop {target}"):
@@ -93,7 +94,7 @@ def _target(view: ViewSpec, merging: Merging) -> str:
 def _merge(session: SparkSession, frame: DataFrame, target: str, names: list[str], key: tuple[str, ...]) -> None:
     """Each row of a frame into the place of its key; those that are not here are deleted."""
     frame.createOrReplaceTempView("_changed")
-    pairs = {name: (f"t.{_quoted(name)}", f"s.{_quoted(name)}") for name in names}
+    pairs = {name: (f"t.{quoted(name)}", f"s.{quoted(name)}") for name in names}
     same = " AND ".join("{} <=> {}".format(*pairs[name]) for name in key)
     values = ", ".join(value for _, value in pairs.values())
     clauses = [f"WHEN MATCHED AND NOT s.{_HERE} THEN DELETE"]
@@ -101,7 +102,7 @@ def _merge(session: SparkSession, frame: DataFrame, target: str, names: list[str
     if rest:
         clauses.append(f"WHEN MATCHED THEN UPDATE SET {rest}")
     clauses.append(
-        f"WHEN NOT MATCHED AND s.{_HERE} THEN INSERT ({', '.join(map(_quoted, names))}) VALUES ({values})"
+        f"WHEN NOT MATCHED AND s.{_HERE} THEN INSERT ({', '.join(map(quoted, names))}) VALUES ({values})"
     )
     session.sql(f"MERGE INTO {target} t USING _changed s ON {same} {' '.join(clauses)}")
 
@@ -127,7 +128,3 @@ def _parse_note(note: str | None) -> Noted | None:
         return None
     view, checkpoint, version = json.loads(note)["freshviews"]
     return Noted(view, checkpoint, version)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -17,7 +17,7 @@ from typing import Any
 from azure.core.exceptions import AzureError, ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob import BlobServiceClient
 
-from freshviews.spark.state.stores.store import REQUESTS, AddressError, Data, Found, Gathered, Writer, repeated
+from freshviews.spark.state.stores.store import REQUESTS, AddressError, Data, Found, repeated
 
 _DELETED = 256
 """Most objects that one request deletes."""
@@ -36,8 +36,6 @@ class Azure:
             return bytes(self._container.download_blob(self._folder + name).readall())
 
     def read_range(self, name: str, start: int, length: int) -> Data:
-        if not length:
-            return b""
         with self._errors(name):
             return bytes(self._container.download_blob(self._folder + name, offset=start, length=length).readall())
 
@@ -48,9 +46,6 @@ class Azure:
     def write_if_absent(self, name: str, data: bytes) -> None:
         with repeated(lambda: self.read(name), data), self._errors(name):
             self._container.upload_blob(self._folder + name, data, overwrite=False)
-
-    def writer(self, name: str) -> Writer:
-        return Gathered(lambda data: self.write(name, data))
 
     def list(self, prefix: str) -> list[Found]:
         with self._errors(prefix):

@@ -46,7 +46,7 @@ class Cached:
 
     def read_range(self, name: str, start: int, length: int) -> Data:
         if not name.startswith(_KEPT):
-            return self._store.read_range(name, start, length)
+            return self._store.read_range(name, start, length) if length else b""
         path = self.local / name
         try:
             os.utime(path)
@@ -64,9 +64,7 @@ class Cached:
 
     def writer(self, name: str) -> Writer:
         self._clean()
-        if not name.startswith(_KEPT):
-            return self._store.writer(name)
-        return Gathered(lambda data: self._write_both(name, data))
+        return Gathered(lambda data: self._write_and_keep(name, data))
 
     def list(self, prefix: str) -> list[Found]:
         return self._store.list(prefix)
@@ -74,11 +72,12 @@ class Cached:
     def delete(self, names: Collection[str]) -> None:
         self._store.delete(names)
 
-    def _write_both(self, name: str, data: bytes) -> None:
+    def _write_and_keep(self, name: str, data: bytes) -> None:
         self._store.write(name, data)
-        # Without the file, the object is read from the store.
-        with suppress(OSError):
-            _put(self.local / name, data)
+        if name.startswith(_KEPT):
+            # Without the file, the object is read from the store.
+            with suppress(OSError):
+                _put(self.local / name, data)
 
     def _clean(self) -> None:
         """Delete files that were not used for long. A process that has mapped one keeps its contents."""

@@ -20,7 +20,7 @@ from google.auth.exceptions import GoogleAuthError
 from google.cloud import storage
 from google.cloud.storage.retry import DEFAULT_RETRY
 
-from freshviews.spark.state.stores.store import REQUESTS, AddressError, Data, Found, Gathered, Writer, repeated
+from freshviews.spark.state.stores.store import REQUESTS, AddressError, Data, Found, repeated
 
 
 class Gcs:
@@ -37,8 +37,6 @@ class Gcs:
             return bytes(self._blob(name).download_as_bytes(retry=_RETRY))
 
     def read_range(self, name: str, start: int, length: int) -> Data:
-        if not length:
-            return b""
         with self._errors(name):
             return bytes(self._blob(name).download_as_bytes(start=start, end=start + length - 1, retry=_RETRY))
 
@@ -49,9 +47,6 @@ class Gcs:
     def write_if_absent(self, name: str, data: bytes) -> None:
         with repeated(lambda: self.read(name), data), self._errors(name):
             self._blob(name).upload_from_string(data, _TYPE, if_generation_match=0, retry=_RETRY)
-
-    def writer(self, name: str) -> Writer:
-        return Gathered(lambda data: self.write(name, data))
 
     def list(self, prefix: str) -> list[Found]:
         with self._errors(prefix):

@@ -22,7 +22,7 @@ from itertools import count
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
-from freshviews.spark.state.stores.store import AddressError, Data, Found, Gathered, Writer, requests
+from freshviews.spark.state.stores.store import AddressError, Data, Found, requests
 from freshviews.store.files import json_of
 
 WEB = "FRESHVIEWS_WEBHDFS"
@@ -76,16 +76,13 @@ class Hdfs:
         return self._web.read(self._path(name))
 
     def read_range(self, name: str, start: int, length: int) -> Data:
-        return self._web.read(self._path(name), offset=start, length=length) if length else b""
+        return self._web.read(self._path(name), offset=start, length=length)
 
     def write(self, name: str, data: bytes) -> None:
         self._put(name, data, "OVERWRITE")
 
     def write_if_absent(self, name: str, data: bytes) -> None:
         self._put(name, data, "NONE")
-
-    def writer(self, name: str) -> Writer:
-        return Gathered(lambda data: self.write(name, data))
 
     def list(self, prefix: str) -> list[Found]:
         folders, found = [prefix.rpartition("/")[0]], []

@@ -14,7 +14,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from freshviews.spark.state.stores.store import REQUESTS, Data, Found, Gathered, Writer, repeated
+from freshviews.spark.state.stores.store import REQUESTS, Data, Found, repeated
 
 _ABSENT = ("NoSuchKey", "404")
 _THERE = ("PreconditionFailed", "412")
@@ -38,8 +38,6 @@ class S3:
             return bytes(self._client.get_object(**self._at(name))["Body"].read())
 
     def read_range(self, name: str, start: int, length: int) -> Data:
-        if not length:
-            return b""
         with self._errors(name):
             found = self._client.get_object(**self._at(name), Range=f"bytes={start}-{start + length - 1}")
             return bytes(found["Body"].read())
@@ -57,9 +55,6 @@ class S3:
             except BlockingIOError:
                 continue
         raise OSError(f"{self.address}/{name}: others write it at the same time")
-
-    def writer(self, name: str) -> Writer:
-        return Gathered(lambda data: self.write(name, data))
 
     def list(self, prefix: str) -> list[Found]:
         pages = self._client.get_paginator("list_objects_v2")

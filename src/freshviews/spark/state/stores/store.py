@@ -64,16 +64,13 @@ class Objects(Protocol):
         """The bytes of an object. Raises FileNotFoundError."""
 
     def read_range(self, name: str, start: int, length: int) -> Data:
-        """Some bytes of an object. Raises FileNotFoundError."""
+        """Some bytes of an object, at least one but in a ``Store``. Raises FileNotFoundError."""
 
     def write(self, name: str, data: bytes) -> None:
         """Write an object whole or not at all, also over another one; it is durable when this returns."""
 
     def write_if_absent(self, name: str, data: bytes) -> None:
         """As ``write``, but raise FileExistsError if the object exists; of two that write at once, one succeeds."""
-
-    def writer(self, name: str) -> Writer:
-        """Write a new object piece by piece."""
 
     def list(self, prefix: str) -> list[Found]:
         """The objects whose names begin with a prefix that ends with ``/``, or whose last part begins with the rest."""
@@ -84,6 +81,9 @@ class Objects(Protocol):
 
 class Store(Objects, Protocol):
     """Objects by name, and a folder on this machine's disk."""
+
+    def writer(self, name: str) -> Writer:
+        """Write a new object piece by piece."""
 
     @property
     def local(self) -> Path:
