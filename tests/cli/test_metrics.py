@@ -69,6 +69,8 @@ def test_every_number_of_a_status_is_a_sample() -> None:
         ("freshviews_versions_total", ()): 7,
         ("freshviews_version_age_seconds", ()): 12.5,
         ("freshviews_lag_seconds", ()): 0.25,
+        ("freshviews_cells_loaded", ()): 0,
+        ("freshviews_cells_moved", ()): 0,
         ("freshviews_waiting_files", (("table", "orders"),)): 3,
         ("freshviews_rows_in_total", (("table", "orders"),)): 100,
         ("freshviews_rows_in_total", (("table", 'a"b\n\\'),)): 1,

@@ -127,6 +127,16 @@ METRICS = (
         of_status=lambda n, s: _one(s.lag),
     ),
     Described(
+        "freshviews_cells_loaded", "gauge", "cells", (),
+        "Cells that workers read from files for the last version; 0 in a run without failures, after its first one.",
+        of_status=lambda n, s: _one(s.cells_loaded),
+    ),
+    Described(
+        "freshviews_cells_moved", "gauge", "cells", (),
+        "Cells that another process had for the version before.",
+        of_status=lambda n, s: _one(s.cells_moved),
+    ),
+    Described(
         "freshviews_waiting_files", "gauge", "files", ("table",),
         "Files in the folder of a table that are in no planned micro-batch; absent for other sources.",
         of_status=lambda n, s: [((table,), count) for table, count in s.waiting.items()],

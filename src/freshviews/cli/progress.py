@@ -106,6 +106,8 @@ def as_json(manifest: Manifest) -> dict[str, object]:
         "lag": round(manifest.lag, 3),
         "bad": manifest.totals.get("bad", {}),
         "refilled": manifest.refilled,
+        "cellsLoaded": manifest.cells_loaded,
+        "cellsMoved": manifest.cells_moved,
     }
 
 

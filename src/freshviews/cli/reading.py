@@ -38,7 +38,9 @@ def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
     found = status(store, definition_if_fine(name))
     disk = on_disk(store)
     if as_json:
-        say(json.dumps({**asdict(found), "disk": disk}))
+        shown = asdict(found)
+        moves = {"cellsLoaded": shown.pop("cells_loaded"), "cellsMoved": shown.pop("cells_moved")}
+        say(json.dumps({**shown, **moves, "disk": disk}))
         return
     state = {True: "running", False: "not running", None: "whether it runs is not known there"}[found.running]
     say(f"version {found.version} ({state}), made {duration(found.age)} ago, delivered up to {found.delivered}")

@@ -72,6 +72,8 @@ def progress(made: Made, spark: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "seconds": manifest.seconds,
         "lag": manifest.lag,
         "bad": manifest.totals.get("bad", {}),
+        "cellsLoaded": manifest.cells_loaded,
+        "cellsMoved": manifest.cells_moved,
         "spark": found[-1] if found else None,
     }
 

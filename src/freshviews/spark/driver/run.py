@@ -26,6 +26,7 @@ from freshviews.errors import SourceError
 from freshviews.secrets import masked
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition
+from freshviews.spark.driver.homes import homes_of
 from freshviews.spark.driver.polling import referring
 from freshviews.spark.driver.progress import Recent
 from freshviews.spark.driver.replaced_views import TakenBack, rows_taken_back, taken_back
@@ -101,6 +102,7 @@ class Run:
         self._cells = cells
         self._phases = phases
         self.recent = Recent(phases)
+        self._homes = homes_of(spark, store.address)
         self._layout: Layout | None = None
         self._receivers = receivers
         self._wanted: Definition | None = None
@@ -208,7 +210,7 @@ class Run:
             # AttributeError: PySpark's, of a session that a run without input has ended meanwhile.
             with contextlib.suppress(PySparkException, Py4JError, AttributeError):
                 try:
-                    load_cells(self.spark, self.store, layout, latest)
+                    load_cells(self.spark, self.store, layout, latest, self._homes)
                 except NotSeen as error:
                     self._unseen = error
 
@@ -517,7 +519,9 @@ class Run:
         try:
             before: Results = ()
             if given is not None and given.windowed:
-                before, given = through_windows(self.spark, self.store, self.layout, base, given, self._phases)
+                before, given = through_windows(
+                    self.spark, self.store, self.layout, base, given, self._phases, self._homes
+                )
             manifest = make(
                 self.spark,
                 self.store,
@@ -526,6 +530,7 @@ class Run:
                 base,
                 given,
                 self._phases,
+                self._homes,
                 before=before,
                 whole=whole,
                 rebuild=rebuild,

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DateType, NumericType, TimestampNTZType, TimestampType
 
 from freshviews.catalog.nesting import room
 from freshviews.errors import OtherProgram
+from freshviews.spark.driver.homes import Partitions, workers
 from freshviews.spark.layout.layout import MERGE, Layout
 from freshviews.spark.state.bundle import object_of, read_all
 from freshviews.spark.state.cell import keep, loaded, segment_of
@@ -36,26 +35,6 @@ Run = Callable[[Task, Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """Takes a partition through its cells; see ``worker``."""
 
 
-@dataclass(frozen=True)
-class Partitions:
-    """How cells are assigned to Spark's partitions. ``direct``: one partition, without a shuffle."""
-
-    count: int
-    direct: bool
-
-
-def partitions_of(spark: SparkSession, cells: int, text: bool) -> Partitions:
-    """One partition per executor: its cells share a Python worker, which keeps them in memory between versions.
-
-    ``text``: rows are read from text files; on many cores that is worth a shuffle.
-    """
-    context = spark.sparkContext
-    if context.master.startswith("local["):
-        return Partitions(1, not text or context.defaultParallelism <= 2)
-    executors = context._jsc.sc().getExecutorMemoryStatus().size() - 1
-    return Partitions(max(1, min(executors, cells)), False)
-
-
 def through_cells(
     spark: SparkSession, frame: DataFrame | None, task: Task, cells: range, at: Partitions, run: Run
 ) -> DataFrame:
@@ -67,13 +46,14 @@ def through_cells(
     if at.count == 1 and at.direct:
         sent = whole.coalesce(1)
     else:
-        sent = whole.repartitionById(at.count, F.expr(f"{cell_of(feeds)} % {at.count}"))
+        sent = at.sent(whole, cell_of(feeds))
     _limit_bytes(spark, sent)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return run(task, batches)
 
-    with room():  # The task is pickled, which recurses as deeply as the expressions of its views.
+    # The task is pickled, which recurses as deeply as the expressions of its views.
+    with room(), workers(spark, "cells"):
         return sent.mapInArrow(work, "result string")
 
 

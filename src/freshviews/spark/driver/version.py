@@ -20,12 +20,12 @@ from freshviews.errors import FreshviewsError
 from freshviews.spark.connectors.declarations import UPSERT
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition
+from freshviews.spark.driver.homes import Homes
 from freshviews.spark.driver.routing import routed
 from freshviews.spark.driver.stages import (
     Results,
     files_of,
     forget_told,
-    partitions_of,
     results_of,
     run_merge,
     through_cells,
@@ -79,6 +79,7 @@ def make(
     base: Manifest,
     given: Input | None,
     phases: Phases,
+    homes: Homes,
     *,
     before: Results = (),
     whole: bool = False,
@@ -104,8 +105,8 @@ def make(
     )
     feeds = tuple(feed for own in given.feeds for feed in own) if given is not None else ()
     entries = tuple(base.cells.get(str(n), EMPTY) for n in range(layout.cells))
-    task = Task(store.address, run_of(store), layout.statements, feeds, entries, cells, whole)
-    results = [*before, *taken_through(spark, store, given, task, range(layout.cells), phases)]
+    task = Task(store.address, run_of(store), layout.statements, feeds, entries, cells, whole, dict(homes.processes))
+    results = [*before, *taken_through(spark, store, given, task, range(layout.cells), phases, homes)]
     merge = Wanted(
         version,
         layout.merge_views,
@@ -139,16 +140,17 @@ def make(
         bad=bad,
         rows=rows,
         seconds=time.time() - start,
+        **homes.counted(),
         totals=_totals(base, rows, made.changed, dict(aside)),
     )
 
 
-def load_cells(spark: SparkSession, store: Store, layout: Layout, manifest: Manifest) -> None:
+def load_cells(spark: SparkSession, store: Store, layout: Layout, manifest: Manifest, homes: Homes) -> None:
     """Load the cells of a version in the workers that will run them. Raises what Spark raises, and NotSeen."""
     entries = tuple(manifest.cells.get(str(number), EMPTY) for number in range(layout.cells))
     task = Task(store.address, run_of(store), layout.statements, (), entries, Wanted(manifest.version, ()), False)
-    at = partitions_of(spark, layout.cells, False)
-    results_of(store, through_cells(spark, None, task, range(layout.cells), at, load_partition))
+    job = through_cells(spark, None, task, range(layout.cells), homes.partitions(False), load_partition)
+    homes.note(results_of(store, job))
 
 
 def _known_views(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str]:
@@ -157,15 +159,22 @@ def _known_views(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozens
 
 
 def taken_through(
-    spark: SparkSession, store: Store, given: Input | None, task: Task, cells: range, phases: Phases
+    spark: SparkSession,
+    store: Store,
+    given: Input | None,
+    task: Task,
+    cells: range,
+    phases: Phases,
+    homes: Homes,
 ) -> Results:
     """The results of some cells that take their rows of an input. Raises PipelineError, which names a refused row."""
     placed = given is not None and (given.ordered or given.set_aside)
-    results = _tried(spark, store, given, task, cells, placed, phases)
+    results = _tried(spark, store, given, task, cells, placed, phases, homes)
     refused = [result for result in results if "refused" in result]
     if any(not result.get("no_row") for result in refused) and given is not None and not placed:
         # Run again with the place of each row, for the message; nothing was applied.
-        refused = [r for r in _tried(spark, store, given, task, cells, True, phases) if "refused" in r] or refused
+        again = _tried(spark, store, given, task, cells, True, phases, homes)
+        refused = [result for result in again if "refused" in result] or refused
     if refused:
         first = next((result for result in refused if result["place"]), refused[0])
         place: FilePlace | None = tuple(first["place"]) if first["place"] else None
@@ -182,7 +191,14 @@ _OTHER_COLUMNS = (
 
 
 def _tried(
-    spark: SparkSession, store: Store, given: Input | None, task: Task, cells: range, placed: bool, phases: Phases
+    spark: SparkSession,
+    store: Store,
+    given: Input | None,
+    task: Task,
+    cells: range,
+    placed: bool,
+    phases: Phases,
+    homes: Homes,
 ) -> Results:
     try:
         with phases.timed("plan"):
@@ -190,11 +206,12 @@ def _tried(
             if given is not None:
                 rows = with_places(given.frame) if placed else given.frame.drop(*PLACE)
                 frame = on_the_way(given, rows, cells.stop)
-            at = partitions_of(spark, len(cells), given is not None and given.text)
+            at = homes.partitions(given is not None and given.text)
             job = through_cells(spark, frame, task, cells, at, run_partition)
         start = time.perf_counter()
         results = results_of(store, job)
         phases.add_job(time.perf_counter() - start, [result.get("seconds", {}) for result in results])
+        homes.note(results)
         return results
     except (PySparkException, Py4JJavaError) as error:
         reason = cause(error)

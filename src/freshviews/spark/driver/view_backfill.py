@@ -13,8 +13,7 @@ that version is, so a run that ends earlier starts again at the next start.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +22,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.spark.crash_points import reach
-from freshviews.spark.driver.stages import Partitions, results_of, through_cells
+from freshviews.spark.driver.homes import Partitions, workers
+from freshviews.spark.driver.stages import results_of, through_cells
 from freshviews.spark.driver.stored_rows import backfill, logged_rows, stored_rows
 from freshviews.spark.driver.version import Input, PipelineError, on_the_way
 from freshviews.spark.io.java_errors import cause
@@ -35,8 +35,6 @@ from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted
 from freshviews.spark.worker.rows import PLACE
 from freshviews.spark.worker.worker import Task, fill_partition
-
-_APART = "FRESHVIEWS_APART"
 
 
 class Filling:
@@ -67,7 +65,7 @@ class Filling:
 
     def _made(self) -> DataFrame:
         spark, store, old, at = self._spark, self._store, self._old, self._at
-        with _workers_apart(spark):
+        with workers(spark, "filling"):
             given = backfill(old.roles, self.new, lambda table: stored_rows(spark, store, old, at, table))
             rows = None if given is None else on_the_way(given, given.frame.drop(*PLACE), old.cells)
             feeds = () if given is None else tuple(feed for own in given.feeds for feed in own)
@@ -114,20 +112,5 @@ class Filling:
     def missed(self, latest: Manifest) -> Input | None:
         """The rows since then that only the new views need."""
         spark, store, old, at = self._spark, self._store, self._old, self._at
-        with _workers_apart(spark):
+        with workers(spark, "filling"):
             return backfill(old.roles, self.new, lambda table: logged_rows(spark, store, old, latest, table, at))
-
-
-@contextmanager
-def _workers_apart(spark: SparkSession) -> Iterator[None]:
-    """Run functions given to Spark in separate Python workers.
-
-    Spark assigns any idle worker of the same environment to a task; this keeps the engines of the stream in their
-    workers.
-    """
-    environment = spark.sparkContext.environment
-    environment[_APART] = "1"
-    try:
-        yield
-    finally:
-        del environment[_APART]

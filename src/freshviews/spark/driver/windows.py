@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from freshviews.cells import Role
+from freshviews.spark.driver.homes import Homes
 from freshviews.spark.driver.stages import Results
 from freshviews.spark.driver.stored_rows import defined, stored_source
 from freshviews.spark.driver.version import Input, taken_through
@@ -35,7 +36,13 @@ from freshviews.spark.worker.worker import Task
 
 
 def through_windows(
-    spark: SparkSession, store: Store, layout: Layout, base: Manifest, given: Input, phases: Phases
+    spark: SparkSession,
+    store: Store,
+    layout: Layout,
+    base: Manifest,
+    given: Input,
+    phases: Phases,
+    homes: Homes,
 ) -> tuple[Results, Input]:
     """Take the rows of tables with a window through their engine, for the version after ``base``. Return its results,
     and the input with the changes of the windows in the place of these rows. Raises PipelineError."""
@@ -52,6 +59,7 @@ def through_windows(
         (*(EMPTY,) * number, base.cells.get(str(number), EMPTY)),
         wanted,
         False,
+        dict(homes.processes),
     )
     places = " ".join(f"WHEN {table} THEN {place}" for place, table in enumerate(tables))
     own = given.frame.where(F.col(TABLE).isin(tables)).withColumn(TABLE, F.expr(f"CASE {TABLE} {places} END"))
@@ -59,7 +67,7 @@ def through_windows(
     feeds = [(given.windowed[table],) for table in tables]
     roles = [(Role(feed.table, feed.source, number + 1, (), number),) for (feed,) in feeds]
     before = Input(own, feeds, roles, given.ordered, given.text, given=given.frame)
-    results = taken_through(spark, store, before, task, range(number, number + 1), phases)
+    results = taken_through(spark, store, before, task, range(number, number + 1), phases, homes)
     changes = {name: section for result in results for name, section in result.get("changes", {}).items()}
     moved = {table: changes[view] for table, view in layout.windowed.items() if view in changes}
     return results, _with_windows(spark, store, layout, given, moved)

@@ -46,11 +46,13 @@ EMPTY: Entry = {"token": "", "image": None, "log": []}
 
 @dataclass
 class Cell:
-    """A loaded cell: its engine, its version, and the statements that created it."""
+    """A loaded cell: its engine, its version, and the statements that created it. ``was_read``: the last use of the
+    cell read files."""
 
     database: Database
     token: str
     statements: tuple[Statement, ...]
+    was_read: bool = False
 
     @property
     def tables(self) -> dict[str, TableDef]:
@@ -82,7 +84,7 @@ def loaded(store: Store, number: str, entry: Entry, statements: tuple[Statement,
         missing = segments_after(entry, cell.token)
         if missing is not None:
             _apply(store, cell, missing)
-            cell.token = entry["token"]
+            cell.token, cell.was_read = entry["token"], bool(missing)
             return cell
     if cell is not None:
         cell.database.close()
@@ -99,7 +101,7 @@ def load_cell(store: Store, entry: Entry, statements: tuple[Statement, ...]) -> 
         database.define(statements)
     else:
         database = Database.from_image(image_folder(store, entry["image"]["folder"]), statements, threads=1)
-    cell = Cell(database, entry["token"], statements)
+    cell = Cell(database, entry["token"], statements, entry["image"] is not None or bool(entry["log"]))
     _apply(store, cell, entry["log"])
     return cell
 
@@ -107,6 +109,13 @@ def load_cell(store: Store, entry: Entry, statements: tuple[Statement, ...]) -> 
 def keep(store: Store, number: str, cell: Cell) -> None:
     """Keep a loaded cell for the next version."""
     _CELLS[(store.address, number)] = cell
+
+
+def drop_cells_elsewhere(store: Store, homes: Mapping[str, str], here: str) -> None:
+    """Free the cells of a checkpoint that another process than ``here`` has; ``homes``: the process of each cell."""
+    for address, number in list(_CELLS):
+        if address == store.address and homes.get(number, here) != here:
+            _CELLS.pop((address, number)).database.close()
 
 
 def segments_after(entry: Entry, token: str) -> list[Any] | None:

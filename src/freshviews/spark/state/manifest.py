@@ -39,7 +39,9 @@ class Manifest:
     objects with Spark's own files (``state.spark_files``). ``keys``: the columns of the key of each view that is
     delivered by it. ``refilled``: views that have another SELECT from this version on. ``gone[view]``: if such a view
     has other columns, the files of its old rows, which its change does not take back. ``rings``: users' rings that the
-    views have aggregates over, by lower-case name (``freshviews.catalog.kept_rings``). ``totals``: counts since the
+    views have aggregates over, by lower-case name (``freshviews.catalog.kept_rings``).
+    ``cells_loaded``: cells that workers read from files for this version; ``cells_moved``: those that were in another
+    process before. ``totals``: counts since the
     beginning. Files are objects of the checkpoint's store, and sections of such (``state.bundle``).
     """
 
@@ -73,6 +75,8 @@ class Manifest:
     refilled: list[str] = field(default_factory=list)
     gone: dict[str, list[str]] = field(default_factory=dict)
     rings: dict[str, Any] = field(default_factory=dict)
+    cells_loaded: int = 0
+    cells_moved: int = 0
 
     @property
     def script(self) -> str:

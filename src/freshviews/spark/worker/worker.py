@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ import pyarrow as pa
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import FreshviewsError, OutOfMemory, StoreError
 from freshviews.spark.crash_points import reach
-from freshviews.spark.state.cell import Cell, Segment, keep, load_cell, loaded
+from freshviews.spark.state.cell import Cell, Segment, drop_cells_elsewhere, keep, load_cell, loaded
 from freshviews.spark.state.cell_image import Entry, new_image
 from freshviews.spark.state.checkpoint import cannot_write
 from freshviews.spark.state.image_files import Writing
@@ -45,7 +45,8 @@ class Task:
     ``statements[n]``: the statements that create its engine. ``run``: the run that a process proves to see
     (``state.probe``).
 
-    ``whole``: cells without rows run too, because their views or snapshots change.
+    ``whole``: cells without rows run too, because their views or snapshots change. ``homes``: the process that had each
+    cell last; the others free theirs.
     """
 
     address: str
@@ -55,6 +56,7 @@ class Task:
     entries: tuple[Entry, ...]
     wanted: Wanted
     whole: bool
+    homes: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -80,7 +82,7 @@ def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         finally:
             for arriving in cells.values():
                 arriving.put(ends)
-    yield _answer([proof, *(runs[number].result() for number in sorted(runs))])
+    yield _answer([proof, *(_here(proof, runs[number].result()) for number in sorted(runs))])
 
 
 def load_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -91,13 +93,15 @@ def load_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
         return
     here = {number for batch in batches for number, _, _ in groups(batch, 0)}
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
-        list(threads.map(partial(_load, task), sorted(here)))
-    yield _answer([proof])
+        results = list(threads.map(partial(_load, task), sorted(here)))
+    yield _answer([proof, *(_here(proof, result) for result in results)])
 
 
-def _load(task: Task, number: int) -> None:
+def _load(task: Task, number: int) -> dict[str, Any]:
     store = store_of(task.address)
-    keep(store, str(number), loaded(store, str(number), task.entries[number], task.statements[number]))
+    cell = loaded(store, str(number), task.entries[number], task.statements[number])
+    keep(store, str(number), cell)
+    return {"cell": str(number), "loaded": cell.was_read}
 
 
 def fill_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -118,10 +122,19 @@ def fill_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     yield _answer([proof, *(_result_of(_fill, task, number, waiting.pop(number)) for number in sorted(waiting))])
 
 
+def _here(proof: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    """The result of a cell with the name of this process, if the cell is in it."""
+    return {**result, "process": proof["proof"]} if "loaded" in result else result
+
+
 def _proof(task: Task) -> dict[str, Any]:
-    """The proof that this process sees the checkpoint, or a refusal."""
+    """The proof that this process sees the checkpoint, which also names the process, or a refusal. Frees cells that
+    live elsewhere."""
+    store = store_of(task.address)
     try:
-        return {"cell": "", "proof": prove(store_of(task.address), task.run)}
+        proof = prove(store, task.run)
+        drop_cells_elsewhere(store, task.homes, proof)
+        return {"cell": "", "proof": proof}
     except StoreError as error:
         return {"cell": "", "refused": str(error), "more": "", "place": None}
 
@@ -223,6 +236,7 @@ def _make_files(task: Task, number: int, take: Callable[[Cell, Segment], _Taken]
     store, entry = store_of(task.address), task.entries[number]
     start, waited = time.perf_counter(), arriving.waited
     cell = loaded(store, str(number), entry, task.statements[number])
+    was_read = cell.was_read
     wanted = task.wanted.within(cell.database.views)
     segment = Segment(store, str(number))
     ready = time.perf_counter()
@@ -240,7 +254,7 @@ def _make_files(task: Task, number: int, take: Callable[[Cell, Segment], _Taken]
         "apply": applied - ready - (arriving.waited - waited),
         "sync": time.perf_counter() - applied,
     }
-    return {**result, "rows": taken.rows, "bad": taken.bad, "seconds": seconds}
+    return {**result, "rows": taken.rows, "bad": taken.bad, "seconds": seconds, "loaded": was_read}
 
 
 def _counts(found: Iterable[tuple[str, int]]) -> dict[str, int]:
