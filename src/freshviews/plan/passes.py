@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 
 from freshviews.program.program import Program
 from freshviews.program.roles import Often
-from freshviews.program.statements import Add, Enter, Into, Leave, RangeSum, Statement, Sum, Tally
+from freshviews.program.statements import Add, Into, Move, RangeSum, Statement, Sum, Tally
 from freshviews.program.structure import bodies, slice_of, uses, visit, visits
 from freshviews.program.upkeep import ByTriggers, Recomputed
 
@@ -187,7 +187,7 @@ class _Walk:
         match statement:
             case Add(view=view):
                 self.filled.add((view, ""))
-            case Enter(alias=alias, subset=subset):
+            case Move(alias=alias, subset=subset, sign=1):
                 self.filled.add((self._views.get(alias, ""), subset))
             case Sum(alias=alias):
                 self._sums.discard(alias)
@@ -195,7 +195,7 @@ class _Walk:
                 self._sums.add(alias)
             case RangeSum(alias=alias, rows=rows) if (rows.view, "") in self.filled:
                 self._sums.add(alias)
-            case Leave():
+            case Move():
                 return
         for body, (how, _) in zip(bodies(statement), visits(statement), strict=True):
             self.inner(statement, body, how, times)

@@ -62,16 +62,15 @@ from freshviews.program.statements import (
     Clear,
     Cross,
     Emit,
-    Enter,
     Exists,
     Forget,
     If,
     Into,
     Leap,
-    Leave,
     Let,
     Lookup,
     Loop,
+    Move,
     Perform,
     Places,
     Range,
@@ -323,10 +322,9 @@ class _Printer:
                     if body:
                         head = f"full at {full}:" if amount > 0 else f"was full at {full}:"
                         self.block(head, body, rows, 1)
-            case Enter(alias, subset, events) | Leave(alias, subset, events):
+            case Move(alias, subset, sign, events):
                 view = self.held[alias]
-                sign = "+=" if isinstance(statement, Enter) else "-="
-                self.line(f"{view}.{subset} {sign} {alias}")
+                self.line(f"{view}.{subset} {'+=' if sign > 0 else '-='} {alias}")
                 for event in events:
                     place = f"[{', '.join(self.stores[view].key[i] for i in event.bound)}]"
                     for head, body in ((f"alone in {place}:", event.alone), (f"not alone in {place}:", event.others)):

@@ -69,14 +69,13 @@ from freshviews.program.statements import (
     Add,
     Changed,
     Emit,
-    Enter,
     Event,
     Exists,
     Into,
-    Leave,
     Let,
     Lookup,
     Loop,
+    Move,
     Statement,
     Sum,
     Tally,
@@ -364,16 +363,15 @@ class _Crown:
             if not self.lists_root:
                 return (*change, *self.wanted(alone)) if sign > 0 else (*self.wanted(alone), *change)
             marks = tuple(Event(e.bound, self.wanted(e.alone), self.wanted(e.others)) for e in marks)
-            if sign > 0:
-                return (Enter(alias, JOINED, marks), *self.wanted(alone), *change)
-            return (*change, *self.wanted(alone), Leave(alias, JOINED, marks))
+            move = Move(alias, JOINED, sign, marks)
+            return (move, *self.wanted(alone), *change) if sign > 0 else (*change, *self.wanted(alone), move)
         witness = self.witness(node, alias, chain, carriers, sign)
         if node.optional:
             # This row does not decide whether rows above are joined: it is always a witness.
-            flip = Event(node.index(JOINED, node.key), self.default(node, -sign))
-            return (Enter(alias, JOINED, (flip,)), *witness) if sign > 0 else (*witness, Leave(alias, JOINED, (flip,)))
+            move = Move(alias, JOINED, sign, (Event(node.index(JOINED, node.key), self.default(node, -sign)),))
+            return (move, *witness) if sign > 0 else (*witness, move)
         event = Event(node.index(JOINED, node.key), self.project(node, chain, carriers, sign), witness)
-        return ((Enter if sign > 0 else Leave)(alias, JOINED, (event,)),)
+        return (Move(alias, JOINED, sign, (event,)),)
 
     def witness(self, node: TreeNode, alias: str, chain: Chain, carriers: Carriers, sign: int) -> Body:
         """Definition 5.6: the projection had the key already, or still has it. The change is enumerated through live
@@ -432,9 +430,8 @@ class _Crown:
         for child in node.reporting:
             if child.free or child.closed:
                 node.index(LIVE, child.key)
-        if sign > 0:
-            return (Enter(alias, LIVE, events), *alone)
-        return (*alone, Leave(alias, LIVE, events))
+        move = Move(alias, LIVE, sign, events)
+        return (move, *alone) if sign > 0 else (*alone, move)
 
     def mark_children(self, node: TreeNode, chain: Chain, sign: int, subset: str) -> tuple[Body, tuple[Event, ...]]:
         """The statements below a row whose slices in ``subset`` are the live keys: those for keys that are the whole
@@ -470,8 +467,8 @@ class _Crown:
         body: list[Statement] = []
         for node in nodes:
             alias = self.names.row(node)
-            enter = self.rows.where_live(node, (Enter(alias, LIVE),))
-            mark: Body = (Leave(alias, LIVE), *self.rows.where_joined(node, alias, enter))
+            enter = self.rows.where_live(node, (Move(alias, LIVE, 1),))
+            mark: Body = (Move(alias, LIVE, -1), *self.rows.where_joined(node, alias, enter))
             body.append(Loop(node.view().name, node.variables, (), alias, mark))
         return tuple(body)
 

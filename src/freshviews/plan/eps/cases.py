@@ -49,7 +49,7 @@ from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial
 from freshviews.program.program import Parameter, Program, Trigger
 from freshviews.program.results import Held, Result
 from freshviews.program.rewrite import rename, scale
-from freshviews.program.statements import Add, Balance, Enter, If, Into, Leave, Lookup, Loop, Perform, Smaller, Sum
+from freshviews.program.statements import Add, Balance, If, Into, Lookup, Loop, Move, Perform, Smaller, Sum
 from freshviews.program.structure import visit
 from freshviews.program.views import Subset, View
 from freshviews.query.query import Atom, Query
@@ -350,7 +350,7 @@ class Cases:
         first, key = store.atoms[0], self.names(store)
         alias = beside.alias or self._name(store.view, "new")
         enters = tuple(
-            Lookup(one.values.name, one.value, self._alias((one.values.name, one.value)), (Enter(alias, one.subset),))
+            Lookup(one.values.name, one.value, self._alias((one.values.name, one.value)), (Move(alias, one.subset, 1),))
             for one in marked
         )
         add = replace(add_to(store.view, (update_carrier(self.query, first),)), key=key)
@@ -607,8 +607,8 @@ class Cases:
         def rows(body: Body) -> Body:
             return (Loop(name, self.names(one.store), one.places, row, body),) if marked else ()
 
-        rise = (*turned(1), add_count(one.values, 1, one.value), *rows((Enter(row, one.subset),)))
-        sink = (*rows((Leave(row, one.subset),)), add_count(one.values, -1, one.value), *turned(-1))
+        rise = (*turned(1), add_count(one.values, 1, one.value), *rows((Move(row, one.subset, 1),)))
+        sink = (*rows((Move(row, one.subset, -1),)), add_count(one.values, -1, one.value), *turned(-1))
         subset = one.subset if marked else ""
         return Partition(name, one.places, one.values.name, subset, one.epsilon, one.value, rise, sink)
 

@@ -70,7 +70,7 @@ from freshviews.program.heavy_light import Balancing, Partition
 from freshviews.program.payload import COUNT, ComponentOf, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Listed, SliceSource, Source, UnionSource
-from freshviews.program.statements import Add, Balance, Changed, Emit, Enter, Into, Leave, Lookup, Loop, Statement, Sum
+from freshviews.program.statements import Add, Balance, Changed, Emit, Into, Lookup, Loop, Move, Statement, Sum
 from freshviews.program.views import Subset, View
 from freshviews.query.hierarchical import delta_rank, is_hierarchical, is_q_hierarchical
 from freshviews.query.hypergraph import hypergraph
@@ -327,7 +327,7 @@ class _Planner:
         heavy = self.partings[node].heavy if node in self.partings else None
         if heavy is not None and sign > 0:
             alias = self.namer.alias(f"{view.name}_new")
-            then = (Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), (Enter(alias, HEAVY),)), *then)
+            then = (Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), (Move(alias, HEAVY, 1),)), *then)
         appear, vanish = (then, ()) if sign > 0 else ((), then)
         body: Body = (Add(view.name, view.key, (COUNT,), (Monomial((), sign),), appear, vanish, alias=alias),)
         for other in reversed(_items(node)):
@@ -361,9 +361,9 @@ class _Planner:
                 auxiliary.append(heavy.name)
                 for view in one.values.values():
                     recompute.append(Loop(view.name, view.key, (), self.namer.alias(view.name), (add_count(heavy, 1),)))
-            enter: Body = (Enter(rows.alias, HEAVY),)
+            enter: Body = (Move(rows.alias, HEAVY, 1),)
             side = Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), enter, self.made_light(node, 1))
-            recompute.append(Loop(rows.view, rows.key, (), rows.alias, (Leave(rows.alias, HEAVY), side)))
+            recompute.append(Loop(rows.view, rows.key, (), rows.alias, (Move(rows.alias, HEAVY, -1), side)))
         names = tuple(view.name for view in self.stores.values())
         return Balancing(names, tuple(partitions), tuple(auxiliary), tuple(recompute), reads_heavy=True)
 
@@ -374,8 +374,8 @@ class _Planner:
     def partition(self, node: CanonicalNode, atom: Atom, heavy: View) -> Partition:
         """The partition of a store by the variables of a node."""
         values, store, rows = self.partings[node].values[atom.name], self.stores[atom.name], self.joined(node)
-        up = (*self.made_light(node, -1), Enter(rows.alias, HEAVY))
-        down = (Leave(rows.alias, HEAVY), *self.made_light(node, 1))
+        up = (*self.made_light(node, -1), Move(rows.alias, HEAVY, 1))
+        down = (Move(rows.alias, HEAVY, -1), *self.made_light(node, 1))
         up, down = ((Lookup(rows.view, rows.key, rows.alias, body),) for body in (up, down))
         rise: Body = (add_count(values, 1), *up)
         sink: Body = (add_count(values, -1), *down)

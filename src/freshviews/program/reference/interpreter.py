@@ -7,7 +7,7 @@ compiled programs check for overflow.
 
 ``State.steps`` counts the work. These count one step each: an update, a row that a loop visits or a Top, a Beside or a
 Cross reports, a place that a Forget or a Renumber reports, a lookup, a slice whose size is read, an Add, Tally, Balance
-or Scan, an Enter or Leave, an emitted row, and a row that a major rebalancing classifies or removes. A value of a
+or Scan, a Move, an emitted row, and a row that a major rebalancing classifies or removes. A value of a
 leapfrog join counts a step per cursor. Bounds on update time and delay are tested on this count.
 """
 
@@ -37,17 +37,15 @@ from freshviews.program.statements import (
     Clear,
     Cross,
     Emit,
-    Enter,
-    Event,
     Exists,
     Forget,
     If,
     Into,
     Leap,
-    Leave,
     Let,
     Lookup,
     Loop,
+    Move,
     Perform,
     Range,
     RangeLoop,
@@ -259,10 +257,8 @@ class State(Tables):
                         self.run(inner, scope)
                 case Tally():
                     self._tally(statement, scope)
-                case Enter():
-                    self._enter(statement, scope)
-                case Leave():
-                    self._leave(statement, scope)
+                case Move():
+                    self._move(statement, scope)
                 case Smaller(left, right):
                     self.steps += 2
                     less = len(self.slice(left, scope.variables)) <= len(self.slice(right, scope.variables))
@@ -331,29 +327,19 @@ class State(Tables):
         if (before if statement.amount < 0 else after)[at] == statement.full:
             self.run(statement.body, scope)
 
-    def _enter(self, statement: Enter, scope: Scope) -> None:
+    def _move(self, statement: Move, scope: Scope) -> None:
         self.steps += 1
         name, key = scope.places[statement.alias]
-        first = {}
-        for at, index in self.subsets[name, statement.subset].items():
-            rows = index[tuple(key[i] for i in at)]
-            assert key not in rows, f"{key} is in {name}.{statement.subset} already"
-            first[at] = not rows
-            rows[key] = None
+        slices = {at: index[tuple(key[i] for i in at)] for at, index in self.subsets[name, statement.subset].items()}
+        if statement.sign > 0:
+            for rows in slices.values():
+                assert key not in rows, f"{key} is in {name}.{statement.subset} already"
+                rows[key] = None
         for event in statement.events:
-            self._event(event, first[event.bound], scope)
-
-    def _leave(self, statement: Leave, scope: Scope) -> None:
-        self.steps += 1
-        name, key = scope.places[statement.alias]
-        indexes = self.subsets[name, statement.subset]
-        for event in statement.events:
-            self._event(event, len(indexes[event.bound][tuple(key[i] for i in event.bound)]) == 1, scope)
-        for at, index in indexes.items():
-            index[tuple(key[i] for i in at)].pop(key, None)
-
-    def _event(self, event: Event, alone: bool, scope: Scope) -> None:
-        self.run(event.alone if alone else event.others, scope)
+            self.run(event.alone if len(slices[event.bound]) == 1 else event.others, scope)
+        if statement.sign < 0:
+            for rows in slices.values():
+                rows.pop(key, None)
 
     def _loop(self, loop: Loop, scope: Scope) -> None:
         components = self.program.view(loop.view).components
