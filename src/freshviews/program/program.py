@@ -10,8 +10,8 @@ from functools import cached_property
 from freshviews.expr.nodes import Expr
 from freshviews.program.heavy_light import Balancing
 from freshviews.program.results import Result
-from freshviews.program.statements import Add, Body, Lookup, Loop, Scan, Sum
-from freshviews.program.structure import views_in, visit
+from freshviews.program.statements import Body, Sum
+from freshviews.program.structure import slice_of, uses, views_in, visit
 from freshviews.program.upkeep import BY_TRIGGERS, Upkeep
 from freshviews.program.views import View
 from freshviews.ring import named
@@ -110,8 +110,8 @@ class Program:
     @cached_property
     def optional(self) -> tuple[str, ...]:
         """The views that are read with a default row, each once."""
-        reads = (s for body in self._bodies for s in visit(body) if isinstance(s, Lookup | Loop))
-        return tuple(dict.fromkeys(s.view for s in reads if s.optional))
+        slices = (slice_of(s) for body in self._bodies for s in visit(body))
+        return tuple(dict.fromkeys(rows.view for rows in slices if rows is not None and rows.optional))
 
     @property
     def _bodies(self) -> tuple[Body, ...]:
@@ -121,8 +121,7 @@ class Program:
     @cached_property
     def changed(self) -> frozenset[str]:
         """The views whose rows triggers change."""
-        statements = (s for trigger in self.triggers for s in visit(trigger.body))
-        return frozenset(s.view for s in statements if isinstance(s, Add | Scan))
+        return frozenset(view for t in self.triggers for s in visit(t.body) for view in uses(s).changes)
 
     @cached_property
     def mentions(self) -> Mapping[str, Mapping[str, int]]:

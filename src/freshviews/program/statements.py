@@ -140,7 +140,7 @@ class Sum:
 
     alias: Alias
     components: tuple[Component, ...]
-    body: Annotated[Body, Runs()]
+    body: Annotated[Body, Runs(Often.SUMMED)]
     then: Annotated[Body, Runs(Often.NONZERO)]
     once: bool = False
     remembered: Reads = ()

@@ -54,8 +54,8 @@ from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.rewrite import rename, scale
-from freshviews.program.statements import Add, If, Into, Let, Lookup, Loop, Smaller, Statement, Sum
-from freshviews.program.structure import bodies, visit
+from freshviews.program.statements import Add, If, Into, Let, Smaller, Statement, Sum
+from freshviews.program.structure import bodies, slice_of, uses, visit
 from freshviews.program.views import View
 from freshviews.query import variable_order
 from freshviews.query.dependencies import FD, closure
@@ -417,13 +417,13 @@ def canonical(body: tuple[Statement, ...], bound: frozenset[str], namer: Namer) 
     names: dict[str, str] = {}
     aliases: dict[str, str] = {}
     for statement in visit(body):
-        if isinstance(statement, Loop):
-            for variable in statement.key:
-                if variable not in bound:
-                    names.setdefault(variable, namer.of(("variable", len(names)), f"v{len(names) + 1}"))
-        if isinstance(statement, Loop | Lookup):
-            wanted = f"{statement.view.lower()}{len(aliases) + 1}"
-            aliases.setdefault(statement.alias, namer.of(("row", statement.view, len(aliases)), wanted))
+        for variable in uses(statement).binds:
+            if variable not in bound:
+                names.setdefault(variable, namer.of(("variable", len(names)), f"v{len(names) + 1}"))
+        rows = slice_of(statement)
+        if rows is not None and rows.alias:
+            wanted = f"{rows.view.lower()}{len(aliases) + 1}"
+            aliases.setdefault(rows.alias, namer.of(("row", rows.view, len(aliases)), wanted))
     return rename(body, names, aliases)
 
 
