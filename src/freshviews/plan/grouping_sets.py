@@ -35,7 +35,7 @@ from freshviews.expr.nodes import Literal
 from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.rewrite import transform
-from freshviews.program.statements import Add, Let, Statement
+from freshviews.program.statements import Add, Body, Let, Statement
 from freshviews.program.structure import uses, views_in, visit
 from freshviews.program.upkeep import Evaluated
 from freshviews.query.block import SET, Block
@@ -90,7 +90,7 @@ def by_sets(program: Program, block: Block) -> Program:
     finest = program.view(program.result.view)
     levels = levels_of(block)
 
-    def change(statement: Statement) -> tuple[Statement, ...]:
+    def change(statement: Statement) -> Body:
         if not isinstance(statement, Add) or statement.view != finest.name:
             return (statement,)
         assert not (statement.appear or statement.vanish or statement.stay or statement.alias)

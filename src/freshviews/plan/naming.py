@@ -13,7 +13,7 @@ from functools import lru_cache
 from freshviews.expr.nodes import Column, columns_of
 from freshviews.program.payload import MULTIPLICITY
 from freshviews.program.program import Parameter, Program
-from freshviews.program.statements import Statement
+from freshviews.program.statements import Body
 from freshviews.program.structure import uses, variables_read, visit
 from freshviews.query.query import Aggregate, Lift, Query
 
@@ -132,7 +132,7 @@ def names_in(program: Program) -> Iterator[str]:
         yield from (*variables, *aliases)
 
 
-def names_of(body: tuple[Statement, ...]) -> tuple[set[str], set[str]]:
+def names_of(body: Body) -> tuple[set[str], set[str]]:
     """The variables that statements mention, and the aliases of the rows and sums that they bind."""
     statements = tuple(visit(body))
     found = [uses(statement) for statement in statements]

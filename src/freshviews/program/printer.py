@@ -150,7 +150,7 @@ def print_trigger(program: Program, trigger: Trigger) -> str:
     return "\n".join(_trigger(trigger, program)) + "\n"
 
 
-def print_statements(program: Program, statements: tuple[Statement, ...]) -> str:
+def print_statements(program: Program, statements: Body) -> str:
     """Statements of a trigger, or of the enumeration, of the program. Ends with a newline."""
     return "\n".join(_lines(program, statements)) + "\n"
 
@@ -207,7 +207,7 @@ def _trigger(trigger: Trigger, program: Program) -> Iterator[str]:
     yield from _indented(_lines(program, trigger.body))
 
 
-def _lines(program: Program, statements: tuple[Statement, ...]) -> Iterator[str]:
+def _lines(program: Program, statements: Body) -> Iterator[str]:
     printer = _Printer(program)
     printer.body(statements, {})
     return iter(printer.lines)
@@ -267,18 +267,18 @@ class _Printer:
         self.lines: list[str] = []
         self.depth = 0
 
-    def body(self, statements: tuple[Statement, ...], rows: Names) -> None:
+    def body(self, statements: Body, rows: Names) -> None:
         for statement in statements:
             self.statement(statement, rows)
 
-    def block(self, head: str, statements: tuple[Statement, ...], rows: Names, deeper: int = 0) -> None:
+    def block(self, head: str, statements: Body, rows: Names, deeper: int = 0) -> None:
         """A head with the statements below it, indented; ``deeper``: both below the statement that comes before."""
         self.depth += deeper
         self.line(head)
         self.within(statements, rows)
         self.depth -= deeper
 
-    def within(self, statements: tuple[Statement, ...], rows: Names) -> None:
+    def within(self, statements: Body, rows: Names) -> None:
         self.depth += 1
         self.body(statements, rows)
         self.depth -= 1

@@ -14,7 +14,7 @@ from itertools import islice
 
 from freshviews.plan.crown.query import BagQuery
 from freshviews.program.rewrite import rename
-from freshviews.program.statements import If, Statement
+from freshviews.program.statements import Body, If
 from freshviews.query.query import Atom, Query
 
 _MOST_RENAMINGS = 64
@@ -79,6 +79,6 @@ def _renamings(query: Query, other: Query) -> Iterator[dict[str, str]]:
     yield from match({}, other.atoms)
 
 
-def _as_statements(query: Query, names: dict[str, str]) -> tuple[Statement, ...]:
+def _as_statements(query: Query, names: dict[str, str]) -> Body:
     """The conditions, renamed."""
     return rename(tuple(If(condition, ()) for condition in query.conditions), names, {})

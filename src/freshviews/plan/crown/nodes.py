@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 
 from freshviews.plan.leaves import components_over, leaf_view
 from freshviews.plan.naming import Namer
-from freshviews.program.payload import COUNT, Component
+from freshviews.program.payload import COUNT, COUNTED, Component
 from freshviews.program.views import View
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.query import Atom, Query
@@ -200,7 +200,7 @@ class _Builder:
         of the projection."""
         if node.negated:
             assert node.atom is not None
-            view = View(self.names.view(node.atom.name), node.variables, (Component(COUNT, "integer"),))
+            view = View(self.names.view(node.atom.name), node.variables, COUNTED)
             node.rows = replace(view, definition=f"{node.atom.relation}, whose rows exclude others")
             return
         if node.closed:
@@ -221,15 +221,14 @@ class _Builder:
         if node.atom is not None:
             view = leaf_view(self.query, node.atom, self.names.view(node.atom.name))
             if not self.counted:
-                view = View(view.name, view.key, (Component(COUNT, "integer"),), definition=view.definition)
+                view = View(view.name, view.key, COUNTED, definition=view.definition)
         elif node.is_projection:
             components = components_over(self.query, node.fillers[0].atoms())
             what = f"projection of {node.fillers[0].name}"
             view = View(self.names.view(f"P_{_word(node.name)}"), node.variables, components, definition=what)
         else:
             what = "meeting of " + ", ".join(c.name for c in node.fillers)
-            count = (Component(COUNT, "integer"),)
-            view = View(self.names.view(f"G_{_word(node.name)}"), node.variables, count, definition=what)
+            view = View(self.names.view(f"G_{_word(node.name)}"), node.variables, COUNTED, definition=what)
         if node.others:
             components = (*view.components, Component(JOINS, "integer"))
             view = View(view.name, view.key, components, definition=view.definition, tally=JOINS)

@@ -51,22 +51,26 @@ from freshviews.plan.crown.tree_choice import tree_of
 from freshviews.plan.delta import first_order
 from freshviews.plan.leaves import (
     Carrier,
+    add_to,
     all_components,
     components_over,
     product,
+    result_view,
     row_carrier,
+    sum_carrier,
     trigger,
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.optional import OptionalView, update_negated, update_optional
 from freshviews.plan.strategy import BagPlanner
-from freshviews.program.payload import COUNT, Component, Monomial
+from freshviews.program.payload import COUNT, COUNTED, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Enumerated, Held
 from freshviews.program.rewrite import rename
 from freshviews.program.statements import (
     Add,
+    Body,
     Changed,
     Emit,
     Event,
@@ -86,8 +90,6 @@ from freshviews.program.views import Subset, View
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT
-
-Body = tuple[Statement, ...]
 
 FIRST_ORDER = BagPlanner(first_order.plan, widened=True)
 
@@ -185,7 +187,7 @@ class _Crown:
         self.root = nodes_of(query, free, tree, counted, self.namer)
         # 64-bit components first: see ``program.results``.
         components = sorted(all_components(query), key=lambda c: c.ring != "integer")
-        self.emitted = tuple(components) if counted else (Component(COUNT, "integer"),)
+        self.emitted = tuple(components) if counted else COUNTED
         self.names = RowNames(self.namer)
         self.size = Size(query.name, limit)
         self.rows = TreeRows(query, self.root, self.names, self.size)
@@ -244,8 +246,7 @@ class _Crown:
             if node.sums is not None and all(node.sums.name != v.name for v in found):
                 found.append(node.sums)
         if self.stored:
-            components = all_components(self.query)
-            found.append(View(RESULT, self.query.free, components, journal=True, definition="the result"))
+            found.append(result_view(self.query))
         return tuple(found)
 
     # A row of the result
@@ -253,9 +254,7 @@ class _Crown:
     def emit(self, sign: int) -> Finish:
         def finish(carriers: Carriers) -> Body:
             if self.stored:
-                components = all_components(self.query)
-                names = tuple(c.name for c in components)
-                return (Add(RESULT, self.query.free, names, product(components, carriers)),)
+                return (add_to(result_view(self.query), carriers),)
             payload = product(self.emitted, carriers) if self.counted else (Monomial((), sign),)
             return (Emit(self.query.free, payload),)
 
@@ -309,22 +308,12 @@ class _Crown:
         """The change of the payload of a row of a node, whose variables are bound: by an update, or by its filler."""
         alias = self.names.row(node)
         here = (*chain, Link(node, alias, None))
-        components = tuple(c for c in node.view().components if c.name != JOINS)
+        stored = replace(node.view(), components=tuple(c for c in node.view().components if c.name != JOINS))
         stay: Body = ()
         if self.counted:
             stay = self.rows.where_joined(node, alias, self.wanted(self.change(here, carriers, 1)))
-        return (
-            Add(
-                node.view().name,
-                node.variables,
-                tuple(c.name for c in components),
-                product(components, carriers),
-                self.appeared(node, alias, here, carriers),
-                self.vanished(node, alias, here, carriers),
-                stay,
-                alias,
-            ),
-        )
+        appear, vanish = self.appeared(node, alias, here, carriers), self.vanished(node, alias, here, carriers)
+        return (replace(add_to(stored, carriers), appear=appear, vanish=vanish, stay=stay, alias=alias),)
 
     def appeared(self, node: TreeNode, alias: str, chain: Chain, carriers: Carriers) -> Body:
         """A new row: count the children that match it."""
@@ -478,8 +467,7 @@ class _Crown:
         """An update of the relation of a closed node: its row, times the sums below, is passed up."""
         body: Body = ()
         if node.rows is not None:
-            names = tuple(c.name for c in node.rows.components)
-            body = (Add(node.rows.name, node.variables, names, product(node.rows.components, carriers)),)
+            body = (add_to(node.rows, carriers),)
         return (*body, *self.hand_up(node, frozenset(node.variables), carriers, node.children, False))
 
     def hand_up(
@@ -514,7 +502,7 @@ class _Crown:
                 body = (Loop(node.rows.name, node.variables, at, self.names.row(node), body),)
         if not summed:
             return body
-        carrier = Carrier(total, frozenset(c.name for c in components if c.name != COUNT))
+        carrier = sum_carrier(total, components)
         return (Sum(total, components, body, self.summed(node, (carrier,))),)
 
     def summed(self, node: TreeNode, carriers: Carriers) -> Body:
@@ -533,21 +521,11 @@ class _Crown:
             one = OptionalView(node.sums, node.key, None)
             above = hand_up if not parent.free else lambda changed: self.wanted(self.sums_changed(node, changed))
             return update_optional(one, carriers, above, self.namer)
-        names = tuple(c.name for c in node.sums.components)
-        payload = product(node.sums.components, carriers)
+        add = add_to(node.sums, carriers, key=node.key)
         if parent.free:
-            return (
-                Add(
-                    node.sums.name,
-                    node.key,
-                    names,
-                    payload,
-                    self.project(node, (), carriers, 1),
-                    self.project(node, (), carriers, -1),
-                    self.wanted(self.sums_changed(node, carriers)),
-                ),
-            )
-        return (Add(node.sums.name, node.key, names, payload), *hand_up(carriers))
+            appear, vanish = (self.project(node, (), carriers, sign) for sign in (1, -1))
+            return (replace(add, appear=appear, vanish=vanish, stay=self.wanted(self.sums_changed(node, carriers))),)
+        return (add, *hand_up(carriers))
 
     def sums_changed(self, node: TreeNode, carriers: Carriers) -> Body:
         """The sums that a free node reads changed, but exist before and after: a witness."""

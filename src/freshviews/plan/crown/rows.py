@@ -16,15 +16,15 @@ from freshviews.expr.nodes import Call, Column, columns_of
 from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, LIVE, TreeNode
 from freshviews.plan.delta.nest import Pending
-from freshviews.plan.leaves import Carrier, row_carrier, spanning_lifts
+from freshviews.plan.leaves import Carrier, row_carrier
 from freshviews.plan.strategy import TooLarge
-from freshviews.program.payload import COUNT, Component, Monomial
-from freshviews.program.statements import Exists, If, Into, Lookup, Loop, Statement, Sum, Tally
+from freshviews.program.payload import COUNTED, Monomial
+from freshviews.program.statements import Body, Exists, If, Into, Lookup, Loop, Statement, Sum, Tally
 from freshviews.query.query import Query
 from freshviews.types import BIGINT, BOOLEAN
 
 Carriers = tuple[Carrier, ...]
-Finish = Callable[[Carriers], tuple[Statement, ...]]
+Finish = Callable[[Carriers], Body]
 
 
 MOST_STATEMENTS = 40_000
@@ -88,14 +88,12 @@ class TreeRows:
     names: RowNames
     size: Size
 
-    def everything(self, finish: Finish) -> tuple[Statement, ...]:
+    def everything(self, finish: Finish) -> Body:
         """All rows of the result."""
-        pending = Pending(self.query.conditions, spanning_lifts(self.query))
-        return self._go(_State(frozenset(), (), (_Step("down", self.root),), pending), finish)
+        return self._go(_State(frozenset(), (), (_Step("down", self.root),), Pending.of(self.query)), finish)
 
-    def through(self, chain: Chain, carriers: Carriers, finish: Finish) -> tuple[Statement, ...]:
+    def through(self, chain: Chain, carriers: Carriers, finish: Finish) -> Body:
         """The rows of the result that contain the rows of a chain."""
-        pending = Pending(self.query.conditions, spanning_lifts(self.query))
         steps: list[_Step] = []
         for link in chain:
             steps += self._below(link.node, link.source)
@@ -103,27 +101,25 @@ class TreeRows:
         if top.parent is not None:
             steps.append(_Step("up", top.parent, top))
         bound = frozenset(v for link in chain for v in link.node.variables)
-        return self._go(_State(bound, carriers, tuple(steps), pending), finish)
+        return self._go(_State(bound, carriers, tuple(steps), Pending.of(self.query)), finish)
 
     def above(
         self, child: TreeNode, carriers: Carriers, finish: Finish, more: tuple[str, ...] = ()
-    ) -> tuple[Statement, ...]:
+    ) -> Body:
         """The rows of the result that have the bound key of a child; ``more``: other bound variables, from below it."""
         assert child.parent is not None
-        pending = Pending(self.query.conditions, spanning_lifts(self.query))
-        up = _Step("up", child.parent, child)
-        return self._go(_State(frozenset((*child.key, *more)), carriers, (up,), pending), finish)
+        bound, up = frozenset((*child.key, *more)), _Step("up", child.parent, child)
+        return self._go(_State(bound, carriers, (up,), Pending.of(self.query)), finish)
 
-    def member(self, finish: Finish) -> tuple[Statement, ...]:
+    def member(self, finish: Finish) -> Body:
         """The row of the result with the bound free variables, if there is one."""
         nodes = [node for node in self.root.nodes() if node.free and not node.negated]
         sums = [_Step("sums", c) for node in nodes for c in node.reporting if c.closed]
 
-        def ask(left: list[TreeNode], carriers: Carriers) -> tuple[Statement, ...]:
+        def ask(left: list[TreeNode], carriers: Carriers) -> Body:
             if not left:
-                bound = frozenset(self.query.free)
-                pending = Pending(self.query.conditions, spanning_lifts(self.query))
-                return self._go(_State(bound, carriers, tuple(sums), pending), finish)
+                state = _State(frozenset(self.query.free), carriers, tuple(sums), Pending.of(self.query))
+                return self._go(state, finish)
             node, *rest = left
             alias = self.names.row(node)
             body = ask(rest, (*carriers, *self.own(node, alias)))
@@ -133,18 +129,18 @@ class TreeRows:
 
         return ask(nodes, ())
 
-    def _found(self, node: TreeNode, alias: str, body: tuple[Statement, ...]) -> Statement:
+    def _found(self, node: TreeNode, alias: str, body: Body) -> Statement:
         """The body, run with the row of an optional node whose variables are bound: a stored row, or the default row if
         all opened variables are NULL and no row has the key."""
         count, at = self.names.total(node), node.index(JOINED, node.key)
         one, back = (Into(count, (Monomial((), sign),)) for sign in (1, -1))
         key = tuple(node.variables[i] for i in at)
-        default: tuple[Statement, ...] = (one, Exists(node.view().name, key, at, (back,), JOINED))
+        default: Body = (one, Exists(node.view().name, key, at, (back,), JOINED))
         for v in reversed([v for v in node.variables if v not in node.key]):
             default = (If(Call("is_null", (Column(v, BIGINT),), BOOLEAN, False), default),)
         asked = Lookup(node.view().name, node.variables, self.names.met(node), (one,), default)
         found = Lookup(node.view().name, node.variables, alias, body, optional=True)
-        return Sum(count, (Component(COUNT, "integer"),), (asked,), (found,))
+        return Sum(count, COUNTED, (asked,), (found,))
 
     def own(self, node: TreeNode, alias: str) -> Carriers:
         """A row of a free node as a factor of payloads."""
@@ -154,11 +150,11 @@ class TreeRows:
         components = tuple(c for c in view.components if c.name != view.tally)
         return (row_carrier(alias, replace(view, components=components)),)
 
-    def where_joined(self, node: TreeNode, alias: str, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    def where_joined(self, node: TreeNode, alias: str, body: Body) -> Body:
         """The body, run if a row of a node is joined."""
         return body if node.full is None else (Tally(alias, node.full[0], 0, node.full[1], body),)
 
-    def where_live(self, child: TreeNode, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    def where_live(self, child: TreeNode, body: Body) -> Body:
         """The body, run if some row of the parent with the child's key is in the result."""
         parent = child.parent
         assert parent is not None
@@ -179,7 +175,7 @@ class TreeRows:
         below = [c for c in node.reporting if c is not source]
         return [_Step("sums", c) for c in below if c.closed] + [_Step("down", c) for c in below if c.free]
 
-    def _go(self, state: _State, finish: Finish) -> tuple[Statement, ...]:
+    def _go(self, state: _State, finish: Finish) -> Body:
         applied = state.pending.applied(
             state.bound,
             state.carriers,

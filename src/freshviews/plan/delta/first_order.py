@@ -36,25 +36,26 @@ from freshviews.expr.nodes import Call, Column, Expr, substitute
 from freshviews.plan.assemble import assemble, joined_queries
 from freshviews.plan.delta.exclusion import exclusion
 from freshviews.plan.delta.exponents import Keys, update_exponent
-from freshviews.plan.delta.nest import CHOICES, Indexes, Join, Pending, Step, nest
+from freshviews.plan.delta.nest import CHOICES, Indexes, Join, Pending, Step, add_joined
 from freshviews.plan.leaves import (
     Carrier,
-    all_components,
+    add_to,
     leaf_view,
     parameters_of,
-    product,
+    result_view,
     row_carrier,
     spanning_lifts,
     update_carrier,
+    with_indexes,
 )
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.optional import OptionalView, optional_view, update_negated, update_optional
 from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Request, Strategy
-from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial
+from freshviews.program.payload import MULTIPLICITY
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.rewrite import rename, scale
-from freshviews.program.statements import Add, If, Into, Let, Smaller, Statement, Sum
+from freshviews.program.statements import Body, If, Let, Smaller
 from freshviews.program.structure import bodies, slice_of, uses, visit
 from freshviews.program.views import View
 from freshviews.query import variable_order
@@ -107,9 +108,8 @@ def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
     """The first-order program of a query. ``dependencies`` are keys of its atoms."""
     deltas = _deltas(query, dependencies)
     stores, triggers, indexes = deltas.stores, deltas.triggers, deltas.indexes
-    result = View(RESULT, query.free, all_components(query), journal=True, definition="the result")
     stored = [] if len(stores) == 1 == len(query.atoms) else [view for store in stores for view in store.views]
-    views = (*(replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in stored), result)
+    views = (*with_indexes(stored, indexes), result_view(query))
     worst = max(update_exponents(query, dependencies).values())
     update = "O(1)" if worst == 0 else "O(N)" if worst == 1 else f"O(N^{worst})"
     bounds = (("update", update), ("delay", "O(1)"), ("space", "O(N + |result|)"), *_limits(deltas))
@@ -130,7 +130,7 @@ def _limits(deltas: _Deltas) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _choices(body: tuple[Statement, ...]) -> int:
+def _choices(body: Body) -> int:
     """The most nested choices between two slices."""
     return max(
         (isinstance(s, Smaller) + max(map(_choices, bodies(s)), default=0) for s in body),
@@ -300,7 +300,7 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], terms: Terms
     names = tuple(p.name for p in parameters)
     if store.optional is not None or store.negated:
         return Trigger(first.relation, parameters, first.filters, _single_trigger(query, store, stores, terms, namer))
-    counts: dict[tuple[Statement, ...], int] = {}
+    counts: dict[Body, int] = {}
     for updated in non_empty_subsets(store.atoms) if store.after is None else ((atom,) for atom in store.atoms):
         body = term(query, updated, names, stores, terms, namer)
         if shared:
@@ -309,21 +309,19 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], terms: Terms
     body = tuple(s for one, times in counts.items() for s in scale(one, times))
     if len(stores) > 1 or len(query.atoms) > 1:
         key = names[: len(first.variables)]
-        components = store.view.components
-        payload = product(components, (update_carrier(query, first),))
-        adds = [Add(view.name, key, tuple(c.name for c in components), payload) for view in store.rows]
+        adds = [add_to(view, (update_carrier(query, first),), key=key) for view in store.rows]
         body = (*adds[:-1], *body, adds[-1])
     return Trigger(first.relation, parameters, first.filters, body)
 
 
 def _single_trigger(
     query: Query, store: Store, stores: tuple[Store, ...], terms: Terms, namer: Namer
-) -> tuple[Statement, ...]:
+) -> Body:
     """The trigger of an optional or negated atom."""
     (atom,) = store.atoms
     update = (update_carrier(query, atom),)
 
-    def delta(carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+    def delta(carriers: tuple[Carrier, ...]) -> Body:
         return term(query, (atom,), atom.variables, stores, terms, namer, carriers)
 
     if store.optional is None:
@@ -344,7 +342,7 @@ def term(
     terms: Terms,
     namer: Namer,
     carriers: tuple[Carrier, ...] = (),
-) -> tuple[Statement, ...]:
+) -> Body:
     """The delta term in which the atoms of ``updated`` take the update, whose variables are ``names``. The indexes that
     loops need are added to ``terms``. ``carriers``: the change, if it differs from the update."""
     mapping: dict[str, str] = {}
@@ -384,22 +382,7 @@ def term(
     bound = frozenset(mapping.values())
     ordered = tuple(sorted(steps, key=lambda s: (s.view, tuple(v if v in bound else "~" for v in s.key))))
     join = Join(bound, (*change, *again), ordered, Pending(conditions, lifts), terms.choices)
-    components = all_components(query)
-    component_names = tuple(c.name for c in components)
-    loops = any(not bound.issuperset(step.key) for step in steps)
-    summed = loops and bound.issuperset(free)
-    total = namer.of("u", "u")
-
-    def finish(done: Join) -> tuple[Statement, ...]:
-        payload = product(components, done.carriers)
-        if summed:
-            return (Into(total, payload),)
-        return (Add(RESULT, free, component_names, payload),)
-
-    body = nest(join, finish, terms.indexes)
-    if summed:
-        parts = tuple(Monomial((ComponentOf(total, c.name),)) for c in components)
-        body = (Sum(total, components, body, (Add(RESULT, free, component_names, parts),)),)
+    body = add_joined(join, result_view(query), free, namer.of("u", "u"), terms.indexes)
     for same in reversed(equalities):
         body = (If(same, body),)
     return body
@@ -412,7 +395,7 @@ def _determined_by_keys(rows: tuple[tuple[tuple[str, ...], Keys], ...]) -> dict[
     return {row: len(closure(row, rules).difference(row)) for row, _ in rows}
 
 
-def canonical(body: tuple[Statement, ...], bound: frozenset[str], namer: Namer) -> tuple[Statement, ...]:
+def canonical(body: Body, bound: frozenset[str], namer: Namer) -> Body:
     """The body with loop variables and aliases renamed by order of appearance, so that equal terms are recognised."""
     names: dict[str, str] = {}
     aliases: dict[str, str] = {}

@@ -43,18 +43,21 @@ from freshviews.plan.leaves import (
     components_over,
     leaf_view,
     product,
+    result_view,
     row_carrier,
     spanning_lifts,
+    sum_carrier,
     trigger,
     update_carrier,
+    with_indexes,
 )
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.optional import OptionalView, given_of, optional_view, update_negated, update_optional
 from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Request, Strategy
-from freshviews.program.payload import COUNT, Component, Monomial
+from freshviews.program.payload import COUNTED, Component, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Enumerated, Held
-from freshviews.program.statements import Add, Changed, Emit, Into, Statement, Sum
+from freshviews.program.statements import Body, Changed, Emit, Into, Statement, Sum
 from freshviews.program.views import View
 from freshviews.query.dependencies import FD
 from freshviews.query.query import Atom, Query
@@ -192,23 +195,14 @@ def _program(
         result = Enumerated(nest(start, lambda done: (_emit(query, done),), indexes, smaller=False))
     views = [v for v in _stored(top) if v is not None]
     if not factorised:
-        views.append(View(RESULT, query.free, all_components(query), journal=True, definition="the result"))
-    views = [replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in views]
+        views.append(result_view(query))
     worst = max(update_exponents(order, query, dependencies).values(), default=0)
     update = "O(1)" if worst == 0 else f"O(N^{worst})" if worst != 1 else "O(N)"
     space = "O(N)" if worst == 0 else "O(N + what the views below hold)"
     if not factorised:
         space = "O(N + |result|)" if worst == 0 else space
     bounds = (("update", update), ("delay", "O(1)"), ("space", space), ("order", _shown(order)))
-    return Program(
-        query.name,
-        query.free,
-        tuple(views),
-        triggers,
-        result,
-        "view_tree",
-        bounds,
-    )
+    return Program(query.name, query.free, with_indexes(views, indexes), triggers, result, "view_tree", bounds)
 
 
 def _shown(order: VariableOrder) -> str:
@@ -339,7 +333,7 @@ class _Climb:
     factorised: bool
     names: Namer
 
-    def arrive(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+    def arrive(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> Body:
         """Store the bound delta of the branch at ``level`` of the path, emit the change, and go up."""
         tree, branch = self.path[level]
         body: list[Statement] = []
@@ -360,7 +354,7 @@ class _Climb:
         own, above = self.path[level][1].given, self.path[level + 1][1].given
         return own is not None and above is not None and set(own) <= set(above)
 
-    def _join(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+    def _join(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> Body:
         """Join the delta with the siblings, sum the variable out, arrive one level up."""
         tree, branch = self.path[level]
         last = level + 1 == len(self.path)
@@ -378,7 +372,7 @@ class _Climb:
         alias = self.names.of(("sum", level), f"u{level + 1}")
         summed = loops and not stored and bound.issuperset(key)
 
-        def finish(done: Join) -> tuple[Statement, ...]:
+        def finish(done: Join) -> Body:
             if summed:
                 return (Into(alias, product(components, done.carriers)),)
             body: list[Statement] = []
@@ -390,17 +384,15 @@ class _Climb:
         statements = nest(join, finish, self.indexes)
         if not summed:
             return statements
-        carrier = Carrier(alias, frozenset(c.name for c in components if c.name != COUNT))
+        carrier = sum_carrier(alias, components)
         return (Sum(alias, components, statements, self._up(level, bound, (carrier,))),)
 
-    def _up(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+    def _up(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> Body:
         if level + 1 == len(self.path):
-            components = all_components(self.query)
-            names = tuple(c.name for c in components)
-            return (Add(RESULT, self.query.free, names, product(components, carriers)),)
+            return (add_to(result_view(self.query), carriers),)
         return self.arrive(level + 1, bound.intersection(self.path[level + 1][1].view.key), carriers)
 
-    def _change(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+    def _change(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> Body:
         """Emit the rows of the result that the delta changes: join the siblings up the path, then bind the open
         variables below."""
         siblings: list[Step] = []
@@ -447,7 +439,7 @@ def _open_steps(tree: Tree, names: Namer) -> list[Step]:
 
 
 def _emit(query: Query, done: Join) -> Emit:
-    (monomial,) = product((Component(COUNT, "integer"),), done.carriers)
+    (monomial,) = product(COUNTED, done.carriers)
     return Emit(query.free, (monomial if monomial.factors else Monomial(()),))
 
 

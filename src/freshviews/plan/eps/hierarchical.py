@@ -52,25 +52,27 @@ from dataclasses import dataclass, field, replace
 from freshviews.errors import PlanError
 from freshviews.plan.delta.nest import Indexes, Join, Step, nest
 from freshviews.plan.eps.cycle import exponent, forgotten
-from freshviews.plan.eps.statements import COUNTED, Body, add_count
 from freshviews.plan.eps.tree import CanonicalNode, most_covering, settled, tree_of
 from freshviews.plan.leaves import (
     Carrier,
+    add_count,
     add_to,
     all_components,
     components_over,
     leaf_view,
     product,
     row_carrier,
+    sum_carrier,
     trigger,
     update_carrier,
+    with_indexes,
 )
 from freshviews.plan.naming import Namer, joined_name
 from freshviews.program.heavy_light import Balancing, Partition
-from freshviews.program.payload import COUNT, ComponentOf, Monomial
+from freshviews.program.payload import COUNT, COUNTED, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Listed, SliceSource, Source, UnionSource
-from freshviews.program.statements import Add, Balance, Changed, Emit, Into, Lookup, Loop, Move, Statement, Sum
+from freshviews.program.statements import Add, Balance, Body, Changed, Emit, Into, Lookup, Loop, Move, Statement, Sum
 from freshviews.program.views import Subset, View
 from freshviews.query.hierarchical import delta_rank, is_hierarchical, is_q_hierarchical
 from freshviews.query.hypergraph import hypergraph
@@ -191,7 +193,7 @@ class _Planner:
         total = self.namer.of("u", "u")
         components = all_components(query)
         found = self.found(self.root, (), lambda carriers: (Into(total, product(components, carriers)),))
-        emit = Emit(query.free, tuple(Monomial((ComponentOf(total, c.name),)) for c in components))
+        emit = Emit(query.free, product(components, (sum_carrier(total, components),)))
         return Program(
             query.name,
             query.free,
@@ -208,12 +210,8 @@ class _Planner:
         named = (self.stores, self.sums, self.joins, self.counts)
         views = [v for group in named for v in group.values()]
         views += [*dict.fromkeys(marks), *self.lights.values(), self.delta]
-        found = []
-        for view in views:
-            parts = self.parts.get(view.name)
-            subsets = (Subset(HEAVY, tuple(sorted(parts))),) if parts else ()
-            found.append(replace(view, indexes=tuple(sorted(self.indexes.get(view.name, ()))), subsets=subsets))
-        return tuple(found)
+        subsets = {name: (Subset(HEAVY, tuple(sorted(indexes))),) for name, indexes in self.parts.items()}
+        return with_indexes((replace(view, subsets=subsets.get(view.name, ())) for view in views), self.indexes)
 
     def bounds(self) -> tuple[tuple[str, str], ...]:
         parted = [self.given[a.name] for one in self.partings.values() if one.heavy for a in one.atoms]
@@ -437,7 +435,7 @@ class _Planner:
         rows = self.rows(step, node, "" if light is None else HEAVY)
         inside = self.below(node, (), into, presence)
         body += (Loop(rows.view, rows.key, rows.bound, step.alias, inside, rows.among),)
-        carrier = Carrier(alias, frozenset(c.name for c in components if c.name != COUNT))
+        carrier = sum_carrier(alias, components)
         return (Sum(alias, components, body, finish((*carriers, carrier))),)
 
     def below(self, node: CanonicalNode, carriers: Carriers, finish: Finish, presence: bool = False) -> Body:

@@ -48,14 +48,13 @@ from freshviews.errors import PlanError
 from freshviews.plan.delta.first_order import Store
 from freshviews.plan.eps.cases import Auxiliary, Beside, Cases, Table
 from freshviews.plan.eps.cycle import Cycle, after, cycle_of
-from freshviews.plan.eps.statements import COUNTED, Body, add_count
 from freshviews.plan.eps.triangle import sums
-from freshviews.plan.leaves import Carrier, product, spanning_lifts
+from freshviews.plan.leaves import Carrier, add_count, product, spanning_lifts
 from freshviews.plan.naming import Namer, joined_name
-from freshviews.program.payload import Monomial
+from freshviews.program.payload import COUNTED, Monomial
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated
-from freshviews.program.statements import Add, Changed, Emit, If, Lookup, Loop, Move
+from freshviews.program.statements import Add, Body, Changed, Emit, If, Lookup, Loop, Move
 from freshviews.program.views import Subset, View
 from freshviews.query.query import Query
 

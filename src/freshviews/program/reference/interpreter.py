@@ -33,6 +33,7 @@ from freshviews.program.statements import (
     Add,
     Balance,
     Beside,
+    Body,
     Changed,
     Clear,
     Cross,
@@ -53,7 +54,6 @@ from freshviews.program.statements import (
     Renumber,
     Scan,
     Smaller,
-    Statement,
     Sum,
     Tally,
     Top,
@@ -223,7 +223,7 @@ class State(Tables):
         ring = ring_of(self.program.result.emitted)
         return {row: payload for row, payload in rows.items() if not ring.is_zero(payload)}
 
-    def run(self, body: tuple[Statement, ...], scope: Scope) -> None:
+    def run(self, body: Body, scope: Scope) -> None:
         """Run statements in a scope."""
         for statement in body:
             match statement:

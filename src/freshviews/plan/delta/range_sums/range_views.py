@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.plan.delta.range_sums.linear import ring_of
-from freshviews.program.payload import COUNT, ZERO, Component, Monomial, Value
+from freshviews.program.payload import COUNT, COUNTED, ZERO, Component, Monomial, Value
 from freshviews.program.rewrite import Renaming
 from freshviews.program.statements import Add, Body, If, Let, Statement
 from freshviews.program.views import Order, View
@@ -33,8 +33,6 @@ Places = tuple[int, ...]
 """Positions of the key of a view."""
 Fresh = Callable[[str], str]
 """Makes a new name from a wanted one."""
-
-_COUNTED = (Component(COUNT, "integer"),)
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class RangeViews:
         for one in self.ranges.values():
             yield from self._declared(one)
         for (given, condition), wide in self.wide.items():
-            yield View(wide, self._key(given), _COUNTED, definition=f"{self.view.name} where {condition}")
+            yield View(wide, self._key(given), COUNTED, definition=f"{self.view.name} where {condition}")
 
     def _declared(self, one: RangeView) -> Iterator[View]:
         grouping, name = one.grouping, self.view.name
@@ -112,7 +110,7 @@ class RangeViews:
         first = self.view.key[grouping.order[0]]
         if one.looped:
             grouped = self._key((*grouping.given, *grouping.kept))
-            yield View(one.groups, grouped, _COUNTED, by_given, definition=f"the groups of {one.name}")
+            yield View(one.groups, grouped, COUNTED, by_given, definition=f"the groups of {one.name}")
         orders = (one.order, *(Order(BIGINT) for _ in grouping.order[1:]))
         sums = tuple(c.name for c in components) if one.summed else ()
         prefix = tuple(range(len(key) - len(orders)))

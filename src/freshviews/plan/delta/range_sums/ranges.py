@@ -52,16 +52,14 @@ from freshviews.plan.delta.range_sums.slices import Slice, Split, in_one_range, 
 from freshviews.plan.delta.range_sums.unneeded import with_own_ranges, without_unread
 from freshviews.plan.delta.range_sums.visits import bounds_of, visited
 from freshviews.plan.naming import names_in
-from freshviews.program.payload import COUNT, Component, ComponentOf, Value
+from freshviews.program.payload import COUNT, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Program
-from freshviews.program.rewrite import transform
+from freshviews.program.rewrite import transform, with_payload
 from freshviews.program.statements import (
     Add,
     Body,
     Bound,
-    Emit,
     If,
-    Into,
     Let,
     Lookup,
     Loop,
@@ -345,10 +343,7 @@ def _with_components(body: Body, alias: str, names: Mapping[str, str]) -> Body:
             return replace(one, component=names[one.component])
         return one
 
-    def change(statement: Statement) -> Body:
-        if isinstance(statement, Into | Add | Emit):
-            payload = tuple(replace(p, factors=tuple(map(factor, p.factors))) for p in statement.payload)
-            return (replace(statement, payload=payload),)
-        return (statement,)
+    def monomial(one: Monomial) -> Monomial:
+        return replace(one, factors=tuple(map(factor, one.factors)))
 
-    return transform(body, change)
+    return transform(body, lambda statement: (with_payload(statement, monomial),))
