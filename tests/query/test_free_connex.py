@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given, settings
 
 from freshviews.query.acyclic import JoinTree
-from freshviews.query.free_connex import free_connex_tree, is_free_connex
+from freshviews.query.free_connex import is_free_connex
 from freshviews.query.hierarchical import is_q_hierarchical
 from freshviews.query.hypergraph import Hypergraph, hypergraph
 from freshviews.query.query import Query
 from tests.query.notation import query
+from tests.query.orders import free_connex_tree
 from tests.query.random_queries import queries
 from tests.query.test_acyclic import connected, links_of
 

@@ -16,8 +16,9 @@ from freshviews.query.hierarchical import (
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.order_search import Space, least_static_width
 from freshviews.query.query import Query
-from freshviews.query.variable_order import best_order, canonical_order, dynamic_width, is_valid
+from freshviews.query.variable_order import best_order, dynamic_width
 from tests.query.notation import query
+from tests.query.orders import canonical_order, is_valid
 from tests.query.random_queries import queries
 
 LECTURE = [

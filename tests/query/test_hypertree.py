@@ -11,8 +11,9 @@ import pytest
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.edge_cover import edge_cover_number
 from freshviews.query.hypergraph import Edge, Hypergraph, hypergraph
-from freshviews.query.hypertree import Bag, decomposition, fractional_width, least_width, searches_all, width_of
+from freshviews.query.hypertree import Bag, decomposition, fractional_width, searches_all
 from tests.query.notation import query
+from tests.query.orders import least_width, width_of
 
 
 def cycle(length: int) -> Hypergraph:

@@ -15,17 +15,14 @@ from freshviews.query.variable_order import (
     OrderNode,
     VariableOrder,
     best_order,
-    canonical_order,
     dynamic_width,
     is_enumerable,
     is_free_top,
-    is_valid,
-    order_by_priority,
-    static_width,
     update_exponents,
 )
 from freshviews.query.width import bag
 from tests.query.notation import query
+from tests.query.orders import canonical_order, is_valid, order_by_priority, static_width
 from tests.query.random_queries import dependencies, queries
 
 

@@ -118,9 +118,7 @@ def _read_views(program: Program) -> Iterator[str]:
     for statement in visit((*(s for t in program.triggers for s in t.body), *program.upkeep.statements)):
         yield from uses(statement).views
     if program.balancing is not None:
-        parts, rest = program.balancing.partitions, program.balancing.procedures
-        moves = [s for one in parts for s in (*one.rise, *one.sink)] + [s for one in rest for s in one.body]
-        yield from (view for s in visit((*moves, *program.balancing.recompute)) for view in views_in(s))
+        yield from (view for body in program.balancing.bodies for s in visit(body) for view in views_in(s))
 
 
 @dataclass(frozen=True)

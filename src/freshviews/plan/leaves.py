@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from freshviews.expr.nodes import words_in
+from freshviews.expr.nodes import Expr, words_in
 from freshviews.plan.naming import RESULT, lift_names
 from freshviews.program.payload import COUNT, COUNTED, MULTIPLICITY, ZERO, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Parameter, Trigger
-from freshviews.program.statements import Add, Body, Let
+from freshviews.program.statements import Add, Body, If, Let
 from freshviews.program.views import View
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import ring_over
@@ -184,6 +184,13 @@ def add_to(view: View, carriers: tuple[Carrier, ...], sign: int = 1, key: tuple[
 def add_count(view: View, sign: int, key: tuple[str, ...] | None = None) -> Add:
     """Add 1 or -1 to the count of a row, under the view's own variables or under ``key``."""
     return Add(view.name, view.key if key is None else key, (COUNT,), (Monomial((), sign),))
+
+
+def under(conditions: Iterable[Expr], body: Body) -> Body:
+    """The body under conditions, the first one outermost."""
+    for condition in reversed(tuple(conditions)):
+        body = (If(condition, body),)
+    return body
 
 
 def trigger(query: Query, atom: Atom, body: Body) -> Trigger:

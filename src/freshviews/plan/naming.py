@@ -88,7 +88,7 @@ def joined_name(atoms: tuple[str, ...]) -> str:
 def chosen_names(query: Query) -> frozenset[str]:
     """The names that the user chose: the variables of a query, and the columns that it reads."""
     exprs = [lift.expr for aggregate in query.aggregates for lift in aggregate.lifts]
-    for atom in (*query.atoms, *query.negated):
+    for atom in query.occurrences:
         exprs += (*atom.columns, *atom.filters)
     return frozenset((*query.free, *query.variables, *(name for expr in exprs for name in columns_of(expr))))
 

@@ -85,6 +85,12 @@ class Balancing:
     choices: tuple[float, ...] = ()
     reads_heavy: bool = False
 
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """Its statements: those of major rebalancings, of procedures, and of minor rebalancings."""
+        moves = (body for one in self.partitions for body in (one.rise, one.sink))
+        return (self.recompute, *(one.body for one in self.procedures), *moves)
+
     def procedure(self, name: str) -> Procedure:
         return next(p for p in self.procedures if p.name == name)
 

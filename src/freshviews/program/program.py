@@ -99,7 +99,7 @@ class Program:
     def long_sums(self) -> Mapping[tuple[str, str], int]:
         """The components with several words of a sum, by alias and name, with the largest number of words of each."""
         found: dict[tuple[str, str], int] = {}
-        for statement in (s for body in self._bodies for s in visit(body) if isinstance(s, Sum)):
+        for statement in (s for body in self.bodies for s in visit(body) if isinstance(s, Sum)):
             for component in statement.components:
                 words = named(component.ring).words
                 if words > 1:
@@ -110,13 +110,15 @@ class Program:
     @cached_property
     def optional(self) -> tuple[str, ...]:
         """The views that are read with a default row, each once."""
-        slices = (slice_of(s) for body in self._bodies for s in visit(body))
+        slices = (slice_of(s) for body in self.bodies for s in visit(body))
         return tuple(dict.fromkeys(rows.view for rows in slices if rows is not None and rows.optional))
 
     @property
-    def _bodies(self) -> tuple[Body, ...]:
+    def bodies(self) -> tuple[Body, ...]:
+        """All its statements: those of triggers, of the result, of the upkeep and of rebalancing."""
         keyed = () if self.keyed is None else (self.keyed.body,)
-        return (*(trigger.body for trigger in self.triggers), *self.result.bodies, *keyed, self.upkeep.statements)
+        moves = () if self.balancing is None else self.balancing.bodies
+        return (*(t.body for t in self.triggers), *self.result.bodies, *keyed, self.upkeep.statements, *moves)
 
     @cached_property
     def changed(self) -> frozenset[str]:

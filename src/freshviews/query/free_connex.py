@@ -40,14 +40,6 @@ def without_tree(graph: Hypergraph) -> tuple[str, ...]:
     return graph.ordered(union(left) - graph.free) if len(left) > 1 else ()
 
 
-def free_connex_tree(graph: Hypergraph) -> JoinTree | None:
-    """A free-connex join tree of small height: 1 if the query is q-hierarchical (Lemma 6.7), otherwise the least over
-    the roots of one join tree. None if the query is not free-connex or has no atom."""
-    if not graph.edges or not is_free_connex(graph):
-        return None
-    return min(free_connex_trees(graph), key=lambda candidate: candidate.height)
-
-
 def free_connex_trees(graph: Hypergraph) -> list[JoinTree]:
     """Some free-connex join trees of a free-connex query: the flat one if it is q-hierarchical, otherwise those of the
     roots of one join tree."""

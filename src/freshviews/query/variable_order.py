@@ -24,10 +24,9 @@ from functools import cached_property, lru_cache
 
 from freshviews.query import order_search
 from freshviews.query.dependencies import FD, closure
-from freshviews.query.hierarchical import is_hierarchical, is_q_hierarchical
 from freshviews.query.hypergraph import Hypergraph, components, hypergraph
 from freshviews.query.query import Query
-from freshviews.query.width import bag, carried, factors_at, neighbours, static_cost, update_costs
+from freshviews.query.width import bag, carried, factors_at, neighbours, update_costs
 
 
 @dataclass(frozen=True)
@@ -138,42 +137,13 @@ def best_order(query: Query, free_top: bool, dependencies: tuple[FD, ...] = ()) 
     graph = hypergraph(query)
     space = order_search.Space(graph, dependencies, free_top)
     roots, exact = order_search.search(space)
-    order = _made(graph, roots, free_top, exact)
+    order = order_of(graph, roots, free_top, exact)
     return order if exact else replace(order, greedy=order_search.classes(space))
 
 
-def canonical_order(query: Query) -> VariableOrder:
-    """The canonical order of a hierarchical query: above each variable are those that dominate it, free ones first
-    among equals.
+def order_of(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact: bool) -> VariableOrder:
+    """The order with these roots of components."""
 
-    Free-top if the query is q-hierarchical. Raises ValueError if it is not hierarchical.
-    """
-    graph = hypergraph(query)
-    if not is_hierarchical(graph):
-        raise ValueError(f"{query.name} is not hierarchical")
-    counts = {v: len(graph.edge_names(v)) for v in graph.variables}
-    ranked = sorted(graph.variables, key=lambda v: (-counts[v], v not in graph.free))
-    order = order_by_priority(query, tuple(ranked))
-    return replace(order, free_top=is_free_top(order, query), exact=is_q_hierarchical(graph))
-
-
-def order_by_priority(query: Query, priority: tuple[str, ...], free_top: bool = False) -> VariableOrder:
-    """The order in which the root of each component is its first variable in ``priority``, which lists every variable.
-
-    ``free_top`` is recorded, not enforced.
-    """
-    graph = hypergraph(query)
-    roots: order_search.Roots = {}
-    queue = list(components(graph, frozenset(graph.variables)))
-    while queue:
-        component = queue.pop()
-        root = next(v for v in priority if v in component)
-        roots[component] = (root,)
-        queue += components(graph, component - {root})
-    return _made(graph, roots, free_top, False)
-
-
-def _made(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact: bool) -> VariableOrder:
     def grow(component: frozenset[str], path: tuple[str, ...]) -> OrderNode:
         here = roots[component]
         dependent = neighbours(graph, component)
@@ -198,16 +168,6 @@ def _made(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact: b
     )
 
 
-def is_valid(order: VariableOrder, query: Query) -> bool:
-    """True if every variable occurs once and the variables of every atom and factor are on a path."""
-    names = [name for node in order.nodes() for name in node.here]
-    if sorted(names) != sorted(query.variables):
-        return False
-    paths = [frozenset(path) for path in set(order.paths.values())]
-    groups = [frozenset(atom.variables) for atom in query.atoms] + [*map(frozenset, query.factors)]
-    return all(not group or any(group <= path for path in paths) for group in groups)
-
-
 def is_free_top(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> bool:
     """True if no bound variable that the free ones do not determine is above a free one."""
     top = closure(query.free, dependencies)
@@ -223,15 +183,6 @@ def is_enumerable(order: VariableOrder, query: Query, dependencies: tuple[FD, ..
         for node in order.nodes()
         for child in node.children
     )
-
-
-def static_width(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> Fraction:
-    """The exponent of the time to compute the view tree; 0 for a query without variables."""
-    graph = hypergraph(query)
-    bags = [bag(graph, n.here, frozenset(n.variables), order.free_top) for n in order.nodes()]
-    if not order.free_top:
-        bags.append(graph.free)
-    return max((static_cost(graph, dependencies, b) for b in bags), default=Fraction(0))
 
 
 def dynamic_width(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> Fraction:

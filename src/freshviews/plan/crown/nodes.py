@@ -146,12 +146,12 @@ def nodes_of(query: Query, free: frozenset[str], tree: JoinTree, counted: bool, 
     return root
 
 
+@dataclass(frozen=True)
 class _Builder:
-    def __init__(self, query: Query, free: frozenset[str], counted: bool, names: Namer) -> None:
-        self.query = query
-        self.free = free
-        self.counted = counted
-        self.names = names
+    query: Query
+    free: frozenset[str]
+    counted: bool
+    names: Namer
 
     def node(self, tree: JoinTree) -> TreeNode:
         children = tuple(self._child(child, tree.variables) for child in tree.children)

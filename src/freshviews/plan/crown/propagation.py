@@ -29,7 +29,7 @@ every change; of a free node only the presence of rows propagates. DISTINCT coun
 ``plan.crown.alike`` groups those that are alike, and ``plan.crown.tree_choice`` has the numbers of updates by which the
 tree is chosen.
 
-``plan`` holds the result in a view. ``plan_enumerated`` and ``plan_groups`` hold none: over a free-connex query the
+``plan`` holds the result in a view, if it is to be stored. ``plan_enumerated`` holds none: over a free-connex query the
 payload of a group is the product of the payloads of its rows in free nodes, and the change of a group is the product of
 the update with these.
 """
@@ -37,7 +37,7 @@ the update with these.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Literal
 from freshviews.plan.crown.alike import Kept, kept_of
@@ -51,6 +51,7 @@ from freshviews.plan.crown.tree_choice import tree_of
 from freshviews.plan.delta import first_order
 from freshviews.plan.leaves import (
     Carrier,
+    add_count,
     add_to,
     all_components,
     components_over,
@@ -69,7 +70,6 @@ from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Enumerated, Held
 from freshviews.program.rewrite import rename
 from freshviews.program.statements import (
-    Add,
     Body,
     Changed,
     Emit,
@@ -100,14 +100,16 @@ def plan(
     tree: str | None = None,
     inner: BagPlanner = FIRST_ORDER,
     limit: int = MOST_STATEMENTS,
+    stored: bool = True,
 ) -> Program:
     """The program whose result is held in a view. ``updates``: expected numbers by atom. ``tree``: the join tree, if
     one is named, see ``freshviews.query.join_trees.parse_tree``. ``inner`` maintains the bags of cyclic queries.
-    ``limit``: the most statements that enumerate or mark rows. PlanError if the named tree is not valid, TooLarge if
-    there would be more statements."""
+    ``limit``: the most statements that enumerate or mark rows. If the result is not ``stored``, its groups are
+    enumerated with their payloads; ``why_groups_are_stored`` is None then. PlanError if the named tree is not valid,
+    TooLarge if there would be more statements."""
     made = prepared(query)
     chosen = tree_of(made, updates or {}, tree)
-    return _Crown(made, chosen, inner, True, True, tree is not None, limit).program()
+    return _Crown(made, chosen, inner, True, stored, tree is not None, limit).program()
 
 
 def plan_enumerated(
@@ -125,20 +127,6 @@ def plan_enumerated(
         return None
     chosen = tree_of(made, updates or {}, tree, not distinct)
     return _Crown(made, chosen, inner, not distinct, False, tree is not None, limit).program()
-
-
-def plan_groups(
-    query: Query,
-    updates: Mapping[str, float] | None = None,
-    tree: str | None = None,
-    inner: BagPlanner = FIRST_ORDER,
-    limit: int = MOST_STATEMENTS,
-) -> Program:
-    """The program whose groups are enumerated with their payloads, for a query for which ``why_groups_are_stored`` is
-    None."""
-    made = prepared(query)
-    chosen = tree_of(made, updates or {}, tree)
-    return _Crown(made, chosen, inner, True, False, tree is not None, limit).program()
 
 
 def why_groups_are_stored(query: Query) -> str | None:
@@ -161,35 +149,31 @@ def of_tree(query: Query, tree: JoinTree, distinct: bool = False) -> Program:
     return _Crown(made, tree, FIRST_ORDER, not distinct, False, True, MOST_STATEMENTS).program()
 
 
+@dataclass
 class _Crown:
     """Writes the triggers. Sign 1 stands for a row or key that appears, -1 for one that vanishes."""
 
-    def __init__(
-        self,
-        made: Prepared,
-        tree: JoinTree,
-        inner: BagPlanner,
-        counted: bool,
-        stored: bool,
-        named: bool,
-        limit: int,
-    ) -> None:
-        self.made = made
-        self.query = query = made.query
-        self.free = free = made.free
+    made: Prepared
+    tree: JoinTree
+    inner: BagPlanner
+    counted: bool
+    stored: bool
+    named: bool
+    limit: int
+
+    def __post_init__(self) -> None:
+        self.query = query = self.made.query
+        self.free = self.made.free
         # The program of a bag may have more variables in its output than the nodes need.
-        self.kept = tuple((kept, inner.plan(kept.query)) for kept in kept_of(made.bags, inner.widened))
-        self.tree = tree
-        self.counted = counted
-        self.stored = stored
-        self.named = named
+        kept = kept_of(self.made.bags, self.inner.widened)
+        self.kept = tuple((one, self.inner.plan(one.query)) for one in kept)
         self.namer = Namer(query)
-        self.root = nodes_of(query, free, tree, counted, self.namer)
+        self.root = nodes_of(query, self.free, self.tree, self.counted, self.namer)
         # 64-bit components first: see ``program.results``.
         components = sorted(all_components(query), key=lambda c: c.ring != "integer")
-        self.emitted = tuple(components) if counted else COUNTED
+        self.emitted = tuple(components) if self.counted else COUNTED
         self.names = RowNames(self.namer)
-        self.size = Size(query.name, limit)
+        self.size = Size(query.name, self.limit)
         self.rows = TreeRows(query, self.root, self.names, self.size)
         self.lists_root = self._lists_root()
 
@@ -306,7 +290,7 @@ class _Crown:
 
     def update(self, node: TreeNode, chain: Chain, carriers: Carriers) -> Body:
         """The change of the payload of a row of a node, whose variables are bound: by an update, or by its filler."""
-        alias = self.names.row(node)
+        alias = self.names.of(node)
         here = (*chain, Link(node, alias, None))
         stored = replace(node.view(), components=tuple(c for c in node.view().components if c.name != JOINS))
         stay: Body = ()
@@ -319,13 +303,11 @@ class _Crown:
         """A new row: count the children that match it."""
         if not node.others:
             return self.joined(node, alias, chain, carriers, 1)
-        body: list[Statement] = []
-        for i, child in enumerate(node.others, 1):
-            last = i == len(node.others)
-            then = self.joined(node, alias, chain, carriers, 1) if last else ()
-            count: Body = (Tally(alias, JOINS, 1, len(node.others), then),)
-            body.append(self.where_projected(child, count))
-        return tuple(body)
+        count = Tally(alias, JOINS, 1, len(node.others))
+        *others, last = node.others
+        body = [self.where_projected(child, (count,)) for child in others]
+        full = replace(count, body=self.joined(node, alias, chain, carriers, 1))
+        return (*body, self.where_projected(last, (full,)))
 
     def vanished(self, node: TreeNode, alias: str, chain: Chain, carriers: Carriers) -> Body:
         return self.rows.where_joined(node, alias, self.joined(node, alias, chain, carriers, -1))
@@ -333,12 +315,12 @@ class _Crown:
     def where_projected(self, child: TreeNode, body: Body) -> Statement:
         """The body, run if the projection of a child has the bound key; of a negated child, if it has not."""
         if child.negated:
-            return Lookup(child.view().name, child.variables, self.names.met(child), (), body)
+            return Lookup(child.view().name, child.variables, self.names.of(child, "row_met"), (), body)
         if child.closed:
             assert child.sums is not None
-            return Lookup(child.sums.name, child.key, self.names.met(child), body)
+            return Lookup(child.sums.name, child.key, self.names.of(child, "row_met"), body)
         if len(child.key) == len(child.variables) and child.full is None:
-            return Lookup(child.view().name, child.variables, self.names.met(child), body)
+            return Lookup(child.view().name, child.variables, self.names.of(child, "row_met"), body)
         at = child.index(JOINED, child.key)
         return Exists(child.view().name, tuple(child.variables[i] for i in at), at, body, JOINED)
 
@@ -389,20 +371,17 @@ class _Crown:
         """The projection of a node gains or loses its key, which is bound: the parent's rows with the key count it."""
         parent = node.parent
         assert parent is not None
-        alias = self.names.row(parent)
+        alias = self.names.of(parent)
         here = (*chain, Link(parent, alias, node))
         if node in parent.fillers:
-            count = (Monomial((), sign),)
-            appear: Body = ()
-            vanish: Body = ()
-            stay: Body = ()
-            if len(parent.fillers) == 1:
-                appear = self.appeared(parent, alias, here, carriers) if sign > 0 else ()
-                vanish = self.vanished(parent, alias, here, carriers) if sign < 0 else ()
-            else:
+            add = replace(add_count(parent.view(), sign), alias=alias)
+            if len(parent.fillers) > 1:
                 number = len(parent.fillers) - (sign < 0)
-                stay = (Tally(alias, COUNT, 0, number, self.joined(parent, alias, here, carriers, sign)),)
-            return (Add(parent.view().name, parent.variables, (COUNT,), count, appear, vanish, stay, alias),)
+                full = Tally(alias, COUNT, 0, number, self.joined(parent, alias, here, carriers, sign))
+                return (replace(add, stay=(full,)),)
+            if sign > 0:
+                return (replace(add, appear=self.appeared(parent, alias, here, carriers)),)
+            return (replace(add, vanish=self.vanished(parent, alias, here, carriers)),)
         above = (*carriers, *self.rows.own(parent, alias))
         body: Body = (Tally(alias, JOINS, sign, len(parent.others), self.joined(parent, alias, here, above, sign)),)
         if len(node.key) == len(parent.variables):
@@ -443,7 +422,7 @@ class _Crown:
         link = next((link for link in chain if link.node is child and link.alias is not None), None)
         if link is not None and link.alias is not None:
             return self.mark(child, link.alias, chain, sign)
-        alias = self.names.row(child)
+        alias = self.names.of(child)
         body = self.mark(child, alias, chain, sign)
         if len(child.key) == len(child.variables):
             return (Lookup(child.view().name, child.variables, alias, body),)
@@ -455,7 +434,7 @@ class _Crown:
         nodes = [n for n in self.root.nodes() if n.has_live]
         body: list[Statement] = []
         for node in nodes:
-            alias = self.names.row(node)
+            alias = self.names.of(node)
             enter = self.rows.where_live(node, (Move(alias, LIVE, 1),))
             mark: Body = (Move(alias, LIVE, -1), *self.rows.where_joined(node, alias, enter))
             body.append(Loop(node.view().name, node.variables, (), alias, mark))
@@ -479,12 +458,12 @@ class _Crown:
         inner = carriers
         if loop:
             assert node.rows is not None
-            inner = (*carriers, row_carrier(self.names.row(node), node.rows))
+            inner = (*carriers, row_carrier(self.names.of(node), node.rows))
         for child in children:
             if not child.negated:
                 assert child.sums is not None
-                inner = (*inner, row_carrier(self.names.sums(child), child.sums))
-        total = self.names.total(node)
+                inner = (*inner, row_carrier(self.names.of(child, "row_sums"), child.sums))
+        total = self.names.of(node, "row_total")
         components = node.sums.components
         summed = loop and bound.issuperset(node.key) and not bound.issuperset(node.variables)
         body: Body = (Into(total, product(components, inner)),) if summed else self.summed(node, inner)
@@ -493,13 +472,14 @@ class _Crown:
                 body = (self.where_projected(child, body),)
             else:
                 assert child.sums is not None
-                body = (Lookup(child.sums.name, child.key, self.names.sums(child), body, optional=child.optional),)
+                alias = self.names.of(child, "row_sums")
+                body = (Lookup(child.sums.name, child.key, alias, body, optional=child.optional),)
         if loop and node.rows is not None:
             if bound.issuperset(node.variables):
-                body = (Lookup(node.rows.name, node.variables, self.names.row(node), body),)
+                body = (Lookup(node.rows.name, node.variables, self.names.of(node), body),)
             else:
                 at = node.index("", tuple(v for v in node.variables if v in bound))
-                body = (Loop(node.rows.name, node.variables, at, self.names.row(node), body),)
+                body = (Loop(node.rows.name, node.variables, at, self.names.of(node), body),)
         if not summed:
             return body
         carrier = sum_carrier(total, components)

@@ -121,7 +121,7 @@ class TreeRows:
                 state = _State(frozenset(self.query.free), carriers, tuple(sums), Pending.of(self.query))
                 return self._go(state, finish)
             node, *rest = left
-            alias = self.names.row(node)
+            alias = self.names.of(node)
             body = ask(rest, (*carriers, *self.own(node, alias)))
             if node.optional:
                 return (self._found(node, alias, body),)
@@ -132,13 +132,13 @@ class TreeRows:
     def _found(self, node: TreeNode, alias: str, body: Body) -> Statement:
         """The body, run with the row of an optional node whose variables are bound: a stored row, or the default row if
         all opened variables are NULL and no row has the key."""
-        count, at = self.names.total(node), node.index(JOINED, node.key)
+        count, at = self.names.of(node, "row_total"), node.index(JOINED, node.key)
         one, back = (Into(count, (Monomial((), sign),)) for sign in (1, -1))
         key = tuple(node.variables[i] for i in at)
         default: Body = (one, Exists(node.view().name, key, at, (back,), JOINED))
         for v in reversed([v for v in node.variables if v not in node.key]):
             default = (If(Call("is_null", (Column(v, BIGINT),), BOOLEAN, False), default),)
-        asked = Lookup(node.view().name, node.variables, self.names.met(node), (one,), default)
+        asked = Lookup(node.view().name, node.variables, self.names.of(node, "row_met"), (one,), default)
         found = Lookup(node.view().name, node.variables, alias, body, optional=True)
         return Sum(count, COUNTED, (asked,), (found,))
 
@@ -159,7 +159,7 @@ class TreeRows:
         parent = child.parent
         assert parent is not None
         if parent.parent is None and len(child.key) == len(parent.variables):
-            alias = self.names.row(parent)
+            alias = self.names.of(parent)
             return (Lookup(parent.view().name, parent.variables, alias, self.where_joined(parent, alias, body)),)
         subset = self._live(parent)
         at = parent.index(subset, child.key)
@@ -188,10 +188,10 @@ class TreeRows:
             return finish(state.carriers)
         step = self._next(state)
         left = tuple(s for s in state.steps if s is not step)
-        node, alias = step.node, self.names.row(step.node)
+        node, alias = step.node, self.names.of(step.node)
         if step.how == "sums":
             assert node.sums is not None
-            alias = self.names.sums(node)
+            alias = self.names.of(node, "row_sums")
             done = replace(state, carriers=(*state.carriers, row_carrier(alias, node.sums)), steps=left)
             return (Lookup(node.sums.name, node.key, alias, self._go(done, finish), optional=node.optional),)
         further = self._below(node, step.source)

@@ -26,7 +26,7 @@ The plan of Q() = R(a, b) S(b, c) T(c, a)::
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
@@ -45,6 +45,7 @@ from freshviews.plan.leaves import (
     result_view,
     row_carrier,
     spanning_lifts,
+    under,
     update_carrier,
     with_indexes,
 )
@@ -55,7 +56,7 @@ from freshviews.program.payload import MULTIPLICITY
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.rewrite import rename, scale
-from freshviews.program.statements import Body, If, Let, Smaller
+from freshviews.program.statements import Body, Let, Smaller
 from freshviews.program.structure import bodies, slice_of, uses, visit
 from freshviews.program.views import View
 from freshviews.query import variable_order
@@ -204,13 +205,9 @@ def takes_cyclic(request: Request) -> str | None:
     return "cyclic: deltas over the base relations take linear space and the smaller side's time"
 
 
+@lru_cache(maxsize=16)
 def update_exponents(query: Query, dependencies: tuple[FD, ...] = ()) -> dict[str, int]:
     """By atom, the exponent of the time of a one-row update."""
-    return _update_exponents(query, dependencies)
-
-
-@lru_cache(maxsize=16)
-def _update_exponents(query: Query, dependencies: tuple[FD, ...]) -> dict[str, int]:
     deltas = _deltas(query, dependencies)
     unique = {view.name: store.unique for store in deltas.stores for view in store.rows}
     exponents = [update_exponent(trigger.body, unique) for trigger in deltas.triggers]
@@ -262,26 +259,30 @@ def _deltas_with(choices: int, query: Query, dependencies: tuple[FD, ...]) -> _D
 def stores_of(query: Query, dependencies: tuple[FD, ...], names: Namer) -> tuple[Store, ...]:
     """The atoms, grouped by their stored rows. A shared store has the name of the relation, another store the name of
     its atom."""
-    groups: dict[object, list[Atom]] = {}
-    for atom in (*query.atoms, *query.negated):
-        lifts = tuple(
-            (a.name, lift.expr) for a in query.aggregates for lift in a.lifts if lift.atom == atom.name
-        )
-        # Lifts differ by occurrence, so only atoms without lifts share.
-        alone = lifts or atom.given is not None or atom in query.negated
-        kind: object = atom.name if alone else (atom.relation, atom.columns, frozenset(atom.filters))
-        groups.setdefault(kind, []).append(atom)
     stores = []
-    for atoms in groups.values():
-        name = names.view(atoms[0].name if len(atoms) == 1 else atoms[0].relation)
-        first, view = atoms[0], leaf_view(query, atoms[0], name)
+    for store in shared_stores(query, names, lambda atom: ()):
+        first, view = store.atoms[0], store.view
         optional = None if first.given is None else optional_view(view, first.given, names)
         after = None
-        if len(atoms) > MOST_TOGETHER:
-            after = replace(view, name=names.view(f"{name}_after"), definition=f"{name} and the update")
+        if len(store.atoms) > MOST_TOGETHER:
+            after = replace(view, name=names.view(f"{view.name}_after"), definition=f"{view.name} and the update")
         unique = _unique(first, dependencies)
-        stores.append(Store(view, tuple(atoms), unique, optional, first in query.negated, after))
+        stores.append(Store(view, store.atoms, unique, optional, first in query.negated, after))
     return tuple(stores)
+
+
+def shared_stores(query: Query, names: Namer, kind: Callable[[Atom], object]) -> Iterator[Store]:
+    """The views of the rows of atoms. Ordinary atoms over the same rows share one if they are of one ``kind``."""
+    groups: dict[object, list[Atom]] = {}
+    for atom in query.occurrences:
+        # Lifts differ by occurrence, so only atoms without lifts share.
+        lifted = any(lift.atom == atom.name for a in query.aggregates for lift in a.lifts)
+        alone = lifted or not query.is_ordinary(atom)
+        own = atom.name if alone else (atom.relation, atom.columns, frozenset(atom.filters), kind(atom))
+        groups.setdefault(own, []).append(atom)
+    for first, *others in groups.values():
+        view = leaf_view(query, first, names.view(first.relation if others else first.name))
+        yield Store(view, (first, *others))
 
 
 def _unique(atom: Atom, dependencies: tuple[FD, ...]) -> Keys:
@@ -363,10 +364,10 @@ def term(
         for name, let, value in spanning_lifts(query)
     )
     held = {atom.name: store for store in stores for atom in store.atoms}
-    rows = {a.name: tuple(mapping.get(v, v) for v in a.variables) for a in (*query.atoms, *query.negated)}
+    rows = {a.name: tuple(mapping.get(v, v) for v in a.variables) for a in query.occurrences}
     determined = _determined_by_keys(tuple((rows[a.name], held[a.name].unique) for a in query.atoms))
     steps = []
-    for atom in (*query.atoms, *query.negated):
+    for atom in query.occurrences:
         if atom not in updated:
             store, alias = held[atom.name], namer.row(atom.name)
             key = rows[atom.name]
@@ -382,10 +383,7 @@ def term(
     bound = frozenset(mapping.values())
     ordered = tuple(sorted(steps, key=lambda s: (s.view, tuple(v if v in bound else "~" for v in s.key))))
     join = Join(bound, (*change, *again), ordered, Pending(conditions, lifts), terms.choices)
-    body = add_joined(join, result_view(query), free, namer.of("u", "u"), terms.indexes)
-    for same in reversed(equalities):
-        body = (If(same, body),)
-    return body
+    return under(equalities, add_joined(join, result_view(query), free, namer.of("u", "u"), terms.indexes))
 
 
 @lru_cache(maxsize=256)

@@ -153,7 +153,7 @@ class _Recursion:
         self.lets = {(name, let.expr): (let, value) for name, let, value in spanning_lifts(query)}
         self.views: dict[Query, View] = {}
         self.indexes: Indexes = {}
-        self.deltas: dict[str, list[Delta]] = {atom.name: [] for atom in (*query.atoms, *query.negated)}
+        self.deltas: dict[str, list[Delta]] = {atom.name: [] for atom in query.occurrences}
         self.begun = 0
         """Views of components, including views that are still under construction."""
         self.negated = {atom.name: leaf_view(query, atom, self.names.view(atom.name)) for atom in query.negated}
@@ -168,7 +168,7 @@ class _Recursion:
         query = self.query
         result = result_view(query)
         self._maintain(query, result)
-        triggers = tuple(trigger(query, atom, self._body(atom)) for atom in (*query.atoms, *query.negated))
+        triggers = tuple(trigger(query, atom, self._body(atom)) for atom in query.occurrences)
         indicators = (one.indicator for one in self.optional.values() if one.indicator is not None)
         views = with_indexes((*self.views.values(), *indicators, *self.negated.values(), result), self.indexes)
         loops = any(isinstance(s, Loop) for t in triggers for s in visit(t.body))
@@ -229,7 +229,7 @@ class _Recursion:
     def _maintain(self, query: Query, view: View) -> None:
         """Write the statements that maintain a view, for an update of each atom in its query."""
         given = given_of(query.atoms)
-        for atom in (*query.atoms, *query.negated):
+        for atom in query.occurrences:
             rest = rest_of(query, atom, self.query.variables)
             steps = [self._step(self._view(part), given_of(part.atoms)) for part in rest.parts]
             steps += [self._negated(other) for other in query.negated if other is not atom]

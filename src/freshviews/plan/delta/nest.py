@@ -16,9 +16,9 @@ from functools import cached_property
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Expr, columns_of
-from freshviews.plan.leaves import Carrier, add_to, product, row_carrier, spanning_lifts
+from freshviews.plan.leaves import Carrier, add_to, product, row_carrier, spanning_lifts, under
 from freshviews.program.payload import Value
-from freshviews.program.statements import Body, If, Into, Let, Lookup, Loop, Smaller, Sum
+from freshviews.program.statements import Body, Into, Let, Lookup, Loop, Smaller, Sum
 from freshviews.program.views import View
 from freshviews.query.query import Query
 
@@ -106,10 +106,8 @@ class Pending:
         """
         ready = [c for c in self.conditions if bound.issuperset(columns_of(c))]
         if ready:
-            body = go_on(Pending(tuple(c for c in self.conditions if c not in ready), self.lifts), carriers)
-            for condition in reversed(ready):
-                body = (If(condition, body),)
-            return body
+            left = Pending(tuple(c for c in self.conditions if c not in ready), self.lifts)
+            return under(ready, go_on(left, carriers))
         lifts = self.where(bound.issuperset).lifts
         if not lifts:
             return None

@@ -187,7 +187,7 @@ def _program(
     names = Namer(query)
     top = _Builder(query, factorised, names).top(order)
     indexes: Indexes = {}
-    atoms = (*query.atoms, *query.negated)
+    atoms = query.occurrences
     triggers = tuple(_trigger(query, top, atom, indexes, factorised, names) for atom in atoms)
     result: Held | Enumerated = Held(RESULT)
     if factorised:

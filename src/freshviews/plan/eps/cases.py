@@ -42,6 +42,7 @@ from freshviews.plan.leaves import (
     result_view,
     row_carrier,
     sum_carrier,
+    under,
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
@@ -50,7 +51,7 @@ from freshviews.program.payload import COUNTED, MULTIPLICITY
 from freshviews.program.program import Parameter, Program, Trigger
 from freshviews.program.results import Held, Result
 from freshviews.program.rewrite import rename, scale
-from freshviews.program.statements import Add, Balance, Body, If, Into, Lookup, Loop, Move, Perform, Smaller, Sum
+from freshviews.program.statements import Add, Balance, Body, Into, Lookup, Loop, Move, Perform, Smaller, Sum
 from freshviews.program.structure import visit
 from freshviews.program.views import Subset, View
 from freshviews.query.query import Atom, Query
@@ -643,9 +644,7 @@ def _identified(rows: Iterable[tuple[Key, Key]]) -> tuple[dict[str, str], tuple[
 
 
 def _where(conditions: Iterable[Expr], body: Body) -> Body:
-    for condition in reversed(tuple(conditions)):
-        body = (If(condition, body),) if body else ()
-    return body
+    return under(conditions, body) if body else ()
 
 
 def _tested(join: _Join, test: Test) -> _Join:

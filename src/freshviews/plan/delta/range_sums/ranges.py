@@ -45,12 +45,14 @@ from operator import is_
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.plan.delta.range_sums.bounds import Ranges, Side, beyond
+from freshviews.plan.delta.range_sums.grid import joined
 from freshviews.plan.delta.range_sums.linear import Linear, kept_by
 from freshviews.plan.delta.range_sums.products import Products
 from freshviews.plan.delta.range_sums.range_views import Grouping, RangeView, RangeViews, renamed, unused
 from freshviews.plan.delta.range_sums.slices import Slice, Split, in_one_range, slice_of, split
 from freshviews.plan.delta.range_sums.unneeded import with_own_ranges, without_unread
 from freshviews.plan.delta.range_sums.visits import bounds_of, visited
+from freshviews.plan.leaves import under
 from freshviews.plan.naming import names_in
 from freshviews.program.payload import COUNT, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Program
@@ -179,12 +181,12 @@ class _Pass:
             view.summed = True
             lets, parts = self._parts(ranges, rows.names((*loop.bound, *view.grouping.kept)), view)
             body = (*lets, Sum(total, components, tuple(RangeSum(total, part, n) for part, n in parts), body))
-        body = _nested((one for one in conditions if not kept.isdisjoint(columns_of(one))), body)
+        body = under((one for one in conditions if not kept.isdisjoint(columns_of(one))), body)
         if kept:
             body = (self._group_loop(rows, view, total, body),)
         elif ranges is None:
             body = (Lookup(view.name, rows.names(loop.bound), total, body),)
-        body = _nested((one for one in conditions if kept.isdisjoint(columns_of(one))), body)
+        body = under((one for one in conditions if kept.isdisjoint(columns_of(one))), body)
         return self._within_limits(rows, limited, body)
 
     def _pays(self, rows: Slice, kept: frozenset[str], parted: Split) -> bool:
@@ -260,7 +262,7 @@ class _Pass:
             c.name: self._component(rows, view, c.name, None) for c in self.program.view(loop.view).components
         }
         lets, ((part, _),) = self._parts(ranges, rows.names(loop.bound), view)
-        body = _with_components(_nested(others, rows.body), loop.alias, {old: c.name for old, c in components.items()})
+        body = _with_components(under(others, rows.body), loop.alias, {old: c.name for old, c in components.items()})
         made: Body = (*lets, RangeLoop(part, rows.names(view.grouping.order), loop.alias, body))
         return self._within_limits(rows, [ranges], made)
 
@@ -275,14 +277,14 @@ class _Pass:
             self.limited.update(term.type for term in one.checked)
             of_rows.append(beyond(own, one.limit))
             others.append(beyond((term for term in one.checked if term not in own), one.limit))
-        wide = _any(of_rows)
+        wide = joined("or", dict.fromkeys(one for one in of_rows if one is not None))
         if wide is not None:
             place = loop.bound, self._stored(rows, wide)
             if place not in store.wide:
                 store.wide[place] = self.fresh(f"{loop.view}_wide")
             name = store.wide[place]
             made = (Lookup(name, rows.names(loop.bound), self.fresh(f"{name.lower()}_row"), (loop,), made),)
-        beyond_here = _any(others)
+        beyond_here = joined("or", dict.fromkeys(one for one in others if one is not None))
         if beyond_here is not None:
             test = Column(self.fresh("wide"), BOOLEAN, False)
             otherwise = If(Call("not", (test,), BOOLEAN, False), made)
@@ -315,22 +317,6 @@ def _is_band(ranges: Ranges) -> bool:
     """True if all ranges have two ends. Few rows are between them as a rule, fewer than there are groups: flights that
     leave within two hours after another one arrived."""
     return all(one.low is not None and one.high is not None for one, _ in ranges.parts)
-
-
-def _nested(conditions: Iterable[Expr], body: Body) -> Body:
-    """The body under conditions, the first one outermost."""
-    for one in reversed(tuple(conditions)):
-        body = (If(one, body),)
-    return body
-
-
-def _any(conditions: Iterable[Expr | None]) -> Expr | None:
-    """OR of the conditions that there are."""
-    found: Expr | None = None
-    for one in dict.fromkeys(conditions):
-        if one is not None:
-            found = one if found is None else Call("or", (found, one), BOOLEAN, False)
-    return found
 
 
 def _with_components(body: Body, alias: str, names: Mapping[str, str]) -> Body:
