@@ -43,9 +43,9 @@ from freshviews.plan.strategy import Request
 from freshviews.program.payload import COUNT, COUNTED, Component, Monomial, Value
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
-from freshviews.program.rewrite import Renaming, renamed, transform
+from freshviews.program.rewrite import Renaming, renamed, with_statements
 from freshviews.program.statements import Add, Balance, Body, If, Scan, Statement
-from freshviews.program.upkeep import Evaluated, combine_upkeep, upkeep_over
+from freshviews.program.upkeep import combine_upkeep, upkeep_over
 from freshviews.program.views import Order, View
 from freshviews.query.block import FOLDED, SCANNED, Block, DistinctAggregate
 from freshviews.query.query import Atom, Query
@@ -313,10 +313,8 @@ def _attach_values(
         (derivations,) = product(COUNTED, carriers)
         return (*body, Add(result.name, key[:free], (COUNT,), (derivations,)))
 
-    triggers = [
-        replace(t, relation=traces.get(t.relation, t.relation), body=transform(t.body, change))
-        for t in program.triggers
-    ]
+    made = with_statements(program, change)
+    triggers = [replace(t, relation=traces.get(t.relation, t.relation)) for t in made.triggers]
     views: list[View] = []
     indexes: dict[str, set[tuple[int, ...]]] = {}
     if excluded is not None:
@@ -333,9 +331,7 @@ def _attach_values(
             held = replace(view, journal=False, definition=what, indexes=tuple(sorted(indexes.get(names[root], ()))))
             view = _in_order(held, store, alike)
         views.append(replace(view, name=names[view.name]))
-    upkeep = upkeep_over(program.upkeep, {**names, **traces}, tries)
-    if isinstance(upkeep, Evaluated):
-        upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
+    upkeep = upkeep_over(made.upkeep, {**names, **traces}, tries)
     return replace(program, views=tuple(views), triggers=tuple(triggers), upkeep=upkeep)
 
 

@@ -34,10 +34,9 @@ from dataclasses import dataclass, replace
 from freshviews.expr.nodes import Literal
 from freshviews.program.program import Program
 from freshviews.program.results import Held
-from freshviews.program.rewrite import transform
+from freshviews.program.rewrite import with_statements
 from freshviews.program.statements import Add, Body, Let, Statement
 from freshviews.program.structure import uses, views_in, visit
-from freshviews.program.upkeep import Evaluated
 from freshviews.query.block import SET, Block
 from freshviews.types import BIGINT
 
@@ -96,11 +95,7 @@ def by_sets(program: Program, block: Block) -> Program:
         assert not (statement.appear or statement.vanish or statement.stay or statement.alias)
         return tuple(for_each(levels, statement.key, lambda _, key: (replace(statement, key=key),)))
 
-    triggers = tuple(replace(trigger, body=transform(trigger.body, change)) for trigger in program.triggers)
-    upkeep = program.upkeep
-    if isinstance(upkeep, Evaluated):
-        upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
-    made = replace(program, triggers=triggers, upkeep=upkeep)
+    made = with_statements(program, change)
     assert finest.name not in _read_views(made), f"{program.strategy} does more than add to its result"
     result = replace(finest, key=(SET, *finest.key))
     shown = ", ".join(f"({', '.join(one)})" for one in block.sets)

@@ -38,13 +38,6 @@ class Carrier:
     zeros: frozenset[str] = frozenset()
 
 
-def lifted_in(query: Query, atoms: frozenset[str]) -> tuple[Aggregate, ...]:
-    """Aggregates, in order, that have a lift inside one of the atoms."""
-    return tuple(
-        a for a in query.aggregates if any(lift.atom in atoms for lift in a.lifts if lift.atom is not None)
-    )
-
-
 def components_over(query: Query, atoms: frozenset[str], spanning: frozenset[str] = frozenset()) -> tuple[
     Component, ...
 ]:
@@ -52,15 +45,11 @@ def components_over(query: Query, atoms: frozenset[str], spanning: frozenset[str
 
     ``spanning`` names aggregates whose lift across atoms has been applied below the view.
     """
-    lifted = {a.name for a in lifted_in(query, atoms)} | spanning
-    return (
-        *COUNTED,
-        *(
-            _component(a, tuple(x for x in a.lifts if x.atom in atoms or (x.atom is None and a.name in spanning)))
-            for a in query.aggregates
-            if a.name in lifted and a.name != COUNT
-        ),
+    own = (
+        (a, tuple(x for x in a.lifts if (a.name in spanning if x.atom is None else x.atom in atoms)))
+        for a in query.aggregates
     )
+    return (*COUNTED, *(_component(a, lifts) for a, lifts in own if lifts and a.name != COUNT))
 
 
 def all_components(query: Query) -> tuple[Component, ...]:

@@ -64,6 +64,10 @@ class Namer:
         """The name of a row of a view, with ``_row`` at its end in any case."""
         return self.of(("row", view), view.lower() + "_row")
 
+    def marked(self, view: str, mark: str) -> str:
+        """The name of a row of a view, other than those that joins use."""
+        return self.of((mark, view), f"{view.lower()}_{mark}")
+
     def lift(self, lift: Lift, aggregate: Aggregate) -> str:
         """The variable that holds a lift inside an atom."""
         return self._lifts[lift.atom, lift.expr, aggregate.ring]

@@ -322,9 +322,9 @@ class _Printer:
                     if body:
                         head = f"full at {full}:" if amount > 0 else f"was full at {full}:"
                         self.block(head, body, rows, 1)
-            case Move(alias, subset, sign, events):
+            case Move(alias, subset, _, events):
                 view = self.held[alias]
-                self.line(f"{view}.{subset} {'+=' if sign > 0 else '-='} {alias}")
+                self.line(f"{view}.{subset} {'+=' if statement.sign > 0 else '-='} {alias}")
                 for event in events:
                     place = f"[{', '.join(self.stores[view].key[i] for i in event.bound)}]"
                     for head, body in ((f"alone in {place}:", event.alone), (f"not alone in {place}:", event.others)):

@@ -9,9 +9,11 @@ from typing import Any
 
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial, Value
+from freshviews.program.program import Program
 from freshviews.program.roles import Part, Role, mapped
 from freshviews.program.statements import Add, Body, Statement, Sum
 from freshviews.program.structure import uses, visit, with_bodies
+from freshviews.program.upkeep import Evaluated
 
 
 def transform(body: Body, change: Callable[[Statement], Body]) -> Body:
@@ -20,6 +22,15 @@ def transform(body: Body, change: Callable[[Statement], Body]) -> Body:
     for statement in body:
         result.extend(change(with_bodies(statement, lambda inner: transform(inner, change))))
     return body if len(result) == len(body) and all(map(is_, result, body)) else tuple(result)
+
+
+def with_statements(program: Program, change: Callable[[Statement], Body]) -> Program:
+    """The program with the statements of its triggers and evaluations replaced, as by ``transform``."""
+    triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)
+    upkeep = program.upkeep
+    if isinstance(upkeep, Evaluated):
+        upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
+    return replace(program, triggers=triggers, upkeep=upkeep)
 
 
 def with_payload(statement: Statement, change: Callable[[Monomial], Monomial]) -> Statement:

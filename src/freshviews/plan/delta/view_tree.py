@@ -39,14 +39,12 @@ from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
     add_to,
-    all_components,
     components_over,
     leaf_view,
     product,
     result_view,
     row_carrier,
     spanning_lifts,
-    sum_carrier,
     trigger,
     update_carrier,
     with_indexes,
@@ -361,31 +359,24 @@ class _Climb:
         if last and self.factorised:
             return ()
         siblings = tuple(_step(b, self.names) for b in tree.branches if b is not branch)
-        stored = tree.joined is not None and tree.joined is not branch.view
-        if stored and tree.joined is not None and any(tree.joined is b.view for b in tree.branches):
-            stored = False
-        key = self.query.free if last else self.path[level + 1][1].view.key
+        stored = None if any(tree.joined is b.view for b in tree.branches) else tree.joined
+        to = result_view(self.query) if last else self.path[level + 1][1].view
         loops = any(not bound.issuperset(s.key) for s in siblings)
-        components = (
-            all_components(self.query) if last else self.path[level + 1][1].view.components
-        )
         alias = self.names.of(("sum", level), f"u{level + 1}")
-        summed = loops and not stored and bound.issuperset(key)
+        summed = loops and stored is None and bound.issuperset(to.key)
 
         def finish(done: Join) -> Body:
             if summed:
-                return (Into(alias, product(components, done.carriers)),)
-            body: list[Statement] = []
-            if stored and tree.joined is not None:
-                body.append(add_to(tree.joined, done.carriers))
+                return (Into(alias, product(to.components, done.carriers)),)
+            body = () if stored is None else (add_to(stored, done.carriers),)
             return (*body, *self._up(level, done.bound, done.carriers))
 
         join = Join(bound, carriers, siblings, tree.pending)
         statements = nest(join, finish, self.indexes)
         if not summed:
             return statements
-        carrier = sum_carrier(alias, components)
-        return (Sum(alias, components, statements, self._up(level, bound, (carrier,))),)
+        carrier = row_carrier(alias, to)
+        return (Sum(alias, to.components, statements, self._up(level, bound, (carrier,))),)
 
     def _up(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> Body:
         if level + 1 == len(self.path):

@@ -231,10 +231,6 @@ class Cases:
         own = parameters_of(self.query, store.atoms[0])
         return own if len(store.atoms) == 1 else self.namer.columns(own)
 
-    def _name(self, view: View, mark: str) -> str:
-        """The name of a row of a view, other than those that joins use."""
-        return self.namer.of((mark, view.name), f"{view.name.lower()}_{mark}")
-
     def _partitions(self) -> tuple[Partitioned, ...]:
         found = []
         for store in self.stores:
@@ -348,7 +344,7 @@ class Cases:
     def _trigger(self, store: Store, beside: Beside, changes: Body, marked: list[Partitioned]) -> Trigger:
         """The statements ``before``, then changes of the views, the store, its heavy rows and the parts."""
         first, key = store.atoms[0], self.names(store)
-        alias = beside.alias or self._name(store.view, "new")
+        alias = beside.alias or self.namer.marked(store.view.name, "new")
         enters = tuple(
             Lookup(one.values.name, one.value, self._alias((one.values.name, one.value)), (Move(alias, one.subset, 1),))
             for one in marked
@@ -590,7 +586,7 @@ class Cases:
 
     def _partition(self, one: Partitioned, marked: bool, turns: frozenset[str]) -> Partition:
         """How values of a partition move. The views change while the value and its rows are light."""
-        row, name = self._name(one.store.view, "moved"), one.store.view.name
+        row, name = self.namer.marked(one.store.view.name, "moved"), one.store.view.name
 
         def turned(m: int) -> Body:
             body: Body = ()

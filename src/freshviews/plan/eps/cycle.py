@@ -183,4 +183,4 @@ def _stores(query: Query, cycle: Cycle, namer: Namer, placed: bool) -> tuple[Sto
         role = roles[atom.name]
         return role.given, tuple(role.atom.variables.index(v) for v in role.by) if placed else ()
 
-    return tuple(shared_stores(query, namer, kind))
+    return tuple(shared_stores(replace(query, negated=()), namer, kind))

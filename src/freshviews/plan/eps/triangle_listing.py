@@ -126,19 +126,15 @@ class _Listing:
         emptied = (*program.balancing.auxiliary, *(view.name for view in numbers))
         return replace(program, views=(*views, *numbers), balancing=replace(program.balancing, auxiliary=emptied))
 
-    def name(self, view: View, mark: str) -> str:
-        """The name of a row of a view, other than those that joins use."""
-        return self.namer.of((mark, view.name), f"{view.name.lower()}_{mark}")
-
     def added(self, name: str, add: Add) -> Add:
         """An Add to a view that also updates which rows are listed, if a row of the view appears or vanishes."""
         if name == self.all:
-            alias = self.name(self.view(name), "added")
+            alias = self.namer.marked(self.view(name).name, "added")
             return replace(add, alias=alias, appear=(Move(alias, LISTED, 1),))
         number = self.numbers[name]
         atom = next(role.name for role in self.cycle if self.pairs[role.name] == name)
         store = self.view(atom)
-        row = self.name(store, "listed")
+        row = self.namer.marked(store.name, "listed")
         enters = Lookup(store.name, store.key, row, (Move(row, LISTED, 1),))
         leaves = Lookup(store.name, store.key, row, (Move(row, LISTED, -1),))
         more, less = (replace(add_count(number, 1), appear=(enters,)), replace(add_count(number, -1), vanish=(leaves,)))
@@ -151,7 +147,7 @@ class _Listing:
     def beside(self, store: Store) -> Beside:
         """The change of the result where it is wanted, and whether a new row is listed."""
         (atom,) = store.atoms
-        row, number = self.name(store.view, "new"), self.numbers[self.pairs[atom.name]]
+        row, number = self.namer.marked(store.view.name, "new"), self.numbers[self.pairs[atom.name]]
         enters = Lookup(number.name, number.key, self.namer.row(number.name), (Move(row, LISTED, 1),))
         if not self.distinct:
             return Beside((Changed(self.cases.change(atom, self.emit)),), (enters,), (), row)

@@ -70,7 +70,7 @@ from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Request, Strategy
 from freshviews.plan.trie.key_order import PROPERTY, best_key_order, named_order, without_lookups
 from freshviews.program.payload import COUNT
 from freshviews.program.program import Program
-from freshviews.program.rewrite import Renaming, renamed, transform
+from freshviews.program.rewrite import Renaming, renamed, with_statements
 from freshviews.program.rule import Atom as RuleAtom
 from freshviews.program.rule import Rule
 from freshviews.program.traced import TracedJoin
@@ -210,10 +210,8 @@ def _with_own_names(head: Program, names: Namer) -> Program:
     """The head with names for its views that differ from those of the trace."""
     views = {view.name: view.name if view.name == RESULT else names.view(view.name) for view in head.views}
     to = Renaming(views=views)
-    triggers = tuple(
-        replace(t, body=transform(t.body, lambda statement: (renamed(statement, to),))) for t in head.triggers
-    )
-    return replace(head, views=tuple(replace(v, name=views[v.name]) for v in head.views), triggers=triggers)
+    made = with_statements(head, lambda statement: (renamed(statement, to),))
+    return replace(made, views=tuple(replace(v, name=views[v.name]) for v in head.views))
 
 
 def _head_note(query: Query) -> str:

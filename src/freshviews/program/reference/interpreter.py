@@ -26,7 +26,7 @@ from freshviews.program.reference.listing import listed
 from freshviews.program.reference.ordered_rows import in_order, is_between, scanned, values, window
 from freshviews.program.reference.payloads import Key, Payload, Scope, ring_of, value_of
 from freshviews.program.reference.scalars import evaluate
-from freshviews.program.reference.tables import Tables
+from freshviews.program.reference.tables import Tables, enter, leave
 from freshviews.program.reference.tracing import Batch, Tracing
 from freshviews.program.results import Enumerated, Held, Listed
 from freshviews.program.statements import (
@@ -96,7 +96,7 @@ class State(Tables):
     def want_changes(self, wanted: bool) -> None:
         """Start or stop recording the change of the result."""
         if wanted and not self.wanted and isinstance(self.program.result, Enumerated):
-            self.run(self.program.result.awake, Scope({}, {}, _no_row))
+            self.run(self.program.result.awake, Scope())
         self.wanted = wanted
 
     def apply(self, relation: str, updates: Iterable[tuple[Mapping[str, int], int]]) -> None:
@@ -110,7 +110,7 @@ class State(Tables):
         if isinstance(self.program.upkeep, Evaluated):
             self.evaluate()
         if isinstance(self.program.upkeep, Settled):
-            self.run(self.program.upkeep.statements, Scope({}, {}, _no_row))
+            self.run(self.program.upkeep.statements, Scope())
 
     def _run_triggers(self, relation: str, batch: Batch) -> None:
         for trigger in (t for t in self.program.triggers if t.relation == relation):
@@ -147,7 +147,7 @@ class State(Tables):
                     if not values or values[-1] != row[i]:
                         values.append(row[i])
             self.tries[trie.name] = levels
-        self.run(self.program.upkeep.statements, Scope({}, {}, _no_row))
+        self.run(self.program.upkeep.statements, Scope())
         for view in self.program.upkeep.scratch:
             self.clear(view.name)
 
@@ -168,7 +168,7 @@ class State(Tables):
     def enumerate(self, emit: Callable[[Key, Payload], None]) -> None:
         """Emit the rows of an Enumerated result, one after the other, with payloads."""
         assert isinstance(self.program.result, Enumerated)
-        self.run(self.program.result.rows, Scope({}, {}, emit))
+        self.run(self.program.result.rows, Scope(emit=emit))
 
     def listed(self) -> Iterator[tuple[Key, Payload]]:
         """The rows of a Listed result, one after the other, each once, with their payloads."""
@@ -421,8 +421,7 @@ class State(Tables):
         elif absent_after and not absent_before:
             self.run(add.vanish, scope)
             for subset in view.subsets:
-                for at, index in self.subsets[view.name, subset.name].items():
-                    index[tuple(key[i] for i in at)].pop(key, None)
+                leave(self.subsets[view.name, subset.name], key)
         elif not absent_before:
             self.run(add.stay, scope)
 
@@ -431,14 +430,11 @@ class State(Tables):
         if view.journal:
             self.journals[view.name].setdefault(key, before)
         rows, present = self.views[view.name], not _absent(view, after)
-        for at, index in self.indexes[view.name].items():
-            if present:
-                index[tuple(key[i] for i in at)][key] = None
-            else:
-                index[tuple(key[i] for i in at)].pop(key, None)
         if present:
+            enter(self.indexes[view.name], key)
             rows[key] = after
         else:
+            leave(self.indexes[view.name], key)
             rows.pop(key, None)
 
     def _scan(self, statement: Scan, key: Key, within: Key) -> None:
@@ -458,9 +454,14 @@ class State(Tables):
         for key in {**before, **after}:
             change = after.get(key, 0) - before.get(key, 0)
             if change:
-                self.steps += 1
-                scope.variables.update(zip(statement.key, key, strict=True), **{statement.change: change})
-                self.run(statement.body, scope)
+                row = dict(zip(statement.key, key, strict=True))
+                self._report(statement.body, scope, {**row, statement.change: change})
+
+    def _report(self, body: Body, scope: Scope, values: Mapping[str, int]) -> None:
+        """Run a body for a row or a place, which binds variables to these values."""
+        self.steps += 1
+        scope.variables.update(values)
+        self.run(body, scope)
 
     def _sides(self, statement: Top | Beside, scope: Scope) -> tuple[View, list[dict[Key, int]]]:
         """The counts of the rows of a group before and after the change of the row of a statement."""
@@ -485,21 +486,17 @@ class State(Tables):
         before, after = found
         for key, other in {**before, **after}:
             change = after[key, other] - before[key, other]
+            row = dict(zip(statement.key, key, strict=True))
+            row |= {name: NULL if other is None else other[i] for i, name in statement.other}
+            row |= {statement.there: int(other is not None), statement.change: 1 if change > 0 else -1}
             for _ in range(abs(change)):
-                self.steps += 1
-                scope.variables.update(zip(statement.key, key, strict=True))
-                scope.variables.update({name: NULL if other is None else other[i] for i, name in statement.other})
-                sign = 1 if change > 0 else -1
-                scope.variables.update({statement.there: int(other is not None), statement.change: sign})
-                self.run(statement.body, scope)
+                self._report(statement.body, scope, row)
 
     def _forget(self, statement: Forget, scope: Scope) -> None:
         name, key = scope.places[statement.alias]
         count, held, number = self.views[name][key]
         for i in range(held):
-            self.steps += 1
-            scope.variables[statement.place] = number + i + 1
-            self.run(statement.body, scope)
+            self._report(statement.body, scope, {statement.place: number + i + 1})
         self.views[name][key] = (count, 0, 0)
 
     def _renumber(self, statement: Renumber, scope: Scope) -> None:
@@ -519,10 +516,8 @@ class State(Tables):
                     self.views[view.name][key] = (count, len(wanted), wanted[0] - 1 if wanted else 0)
                     for change, some in ((-1, reported), (1, wanted)):
                         for n in some:
-                            self.steps += 1
-                            scope.variables.update(zip(statement.key, key, strict=True))
-                            scope.variables.update({statement.place: n, statement.change: change})
-                            self.run(statement.body, scope)
+                            row = dict(zip(statement.key, key, strict=True))
+                            self._report(statement.body, scope, {**row, statement.place: n, statement.change: change})
             place += copies
 
     def _cross(self, statement: Cross, scope: Scope) -> None:
@@ -539,9 +534,7 @@ class State(Tables):
             if count != 0 and wanted != selected:
                 changes.append((key[-1], wanted - selected))
         for point, change in changes:
-            self.steps += 1
-            scope.variables.update({statement.point: point, statement.change: change})
-            self.run(statement.body, scope)
+            self._report(statement.body, scope, {statement.point: point, statement.change: change})
 
 
 def _absent(view: View, payload: Payload) -> bool:
@@ -553,7 +546,3 @@ def _absent(view: View, payload: Payload) -> bool:
 def _default(view: View) -> Payload:
     """The payload of the default row: a count of 1, and 0 in all other components."""
     return tuple(1 if c.name == COUNT else named(c.ring).zero for c in view.components)
-
-
-def _no_row(row: Key, payload: Payload) -> None:
-    """Ignores emitted rows, where none is expected: in ``awake`` and in evaluations."""

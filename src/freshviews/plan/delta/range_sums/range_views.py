@@ -18,7 +18,7 @@ Each addition to S first adds to these views.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from freshviews.expr.nodes import Expr, columns_of
@@ -123,14 +123,14 @@ class RangeViews:
     def additions(self, add: Add, fresh: Fresh) -> Body:
         """The additions to these views that an addition to the view causes."""
         payload = dict(zip(add.components, add.payload, strict=True))
-        names = dict(zip(self.view.key, add.key, strict=True))
+        to = Renaming(dict(zip(self.view.key, add.key, strict=True)))
         found: list[Statement] = []
         factors: dict[Expr, str] = {}
 
         def times(monomial: Monomial, factor: Expr | None) -> Monomial:
             if factor is None or monomial == ZERO:
                 return monomial
-            here = renamed(factor, names)
+            here = to.expression(factor)
             if here not in factors:
                 factors[here] = fresh("term")
                 found.append(Let(factors[here], here))
@@ -143,7 +143,7 @@ class RangeViews:
             found.append(Add(one.name, key, tuple(one.components.values()), grown, appear, vanish))
         for (given, condition), wide in self.wide.items():
             count = Add(wide, tuple(add.key[i] for i in given), (COUNT,), (payload.get(COUNT, ZERO),))
-            found.append(If(renamed(condition, names), (count,)))
+            found.append(If(to.expression(condition), (count,)))
         return tuple(found)
 
     def _group_additions(self, one: RangeView, key: tuple[str, ...]) -> tuple[Body, Body]:
@@ -154,11 +154,6 @@ class RangeViews:
         group = key[: len(key) - len(one.grouping.order)]
         appear, vanish = (Add(one.groups, group, (COUNT,), (Monomial((), sign),)) for sign in (1, -1))
         return (appear,), (vanish,)
-
-
-def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
-    """An expression over other variables."""
-    return Renaming(names).expression(expr)
 
 
 def _component_name(name: str, factor: Expr | None, taken: Collection[str]) -> str:

@@ -39,7 +39,7 @@ takes the place of that view.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from operator import is_
 
@@ -48,7 +48,7 @@ from freshviews.plan.delta.range_sums.bounds import Ranges, Side, beyond
 from freshviews.plan.delta.range_sums.grid import joined
 from freshviews.plan.delta.range_sums.linear import Linear, kept_by
 from freshviews.plan.delta.range_sums.products import Products
-from freshviews.plan.delta.range_sums.range_views import Grouping, RangeView, RangeViews, renamed, unused
+from freshviews.plan.delta.range_sums.range_views import Grouping, RangeView, RangeViews, unused
 from freshviews.plan.delta.range_sums.slices import Slice, Split, in_one_range, slice_of, split
 from freshviews.plan.delta.range_sums.unneeded import with_own_ranges, without_unread
 from freshviews.plan.delta.range_sums.visits import bounds_of, visited
@@ -56,7 +56,7 @@ from freshviews.plan.leaves import under
 from freshviews.plan.naming import names_in
 from freshviews.program.payload import COUNT, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Program
-from freshviews.program.rewrite import transform, with_payload
+from freshviews.program.rewrite import Renaming, transform, with_payload, with_statements
 from freshviews.program.statements import (
     Add,
     Body,
@@ -74,7 +74,7 @@ from freshviews.program.statements import (
 )
 from freshviews.program.structure import uses, visit, with_bodies
 from freshviews.program.upkeep import ByTriggers
-from freshviews.program.views import Order, View
+from freshviews.program.views import Order
 from freshviews.query.dependencies import FD, closure
 from freshviews.types import BOOLEAN, SqlType
 
@@ -95,9 +95,10 @@ def with_ranges(program: Program, groups: Iterable[str] = (), dependencies: Iter
     if not made.stores:
         notes = visited(program.triggers, frozenset())
         return replace(program, bounds=(*program.bounds, *notes)) if notes else program
-    triggers = tuple(replace(t, body=transform(t.body, made.with_additions)) for t in triggers)
-    views = [view for one in program.views for view in (*made.range_views_of(one.name), one)]
-    found = without_unread(replace(program, views=tuple(views), triggers=triggers), frozenset(made.stores))
+    declared = {name: tuple(store.declared()) for name, store in made.stores.items()}
+    views = tuple(view for one in program.views for view in (*declared.get(one.name, ()), one))
+    found = with_statements(replace(program, views=views, triggers=triggers), made.with_additions)
+    found = without_unread(found, frozenset(made.stores))
     found = with_own_ranges(found, made.stores.values())
     wide = frozenset(name for store in made.stores.values() for name in store.wide.values())
     return replace(found, bounds=bounds_of(found, program.bounds, wide, made.looped, made.limited))
@@ -225,7 +226,8 @@ class _Pass:
 
     def _stored(self, rows: Slice, expr: Expr) -> Expr:
         """An expression over the row, rewritten over the key of the view."""
-        return renamed(expr, dict(zip(rows.loop.key, self.program.view(rows.loop.view).key, strict=True)))
+        names = dict(zip(rows.loop.key, self.program.view(rows.loop.view).key, strict=True))
+        return Renaming(names).expression(expr)
 
     def _parts(
         self, ranges: Ranges, prefix: tuple[str, ...], view: RangeView
@@ -296,9 +298,6 @@ class _Pass:
         if not isinstance(statement, Add) or statement.view not in self.stores:
             return (statement,)
         return (*self.stores[statement.view].additions(statement, self.fresh), statement)
-
-    def range_views_of(self, name: str) -> Iterator[View]:
-        return self.stores[name].declared() if name in self.stores else iter(())
 
     @property
     def looped(self) -> frozenset[str]:
