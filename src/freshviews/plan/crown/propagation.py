@@ -84,7 +84,6 @@ from freshviews.program.statements import (
     Sum,
     Tally,
 )
-from freshviews.program.traced import TracedJoin
 from freshviews.program.upkeep import BY_TRIGGERS, Traced
 from freshviews.program.views import Subset, View
 from freshviews.query.acyclic import JoinTree
@@ -190,14 +189,9 @@ class _Crown:
         return JOINED in root.wanted
 
     def program(self) -> Program:
-        triggers: list[Trigger] = []
-        below: list[View] = []
-        traced: list[TracedJoin] = []
-        for kept, inside in self.kept:
-            bag = attached(inside, kept.guards, self.readers(kept), self.namer)
-            below += bag.views
-            triggers += bag.triggers
-            traced += bag.joins
+        bags = [attached(inside, kept.guards, self.readers(kept), self.namer) for kept, inside in self.kept]
+        triggers = [trigger for bag in bags for trigger in bag.triggers]
+        traced = tuple(join for bag in bags for join in bag.joins)
         in_tree = [n.atom for n in self.root.nodes() if n.atom is not None]
         triggers += [self.trigger(a) for a in self.query.occurrences if a.name not in self.made.bags and a in in_tree]
         result: Held | Enumerated = Held(RESULT)
@@ -208,25 +202,21 @@ class _Crown:
         return Program(
             self.query.name,
             self.query.free,
-            (*below, *self.views()),
+            (*(view for bag in bags for view in bag.views), *self.views()),
             tuple(triggers),
             result,
             "crown",
             bounds_of(self.made, self.tree, self.kept, self.stored, self.named),
-            upkeep=Traced(tuple(traced)) if traced else BY_TRIGGERS,
+            upkeep=Traced(traced) if traced else BY_TRIGGERS,
         )
 
     def views(self) -> tuple[View, ...]:
         found: list[View] = []
         for node in self.root.nodes():
             if node.rows is not None:
-                every = node.wanted.get("", set())
-                subsets = [
-                    Subset(name, tuple(sorted(node.wanted[name])))
-                    for name in (JOINED, LIVE)
-                    if node.wanted.get(name)
-                ]
-                found.append(replace(node.rows, indexes=tuple(sorted(every)), subsets=tuple(subsets)))
+                indexes = {name: tuple(sorted(at)) for name, at in node.wanted.items()}
+                subsets = tuple(Subset(name, indexes[name]) for name in (JOINED, LIVE) if indexes.get(name))
+                found.append(replace(node.rows, indexes=indexes.get("", ()), subsets=subsets))
             if node.sums is not None and all(node.sums.name != v.name for v in found):
                 found.append(node.sums)
         if self.stored:

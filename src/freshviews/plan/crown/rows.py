@@ -176,11 +176,7 @@ class TreeRows:
         return [_Step("sums", c) for c in below if c.closed] + [_Step("down", c) for c in below if c.free]
 
     def _go(self, state: _State, finish: Finish) -> Body:
-        applied = state.pending.applied(
-            state.bound,
-            state.carriers,
-            lambda pending, carriers: self._go(replace(state, pending=pending, carriers=carriers), finish),
-        )
+        applied = state.pending.applied(state, lambda ready: self._go(ready, finish))
         if applied is not None:
             return applied
         self.size.grow()

@@ -58,6 +58,7 @@ from freshviews.program.results import Held
 from freshviews.program.statements import Body, If, Let, Lookup, Loop, Statement
 from freshviews.program.structure import visit
 from freshviews.program.views import View
+from freshviews.query.hypergraph import connected
 from freshviews.query.query import Atom, Query
 
 MOST_VIEWS = 256
@@ -83,7 +84,7 @@ def rest_of(query: Query, atom: Atom, order: tuple[str, ...]) -> Rest:
     """The rest of a query for an update of an atom. The queries of the components have no name. Their free variables
     are in the given order, or in that of the atom where a component is a whole atom."""
     fixed = frozenset(atom.variables)
-    groups = _components(tuple(a for a in query.atoms if a is not atom), fixed)
+    groups = connected((a, frozenset(a.variables) - fixed) for a in query.atoms if a is not atom)
 
     def home(names: tuple[str, ...]) -> int | None:
         """The component that applies a condition or lift over these variables; None if there is none."""
@@ -130,18 +131,6 @@ def _exported(atoms: tuple[Atom, ...], needed: frozenset[str], order: tuple[str,
 
 def _variables(atoms: tuple[Atom, ...]) -> frozenset[str]:
     return frozenset(v for atom in atoms for v in atom.variables)
-
-
-def _components(atoms: tuple[Atom, ...], fixed: frozenset[str]) -> tuple[tuple[Atom, ...], ...]:
-    """The atoms, grouped into components that are connected through variables that are not fixed. The order stays."""
-    groups: list[list[Atom]] = []
-    for atom in atoms:
-        touched = [g for g in groups if (_variables(tuple(g)) & frozenset(atom.variables)) - fixed]
-        groups = [g for g in groups if g not in touched]
-        groups.append([*(a for g in touched for a in g), atom])
-    place = {atom.name: i for i, atom in enumerate(atoms)}
-    ordered = [tuple(sorted(group, key=lambda a: place[a.name])) for group in groups]
-    return tuple(sorted(ordered, key=lambda group: place[group[0].name]))
 
 
 class _Recursion:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Expr, columns_of
@@ -21,6 +22,8 @@ from freshviews.program.payload import Value
 from freshviews.program.statements import Body, Into, Let, Lookup, Loop, Smaller, Sum
 from freshviews.program.views import View
 from freshviews.query.query import Query
+
+S = TypeVar("S")
 
 CHOICES = 4
 """Maximum number of nested choices between two slices: each doubles the statements below it."""
@@ -94,26 +97,24 @@ class Pending:
         """The expressions to be computed."""
         return (*self.conditions, *(let.expr for _, let, _ in self.lifts))
 
-    def applied(
-        self,
-        bound: frozenset[str],
-        carriers: tuple[Carrier, ...],
-        go_on: Callable[[Pending, tuple[Carrier, ...]], Body],
-    ) -> Body | None:
+    def applied(self, state: S, go_on: Callable[[S], Body]) -> Body | None:
         """Statements that apply the expressions whose variables are all bound; None if there are none.
 
-        ``go_on`` writes the statements that follow, for the expressions still pending and the carriers so far.
+        ``state``: a dataclass with these expressions as ``pending``, the ``bound`` variables, and the ``carriers`` so
+        far. ``go_on`` writes the statements that follow, for the state with the expressions still pending.
         """
-        ready = [c for c in self.conditions if bound.issuperset(columns_of(c))]
+        here: Any = state
+        ready = [c for c in self.conditions if here.bound.issuperset(columns_of(c))]
         if ready:
             left = Pending(tuple(c for c in self.conditions if c not in ready), self.lifts)
-            return under(ready, go_on(left, carriers))
-        lifts = self.where(bound.issuperset).lifts
+            return under(ready, go_on(replace(here, pending=left)))
+        lifts = self.where(here.bound.issuperset).lifts
         if not lifts:
             return None
         carrier = Carrier(None, frozenset(), tuple((name, value) for name, _, value in lifts))
-        rest = Pending(self.conditions, tuple(lift for lift in self.lifts if lift not in lifts))
-        return (*(let for _, let, _ in lifts), *go_on(rest, (*carriers, carrier)))
+        left = Pending(self.conditions, tuple(lift for lift in self.lifts if lift not in lifts))
+        done = replace(here, pending=left, carriers=(*here.carriers, carrier))
+        return (*(let for _, let, _ in lifts), *go_on(done))
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,7 @@ def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> 
 
     The indexes that loops need are added to ``indexes``, by view. ``smaller``: loop over the smaller of two slices.
     """
-    applied = join.pending.applied(
-        join.bound,
-        join.carriers,
-        lambda pending, carriers: nest(replace(join, pending=pending, carriers=carriers), finish, indexes, smaller),
-    )
+    applied = join.pending.applied(join, lambda ready: nest(ready, finish, indexes, smaller))
     if applied is not None:
         return applied
     if not join.steps:

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from freshviews.expr.nodes import Call, Column, Expr, substitute
 from freshviews.plan.delta.first_order import Store, Terms, canonical, non_empty_subsets, term
@@ -57,7 +56,6 @@ from freshviews.program.views import Subset, View
 from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT, BOOLEAN
 
-T = TypeVar("T")
 Key = tuple[str, ...]
 Places = tuple[int, ...]
 
@@ -457,12 +455,12 @@ class Cases:
         """Statements that join the remaining factors, and the exponent of the steps that they take."""
         costs: list[float] = []
 
-        def go_on(pending: Pending, carriers: tuple[Carrier, ...]) -> Body:
-            body, cost = self._step(replace(join, pending=pending, carriers=carriers))
+        def go_on(ready: _Join) -> Body:
+            body, cost = self._step(ready)
             costs.append(cost)
             return body
 
-        applied = join.pending.applied(join.bound, join.carriers, go_on)
+        applied = join.pending.applied(join, go_on)
         if applied is not None:
             return applied, costs[0]
         test = next((t for t in join.asked if join.bound.issuperset(t[1])), None)

@@ -215,11 +215,7 @@ class _Writer:
 
     def below(self, point: _Point, finish: _Finish) -> Body:
         """Statements from a point of the join on."""
-        applied = point.pending.applied(
-            point.bound,
-            point.carriers,
-            lambda pending, carriers: self.below(replace(point, pending=pending, carriers=carriers), finish),
-        )
+        applied = point.pending.applied(point, lambda ready: self.below(ready, finish))
         if applied is not None:
             return applied
         for atom in point.negated:

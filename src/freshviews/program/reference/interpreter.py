@@ -246,7 +246,10 @@ class State(Tables):
                 case Balance(name, key):
                     self.balances.restore(name, scope.values(key))
                 case Perform(name, arguments, sign):
-                    self._perform(name, scope.values(arguments), sign, scope)
+                    assert self.program.balancing is not None
+                    procedure = self.program.balancing.procedure(name)
+                    variables = dict(zip(procedure.parameters, scope.values(arguments), strict=True))
+                    self.run(procedure.body, Scope({**variables, MULTIPLICITY.name: sign}, {}, scope.emit))
                 case Loop():
                     self._loop(statement, scope)
                 case Leap():
@@ -307,12 +310,6 @@ class State(Tables):
                     scope.emit(scope.values(row), more)
                 case _:
                     assert_never(statement)
-
-    def _perform(self, name: str, values: Key, sign: int, scope: Scope) -> None:
-        assert self.program.balancing is not None
-        procedure = self.program.balancing.procedure(name)
-        variables = dict(zip(procedure.parameters, values, strict=True))
-        self.run(procedure.body, Scope({**variables, MULTIPLICITY.name: sign}, {}, scope.emit))
 
     def _tally(self, statement: Tally, scope: Scope) -> None:
         self.steps += 1
