@@ -239,7 +239,7 @@ def test_the_variables_of_a_large_class_are_placed_at_one_node() -> None:
     assert root.here == ("a",) and root.atoms == ("S",)
     (below,) = root.children
     assert below.here == many and below.keys == ("a",) and below.atoms == ("R",)
-    assert order.path("v7") == ("a", *many)
+    assert order.paths["v7"] == ("a", *many)
     assert order.exact
 
 

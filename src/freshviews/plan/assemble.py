@@ -335,9 +335,7 @@ def _attach_values(
     return replace(program, views=tuple(views), triggers=tuple(triggers), upkeep=upkeep)
 
 
-def _of_group(
-    changes: list[Statement], values: _Values, value: str, sign: int, counted: bool
-) -> Iterator[Statement]:
+def _of_group(changes: list[Statement], values: _Values, value: str, sign: int, counted: bool) -> Iterator[Statement]:
     """The changes of a group by a value; a NULL changes nothing. ``counted``: the value counts for the group."""
     count = Monomial((), sign)
     first = changes[0]

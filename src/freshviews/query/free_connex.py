@@ -57,9 +57,7 @@ def free_connex_trees(graph: Hypergraph) -> list[JoinTree]:
     return candidates
 
 
-def _absorbed(
-    children: list[tuple[JoinTree, frozenset[str]]],
-) -> tuple[list[Edge], dict[str, tuple[JoinTree, ...]]]:
+def _absorbed(children: list[tuple[JoinTree, frozenset[str]]]) -> tuple[list[Edge], dict[str, tuple[JoinTree, ...]]]:
     """The maximal sets of free variables among the head's children, each with its relations: first the one it is a
     projection of, then those whose free variables it contains."""
     tops: list[Edge] = []

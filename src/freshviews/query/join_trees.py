@@ -106,9 +106,7 @@ class _Grower:
         if self.compared > MOST_CHOICES:
             raise _TooMany
 
-    def _generalised(
-        self, place: _Component, variables: frozenset[str], below: frozenset[str]
-    ) -> Iterator[_Choice]:
+    def _generalised(self, place: _Component, variables: frozenset[str], below: frozenset[str]) -> Iterator[_Choice]:
         self._count()
         if not self._may_stand(place, variables, below):
             return

@@ -66,11 +66,6 @@ class OrderNode:
         """The variables of the subtree, each before those below it."""
         return tuple(v for node in self.nodes() for v in node.here)
 
-    @property
-    def atoms_below(self) -> tuple[str, ...]:
-        """Names of the atoms of the subtree."""
-        return tuple(name for node in self.nodes() for name in node.atoms)
-
     def _lines(self) -> Iterator[str]:
         notes = [*self.atoms, *(f"factor {i}" for i in self.factors)]
         if self.carried:
@@ -100,13 +95,6 @@ class VariableOrder:
         """All nodes, each before its children."""
         for root in self.roots:
             yield from root.nodes()
-
-    def node(self, variable: str) -> OrderNode:
-        return next(node for node in self.nodes() if variable in node.here)
-
-    def path(self, variable: str) -> tuple[str, ...]:
-        """The variables from a root down to the node of this one."""
-        return self.paths[variable]
 
     @cached_property
     def paths(self) -> Mapping[str, tuple[str, ...]]:
@@ -171,7 +159,7 @@ def order_of(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact
 def is_free_top(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> bool:
     """True if no bound variable that the free ones do not determine is above a free one."""
     top = closure(query.free, dependencies)
-    return all(top.issuperset(path) for path in {order.path(v) for v in query.free})
+    return all(top.issuperset(path) for path in {order.paths[v] for v in query.free})
 
 
 def is_enumerable(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> bool:
@@ -191,9 +179,7 @@ def dynamic_width(order: VariableOrder, query: Query, dependencies: tuple[FD, ..
     return max(update_exponents(order, query, dependencies).values(), default=Fraction(0))
 
 
-def update_exponents(
-    order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()
-) -> dict[str, Fraction]:
+def update_exponents(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> dict[str, Fraction]:
     """Per atom, the exponent of the time of a one-row update along its path to the root."""
     graph = hypergraph(query)
     worst = {edge.name: Fraction(0) for edge in graph.edges}

@@ -77,9 +77,7 @@ class AttachedBag:
     joins: tuple[TracedJoin, ...]
 
 
-def attached(
-    program: Program, guards: Mapping[str, Atom], readers: tuple[Reader, ...], names: Namer
-) -> AttachedBag:
+def attached(program: Program, guards: Mapping[str, Atom], readers: tuple[Reader, ...], names: Namer) -> AttachedBag:
     """Attaches a bag's program to the nodes that read it; its names begin with the name of the first of these.
 
     ``guards``: the atoms behind relations that are guards. Raises PlanError if the program recomputes the bag, has

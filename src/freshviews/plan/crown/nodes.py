@@ -116,6 +116,13 @@ class TreeNode:
         assert self.rows is not None
         return self.rows
 
+    def row(self, names: Namer, what: str = "row") -> str:
+        """The name of a row of the node. ``row_sums``: of its sums, read for the payload. ``row_met``: of the node or
+        its sums, of which only the presence is read. ``row_total``: of the sum that is added to its sums."""
+        view = self.rows or self.sums
+        assert view is not None
+        return names.of((self, what), f"{view.name.lower()}_{what}")
+
     def places(self, variables: tuple[str, ...]) -> tuple[int, ...]:
         """Positions of some of its variables in the node's key."""
         return tuple(i for i, v in enumerate(self.variables) if v in variables)

@@ -43,7 +43,6 @@ from freshviews.expr.nodes import Literal
 from freshviews.plan.crown.alike import Kept, kept_of
 from freshviews.plan.crown.bags import Reader, attached
 from freshviews.plan.crown.bounds import bounds_of
-from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE, TreeNode, nodes_of
 from freshviews.plan.crown.query import Prepared, prepared, required
 from freshviews.plan.crown.rows import MOST_STATEMENTS, Carriers, Chain, Finish, Link, Size, TreeRows
@@ -171,9 +170,8 @@ class _Crown:
         # 64-bit components first: see ``program.results``.
         components = sorted(all_components(query), key=lambda c: c.ring != "integer")
         self.emitted = tuple(components) if self.counted else COUNTED
-        self.names = RowNames(self.namer)
         self.size = Size(query.name, self.limit)
-        self.rows = TreeRows(query, self.root, self.names, self.size)
+        self.rows = TreeRows(query, self.root, self.namer, self.size)
         self.lists_root = self._lists_root()
 
     def _lists_root(self) -> bool:
@@ -280,7 +278,7 @@ class _Crown:
 
     def update(self, node: TreeNode, chain: Chain, carriers: Carriers) -> Body:
         """The change of the payload of a row of a node, whose variables are bound: by an update, or by its filler."""
-        alias = self.names.of(node)
+        alias = node.row(self.namer)
         here = (*chain, Link(node, alias, None))
         stored = replace(node.view(), components=tuple(c for c in node.view().components if c.name != JOINS))
         stay: Body = ()
@@ -305,12 +303,12 @@ class _Crown:
     def where_projected(self, child: TreeNode, body: Body) -> Statement:
         """The body, run if the projection of a child has the bound key; of a negated child, if it has not."""
         if child.negated:
-            return Lookup(child.view().name, child.variables, self.names.of(child, "row_met"), (), body)
+            return Lookup(child.view().name, child.variables, child.row(self.namer, "row_met"), (), body)
         if child.closed:
             assert child.sums is not None
-            return Lookup(child.sums.name, child.key, self.names.of(child, "row_met"), body)
+            return Lookup(child.sums.name, child.key, child.row(self.namer, "row_met"), body)
         if len(child.key) == len(child.variables) and child.full is None:
-            return Lookup(child.view().name, child.variables, self.names.of(child, "row_met"), body)
+            return Lookup(child.view().name, child.variables, child.row(self.namer, "row_met"), body)
         at = child.index(JOINED, child.key)
         return Exists(child.view().name, tuple(child.variables[i] for i in at), at, body, JOINED)
 
@@ -361,7 +359,7 @@ class _Crown:
         """The projection of a node gains or loses its key, which is bound: the parent's rows with the key count it."""
         parent = node.parent
         assert parent is not None
-        alias = self.names.of(parent)
+        alias = parent.row(self.namer)
         here = (*chain, Link(parent, alias, node))
         if node in parent.fillers:
             add = replace(add_count(parent.view(), sign), alias=alias)
@@ -412,7 +410,7 @@ class _Crown:
         link = next((link for link in chain if link.node is child and link.alias is not None), None)
         if link is not None and link.alias is not None:
             return self.mark(child, link.alias, chain, sign)
-        alias = self.names.of(child)
+        alias = child.row(self.namer)
         body = self.mark(child, alias, chain, sign)
         if len(child.key) == len(child.variables):
             return (Lookup(child.view().name, child.variables, alias, body),)
@@ -424,7 +422,7 @@ class _Crown:
         nodes = [n for n in self.root.nodes() if n.has_live]
         body: list[Statement] = []
         for node in nodes:
-            alias = self.names.of(node)
+            alias = node.row(self.namer)
             enter = self.rows.where_live(node, (Move(alias, LIVE, 1),))
             mark: Body = (Move(alias, LIVE, -1), *self.rows.where_joined(node, alias, enter))
             body.append(Loop(node.view().name, node.variables, (), alias, mark))
@@ -448,12 +446,12 @@ class _Crown:
         inner = carriers
         if loop:
             assert node.rows is not None
-            inner = (*carriers, row_carrier(self.names.of(node), node.rows))
+            inner = (*carriers, row_carrier(node.row(self.namer), node.rows))
         for child in children:
             if not child.negated:
                 assert child.sums is not None
-                inner = (*inner, row_carrier(self.names.of(child, "row_sums"), child.sums))
-        total = self.names.of(node, "row_total")
+                inner = (*inner, row_carrier(child.row(self.namer, "row_sums"), child.sums))
+        total = node.row(self.namer, "row_total")
         components = node.sums.components
         summed = loop and bound.issuperset(node.key) and not bound.issuperset(node.variables)
         body: Body = (Into(total, product(components, inner)),) if summed else self.summed(node, inner)
@@ -462,14 +460,14 @@ class _Crown:
                 body = (self.where_projected(child, body),)
             else:
                 assert child.sums is not None
-                alias = self.names.of(child, "row_sums")
+                alias = child.row(self.namer, "row_sums")
                 body = (Lookup(child.sums.name, child.key, alias, body, optional=child.optional),)
         if loop and node.rows is not None:
             if bound.issuperset(node.variables):
-                body = (Lookup(node.rows.name, node.variables, self.names.of(node), body),)
+                body = (Lookup(node.rows.name, node.variables, node.row(self.namer), body),)
             else:
                 at = node.index("", tuple(v for v in node.variables if v in bound))
-                body = (Loop(node.rows.name, node.variables, at, self.names.of(node), body),)
+                body = (Loop(node.rows.name, node.variables, at, node.row(self.namer), body),)
         if not summed:
             return body
         carrier = sum_carrier(total, components)

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Column, columns_of
-from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, LIVE, TreeNode
 from freshviews.plan.delta.nest import Pending
 from freshviews.plan.leaves import Carrier, row_carrier
+from freshviews.plan.naming import Namer
 from freshviews.plan.strategy import TooLarge
 from freshviews.program.payload import COUNTED, Monomial
 from freshviews.program.statements import Body, Exists, If, Into, Lookup, Loop, Statement, Sum, Tally
@@ -85,7 +85,7 @@ class TreeRows:
 
     query: Query
     root: TreeNode
-    names: RowNames
+    names: Namer
     size: Size
 
     def everything(self, finish: Finish) -> Body:
@@ -103,9 +103,7 @@ class TreeRows:
         bound = frozenset(v for link in chain for v in link.node.variables)
         return self._go(_State(bound, carriers, tuple(steps), Pending.of(self.query)), finish)
 
-    def above(
-        self, child: TreeNode, carriers: Carriers, finish: Finish, more: tuple[str, ...] = ()
-    ) -> Body:
+    def above(self, child: TreeNode, carriers: Carriers, finish: Finish, more: tuple[str, ...] = ()) -> Body:
         """The rows of the result that have the bound key of a child; ``more``: other bound variables, from below it."""
         assert child.parent is not None
         bound, up = frozenset((*child.key, *more)), _Step("up", child.parent, child)
@@ -121,7 +119,7 @@ class TreeRows:
                 state = _State(frozenset(self.query.free), carriers, tuple(sums), Pending.of(self.query))
                 return self._go(state, finish)
             node, *rest = left
-            alias = self.names.of(node)
+            alias = node.row(self.names)
             body = ask(rest, (*carriers, *self.own(node, alias)))
             if node.optional:
                 return (self._found(node, alias, body),)
@@ -132,13 +130,13 @@ class TreeRows:
     def _found(self, node: TreeNode, alias: str, body: Body) -> Statement:
         """The body, run with the row of an optional node whose variables are bound: a stored row, or the default row if
         all opened variables are NULL and no row has the key."""
-        count, at = self.names.of(node, "row_total"), node.index(JOINED, node.key)
+        count, at = node.row(self.names, "row_total"), node.index(JOINED, node.key)
         one, back = (Into(count, (Monomial((), sign),)) for sign in (1, -1))
         key = tuple(node.variables[i] for i in at)
         default: Body = (one, Exists(node.view().name, key, at, (back,), JOINED))
         for v in reversed([v for v in node.variables if v not in node.key]):
             default = (If(Call("is_null", (Column(v, BIGINT),), BOOLEAN, False), default),)
-        asked = Lookup(node.view().name, node.variables, self.names.of(node, "row_met"), (one,), default)
+        asked = Lookup(node.view().name, node.variables, node.row(self.names, "row_met"), (one,), default)
         found = Lookup(node.view().name, node.variables, alias, body, optional=True)
         return Sum(count, COUNTED, (asked,), (found,))
 
@@ -159,7 +157,7 @@ class TreeRows:
         parent = child.parent
         assert parent is not None
         if parent.parent is None and len(child.key) == len(parent.variables):
-            alias = self.names.of(parent)
+            alias = parent.row(self.names)
             return (Lookup(parent.view().name, parent.variables, alias, self.where_joined(parent, alias, body)),)
         subset = self._live(parent)
         at = parent.index(subset, child.key)
@@ -184,10 +182,10 @@ class TreeRows:
             return finish(state.carriers)
         step = self._next(state)
         left = tuple(s for s in state.steps if s is not step)
-        node, alias = step.node, self.names.of(step.node)
+        node, alias = step.node, step.node.row(self.names)
         if step.how == "sums":
             assert node.sums is not None
-            alias = self.names.of(node, "row_sums")
+            alias = node.row(self.names, "row_sums")
             done = replace(state, carriers=(*state.carriers, row_carrier(alias, node.sums)), steps=left)
             return (Lookup(node.sums.name, node.key, alias, self._go(done, finish), optional=node.optional),)
         further = self._below(node, step.source)

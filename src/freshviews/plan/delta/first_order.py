@@ -315,9 +315,7 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], terms: Terms
     return Trigger(first.relation, parameters, first.filters, body)
 
 
-def _single_trigger(
-    query: Query, store: Store, stores: tuple[Store, ...], terms: Terms, namer: Namer
-) -> Body:
+def _single_trigger(query: Query, store: Store, stores: tuple[Store, ...], terms: Terms, namer: Namer) -> Body:
     """The trigger of an optional or negated atom."""
     (atom,) = store.atoms
     update = (update_carrier(query, atom),)

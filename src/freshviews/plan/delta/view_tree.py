@@ -179,9 +179,7 @@ def _joins_blindly(query: Query, node: OrderNode) -> bool:
     return going_on and any(not on_the_way.issuperset(query.factors[place]) for place in node.factors)
 
 
-def _program(
-    query: Query, order: VariableOrder, dependencies: tuple[FD, ...], factorised: bool
-) -> Program:
+def _program(query: Query, order: VariableOrder, dependencies: tuple[FD, ...], factorised: bool) -> Program:
     names = Namer(query)
     top = _Builder(query, factorised, names).top(order)
     indexes: Indexes = {}

@@ -52,7 +52,7 @@ from dataclasses import dataclass, field, replace
 from freshviews.errors import PlanError
 from freshviews.plan.delta.nest import Indexes, Join, Step, nest
 from freshviews.plan.eps.cycle import exponent, forgotten
-from freshviews.plan.eps.tree import CanonicalNode, most_covering, settled, tree_of
+from freshviews.plan.eps.tree import CanonicalNode, Item, most_covering, settled, tree_of
 from freshviews.plan.leaves import (
     Carrier,
     add_count,
@@ -80,8 +80,6 @@ from freshviews.query.query import Atom, Query
 
 Carriers = tuple[Carrier, ...]
 Finish = Callable[[Carriers], Body]
-Item = Atom | CanonicalNode
-"""A child of a node: an atom or another node."""
 Path = tuple[CanonicalNode, ...]
 
 DEFAULT = 0.5
@@ -149,7 +147,7 @@ class _Planner:
             what = f"{name} summed out"
             self.sums[node] = View(self.namer.view(f"V_{name}"), node.above, components, definition=what)
             return
-        if len(_items(node)) > 1:
+        if len(node.items) > 1:
             what = f"{', '.join(node.key) or 'whether all'} with all below"
             self.joins[node] = View(self.namer.view(f"W_{name}"), node.key, COUNTED, definition=what)
         if node is not self.root:
@@ -243,14 +241,14 @@ class _Planner:
     def joined(self, node: CanonicalNode) -> Step:
         """The rows of an open node: its own view, or that of its only item."""
         if node not in self.joins:
-            return self.step(_items(node)[0])
+            return self.step(node.items[0])
         view = self.joins[node]
         return Step(view.name, view.key, self.namer.alias(view.name), None)
 
     def opened(self, node: CanonicalNode) -> tuple[Step, ...]:
         """All views that are joined at an open node and below."""
         steps = [self.joined(node)]
-        for item in _items(node):
+        for item in node.items:
             if isinstance(item, CanonicalNode) and item.is_open:
                 steps += self.opened(item)
             elif node in self.joins:
@@ -261,7 +259,7 @@ class _Planner:
         """The views that an update of an item joins, along a path of nodes that begins above the item."""
         steps: list[Step] = []
         for node in path:
-            for other in _items(node):
+            for other in node.items:
                 if other is not item:
                     steps.append(self.step(other))
                     if isinstance(other, CanonicalNode) and other.is_open:
@@ -304,7 +302,7 @@ class _Planner:
         add = add_to(self.view(item), carriers)
         if node.is_open:
             return (self.met(add, item, path),)
-        others = tuple(self.step(other) for other in _items(node) if other is not item)
+        others = tuple(self.step(other) for other in node.items if other is not item)
         start = Join(frozenset(node.key), carriers, others)
         return (add, *nest(start, lambda done: self.arrive(node, rest, done.carriers), self.indexes))
 
@@ -328,7 +326,7 @@ class _Planner:
             then = (Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), (Move(alias, HEAVY, 1),)), *then)
         appear, vanish = (then, ()) if sign > 0 else ((), then)
         body: Body = (Add(view.name, view.key, (COUNT,), (Monomial((), sign),), appear, vanish, alias=alias),)
-        for other in reversed(_items(node)):
+        for other in reversed(node.items):
             if other is not item:
                 step = self.step(other)
                 body = (Lookup(step.view, step.key, step.alias, body),)
@@ -440,7 +438,7 @@ class _Planner:
 
     def below(self, node: CanonicalNode, carriers: Carriers, finish: Finish, presence: bool = False) -> Body:
         """As ``found``, for the items of an open node whose variables are bound."""
-        items = tuple(i for i in _items(node) if not presence or (isinstance(i, CanonicalNode) and i.is_open))
+        items = tuple(i for i in node.items if not presence or (isinstance(i, CanonicalNode) and i.is_open))
 
         def rest(i: int, carriers: Carriers) -> Body:
             if i == len(items):
@@ -453,10 +451,6 @@ class _Planner:
             return (Lookup(step.view, step.key, step.alias, rest(i + 1, (*carriers, step.carrier))),)
 
         return rest(0, carriers)
-
-
-def _items(node: CanonicalNode) -> tuple[Item, ...]:
-    return (*node.atoms, *node.children)
 
 
 def _power(exponent: float) -> str:
