@@ -59,7 +59,7 @@ def summing(text: str) -> Query:
 
 def grouped(made: Query) -> Program:
     assert crown.why_groups_are_stored(made) is None
-    return crown.plan_groups(made)
+    return crown.plan(made, stored=False)
 
 
 @pytest.mark.parametrize("text", SPREAD)
@@ -115,7 +115,7 @@ def test_rows_that_are_kept_grow_with_the_relations_and_not_with_the_groups() ->
 @given(queries(conditions=True), st.integers(0, 10**6))
 def test_random_groups_are_maintained(made: Query, seed: int) -> None:
     assume(crown.why_groups_are_stored(made) is None)
-    program = crown.plan_groups(made)
+    program = crown.plan(made, stored=False)
     wellformed.check(program)
     assert_maintained(program, made, Stream(relations_of(made), seed), 8)
 

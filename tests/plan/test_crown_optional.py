@@ -43,7 +43,7 @@ def planned(made: Query, form: str) -> Program | None:
     if form == "held":
         return crown.plan(made)
     if form == "groups":
-        return crown.plan_groups(made) if crown.why_groups_are_stored(made) is None else None
+        return crown.plan(made, stored=False) if crown.why_groups_are_stored(made) is None else None
     return crown.plan_enumerated(counting(made), form == "set")
 
 

@@ -15,15 +15,14 @@ from freshviews.program.statements import (
     Clear,
     Cursor,
     Emit,
-    Enter,
     Exists,
     If,
     Into,
     Leap,
-    Leave,
     Let,
     Lookup,
     Loop,
+    Move,
     Perform,
     Range,
     RangeLoop,
@@ -145,7 +144,7 @@ class _Check:
             # An index whose events say what is alone in a slice is used as well.
             held = {s.alias: s.view for s in statements if isinstance(s, Loop | Lookup | Add) and s.alias}
             for s in statements:
-                if isinstance(s, Enter | Leave):
+                if isinstance(s, Move):
                     used |= {(held[s.alias], event.bound, s.subset) for event in s.events}
         return used
 
@@ -205,8 +204,8 @@ class _Check:
                 case Tally(alias, component, amount, full, inner):
                     assert component in {c.name for c in rows[alias]} and full > 0 and abs(amount) <= 1
                     self.body(inner, variables, rows, open_views)
-                case Enter(alias, _, events) | Leave(alias, _, events):
-                    assert alias in rows
+                case Move(alias, _, sign, events):
+                    assert alias in rows and sign in (1, -1)
                     for event in events:
                         self.body(event.alone, variables, rows, open_views)
                         self.body(event.others, variables, rows, open_views)

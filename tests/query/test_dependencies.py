@@ -9,16 +9,10 @@ from freshviews.expr.nodes import Call, Column, Literal
 from freshviews.query.dependencies import FD, closure, from_keys, reduct
 from freshviews.query.hierarchical import is_q_hierarchical
 from freshviews.query.hypergraph import hypergraph, signature
-from freshviews.query.variable_order import (
-    best_order,
-    dynamic_width,
-    is_free_top,
-    is_valid,
-    order_by_priority,
-    static_width,
-)
+from freshviews.query.variable_order import best_order, dynamic_width, is_free_top
 from freshviews.types import BIGINT, BOOLEAN
 from tests.query.notation import query
+from tests.query.orders import is_valid, order_by_priority, static_width
 from tests.query.random_queries import dependencies, queries
 
 CHAIN = query("Q(w, x, y, z) = R(w, x), S(x, y), T(y, z)")

@@ -4,22 +4,18 @@ import pytest
 from hypothesis import given, settings
 
 from freshviews.query.acyclic import JoinTree
-from freshviews.query.free_connex import free_connex_trees, is_free_connex
+from freshviews.query.free_connex import is_free_connex
 from freshviews.query.hierarchical import is_q_hierarchical
 from freshviews.query.hypergraph import Hypergraph, hypergraph
 from freshviews.query.query import Query
 from tests.query.notation import query
+from tests.query.orders import free_connex_tree
 from tests.query.random_queries import queries
 from tests.query.test_acyclic import connected, links_of
 
 
 def graph_of(text: str) -> Hypergraph:
     return hypergraph(query(text))
-
-
-def free_connex_tree(graph: Hypergraph) -> JoinTree | None:
-    """The lowest of the join trees that are tried; None if the query is not free-connex."""
-    return min(free_connex_trees(graph), key=lambda tree: tree.height) if is_free_connex(graph) else None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -17,8 +16,9 @@ from freshviews.query.hierarchical import (
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.order_search import Space, least_static_width
 from freshviews.query.query import Query
-from freshviews.query.variable_order import best_order, dynamic_width, is_free_top, is_valid, order_by_priority
+from freshviews.query.variable_order import best_order, dynamic_width
 from tests.query.notation import query
+from tests.query.orders import canonical_order, is_valid
 from tests.query.random_queries import queries
 
 LECTURE = [
@@ -70,11 +70,9 @@ def test_q_hierarchical_is_dynamic_width_0(of: Query) -> None:
     graph = hypergraph(of)
     assert is_q_hierarchical(graph) == (dynamic_width(best_order(of, True), of) == 0)
     if is_hierarchical(graph):
-        # The canonical order: above each variable are those that dominate it, free ones first among equals.
-        ranked = sorted(graph.variables, key=lambda v: (-len(graph.edge_names(v)), v not in graph.free))
-        order = order_by_priority(of, tuple(ranked))
+        order = canonical_order(of)
         assert is_valid(order, of)
-        free_top = is_free_top(order, of) and dynamic_width(replace(order, free_top=True), of) == 0
+        free_top = order.free_top and dynamic_width(order, of) == 0
         assert free_top == is_q_hierarchical(graph)
 
 

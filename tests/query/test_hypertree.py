@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 import time
 from fractions import Fraction
-from itertools import combinations, count, repeat
 
 import pytest
 
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.edge_cover import edge_cover_number
 from freshviews.query.hypergraph import Edge, Hypergraph, hypergraph
-from freshviews.query.hypertree import Bag, decomposition, fractional_width, least_width, searches_all
+from freshviews.query.hypertree import Bag, decomposition, fractional_width, searches_all
 from tests.query.notation import query
+from tests.query.orders import least_width, width_of
 
 
 def cycle(length: int) -> Hypergraph:
@@ -33,15 +33,6 @@ def of(*edges: str, free: str = "") -> Hypergraph:
     variables = tuple(sorted(set("".join(edges))))
     named = tuple(Edge(f"{i}:{edge}", frozenset(edge)) for i, edge in enumerate(edges))
     return Hypergraph(variables, frozenset(free), named)
-
-
-def width_of(graph: Hypergraph, bags: tuple[Bag, ...]) -> int:
-    """The most atoms needed to cover a bag."""
-    sides = [edge.variables for edge in graph.edges]
-    return max(
-        next(n for n in count(1) if any(bag.variables <= frozenset().union(*some) for some in combinations(sides, n)))
-        for bag in bags
-    )
 
 
 def assert_decomposes(graph: Hypergraph, bags: tuple[Bag, ...]) -> None:
@@ -85,7 +76,7 @@ def assert_restricted(graph: Hypergraph, bags: tuple[Bag, ...]) -> None:
     ],
 )
 def test_the_least_width_is_found(graph: Hypergraph, width: int) -> None:
-    assert least_width(graph, repeat(0)) == width
+    assert least_width(graph) == width
     bags = decomposition(graph)
     assert_decomposes(graph, bags)
     assert width_of(graph, bags) == width
@@ -161,7 +152,7 @@ def test_of_equally_wide_bags_those_of_least_fractional_width_are_taken() -> Non
     bags = decomposition(graph)
     assert {frozenset("abc"), frozenset("acd")} == {bag.variables for bag in bags}
     assert fractional_width(graph, tuple(bag.variables for bag in bags)) == Fraction(3, 2)
-    assert fractional_width(graph, (frozenset("abcd"),)) == 2 == least_width(graph, repeat(0))
+    assert fractional_width(graph, (frozenset("abcd"),)) == 2 == least_width(graph)
 
 
 def test_random_queries_are_decomposed() -> None:
@@ -174,7 +165,7 @@ def test_random_queries_are_decomposed() -> None:
         graph = of(*edges, free="".join(v for v in names if rng.random() < 0.5 and any(v in e for e in edges)))
         bags = decomposition(graph)
         assert_decomposes(graph, bags)
-        width = least_width(graph, repeat(0))
+        width = least_width(graph)
         assert width_of(graph, bags) == width
         assert_restricted(graph, bags)
         assert (width == 1) == is_acyclic(graph.edges)

@@ -18,13 +18,11 @@ from freshviews.query.variable_order import (
     dynamic_width,
     is_enumerable,
     is_free_top,
-    is_valid,
-    order_by_priority,
-    static_width,
     update_exponents,
 )
 from freshviews.query.width import bag
 from tests.query.notation import query
+from tests.query.orders import canonical_order, is_valid, order_by_priority, static_width
 from tests.query.random_queries import dependencies, queries
 
 
@@ -90,6 +88,22 @@ def test_a_condition_between_free_variables_leaves_no_order_to_enumerate() -> No
     of = query("Q(a, b) = R(a), S(b), a < b")
     order = best_order(of, True)
     assert is_free_top(order, of) and not is_enumerable(order, of)
+
+
+def test_the_canonical_order_puts_dominating_variables_above() -> None:
+    of = query("Q(d, g) = R(a, b, d), S(a, b, e), T(a, c, f), U(a, c, g)")
+    assert str(canonical_order(of)) == (
+        "a []\n"
+        "|-- b [a]\n"
+        "|   |-- d [a, b] R\n"
+        "|   `-- e [a, b] S\n"
+        "`-- c [a]\n"
+        "    |-- f [a, c] T\n"
+        "    `-- g [a, c] U"
+    )
+    assert canonical_order(of).free_top is False
+    with pytest.raises(ValueError, match="not hierarchical"):
+        canonical_order(query("Q() = R(a), S(a, b), T(b)"))
 
 
 def test_an_order_that_parts_the_variables_of_an_atom_is_not_valid() -> None:
@@ -225,7 +239,7 @@ def test_the_variables_of_a_large_class_are_placed_at_one_node() -> None:
     assert root.here == ("a",) and root.atoms == ("S",)
     (below,) = root.children
     assert below.here == many and below.keys == ("a",) and below.atoms == ("R",)
-    assert order.path("v7") == ("a", *many)
+    assert order.paths["v7"] == ("a", *many)
     assert order.exact
 
 

@@ -32,8 +32,8 @@ from freshviews.codegen.writing.triggers import columns_read, write_each, write_
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Enumerated, Held, Listed
-from freshviews.program.statements import If, Let
-from freshviews.program.structure import visit
+from freshviews.program.roles import Role
+from freshviews.program.structure import values_of, visit
 from freshviews.program.upkeep import Evaluated, Settled
 from freshviews.query.block import Block
 
@@ -158,9 +158,7 @@ def _has_strings(program: Program) -> bool:
     for trigger in program.triggers:
         exprs = [*trigger.filters, *(parameter.expr for parameter in trigger.parameters)]
         for statement in visit(trigger.body):
-            match statement:
-                case Let(_, expr) | If(expr):
-                    exprs.append(expr)
+            exprs += values_of(statement, Role.EXPRESSION)
         if any(map(_has_string, exprs)):
             return True
     return False

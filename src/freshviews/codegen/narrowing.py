@@ -14,8 +14,9 @@ from freshviews.program.payload import Component, Value
 from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.rewrite import transform
-from freshviews.program.statements import Add, Body, If, Into, Let, Statement, Sum
-from freshviews.program.structure import visit
+from freshviews.program.roles import Role
+from freshviews.program.statements import Body, Statement, Sum
+from freshviews.program.structure import values_of, visit
 from freshviews.program.upkeep import ByTriggers, Evaluated
 from freshviews.program.views import View
 from freshviews.ring import NARROW, REAL
@@ -71,9 +72,7 @@ def _expressions(program: Program) -> Iterator[Expr]:
     for trigger in program.triggers:
         yield from (parameter.expr for parameter in trigger.parameters)
         for statement in visit(trigger.body):
-            match statement:
-                case Let(_, expr) | If(expr):
-                    yield expr
+            yield from values_of(statement, Role.EXPRESSION)
 
 
 def _has_rest(expr: Expr) -> bool:
@@ -81,7 +80,5 @@ def _has_rest(expr: Expr) -> bool:
 
 
 def _takes_elements(statement: Statement) -> bool:
-    if not isinstance(statement, Add | Into):
-        return False
-    factors = (factor for monomial in statement.payload for factor in monomial.factors)
+    factors = (f for payload in values_of(statement, Role.PAYLOAD) for monomial in payload for f in monomial.factors)
     return any(isinstance(factor, Value) and factor.whole and factor.ring == REAL.name for factor in factors)

@@ -37,15 +37,15 @@ from typing import Protocol
 
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.plan.grouping_sets import Level, Store, below_of, by_sets, for_each, levels_of, stores_of
-from freshviews.plan.leaves import Carrier, all_components, product
+from freshviews.plan.leaves import Carrier, product, result_view
 from freshviews.plan.naming import RESULT, Namer, chosen_names, names_in
 from freshviews.plan.strategy import Request
-from freshviews.program.payload import COUNT, Component, Monomial, Value
+from freshviews.program.payload import COUNT, COUNTED, Component, Monomial, Value
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
-from freshviews.program.rewrite import Renaming, renamed, transform
-from freshviews.program.statements import Add, Balance, If, Scan, Statement
-from freshviews.program.upkeep import Evaluated, combine_upkeep, upkeep_over
+from freshviews.program.rewrite import Renaming, renamed, with_statements
+from freshviews.program.statements import Add, Balance, Body, If, Scan, Statement
+from freshviews.program.upkeep import combine_upkeep, upkeep_over
 from freshviews.program.views import Order, View
 from freshviews.query.block import FOLDED, SCANNED, Block, DistinctAggregate
 from freshviews.query.query import Atom, Query
@@ -58,7 +58,7 @@ ROWS = "rows"
 """The component of a store that counts the rows of a finer store."""
 
 
-Change = Callable[[tuple[Carrier, ...]], tuple[Statement, ...]]
+Change = Callable[[tuple[Carrier, ...]], Body]
 """Writes how a row of a store, given as the product of carriers, changes its group."""
 
 
@@ -69,7 +69,7 @@ class Exclusion(Protocol):
     def views(self) -> Sequence[View]:
         """The rows of the atoms."""
 
-    def passing(self, key: Sequence[str], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    def passing(self, key: Sequence[str], body: Body) -> Body:
         """The body, to run where no atom excludes the row with this key."""
 
     def triggers(self, store: View, change: Change, indexes: dict[str, set[tuple[int, ...]]]) -> Sequence[Trigger]:
@@ -110,7 +110,7 @@ def assemble(
     with their values. ``excluding``: how negated atoms are looked up where values change, if they can be."""
     values = _values(block, joins_groups)
     if any(one.brings for one in values):
-        groups = View(RESULT, block.query.free, all_components(block.query), journal=True, definition="the result")
+        groups = result_view(block.query)
         main = Program(block.query.name, block.query.free, (groups,), (), Held(RESULT, presence=not in_z))
     else:
         main = plan(block.query)
@@ -263,10 +263,10 @@ def _attach_values(
     excluded = None if excluding is None else excluding(values.query, late, namer)
     stores = {one: namer.view(f"{names[root]}_{i}") for i, one in enumerate(below_of(store), 2)} | {store: names[root]}
 
-    def passing(key: tuple[str, ...], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    def passing(key: tuple[str, ...], body: Body) -> Body:
         return body if excluded is None else excluded.passing(key, body)
 
-    def effects(store: Store, key: tuple[str, ...], sign: int) -> tuple[Statement, ...]:
+    def effects(store: Store, key: tuple[str, ...], sign: int) -> Body:
         def of_level(level: Level, group: tuple[str, ...]) -> Iterator[Statement]:
             within = tuple(key[i] for i in store.group[: len(level.grouped)])
             changes = [
@@ -290,7 +290,7 @@ def _attach_values(
 
     to = Renaming(views=names, tries=tries)
 
-    def change(statement: Statement) -> tuple[Statement, ...]:
+    def change(statement: Statement) -> Body:
         match statement:
             case Add(view=view, key=key) if view == root:
                 below = below_of(store) if in_z else ()
@@ -305,18 +305,16 @@ def _attach_values(
             case _:
                 return (renamed(statement, to),)
 
-    def of_row(carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+    def of_row(carriers: tuple[Carrier, ...]) -> Body:
         key = values.query.free
         body = effects(store, key, prod(carrier.sign for carrier in carriers))
         if not in_z:
             return body
-        (derivations,) = product((Component(COUNT, "integer"),), carriers)
+        (derivations,) = product(COUNTED, carriers)
         return (*body, Add(result.name, key[:free], (COUNT,), (derivations,)))
 
-    triggers = [
-        replace(t, relation=traces.get(t.relation, t.relation), body=transform(t.body, change))
-        for t in program.triggers
-    ]
+    made = with_statements(program, change)
+    triggers = [replace(t, relation=traces.get(t.relation, t.relation)) for t in made.triggers]
     views: list[View] = []
     indexes: dict[str, set[tuple[int, ...]]] = {}
     if excluded is not None:
@@ -333,15 +331,11 @@ def _attach_values(
             held = replace(view, journal=False, definition=what, indexes=tuple(sorted(indexes.get(names[root], ()))))
             view = _in_order(held, store, alike)
         views.append(replace(view, name=names[view.name]))
-    upkeep = upkeep_over(program.upkeep, {**names, **traces}, tries)
-    if isinstance(upkeep, Evaluated):
-        upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
+    upkeep = upkeep_over(made.upkeep, {**names, **traces}, tries)
     return replace(program, views=tuple(views), triggers=tuple(triggers), upkeep=upkeep)
 
 
-def _of_group(
-    changes: list[Statement], values: _Values, value: str, sign: int, counted: bool
-) -> Iterator[Statement]:
+def _of_group(changes: list[Statement], values: _Values, value: str, sign: int, counted: bool) -> Iterator[Statement]:
     """The changes of a group by a value; a NULL changes nothing. ``counted``: the value counts for the group."""
     count = Monomial((), sign)
     first = changes[0]
@@ -371,7 +365,7 @@ def _effect(
     source: tuple[str, tuple[str, ...]],
     value: str,
     sign: int,
-) -> tuple[Statement, ...]:
+) -> Body:
     """The change of a group when a value appears or vanishes. ``source`` is a store, and the key of the group in it,
     which may be a prefix."""
     number = Monomial((), sign)

@@ -34,10 +34,9 @@ from dataclasses import dataclass, replace
 from freshviews.expr.nodes import Literal
 from freshviews.program.program import Program
 from freshviews.program.results import Held
-from freshviews.program.rewrite import transform
-from freshviews.program.statements import Add, Let, Statement
+from freshviews.program.rewrite import with_statements
+from freshviews.program.statements import Add, Body, Let, Statement
 from freshviews.program.structure import uses, views_in, visit
-from freshviews.program.upkeep import Evaluated
 from freshviews.query.block import SET, Block
 from freshviews.types import BIGINT
 
@@ -90,17 +89,13 @@ def by_sets(program: Program, block: Block) -> Program:
     finest = program.view(program.result.view)
     levels = levels_of(block)
 
-    def change(statement: Statement) -> tuple[Statement, ...]:
+    def change(statement: Statement) -> Body:
         if not isinstance(statement, Add) or statement.view != finest.name:
             return (statement,)
         assert not (statement.appear or statement.vanish or statement.stay or statement.alias)
         return tuple(for_each(levels, statement.key, lambda _, key: (replace(statement, key=key),)))
 
-    triggers = tuple(replace(trigger, body=transform(trigger.body, change)) for trigger in program.triggers)
-    upkeep = program.upkeep
-    if isinstance(upkeep, Evaluated):
-        upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
-    made = replace(program, triggers=triggers, upkeep=upkeep)
+    made = with_statements(program, change)
     assert finest.name not in _read_views(made), f"{program.strategy} does more than add to its result"
     result = replace(finest, key=(SET, *finest.key))
     shown = ", ".join(f"({', '.join(one)})" for one in block.sets)
@@ -118,9 +113,7 @@ def _read_views(program: Program) -> Iterator[str]:
     for statement in visit((*(s for t in program.triggers for s in t.body), *program.upkeep.statements)):
         yield from uses(statement).views
     if program.balancing is not None:
-        parts, rest = program.balancing.partitions, program.balancing.procedures
-        moves = [s for one in parts for s in (*one.rise, *one.sink)] + [s for one in rest for s in one.body]
-        yield from (view for s in visit((*moves, *program.balancing.recompute)) for view in views_in(s))
+        yield from (view for body in program.balancing.bodies for s in visit(body) for view in views_in(s))
 
 
 @dataclass(frozen=True)

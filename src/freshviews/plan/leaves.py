@@ -8,14 +8,15 @@ of each other factor: the product ring, without repeated components.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from math import prod
 
-from freshviews.expr.nodes import words_in
-from freshviews.plan.naming import lift_names
-from freshviews.program.payload import COUNT, MULTIPLICITY, ZERO, Component, ComponentOf, Monomial, Value
+from freshviews.expr.nodes import Expr, words_in
+from freshviews.plan.naming import RESULT, lift_names
+from freshviews.program.payload import COUNT, COUNTED, MULTIPLICITY, ZERO, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Parameter, Trigger
-from freshviews.program.statements import Add, Let, Statement
+from freshviews.program.statements import Add, Body, If, Let
 from freshviews.program.views import View
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import ring_over
@@ -37,13 +38,6 @@ class Carrier:
     zeros: frozenset[str] = frozenset()
 
 
-def lifted_in(query: Query, atoms: frozenset[str]) -> tuple[Aggregate, ...]:
-    """Aggregates, in order, that have a lift inside one of the atoms."""
-    return tuple(
-        a for a in query.aggregates if any(lift.atom in atoms for lift in a.lifts if lift.atom is not None)
-    )
-
-
 def components_over(query: Query, atoms: frozenset[str], spanning: frozenset[str] = frozenset()) -> tuple[
     Component, ...
 ]:
@@ -51,15 +45,11 @@ def components_over(query: Query, atoms: frozenset[str], spanning: frozenset[str
 
     ``spanning`` names aggregates whose lift across atoms has been applied below the view.
     """
-    lifted = {a.name for a in lifted_in(query, atoms)} | spanning
-    return (
-        Component(COUNT, "integer"),
-        *(
-            _component(a, tuple(x for x in a.lifts if x.atom in atoms or (x.atom is None and a.name in spanning)))
-            for a in query.aggregates
-            if a.name in lifted and a.name != COUNT
-        ),
+    own = (
+        (a, tuple(x for x in a.lifts if (a.name in spanning if x.atom is None else x.atom in atoms)))
+        for a in query.aggregates
     )
+    return (*COUNTED, *(_component(a, lifts) for a, lifts in own if lifts and a.name != COUNT))
 
 
 def all_components(query: Query) -> tuple[Component, ...]:
@@ -128,9 +118,14 @@ def update_carrier(query: Query, atom: Atom) -> Carrier:
     return Carrier(None, frozenset(), (*everywhere, *lifts))
 
 
+def sum_carrier(alias: str, components: tuple[Component, ...]) -> Carrier:
+    """A sum with these components as a carrier."""
+    return Carrier(alias, frozenset(c.name for c in components if c.name != COUNT))
+
+
 def row_carrier(alias: str, view: View) -> Carrier:
     """A row of a view as a carrier."""
-    return Carrier(alias, frozenset(c.name for c in view.components if c.name != COUNT))
+    return sum_carrier(alias, view.components)
 
 
 def _atom_lifts(query: Query, atom: Atom) -> list[tuple[str, str, str, Parameter]]:
@@ -159,13 +154,35 @@ def leaf_view(query: Query, atom: Atom, name: str, indexes: tuple[tuple[int, ...
     return View(name, atom.variables, components, indexes, definition=f"{atom.relation}{filters}")
 
 
-def add_to(view: View, carriers: tuple[Carrier, ...], sign: int = 1) -> Add:
-    """Add the product of carriers, times ``sign``, to the row of a view whose key is bound."""
+def result_view(query: Query) -> View:
+    """The view that holds the result of a query."""
+    return View(RESULT, query.free, all_components(query), journal=True, definition="the result")
+
+
+def with_indexes(views: Iterable[View], indexes: Mapping[str, set[tuple[int, ...]]]) -> tuple[View, ...]:
+    """The views with their indexes, which are given by view."""
+    return tuple(replace(view, indexes=tuple(sorted(indexes.get(view.name, ())))) for view in views)
+
+
+def add_to(view: View, carriers: tuple[Carrier, ...], sign: int = 1, key: tuple[str, ...] | None = None) -> Add:
+    """Add the product of carriers, times ``sign``, to the row of a view with its own variables, or ``key``, bound."""
     payload = product(view.components, (*carriers, Carrier(None, sign=sign)))
-    return Add(view.name, view.key, tuple(c.name for c in view.components), payload)
+    return Add(view.name, view.key if key is None else key, tuple(c.name for c in view.components), payload)
 
 
-def trigger(query: Query, atom: Atom, body: tuple[Statement, ...]) -> Trigger:
+def add_count(view: View, sign: int, key: tuple[str, ...] | None = None) -> Add:
+    """Add 1 or -1 to the count of a row, under the view's own variables or under ``key``."""
+    return Add(view.name, view.key if key is None else key, (COUNT,), (Monomial((), sign),))
+
+
+def under(conditions: Iterable[Expr], body: Body) -> Body:
+    """The body under conditions, the first one outermost."""
+    for condition in reversed(tuple(conditions)):
+        body = (If(condition, body),)
+    return body
+
+
+def trigger(query: Query, atom: Atom, body: Body) -> Trigger:
     """The trigger of one occurrence of a relation."""
     return Trigger(atom.relation, parameters_of(query, atom), atom.filters, body)
 

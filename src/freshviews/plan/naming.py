@@ -13,7 +13,7 @@ from functools import lru_cache
 from freshviews.expr.nodes import Column, columns_of
 from freshviews.program.payload import MULTIPLICITY
 from freshviews.program.program import Parameter, Program
-from freshviews.program.statements import Statement
+from freshviews.program.statements import Body
 from freshviews.program.structure import uses, variables_read, visit
 from freshviews.query.query import Aggregate, Lift, Query
 
@@ -64,6 +64,10 @@ class Namer:
         """The name of a row of a view, with ``_row`` at its end in any case."""
         return self.of(("row", view), view.lower() + "_row")
 
+    def marked(self, view: str, mark: str) -> str:
+        """The name of a row of a view, other than those that joins use."""
+        return self.of((mark, view), f"{view.lower()}_{mark}")
+
     def lift(self, lift: Lift, aggregate: Aggregate) -> str:
         """The variable that holds a lift inside an atom."""
         return self._lifts[lift.atom, lift.expr, aggregate.ring]
@@ -88,7 +92,7 @@ def joined_name(atoms: tuple[str, ...]) -> str:
 def chosen_names(query: Query) -> frozenset[str]:
     """The names that the user chose: the variables of a query, and the columns that it reads."""
     exprs = [lift.expr for aggregate in query.aggregates for lift in aggregate.lifts]
-    for atom in (*query.atoms, *query.negated):
+    for atom in query.occurrences:
         exprs += (*atom.columns, *atom.filters)
     return frozenset((*query.free, *query.variables, *(name for expr in exprs for name in columns_of(expr))))
 
@@ -132,7 +136,7 @@ def names_in(program: Program) -> Iterator[str]:
         yield from (*variables, *aliases)
 
 
-def names_of(body: tuple[Statement, ...]) -> tuple[set[str], set[str]]:
+def names_of(body: Body) -> tuple[set[str], set[str]]:
     """The variables that statements mention, and the aliases of the rows and sums that they bind."""
     statements = tuple(visit(body))
     found = [uses(statement) for statement in statements]

@@ -29,11 +29,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Literal
-from freshviews.plan.leaves import Carrier, add_to, product
+from freshviews.plan.leaves import Carrier, add_count, add_to, product, sum_carrier
 from freshviews.plan.naming import Namer
-from freshviews.program.payload import COUNT, ZERO, Component, Monomial
+from freshviews.program.payload import COUNT, COUNTED, ZERO, Monomial
 from freshviews.program.rewrite import rename
-from freshviews.program.statements import Add, Body, Into, Let, Sum
+from freshviews.program.statements import Body, Into, Let, Sum
 from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT
@@ -83,7 +83,7 @@ def optional_view(view: View, given: tuple[str, ...], names: Namer) -> OptionalV
         return OptionalView(view, own, None)
     name = names.of(("indicator", view.name), f"E_{view.name}")
     what = f"the values of {', '.join(own) or '()'} in {view.name}, with the number of rows of each"
-    return OptionalView(view, own, View(name, own, (Component(COUNT, "integer"),), definition=what))
+    return OptionalView(view, own, View(name, own, COUNTED, definition=what))
 
 
 def update_optional(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, names: Namer) -> Body:
@@ -101,7 +101,7 @@ def _add_summed(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, 
         return (Into(total, tuple(Monomial((), sign) if c.name == COUNT else ZERO for c in components)),)
 
     add = replace(add_to(one.view, carriers), appear=default(-1), vanish=default(1))
-    carrier = Carrier(total, frozenset(c.name for c in components if c.name != COUNT))
+    carrier = sum_carrier(total, components)
     return (Sum(total, components, (Into(total, product(components, carriers)), add), delta((carrier,))),)
 
 
@@ -114,8 +114,8 @@ def _by_row(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, name
         body = rename(delta((Carrier(None, sign=sign, zeros=zeros),)), nulls, {})
         return (*(Let(name, Literal(None, BIGINT)) for name in nulls.values()), *body)
 
-    counted = Add(one.indicator.name, one.given, (COUNT,), (Monomial(()),), appear=default(-1))
-    uncounted = Add(one.indicator.name, one.given, (COUNT,), (Monomial((), -1),), vanish=default(1))
+    counted = replace(add_count(one.indicator, 1, one.given), appear=default(-1))
+    uncounted = replace(add_count(one.indicator, -1, one.given), vanish=default(1))
     return (*delta(carriers), replace(add_to(one.view, carriers), appear=(counted,), vanish=(uncounted,)))
 
 

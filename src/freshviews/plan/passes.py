@@ -28,11 +28,9 @@ from dataclasses import dataclass, field
 
 from freshviews.program.program import Program
 from freshviews.program.roles import Often
-from freshviews.program.statements import Add, Enter, Into, Leave, RangeSum, Statement, Sum, Tally
-from freshviews.program.structure import bodies, slice_of, uses, visit, visits
+from freshviews.program.statements import Body, Move, Statement
+from freshviews.program.structure import Visit, bodies, slice_of, uses, visit, visits, work
 from freshviews.program.upkeep import ByTriggers, Recomputed
-
-Body = tuple[Statement, ...]
 
 EXHAUSTIVE = 7
 """Most triggers for which all orders are compared."""
@@ -77,8 +75,8 @@ class _Costs:
         rows: dict[str, float] = {}
         for trigger in program.triggers:
             for statement in visit(trigger.body):
-                if isinstance(statement, Add):
-                    rows[statement.view] = max(rows.get(statement.view, 1.0), sizes.get(trigger.relation, 0.0))
+                for view in uses(statement).changes:
+                    rows[view] = max(rows.get(view, 1.0), sizes.get(trigger.relation, 0.0))
         self.rows = rows
         self.values = max(rows.values(), default=1.0) ** 0.5
         self._known: dict[tuple[int, frozenset[int]], float] = {}
@@ -184,26 +182,21 @@ class _Walk:
         found = uses(statement)
         for alias in found.rows:
             self._views[alias] = next(iter((*found.changes, *found.views)), "")
-        match statement:
-            case Add(view=view):
-                self.filled.add((view, ""))
-            case Enter(alias=alias, subset=subset):
-                self.filled.add((self._views.get(alias, ""), subset))
-            case Sum(alias=alias):
-                self._sums.discard(alias)
-            case Into(alias=alias):
-                self._sums.add(alias)
-            case RangeSum(alias=alias, rows=rows) if (rows.view, "") in self.filled:
-                self._sums.add(alias)
-            case Leave():
+        self._sums.difference_update(found.rows)
+        self.filled.update((view, "") for view in found.changes)
+        if all((view, "") in self.filled for view in found.views):
+            self._sums.update(work(statement).into)
+        if isinstance(statement, Move):
+            if statement.sign < 0:
                 return
-        for body, (how, _) in zip(bodies(statement), visits(statement), strict=True):
-            self.inner(statement, body, how, times)
+            self.filled.add((self._views.get(statement.alias, ""), statement.subset))
+        for body, one in zip(bodies(statement), visits(statement), strict=True):
+            self.inner(statement, body, one, times)
 
-    def inner(self, statement: Statement, body: Body, how: Often, times: float) -> None:
+    def inner(self, statement: Statement, body: Body, one: Visit, times: float) -> None:
         """Visit a body of a statement that runs ``times`` times."""
         rows = slice_of(statement)
-        match how:
+        match one.often:
             case Often.EACH:
                 assert rows is not None
                 if (rows.view, rows.among) in self.filled:
@@ -216,19 +209,17 @@ class _Walk:
                     self.body(body, times)
             case Often.SHORTER:
                 sides = bodies(statement)
-                found = (slice_of(loop) for (loop,) in sides)
-                if body is sides[0] and all(one and (one.view, one.among) in self.filled for one in found):
+                slices = (slice_of(loop) for (loop,) in sides)
+                if body is sides[0] and all(rows and (rows.view, rows.among) in self.filled for rows in slices):
                     self.body(body, times)
             case Often.NONZERO:
-                assert isinstance(statement, Sum)
-                if statement.alias in self._sums:
+                if self._sums.issuperset(uses(statement).rows):
                     self.body(body, times)
             case Often.APPEARS | Often.ALONE:
                 # A key is new once, so its statements run at most once per row of the relation.
                 self.body(body, min(times, 1.0) / self.values)
             case Often.FULL:
-                assert isinstance(statement, Tally)
-                if statement.amount >= 0:
+                if one.owner.amount >= 0:
                     self.body(body, times)
             case Often.VANISHES | Often.WANTED:
                 # No row is deleted, and no subscriber wants the change while a view is initialised.

@@ -115,10 +115,6 @@ class BagPlanner:
     widened: bool = False
 
 
-def _accept(request: Request) -> None:
-    """Accepts every request."""
-
-
 def _no_query(query: Query) -> Program:
     raise PlanError(f"{query.name}: this strategy plans blocks, not queries")
 
@@ -145,7 +141,7 @@ class Strategy:
     properties: frozenset[str] = frozenset()
     owns: frozenset[str] = frozenset()
     hints: frozenset[str] = frozenset()
-    check: Callable[[Request], None] = _accept
+    check: Callable[[Request], None] = lambda request: None
     stores_rows: bool = False
     kinds: frozenset[str] = frozenset()
     """The kinds of atoms that it joins, beside ordinary ones."""
@@ -158,17 +154,13 @@ class Strategy:
         return self.properties | (below.properties if below is not None else frozenset())
 
 
-def _no_note(query: Query) -> tuple[tuple[str, str], ...]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Preference:
     """The planner takes the strategy if the condition holds. ``note`` adds lines to EXPLAIN."""
 
     condition: Condition
     strategy: Strategy
-    note: Callable[[Query], tuple[tuple[str, str], ...]] = _no_note
+    note: Callable[[Query], tuple[tuple[str, str], ...]] | None = None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from freshviews.program.statements import Statement
+from freshviews.program.statements import Body
 
 HALVES = (3, 1)
 """A light value becomes heavy at the first number of halves of the threshold, a heavy one light below the second."""
@@ -54,8 +54,8 @@ class Partition:
     subset: str
     epsilon: float
     value: tuple[str, ...]
-    rise: tuple[Statement, ...]
-    sink: tuple[Statement, ...]
+    rise: Body
+    sink: Body
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Procedure:
 
     name: str
     parameters: tuple[str, ...]
-    body: tuple[Statement, ...]
+    body: Body
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,16 @@ class Balancing:
     stores: tuple[str, ...]
     partitions: tuple[Partition, ...]
     auxiliary: tuple[str, ...]
-    recompute: tuple[Statement, ...]
+    recompute: Body
     procedures: tuple[Procedure, ...] = ()
     choices: tuple[float, ...] = ()
     reads_heavy: bool = False
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """Its statements: those of major rebalancings, of procedures, and of minor rebalancings."""
+        moves = (body for one in self.partitions for body in (one.rise, one.sink))
+        return (self.recompute, *(one.body for one in self.procedures), *moves)
 
     def procedure(self, name: str) -> Procedure:
         return next(p for p in self.procedures if p.name == name)

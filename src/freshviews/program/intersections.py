@@ -6,10 +6,8 @@ Indexes of such slices keep digests of the words at that position (``kernel.hash
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from freshviews.program.program import Program
-from freshviews.program.statements import Body, Lookup, Loop, Smaller
+from freshviews.program.statements import Lookup, Loop, Smaller
 from freshviews.program.structure import visit
 
 
@@ -42,20 +40,9 @@ def _looks_up(loop: Loop, other: Loop) -> bool:
 def digested(program: Program) -> dict[str, frozenset[tuple[int, ...]]]:
     """By view, the indexes whose slices some statement of the program intersects."""
     found: dict[str, set[tuple[int, ...]]] = {}
-    for body in _bodies(program):
+    for body in program.bodies:
         for statement in visit(body):
             if isinstance(statement, Smaller) and is_intersection(statement):
                 for loop in (statement.left, statement.right):
                     found.setdefault(loop.view, set()).add(loop.bound)
     return {view: frozenset(indexes) for view, indexes in found.items()}
-
-
-def _bodies(program: Program) -> Iterator[Body]:
-    yield from (trigger.body for trigger in program.triggers)
-    yield program.upkeep.statements
-    yield from program.result.bodies
-    if program.balancing is not None:
-        yield program.balancing.recompute
-        yield from (procedure.body for procedure in program.balancing.procedures)
-        for partition in program.balancing.partitions:
-            yield from (partition.rise, partition.sink)

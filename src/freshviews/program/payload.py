@@ -39,6 +39,10 @@ class Component:
     ring: str
 
 
+COUNTED = (Component(COUNT, "integer"),)
+"""The components of rows whose payload is only their count."""
+
+
 @dataclass(frozen=True)
 class ComponentOf:
     """A component of the payload of the row known by ``alias``."""

@@ -62,16 +62,15 @@ from freshviews.program.statements import (
     Clear,
     Cross,
     Emit,
-    Enter,
     Exists,
     Forget,
     If,
     Into,
     Leap,
-    Leave,
     Let,
     Lookup,
     Loop,
+    Move,
     Perform,
     Places,
     Range,
@@ -151,7 +150,7 @@ def print_trigger(program: Program, trigger: Trigger) -> str:
     return "\n".join(_trigger(trigger, program)) + "\n"
 
 
-def print_statements(program: Program, statements: tuple[Statement, ...]) -> str:
+def print_statements(program: Program, statements: Body) -> str:
     """Statements of a trigger, or of the enumeration, of the program. Ends with a newline."""
     return "\n".join(_lines(program, statements)) + "\n"
 
@@ -208,7 +207,7 @@ def _trigger(trigger: Trigger, program: Program) -> Iterator[str]:
     yield from _indented(_lines(program, trigger.body))
 
 
-def _lines(program: Program, statements: tuple[Statement, ...]) -> Iterator[str]:
+def _lines(program: Program, statements: Body) -> Iterator[str]:
     printer = _Printer(program)
     printer.body(statements, {})
     return iter(printer.lines)
@@ -268,18 +267,18 @@ class _Printer:
         self.lines: list[str] = []
         self.depth = 0
 
-    def body(self, statements: tuple[Statement, ...], rows: Names) -> None:
+    def body(self, statements: Body, rows: Names) -> None:
         for statement in statements:
             self.statement(statement, rows)
 
-    def block(self, head: str, statements: tuple[Statement, ...], rows: Names, deeper: int = 0) -> None:
+    def block(self, head: str, statements: Body, rows: Names, deeper: int = 0) -> None:
         """A head with the statements below it, indented; ``deeper``: both below the statement that comes before."""
         self.depth += deeper
         self.line(head)
         self.within(statements, rows)
         self.depth -= deeper
 
-    def within(self, statements: tuple[Statement, ...], rows: Names) -> None:
+    def within(self, statements: Body, rows: Names) -> None:
         self.depth += 1
         self.body(statements, rows)
         self.depth -= 1
@@ -323,10 +322,9 @@ class _Printer:
                     if body:
                         head = f"full at {full}:" if amount > 0 else f"was full at {full}:"
                         self.block(head, body, rows, 1)
-            case Enter(alias, subset, events) | Leave(alias, subset, events):
+            case Move(alias, subset, _, events):
                 view = self.held[alias]
-                sign = "+=" if isinstance(statement, Enter) else "-="
-                self.line(f"{view}.{subset} {sign} {alias}")
+                self.line(f"{view}.{subset} {'+=' if statement.sign > 0 else '-='} {alias}")
                 for event in events:
                     place = f"[{', '.join(self.stores[view].key[i] for i in event.bound)}]"
                     for head, body in ((f"alone in {place}:", event.alone), (f"not alone in {place}:", event.others)):

@@ -10,8 +10,8 @@ from functools import cached_property
 from freshviews.expr.nodes import Expr
 from freshviews.program.heavy_light import Balancing
 from freshviews.program.results import Result
-from freshviews.program.statements import Add, Body, Lookup, Loop, Scan, Sum
-from freshviews.program.structure import views_in, visit
+from freshviews.program.statements import Body, Sum
+from freshviews.program.structure import slice_of, uses, views_in, visit
 from freshviews.program.upkeep import BY_TRIGGERS, Upkeep
 from freshviews.program.views import View
 from freshviews.ring import named
@@ -99,7 +99,7 @@ class Program:
     def long_sums(self) -> Mapping[tuple[str, str], int]:
         """The components with several words of a sum, by alias and name, with the largest number of words of each."""
         found: dict[tuple[str, str], int] = {}
-        for statement in (s for body in self._bodies for s in visit(body) if isinstance(s, Sum)):
+        for statement in (s for body in self.bodies for s in visit(body) if isinstance(s, Sum)):
             for component in statement.components:
                 words = named(component.ring).words
                 if words > 1:
@@ -110,19 +110,20 @@ class Program:
     @cached_property
     def optional(self) -> tuple[str, ...]:
         """The views that are read with a default row, each once."""
-        reads = (s for body in self._bodies for s in visit(body) if isinstance(s, Lookup | Loop))
-        return tuple(dict.fromkeys(s.view for s in reads if s.optional))
+        slices = (slice_of(s) for body in self.bodies for s in visit(body))
+        return tuple(dict.fromkeys(rows.view for rows in slices if rows is not None and rows.optional))
 
     @property
-    def _bodies(self) -> tuple[Body, ...]:
+    def bodies(self) -> tuple[Body, ...]:
+        """All its statements: those of triggers, of the result, of the upkeep and of rebalancing."""
         keyed = () if self.keyed is None else (self.keyed.body,)
-        return (*(trigger.body for trigger in self.triggers), *self.result.bodies, *keyed, self.upkeep.statements)
+        moves = () if self.balancing is None else self.balancing.bodies
+        return (*(t.body for t in self.triggers), *self.result.bodies, *keyed, self.upkeep.statements, *moves)
 
     @cached_property
     def changed(self) -> frozenset[str]:
         """The views whose rows triggers change."""
-        statements = (s for trigger in self.triggers for s in visit(trigger.body))
-        return frozenset(s.view for s in statements if isinstance(s, Add | Scan))
+        return frozenset(view for t in self.triggers for s in visit(t.body) for view in uses(s).changes)
 
     @cached_property
     def mentions(self) -> Mapping[str, Mapping[str, int]]:

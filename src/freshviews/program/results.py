@@ -10,11 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from freshviews.program.payload import COUNT, Component
+from freshviews.program.payload import COUNTED, Component
 from freshviews.program.statements import Body, Sum
-
-COUNTED = (Component(COUNT, "integer"),)
-"""The emitted components of rows whose payload is only their multiplicity."""
 
 
 @dataclass(frozen=True)

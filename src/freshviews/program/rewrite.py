@@ -9,9 +9,11 @@ from typing import Any
 
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial, Value
+from freshviews.program.program import Program
 from freshviews.program.roles import Part, Role, mapped
-from freshviews.program.statements import Add, Body, Emit, Into, Statement, Sum
-from freshviews.program.structure import visit, with_bodies
+from freshviews.program.statements import Add, Body, Statement, Sum
+from freshviews.program.structure import uses, visit, with_bodies
+from freshviews.program.upkeep import Evaluated
 
 
 def transform(body: Body, change: Callable[[Statement], Body]) -> Body:
@@ -22,18 +24,37 @@ def transform(body: Body, change: Callable[[Statement], Body]) -> Body:
     return body if len(result) == len(body) and all(map(is_, result, body)) else tuple(result)
 
 
-def scale(body: Body, coefficient: int, sums: frozenset[str] = frozenset()) -> Body:
+def with_statements(program: Program, change: Callable[[Statement], Body]) -> Program:
+    """The program with the statements of its triggers and evaluations replaced, as by ``transform``."""
+    triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)
+    upkeep = program.upkeep
+    if isinstance(upkeep, Evaluated):
+        upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
+    return replace(program, triggers=triggers, upkeep=upkeep)
+
+
+def with_payload(statement: Statement, change: Callable[[Monomial], Monomial]) -> Statement:
+    """The statement with ``change`` of each monomial that it adds."""
+
+    def changed(part: Part, value: Any) -> Any:
+        return tuple(map(change, value)) if part.role is Role.PAYLOAD else value
+
+    made: Statement = mapped(statement, changed)
+    return made
+
+
+def scale(body: Body, coefficient: int) -> Body:
     """The body with all its additions multiplied: every Add, or the Into of a Sum that an Add then reads."""
     if coefficient == 1:
         return body
 
     def change(statement: Statement) -> Body:
-        if isinstance(statement, Into) or (isinstance(statement, Add) and not _adds_sum(statement, summed)):
-            payload = tuple(replace(p, coefficient=p.coefficient * coefficient) for p in statement.payload)
-            return (replace(statement, payload=payload),)
-        return (statement,)
+        rows = (one.alias for one in uses(statement).reads if isinstance(one, ComponentOf))
+        if isinstance(statement, Add) and not summed.isdisjoint(rows):
+            return (statement,)
+        return (with_payload(statement, lambda p: replace(p, coefficient=p.coefficient * coefficient)),)
 
-    summed = {s.alias for s in visit(body) if isinstance(s, Sum)} | sums
+    summed = {s.alias for s in visit(body) if isinstance(s, Sum)}
     return transform(body, change)
 
 
@@ -44,16 +65,7 @@ def at_multiplicity(body: Body, m: int) -> Body:
         factors = tuple(f for f in p.factors if f != MULTIPLICITY)
         return Monomial(factors, p.coefficient * m ** (len(p.factors) - len(factors)))
 
-    def change(statement: Statement) -> Body:
-        if isinstance(statement, Into | Add | Emit):
-            return (replace(statement, payload=tuple(map(monomial, statement.payload))),)
-        return (statement,)
-
-    return transform(body, change)
-
-
-def _adds_sum(statement: Add, summed: set[str] | frozenset[str]) -> bool:
-    return any(isinstance(f, ComponentOf) and f.alias in summed for p in statement.payload for f in p.factors)
+    return transform(body, lambda statement: (with_payload(statement, monomial),))
 
 
 @dataclass(frozen=True)

@@ -50,10 +50,11 @@ class Often(Enum):
     """How often a body runs, for one run of its statement."""
 
     ONCE = "once"
+    SUMMED = "once; if its field ``once`` is set, until the first addition to its sum"
     EACH = "for each row of the slice"
     FOUND = "if the slice has a row"
     MISSING = "if the slice has no row"
-    HOLDS = "if the condition holds"
+    HOLDS = "if its ``condition`` holds"
     NONZERO = "if the sum is not zero"
     APPEARS = "if the row was absent before and is present after"
     VANISHES = "if the row was present before and is absent after"
@@ -61,7 +62,7 @@ class Often(Enum):
     ALONE = "if the slice has no other row"
     OTHERS = "if the slice has another row"
     FULL = "if the tally is full"
-    MOVED = "for each row that enters or leaves a range of positions"
+    MOVED = "for each row that enters or leaves the positions from its ``first`` to its ``last``"
     SHORTER = "if its slice is the shorter one"
     WANTED = "if a subscriber wants changes"
 

@@ -140,7 +140,7 @@ class Sum:
 
     alias: Alias
     components: tuple[Component, ...]
-    body: Annotated[Body, Runs()]
+    body: Annotated[Body, Runs(Often.SUMMED)]
     then: Annotated[Body, Runs(Often.NONZERO)]
     once: bool = False
     remembered: Reads = ()
@@ -227,24 +227,16 @@ class Event:
 
 @hashed_once
 @dataclass(frozen=True)
-class Enter:
-    """The row ``alias`` enters a subset of its view, which did not contain it; then the events run, in order."""
+class Move:
+    """Moves the row ``alias`` into a subset of its view (``sign`` 1) or out of it (-1).
 
-    alias: UpdatedRow
-    subset: str
-    events: tuple[Event, ...] = ()
-
-
-@hashed_once
-@dataclass(frozen=True)
-class Leave:
-    """The events run, in order, while the row ``alias`` is still in the subset; then it leaves.
-
-    A row that is not in the subset may leave it, if there are no events.
+    A row that enters was not in the subset; the events run after it has entered, in order. If it leaves, they run while
+    it is still in the subset. A row that is not in the subset may leave it, if there are no events.
     """
 
     alias: UpdatedRow
     subset: str
+    sign: int
     events: tuple[Event, ...] = ()
 
 
@@ -479,8 +471,7 @@ Statement = (
     | Into
     | Add
     | Tally
-    | Enter
-    | Leave
+    | Move
     | Balance
     | Perform
     | Scan

@@ -117,6 +117,11 @@ def visits(statement: Statement) -> tuple[Visit, ...]:
     return tuple(Visit(part.runs.often, owner) for part, _, owner in walk(statement) if part.runs is not None)
 
 
+def values_of(statement: Statement, role: Role) -> list[Any]:
+    """The values of the parts of a statement that have a role."""
+    return [value for part, value, _ in walk(statement) if part.role is role]
+
+
 @_kept
 def slice_of(statement: Statement) -> Slice | None:
     """The rows of a view that a statement looks up, visits or adds to, by its first view; None without a view."""
@@ -152,7 +157,7 @@ def work(statement: Statement) -> Work:
         (Often.FOUND in often) + often.count(Often.SHORTER) + (Role.RANGE in roles),
         len(found.changes) + roles.count(Role.UPDATED),
         Often.EACH in often or Often.MOVED in often,
-        tuple(value for part, value, _ in walk(statement) if part.role is Role.SUM),
+        tuple(values_of(statement, Role.SUM)),
     )
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from freshviews.program.statements import Add, Body, Scan
-from freshviews.program.structure import visit
+from freshviews.program.statements import Body
+from freshviews.program.structure import uses, visit
 from freshviews.program.traced import TracedJoin
 from freshviews.program.views import Trie, View
 
@@ -38,9 +38,9 @@ class Evaluated(_Upkeep):
     @property
     def recomputed(self) -> tuple[str, ...]:
         """The views that the statements recompute, each once: all that they add to except scratch views."""
-        added = (s.view for s in visit(self.statements) if isinstance(s, Add | Scan))
+        changed = (view for s in visit(self.statements) for view in uses(s).changes)
         scratch = {view.name for view in self.scratch}
-        return tuple(dict.fromkeys(view for view in added if view not in scratch))
+        return tuple(dict.fromkeys(view for view in changed if view not in scratch))
 
 
 @dataclass(frozen=True)

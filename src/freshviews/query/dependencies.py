@@ -116,7 +116,7 @@ def _key_variables(atom: Atom, key: tuple[str, ...], nulls: bool = False) -> tup
         if isinstance(expr, Column)
     }
     nullable = {expr.name for expr in atom.columns if isinstance(expr, Column) and expr.nullable}
-    filters = [part for condition in atom.filters for part in _conjuncts(condition)]
+    filters = [part for condition in atom.filters for part in conjuncts(condition)]
     constant = {name for part in filters if (name := _fixed_column(part)) is not None}
     not_null = {
         part.args[0].name
@@ -133,9 +133,10 @@ def _key_variables(atom: Atom, key: tuple[str, ...], nulls: bool = False) -> tup
     return tuple(dict.fromkeys(variables))
 
 
-def _conjuncts(expr: Expr) -> tuple[Expr, ...]:
+def conjuncts(expr: Expr) -> tuple[Expr, ...]:
+    """The terms that AND joins."""
     if isinstance(expr, Call) and expr.op == "and":
-        return tuple(part for arg in expr.args for part in _conjuncts(arg))
+        return tuple(part for arg in expr.args for part in conjuncts(arg))
     return (expr,)
 
 

@@ -41,8 +41,8 @@ def without_tree(graph: Hypergraph) -> tuple[str, ...]:
 
 
 def free_connex_trees(graph: Hypergraph) -> list[JoinTree]:
-    """Some free-connex join trees of a free-connex query: the flat one, of height 1, if it is q-hierarchical (Lemma
-    6.7), otherwise those of the roots of one join tree."""
+    """Some free-connex join trees of a free-connex query: the flat one if it is q-hierarchical, otherwise those of the
+    roots of one join tree."""
     if is_q_hierarchical(graph):
         return [_flat_tree(graph)]
     tree = join_tree((*graph.edges, Edge(_HEAD, graph.free)), _HEAD)
@@ -57,9 +57,7 @@ def free_connex_trees(graph: Hypergraph) -> list[JoinTree]:
     return candidates
 
 
-def _absorbed(
-    children: list[tuple[JoinTree, frozenset[str]]],
-) -> tuple[list[Edge], dict[str, tuple[JoinTree, ...]]]:
+def _absorbed(children: list[tuple[JoinTree, frozenset[str]]]) -> tuple[list[Edge], dict[str, tuple[JoinTree, ...]]]:
     """The maximal sets of free variables among the head's children, each with its relations: first the one it is a
     projection of, then those whose free variables it contains."""
     tops: list[Edge] = []

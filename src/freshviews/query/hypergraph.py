@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from freshviews.query.query import Query
+
+T = TypeVar("T")
 
 
 class Edge(NamedTuple):
@@ -82,6 +84,19 @@ def components(graph: Hypergraph, variables: frozenset[str]) -> tuple[frozenset[
         found = [*apart, link.union(*(part for part in found if not part.isdisjoint(link)))]
     found += [frozenset((variable,)) for variable in variables.difference(*found)]
     return tuple(sorted(found, key=lambda part: min(map(graph.places.__getitem__, part))))
+
+
+def connected(items: Iterable[tuple[T, frozenset[str]]]) -> list[tuple[T, ...]]:
+    """Items, given with their variables, in groups: those that share variables, directly or through others, are
+    together. Groups and their items stay in order."""
+    groups: list[tuple[list[int], frozenset[str]]] = []
+    given = list(items)
+    for place, (_, variables) in enumerate(given):
+        touched = [group for group in groups if not group[1].isdisjoint(variables)]
+        places = sorted([place, *(i for own, _ in touched for i in own)])
+        groups = [group for group in groups if group not in touched]
+        groups.append((places, variables.union(*(names for _, names in touched))))
+    return [tuple(given[i][0] for i in places) for places, _ in sorted(groups, key=lambda group: group[0])]
 
 
 def union(edges: Iterable[Edge]) -> frozenset[str]:

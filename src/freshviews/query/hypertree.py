@@ -34,7 +34,7 @@ from operator import or_
 
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.edge_cover import edge_cover_number
-from freshviews.query.hypergraph import Edge, Hypergraph, components
+from freshviews.query.hypergraph import Edge, Hypergraph, components, union
 
 EXACT_ATOMS = 10
 """The width is minimal up to this number of atoms."""
@@ -136,7 +136,7 @@ def _eliminated(
             bag = around | {root}
             if next(budget, None) is None:
                 raise _TooMany
-            if _cover_number(bag, sides) > width or (narrower and edge_cover_number(bag, sides) >= narrower):
+            if cover_number(bag, sides) > width or (narrower and edge_cover_number(bag, sides) >= narrower):
                 continue
             found = [bag]
             for part in components(graph, component - {root}):
@@ -204,9 +204,9 @@ def _bag(graph: Hypergraph, bag: Variables, home: tuple[str, ...]) -> Bag:
     def bounds(names: Iterable[str]) -> tuple[int, Fraction]:
         sides = (*held, *(across[name] for name in names))
         covered = frozenset[str]().union(*sides) >= bag
-        return _cover_number(bag, sides), edge_cover_number(bag, sides) if covered else Fraction(_NEVER)
+        return cover_number(bag, sides), edge_cover_number(bag, sides) if covered else Fraction(_NEVER)
 
-    least = _cover_number(bag, every), edge_cover_number(bag, every)
+    least = cover_number(bag, every), edge_cover_number(bag, every)
     for name in reversed(tuple(across)):
         if bounds(other for other in across if other != name) == least:
             del across[name]
@@ -264,13 +264,13 @@ def _best_of(graph: Hypergraph, edges: tuple[Edge, ...], alone: tuple[Edge, ...]
 
     @cache
     def may_grow(group: int) -> bool:
-        return _cover_number(_union(tuple(edges[i] for i in members(group))), every) <= width
+        return cover_number(union(tuple(edges[i] for i in members(group))), every) <= width
 
     @cache
     def weight(group: int) -> tuple[int, int, int]:
         """Of a bag with its guards: fractional width, whether it is a product, number of atoms."""
         inside = tuple(edge for edge, side in zip(edges, bits, strict=True) if side & ~variables(group) == 0)
-        width = edge_cover_number(_union(inside), every)
+        width = edge_cover_number(union(inside), every)
         return round(width * 10**6), not _connected(inside), len(inside)
 
     def rank(groups: tuple[int, ...]) -> _Rank:
@@ -318,7 +318,7 @@ def _best_of(graph: Hypergraph, edges: tuple[Edge, ...], alone: tuple[Edge, ...]
     found = [*(tuple(edges[i] for i in members(group)) for group in best), *((edge,) for edge in alone)]
     order = [edge.name for edge in graph.edges]
     found.sort(key=lambda group: order.index(group[0].name))
-    return tuple(_bag(graph, _union(group), tuple(edge.name for edge in group)) for group in found)
+    return tuple(_bag(graph, union(group), tuple(edge.name for edge in group)) for group in found)
 
 
 def _partitions(count: int, may_grow: Callable[[int], bool]) -> Iterator[tuple[int, ...]]:
@@ -378,16 +378,12 @@ def _reduces(sides: list[int]) -> bool:
 
 
 def _connected(group: tuple[Edge, ...]) -> bool:
-    variables = _union(group)
+    variables = union(group)
     return len(components(Hypergraph(tuple(variables), frozenset(), group), variables)) <= 1
 
 
-def _union(group: tuple[Edge, ...]) -> Variables:
-    return frozenset[str]().union(*(edge.variables for edge in group))
-
-
 @cache
-def _cover_number(variables: Variables, sides: tuple[Variables, ...]) -> int:
+def cover_number(variables: Variables, sides: tuple[Variables, ...]) -> int:
     """The fewest sets that cover the variables; larger than any query's atoms if they do not."""
     parts = {side & variables for side in sides}
     largest = [part for part in parts if not any(part < other for other in parts)]

@@ -22,12 +22,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice, product
 
 from freshviews.query.acyclic import JoinTree, with_children
 from freshviews.query.free_connex import free_connex_trees, is_free_connex
-from freshviews.query.hypergraph import Edge, Hypergraph, union
+from freshviews.query.hypergraph import Edge, Hypergraph, connected, union
 
 LIMIT = 1000
 """Maximum number of trees that are listed."""
@@ -75,12 +75,13 @@ class _Grower:
     graph: Hypergraph
     updates: Mapping[str, float]
     mixed: bool
-    candidates: tuple[frozenset[str], ...] = ()
     best: dict[_Component, tuple[float, int, JoinTree] | None] = field(default_factory=dict)
     compared: int = 0
 
-    def __post_init__(self) -> None:
-        self.candidates = _intersections(self.graph)
+    @cached_property
+    def candidates(self) -> tuple[frozenset[str], ...]:
+        """The variables of generalised relations to try."""
+        return _intersections(self.graph)
 
     def start(self) -> _Component:
         return _Component(frozenset(self.graph.edges), frozenset(), True, None)
@@ -105,9 +106,7 @@ class _Grower:
         if self.compared > MOST_CHOICES:
             raise _TooMany
 
-    def _generalised(
-        self, place: _Component, variables: frozenset[str], below: frozenset[str]
-    ) -> Iterator[_Choice]:
+    def _generalised(self, place: _Component, variables: frozenset[str], below: frozenset[str]) -> Iterator[_Choice]:
         self._count()
         if not self._may_stand(place, variables, below):
             return
@@ -133,22 +132,8 @@ class _Grower:
 
     def _parts(self, edges: Edges, variables: frozenset[str]) -> tuple[Edges, ...]:
         """The components of edges, connected by other variables than these, in the order of the query."""
-        left = [edge for edge in self.graph.edges if edge in edges]
-        found: list[Edges] = []
-        while left:
-            part, reached = [left.pop(0)], set[str]()
-            reached |= part[0].variables - variables
-            grown = True
-            while grown:
-                grown = False
-                for edge in list(left):
-                    if (edge.variables - variables) & reached:
-                        left.remove(edge)
-                        part.append(edge)
-                        reached |= edge.variables - variables
-                        grown = True
-            found.append(frozenset(part))
-        return tuple(found)
+        found = connected((edge, edge.variables - variables) for edge in self.graph.edges if edge in edges)
+        return tuple(map(frozenset, found))
 
     def cheapest(self, place: _Component) -> tuple[float, int, JoinTree] | None:
         """The least cost of a component, its height and its tree; None if it has no tree."""
@@ -240,8 +225,7 @@ def _intersections(graph: Hypergraph) -> tuple[frozenset[str], ...]:
         new = {one & other for one in new for other in found} - found
         found |= new
     found |= {variables & graph.free for variables in found} | {frozenset()}
-    places = {v: i for i, v in enumerate(graph.variables)}
-    return tuple(sorted(found, key=lambda vs: (-len(vs), sorted(places[v] for v in vs))))
+    return tuple(sorted(found, key=lambda vs: (-len(vs), sorted(graph.places[v] for v in vs))))
 
 
 _TOKEN = re.compile(r"\s*(\[[^\[\]]*\]|[^\s\[\](),]+|[(),])")

@@ -189,9 +189,7 @@ def _candidates(space: Space, component: Component) -> list[str]:
     return [v for v in space.graph.variables if v in component and space.may_be_root(v, component)]
 
 
-def _least_maximum(
-    space: Space, cost: Callable[[str, Component], Fraction]
-) -> Callable[[Component], Fraction]:
+def _least_maximum(space: Space, cost: Callable[[str, Component], Fraction]) -> Callable[[Component], Fraction]:
     graph = space.graph
 
     @cache
@@ -259,9 +257,7 @@ def _exact(space: Space, cost: Callable[[str, Component], Cost]) -> _Roots:
     return roots
 
 
-def _visited(
-    graph: Hypergraph, roots: _Roots, parts: tuple[Component, ...]
-) -> Iterator[tuple[Component, str]]:
+def _visited(graph: Hypergraph, roots: _Roots, parts: tuple[Component, ...]) -> Iterator[tuple[Component, str]]:
     queue = list(parts[::-1])
     while queue:
         component = queue.pop()

@@ -26,7 +26,7 @@ from freshviews.query import order_search
 from freshviews.query.dependencies import FD, closure
 from freshviews.query.hypergraph import Hypergraph, components, hypergraph
 from freshviews.query.query import Query
-from freshviews.query.width import bag, carried, factors_at, neighbours, static_cost, update_costs
+from freshviews.query.width import bag, carried, factors_at, neighbours, update_costs
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,6 @@ class OrderNode:
         """The variables of the subtree, each before those below it."""
         return tuple(v for node in self.nodes() for v in node.here)
 
-    @property
-    def atoms_below(self) -> tuple[str, ...]:
-        """Names of the atoms of the subtree."""
-        return tuple(name for node in self.nodes() for name in node.atoms)
-
     def _lines(self) -> Iterator[str]:
         notes = [*self.atoms, *(f"factor {i}" for i in self.factors)]
         if self.carried:
@@ -101,13 +96,6 @@ class VariableOrder:
         for root in self.roots:
             yield from root.nodes()
 
-    def node(self, variable: str) -> OrderNode:
-        return next(node for node in self.nodes() if variable in node.here)
-
-    def path(self, variable: str) -> tuple[str, ...]:
-        """The variables from a root down to the node of this one."""
-        return self.paths[variable]
-
     @cached_property
     def paths(self) -> Mapping[str, tuple[str, ...]]:
         """By variable, the variables from a root down to its node."""
@@ -137,27 +125,13 @@ def best_order(query: Query, free_top: bool, dependencies: tuple[FD, ...] = ()) 
     graph = hypergraph(query)
     space = order_search.Space(graph, dependencies, free_top)
     roots, exact = order_search.search(space)
-    order = _made(graph, roots, free_top, exact)
+    order = order_of(graph, roots, free_top, exact)
     return order if exact else replace(order, greedy=order_search.classes(space))
 
 
-def order_by_priority(query: Query, priority: tuple[str, ...], free_top: bool = False) -> VariableOrder:
-    """The order in which the root of each component is its first variable in ``priority``, which lists every variable.
+def order_of(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact: bool) -> VariableOrder:
+    """The order with these roots of components."""
 
-    ``free_top`` is recorded, not enforced.
-    """
-    graph = hypergraph(query)
-    roots: order_search.Roots = {}
-    queue = list(components(graph, frozenset(graph.variables)))
-    while queue:
-        component = queue.pop()
-        root = next(v for v in priority if v in component)
-        roots[component] = (root,)
-        queue += components(graph, component - {root})
-    return _made(graph, roots, free_top, False)
-
-
-def _made(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact: bool) -> VariableOrder:
     def grow(component: frozenset[str], path: tuple[str, ...]) -> OrderNode:
         here = roots[component]
         dependent = neighbours(graph, component)
@@ -182,20 +156,10 @@ def _made(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact: b
     )
 
 
-def is_valid(order: VariableOrder, query: Query) -> bool:
-    """True if every variable occurs once and the variables of every atom and factor are on a path."""
-    names = [name for node in order.nodes() for name in node.here]
-    if sorted(names) != sorted(query.variables):
-        return False
-    paths = [frozenset(path) for path in set(order.paths.values())]
-    groups = [frozenset(atom.variables) for atom in query.atoms] + [*map(frozenset, query.factors)]
-    return all(not group or any(group <= path for path in paths) for group in groups)
-
-
 def is_free_top(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> bool:
     """True if no bound variable that the free ones do not determine is above a free one."""
     top = closure(query.free, dependencies)
-    return all(top.issuperset(path) for path in {order.path(v) for v in query.free})
+    return all(top.issuperset(path) for path in {order.paths[v] for v in query.free})
 
 
 def is_enumerable(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> bool:
@@ -209,24 +173,13 @@ def is_enumerable(order: VariableOrder, query: Query, dependencies: tuple[FD, ..
     )
 
 
-def static_width(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> Fraction:
-    """The exponent of the time to compute the view tree; 0 for a query without variables."""
-    graph = hypergraph(query)
-    bags = [bag(graph, n.here, frozenset(n.variables), order.free_top) for n in order.nodes()]
-    if not order.free_top:
-        bags.append(graph.free)
-    return max((static_cost(graph, dependencies, b) for b in bags), default=Fraction(0))
-
-
 def dynamic_width(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> Fraction:
     """The exponent of the time of a one-row update, over the worst relation; 0 is constant time. If the free variables
     are carried up, the stored result counts too."""
     return max(update_exponents(order, query, dependencies).values(), default=Fraction(0))
 
 
-def update_exponents(
-    order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()
-) -> dict[str, Fraction]:
+def update_exponents(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> dict[str, Fraction]:
     """Per atom, the exponent of the time of a one-row update along its path to the root."""
     graph = hypergraph(query)
     worst = {edge.name: Fraction(0) for edge in graph.edges}

@@ -25,7 +25,7 @@ from freshviews.codegen.writing.payloads.elements import write_emit, write_into
 from freshviews.codegen.writing.payloads.integers import with_products
 from freshviews.codegen.writing.rebalancing import write_balance, write_perform
 from freshviews.codegen.writing.repeated import after_lets, write_call
-from freshviews.codegen.writing.subsets import write_enter, write_leave, write_tally
+from freshviews.codegen.writing.subsets import write_move, write_tally
 from freshviews.codegen.writing.sums import write_sum
 from freshviews.program.program import Program
 from freshviews.program.statements import (
@@ -37,16 +37,15 @@ from freshviews.program.statements import (
     Clear,
     Cross,
     Emit,
-    Enter,
     Exists,
     Forget,
     If,
     Into,
     Leap,
-    Leave,
     Let,
     Lookup,
     Loop,
+    Move,
     Perform,
     RangeLoop,
     RangeSum,
@@ -139,10 +138,8 @@ def write_statement(statement: Statement, context: Context, before: Statement | 
             context.line(f"{clear}({context.table(view)})")
         case Tally():
             write_tally(context, statement)
-        case Enter():
-            write_enter(context, statement)
-        case Leave():
-            write_leave(context, statement)
+        case Move():
+            write_move(context, statement)
         case Scan():
             write_scan(context, statement)
         case Top():

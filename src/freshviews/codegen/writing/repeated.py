@@ -18,8 +18,8 @@ from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.prologue import write_prologue
 from freshviews.program.payload import ComponentOf
 from freshviews.program.program import Program
-from freshviews.program.statements import Balance, Body, Into, Let, Perform, RangeSum, Smaller, Statement, Sum
-from freshviews.program.structure import Row, Variable, bodies, slice_of, uses, visit
+from freshviews.program.statements import Balance, Body, Let, Perform, Smaller, Statement, Sum
+from freshviews.program.structure import Row, Variable, bodies, slice_of, uses, visit, work
 
 LONG = 100
 """Most lookups, loops and additions of a function that inlines them; in longer functions they are calls."""
@@ -162,10 +162,8 @@ def _written(body: Body, apart: frozenset[Body]) -> Iterator[Statement]:
 
 def _is_closed(body: Body) -> bool:
     """True if a body adds to no Sum outside."""
-    sums = {s.alias for s in visit(body) if isinstance(s, Sum)}
-    return all(s.alias in sums for s in visit(body) if isinstance(s, Into | RangeSum)) and not any(
-        isinstance(s, Balance | Perform) for s in visit(body)
-    )
+    sums = {alias for s in visit(body) for alias in uses(s).rows}
+    return all(sums.issuperset(work(s).into) and not isinstance(s, Balance | Perform) for s in visit(body))
 
 
 def _free(body: Body, bound: frozenset[tuple[str, str]] = frozenset()) -> Iterator[Name]:

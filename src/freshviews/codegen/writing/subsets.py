@@ -1,10 +1,10 @@
-"""Statements about subsets of views: Enter and Leave with their events, and Tally, a counter in a row."""
+"""Statements about subsets of views: Move with its events, and Tally, a counter in a row."""
 
 from __future__ import annotations
 
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.writing.context import Context
-from freshviews.program.statements import Enter, Event, Leave, Tally
+from freshviews.program.statements import Event, Move, Tally
 
 
 def write_tally(context: Context, statement: Tally) -> None:
@@ -25,36 +25,27 @@ def write_tally(context: Context, statement: Tally) -> None:
             context.body(statement.body)
 
 
-def write_enter(context: Context, statement: Enter) -> None:
-    """Insert a row into the indexes of a subset; then run the events."""
-    table, row, places = _subset(context, statement)
-    context.step()
-    alone = {event.bound: context.fresh(f"{row}_alone") for event in statement.events}
-    for bound, place in places.items():
-        flag = f"{alone[bound]} = " if bound in alone else ""
-        context.line(f"{flag}enter_slice({table}, {place}, {row})")
-    for event in statement.events:
-        _write_event(context, event, alone[event.bound])
-
-
-def write_leave(context: Context, statement: Leave) -> None:
-    """Run the events; then remove the row from the indexes of the subset."""
-    table, row, places = _subset(context, statement)
-    context.step()
-    for event in statement.events:
-        alone = context.fresh(f"{row}_alone")
-        context.line(f"{alone} = last_of_slice({table}, {places[event.bound]}, {row})")
-        _write_event(context, event, alone)
-    for place in places.values():
-        context.line(f"leave_slice({table}, {place}, {row})")
-
-
-def _subset(context: Context, statement: Enter | Leave) -> tuple[str, str, dict[tuple[int, ...], int]]:
-    """The table, the row, and the positions of the subset's indexes among all indexes of the view."""
-    view = context.view_of(statement.alias)
+def write_move(context: Context, statement: Move) -> None:
+    """Insert a row into the indexes of a subset, then run the events; or run them, then remove the row."""
+    view, row = context.view_of(statement.alias), context.row(statement.alias)
+    table = context.table(view.name)
     subset = next(s for s in view.subsets if s.name == statement.subset)
     places = {bound: view.place_of_index(bound, subset.name) for bound in subset.indexes}
-    return context.table(view.name), context.row(statement.alias), places
+    context.step()
+    if statement.sign < 0:
+        for event in statement.events:
+            alone = context.fresh(f"{row}_alone")
+            context.line(f"{alone} = last_of_slice({table}, {places[event.bound]}, {row})")
+            _write_event(context, event, alone)
+        for place in places.values():
+            context.line(f"leave_slice({table}, {place}, {row})")
+        return
+    flags = {event.bound: context.fresh(f"{row}_alone") for event in statement.events}
+    for bound, place in places.items():
+        flag = f"{flags[bound]} = " if bound in flags else ""
+        context.line(f"{flag}enter_slice({table}, {place}, {row})")
+    for event in statement.events:
+        _write_event(context, event, flags[event.bound])
 
 
 def _write_event(context: Context, event: Event, alone: str) -> None:

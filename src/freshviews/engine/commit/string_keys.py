@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from freshviews.expr.nodes import Column, Expr
 from freshviews.program.program import Program
 from freshviews.program.roles import Part, Role
-from freshviews.program.statements import Body, Let, Perform
+from freshviews.program.statements import Let, Perform
 from freshviews.program.structure import columns, uses, visit
 
 Place = str | tuple[str, int]
@@ -44,26 +44,12 @@ def string_keys(program: Program) -> dict[str, tuple[int, ...]]:
     return {view.name: tuple(i for i in range(len(view.key)) if (view.name, i) in found) for view in program.stores}
 
 
-def _bodies(program: Program) -> Iterator[Body]:
-    for trigger in program.triggers:
-        yield trigger.body
-    yield from program.result.bodies
-    yield program.upkeep.statements
-    if program.balancing is not None:
-        yield program.balancing.recompute
-        for partition in program.balancing.partitions:
-            yield partition.rise
-            yield partition.sink
-        for procedure in program.balancing.procedures:
-            yield procedure.body
-
-
 def _values(program: Program) -> Iterator[tuple[str, Expr]]:
     """Variables and the expressions that they take their values from."""
     for trigger in program.triggers:
         for parameter in trigger.parameters:
             yield parameter.name, parameter.expr
-    for body in _bodies(program):
+    for body in program.bodies:
         for statement in visit(body):
             if isinstance(statement, Let):
                 yield statement.variable, statement.expr
@@ -76,7 +62,7 @@ def _flows(program: Program) -> Iterator[tuple[Place, Place]]:
             yield name, expr.name
     for view in program.stores:
         yield from _named(view.name, view.key)
-    statements = [statement for body in _bodies(program) for statement in visit(body)]
+    statements = [statement for body in program.bodies for statement in visit(body)]
     views: dict[str, set[str]] = {}
     for statement in statements:
         found = uses(statement)

@@ -24,9 +24,9 @@ from freshviews.plan.costs.origins import Cover, Origin, Origins, Place
 from freshviews.program.heavy_light import Partition, thresholds
 from freshviews.program.payload import MULTIPLICITY
 from freshviews.program.program import Program
-from freshviews.program.roles import Often
-from freshviews.program.statements import Add, Body, Statement, Sum, Top
-from freshviews.program.structure import Row, Slice, bodies, slice_of, uses, visits, work
+from freshviews.program.roles import Often, Role
+from freshviews.program.statements import Body, Statement
+from freshviews.program.structure import Row, Slice, bodies, slice_of, uses, values_of, visits, work
 from freshviews.program.upkeep import BY_TRIGGERS
 
 RANGE = 0.5
@@ -127,9 +127,8 @@ def _row(statement: Statement, scope: _Scope) -> _Row | None:
 
 
 def _grows(statement: Statement, scope: _Scope) -> float:
-    """The share of the runs of an Add that add more than zero."""
-    assert isinstance(statement, Add)
-    first = statement.payload[0]
+    """The share of the runs of an addition that add more than zero."""
+    ((first, *_),) = values_of(statement, Role.PAYLOAD)
     if MULTIPLICITY in first.factors:
         return scope.inserts if first.coefficient > 0 else 1.0 - scope.inserts
     return 1.0 if first.coefficient > 0 else 0.0
@@ -216,12 +215,12 @@ class _Walk:
             case Often.FULL:
                 return self._full(_row(statement, scope), scope)
             case Often.MOVED:
-                return self._rows_crossing(statement, _row(statement, scope), scope)
+                return self._rows_crossing(owner.last - owner.first, _row(statement, scope), scope)
             case Often.WANTED:
                 return 0.0
             case Often.HOLDS:
                 return self._holds(owner.condition, scope)
-            case Often.ONCE:
+            case Often.ONCE | Often.SUMMED:
                 return 1.0
             case _:
                 assert_never(often)
@@ -235,13 +234,13 @@ class _Walk:
             degree += 1.0 - self._share_found(rows.view, rows.bound, rows.given, scope)
         return min(degree, 1.0) if scope.once else degree
 
-    def _rows_crossing(self, statement: Statement, row: _Row | None, scope: _Scope) -> float:
+    def _rows_crossing(self, positions: int, row: _Row | None, scope: _Scope) -> float:
         """Rows that enter or leave a range of positions: the row itself, if it is in the range, and another one."""
-        if row is None or not isinstance(statement, Top):
+        if row is None:
             return 2.0
         prefix = len(self._program.view(row.view).prefix)
         group = self._degree(row.view, tuple(range(prefix)), row.key[:prefix], scope)
-        return 2.0 * min(1.0, (statement.last - statement.first) / group) if group else 2.0
+        return 2.0 * min(1.0, positions / group) if group else 2.0
 
     def _holds(self, condition: Expr, scope: _Scope) -> float:
         """The share of runs in which a condition is true."""
@@ -264,14 +263,14 @@ class _Walk:
             scope = replace(scope, variables={**scope.variables, **bound}, depth=scope.depth + 1)
         often, owner = visits(statement)[number]
         rows = slice_of(statement)
-        if isinstance(statement, Sum):
-            return replace(scope, once=statement.once and often is Often.ONCE)
         if rows is not None and rows.alias:
             row = _Row(rows.view, rows.key)
             if often is Often.STAYS:
                 row = replace(row, stays=1.0 - self._share_new(rows.view, rows.key, scope))
             scope = replace(scope, rows={**scope.rows, rows.alias: row})
         match often:
+            case Often.SUMMED | Often.NONZERO:
+                return replace(scope, once=often is Often.SUMMED and owner.once)
             case Often.EACH:
                 assert rows is not None
                 return scope if rows.limited else replace(scope, around=self._enclosing_probes(rows, before))
@@ -301,12 +300,12 @@ class _Walk:
 
     def _nonzero(self, statement: Statement, scope: _Scope) -> float:
         """The share of runs in which a Sum is added to."""
-        assert isinstance(statement, Sum)
         place = (scope.trigger, id(statement))
         if place not in self._sums:
             counts: Counts = defaultdict(float)
-            self._run(statement.body, self._inside(statement, 0, scope), 1.0, counts)
-            self._sums[place] = min(1.0, counts["into", statement.alias])
+            self._run(bodies(statement)[0], self._inside(statement, 0, scope), 1.0, counts)
+            (alias,) = uses(statement).rows
+            self._sums[place] = min(1.0, counts["into", alias])
         return self._sums[place]
 
     def _full(self, row: _Row | None, scope: _Scope) -> float:

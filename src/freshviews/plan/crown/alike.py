@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from freshviews.plan.crown.free_connex_query import BagQuery
-from freshviews.program.rewrite import rename
-from freshviews.program.statements import If, Statement
+from freshviews.program.rewrite import Renaming
 from freshviews.query.query import Atom, Query
 
 _MOST_RENAMINGS = 64
@@ -61,11 +60,11 @@ def _renamings(query: Query, other: Query) -> Iterator[dict[str, str]]:
     """The renamings of the variables of a query that turn it into the other, except for the output."""
     if len(query.atoms) != len(other.atoms):
         return
-    conditions = frozenset(_as_statements(other, {}))
+    conditions = frozenset(other.conditions)
 
     def match(names: dict[str, str], left: tuple[Atom, ...]) -> Iterator[dict[str, str]]:
         if not left:
-            if frozenset(_as_statements(query, names)) == conditions:
+            if frozenset(map(Renaming(names).expression, query.conditions)) == conditions:
                 yield names
             return
         atom = query.atoms[len(query.atoms) - len(left)]
@@ -77,8 +76,3 @@ def _renamings(query: Query, other: Query) -> Iterator[dict[str, str]]:
                     yield from match(more, tuple(a for a in left if a is not twin))
 
     yield from match({}, other.atoms)
-
-
-def _as_statements(query: Query, names: dict[str, str]) -> tuple[Statement, ...]:
-    """The conditions, renamed."""
-    return rename(tuple(If(condition, ()) for condition in query.conditions), names, {})

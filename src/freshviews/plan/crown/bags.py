@@ -40,13 +40,13 @@ from dataclasses import dataclass, replace
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column
-from freshviews.plan.leaves import Carrier
+from freshviews.plan.leaves import Carrier, add_count, sum_carrier
 from freshviews.plan.naming import Namer, names_of
-from freshviews.program.payload import COUNT, MULTIPLICITY, Component, Monomial
+from freshviews.program.payload import COUNT, COUNTED, MULTIPLICITY, Component, Monomial
 from freshviews.program.program import Parameter, Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.rewrite import Renaming, at_multiplicity, rename, renamed, transform
-from freshviews.program.statements import Add, Into, Let, Loop, Smaller, Statement, Sum
+from freshviews.program.statements import Add, Body, Into, Let, Loop, Smaller, Statement, Sum
 from freshviews.program.structure import uses, visit, with_bodies
 from freshviews.program.traced import TracedJoin
 from freshviews.program.upkeep import Evaluated
@@ -54,7 +54,6 @@ from freshviews.program.views import View
 from freshviews.query.query import Atom
 from freshviews.types import BIGINT
 
-Body = tuple[Statement, ...]
 Handle = Callable[[tuple[Carrier, ...]], Body]
 
 
@@ -78,9 +77,7 @@ class AttachedBag:
     joins: tuple[TracedJoin, ...]
 
 
-def attached(
-    program: Program, guards: Mapping[str, Atom], readers: tuple[Reader, ...], names: Namer
-) -> AttachedBag:
+def attached(program: Program, guards: Mapping[str, Atom], readers: tuple[Reader, ...], names: Namer) -> AttachedBag:
     """Attaches a bag's program to the nodes that read it; its names begin with the name of the first of these.
 
     ``guards``: the atoms behind relations that are guards. Raises PlanError if the program recomputes the bag, has
@@ -120,7 +117,7 @@ class _Prefix:
         return self.names.of((self.bag, kind, name), f"{self.bag}_{name}")
 
 
-def reads(body: tuple[Statement, ...], view: str) -> bool:
+def reads(body: Body, view: str) -> bool:
     """True if a body reads a view."""
     return any(view in uses(statement).views for statement in visit(body))
 
@@ -129,18 +126,17 @@ def _guard_trigger(trigger: Trigger, prefix: _Prefix, guard: str, source: Atom) 
     """The trigger of a guard, rewritten for the atom that it is a projection of; and the views that count."""
     key = {p.expr.name: p.name for p in trigger.parameters if isinstance(p.expr, Column)}
     names = tuple(key.get(v, prefix.of("variable", f"{guard}_{v}")) for v in source.variables)
-    count = (Component(COUNT, "integer"),)
     stored = prefix.of("view", f"{guard}_rows")
-    rows = View(stored, source.variables, count, definition=f"{source.name}, which guards {prefix.bag}")
+    rows = View(stored, source.variables, COUNTED, definition=f"{source.name}, which guards {prefix.bag}")
     views: tuple[View, ...] = (rows,)
     comes, goes = at_multiplicity(trigger.body, 1), at_multiplicity(trigger.body, -1)
     if len(key) < len(source.variables):
         keys = prefix.of("view", f"{guard}_keys")
-        projected = View(keys, tuple(key), count, definition=f"projection of {source.name}")
+        projected = View(keys, tuple(key), COUNTED, definition=f"projection of {source.name}")
         views = (*views, projected)
         place = tuple(key.values())
-        comes = (Add(projected.name, place, (COUNT,), (Monomial(()),), comes),)
-        goes = (Add(projected.name, place, (COUNT,), (Monomial((), -1),), (), goes),)
+        comes = (replace(add_count(projected, 1, place), appear=comes),)
+        goes = (replace(add_count(projected, -1, place), vanish=goes),)
     body = (Add(rows.name, names, (COUNT,), (Monomial((MULTIPLICITY,)),), comes, goes),)
     parameters = tuple(Parameter(name, column) for name, column in zip(names, source.columns, strict=True))
     return views, Trigger(source.relation, parameters, source.filters, body)
@@ -228,6 +224,6 @@ class _Handing:
     def pass_to_reader(self, reader: Reader, key: tuple[str, ...], body: Body) -> Body:
         """The statements that sum up the changes of the body and pass the sum to the reader."""
         total = self.totals[reader.name]
-        carrier = Carrier(total, frozenset(c.name for c in self.components if c.name != COUNT))
+        carrier = sum_carrier(total, self.components)
         lets = (Let(v, Column(key[i], BIGINT)) for v, i in zip(reader.variables, reader.places, strict=True))
         return (Sum(total, self.components, body, (*lets, *reader.handle((carrier,)))),)

@@ -130,7 +130,7 @@ def _program(request: Request, limit: int) -> Program:
     else:
         stored = _why_groups_are_stored(request)
         if stored is None:
-            return propagation.plan_groups(main, updates, tree, inner, limit)
+            return propagation.plan(main, updates, tree, inner, limit, stored=False)
         why = stored
     if request.is_distinct:
         what = "rows"

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 
 from freshviews.plan.leaves import components_over, leaf_view
 from freshviews.plan.naming import Namer
-from freshviews.program.payload import COUNT, Component
+from freshviews.program.payload import COUNT, COUNTED, Component
 from freshviews.program.views import View
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.query import Atom, Query
@@ -116,6 +116,13 @@ class TreeNode:
         assert self.rows is not None
         return self.rows
 
+    def row(self, names: Namer, what: str = "row") -> str:
+        """The name of a row of the node. ``row_sums``: of its sums, read for the payload. ``row_met``: of the node or
+        its sums, of which only the presence is read. ``row_total``: of the sum that is added to its sums."""
+        view = self.rows or self.sums
+        assert view is not None
+        return names.of((self, what), f"{view.name.lower()}_{what}")
+
     def places(self, variables: tuple[str, ...]) -> tuple[int, ...]:
         """Positions of some of its variables in the node's key."""
         return tuple(i for i, v in enumerate(self.variables) if v in variables)
@@ -146,12 +153,12 @@ def nodes_of(query: Query, free: frozenset[str], tree: JoinTree, counted: bool, 
     return root
 
 
+@dataclass(frozen=True)
 class _Builder:
-    def __init__(self, query: Query, free: frozenset[str], counted: bool, names: Namer) -> None:
-        self.query = query
-        self.free = free
-        self.counted = counted
-        self.names = names
+    query: Query
+    free: frozenset[str]
+    counted: bool
+    names: Namer
 
     def node(self, tree: JoinTree) -> TreeNode:
         children = tuple(self._child(child, tree.variables) for child in tree.children)
@@ -200,7 +207,7 @@ class _Builder:
         of the projection."""
         if node.negated:
             assert node.atom is not None
-            view = View(self.names.view(node.atom.name), node.variables, (Component(COUNT, "integer"),))
+            view = View(self.names.view(node.atom.name), node.variables, COUNTED)
             node.rows = replace(view, definition=f"{node.atom.relation}, whose rows exclude others")
             return
         if node.closed:
@@ -221,15 +228,14 @@ class _Builder:
         if node.atom is not None:
             view = leaf_view(self.query, node.atom, self.names.view(node.atom.name))
             if not self.counted:
-                view = View(view.name, view.key, (Component(COUNT, "integer"),), definition=view.definition)
+                view = View(view.name, view.key, COUNTED, definition=view.definition)
         elif node.is_projection:
             components = components_over(self.query, node.fillers[0].atoms())
             what = f"projection of {node.fillers[0].name}"
             view = View(self.names.view(f"P_{_word(node.name)}"), node.variables, components, definition=what)
         else:
             what = "meeting of " + ", ".join(c.name for c in node.fillers)
-            count = (Component(COUNT, "integer"),)
-            view = View(self.names.view(f"G_{_word(node.name)}"), node.variables, count, definition=what)
+            view = View(self.names.view(f"G_{_word(node.name)}"), node.variables, COUNTED, definition=what)
         if node.others:
             components = (*view.components, Component(JOINS, "integer"))
             view = View(view.name, view.key, components, definition=view.definition, tally=JOINS)

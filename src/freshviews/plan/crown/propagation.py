@@ -29,7 +29,7 @@ every change; of a free node only the presence of rows propagates. DISTINCT coun
 queries, ``plan.crown.alike`` groups those that are alike, and ``plan.crown.tree_choice`` has the numbers of updates by
 which the tree is chosen.
 
-``plan`` holds the result in a view. ``plan_enumerated`` and ``plan_groups`` hold none: over a free-connex query the
+``plan`` holds the result in a view, if it is to be stored. ``plan_enumerated`` holds none: over a free-connex query the
 payload of a group is the product of the payloads of its rows in free nodes, and the change of a group is the product of
 the update with these.
 """
@@ -37,58 +37,57 @@ the update with these.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Literal
 from freshviews.plan.crown.alike import Kept, kept_of
 from freshviews.plan.crown.bags import Reader, attached
 from freshviews.plan.crown.bounds import bounds_of
 from freshviews.plan.crown.free_connex_query import Prepared, prepared, required
-from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE, TreeNode, nodes_of
 from freshviews.plan.crown.rows import MOST_STATEMENTS, Carriers, Chain, Finish, Link, Size, TreeRows
 from freshviews.plan.crown.tree_choice import tree_of
 from freshviews.plan.delta import first_order
 from freshviews.plan.leaves import (
     Carrier,
+    add_count,
+    add_to,
     all_components,
     components_over,
     product,
+    result_view,
     row_carrier,
+    sum_carrier,
     trigger,
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.optional import OptionalView, update_negated, update_optional
 from freshviews.plan.strategy import BagPlanner
-from freshviews.program.payload import COUNT, Component, Monomial
+from freshviews.program.payload import COUNT, COUNTED, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Enumerated, Held
 from freshviews.program.rewrite import rename
 from freshviews.program.statements import (
-    Add,
+    Body,
     Changed,
     Emit,
-    Enter,
     Event,
     Exists,
     Into,
-    Leave,
     Let,
     Lookup,
     Loop,
+    Move,
     Statement,
     Sum,
     Tally,
 )
-from freshviews.program.traced import TracedJoin
 from freshviews.program.upkeep import BY_TRIGGERS, Traced
 from freshviews.program.views import Subset, View
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT
-
-Body = tuple[Statement, ...]
 
 FIRST_ORDER = BagPlanner(first_order.plan, widened=True)
 
@@ -99,14 +98,16 @@ def plan(
     tree: str | None = None,
     inner: BagPlanner = FIRST_ORDER,
     limit: int = MOST_STATEMENTS,
+    stored: bool = True,
 ) -> Program:
     """The program whose result is held in a view. ``updates``: expected numbers by atom. ``tree``: the join tree, if
     one is named, see ``freshviews.query.join_trees.parse_tree``. ``inner`` maintains the bags of cyclic queries.
-    ``limit``: the most statements that enumerate or mark rows. PlanError if the named tree is not valid, TooLarge if
-    there would be more statements."""
+    ``limit``: the most statements that enumerate or mark rows. If the result is not ``stored``, its groups are
+    enumerated with their payloads; ``why_groups_are_stored`` is None then. PlanError if the named tree is not valid,
+    TooLarge if there would be more statements."""
     made = prepared(query)
     chosen = tree_of(made, updates or {}, tree)
-    return _Crown(made, chosen, inner, True, True, tree is not None, limit).program()
+    return _Crown(made, chosen, inner, True, stored, tree is not None, limit).program()
 
 
 def plan_enumerated(
@@ -124,20 +125,6 @@ def plan_enumerated(
         return None
     chosen = tree_of(made, updates or {}, tree, not distinct)
     return _Crown(made, chosen, inner, not distinct, False, tree is not None, limit).program()
-
-
-def plan_groups(
-    query: Query,
-    updates: Mapping[str, float] | None = None,
-    tree: str | None = None,
-    inner: BagPlanner = FIRST_ORDER,
-    limit: int = MOST_STATEMENTS,
-) -> Program:
-    """The program whose groups are enumerated with their payloads, for a query for which ``why_groups_are_stored`` is
-    None."""
-    made = prepared(query)
-    chosen = tree_of(made, updates or {}, tree)
-    return _Crown(made, chosen, inner, True, False, tree is not None, limit).program()
 
 
 def why_groups_are_stored(query: Query) -> str | None:
@@ -160,36 +147,31 @@ def of_tree(query: Query, tree: JoinTree, distinct: bool = False) -> Program:
     return _Crown(made, tree, FIRST_ORDER, not distinct, False, True, MOST_STATEMENTS).program()
 
 
+@dataclass
 class _Crown:
     """Writes the triggers. Sign 1 stands for a row or key that appears, -1 for one that vanishes."""
 
-    def __init__(
-        self,
-        made: Prepared,
-        tree: JoinTree,
-        inner: BagPlanner,
-        counted: bool,
-        stored: bool,
-        named: bool,
-        limit: int,
-    ) -> None:
-        self.made = made
-        self.query = query = made.query
-        self.free = free = made.free
+    made: Prepared
+    tree: JoinTree
+    inner: BagPlanner
+    counted: bool
+    stored: bool
+    named: bool
+    limit: int
+
+    def __post_init__(self) -> None:
+        self.query = query = self.made.query
+        self.free = self.made.free
         # The program of a bag may have more variables in its output than the nodes need.
-        self.kept = tuple((kept, inner.plan(kept.query)) for kept in kept_of(made.bags, inner.widened))
-        self.tree = tree
-        self.counted = counted
-        self.stored = stored
-        self.named = named
+        kept = kept_of(self.made.bags, self.inner.widened)
+        self.kept = tuple((one, self.inner.plan(one.query)) for one in kept)
         self.namer = Namer(query)
-        self.root = nodes_of(query, free, tree, counted, self.namer)
+        self.root = nodes_of(query, self.free, self.tree, self.counted, self.namer)
         # 64-bit components first: see ``program.results``.
         components = sorted(all_components(query), key=lambda c: c.ring != "integer")
-        self.emitted = tuple(components) if counted else (Component(COUNT, "integer"),)
-        self.names = RowNames(self.namer)
-        self.size = Size(query.name, limit)
-        self.rows = TreeRows(query, self.root, self.names, self.size)
+        self.emitted = tuple(components) if self.counted else COUNTED
+        self.size = Size(query.name, self.limit)
+        self.rows = TreeRows(query, self.root, self.namer, self.size)
         self.lists_root = self._lists_root()
 
     def _lists_root(self) -> bool:
@@ -205,14 +187,9 @@ class _Crown:
         return JOINED in root.wanted
 
     def program(self) -> Program:
-        triggers: list[Trigger] = []
-        below: list[View] = []
-        traced: list[TracedJoin] = []
-        for kept, inside in self.kept:
-            bag = attached(inside, kept.guards, self.readers(kept), self.namer)
-            below += bag.views
-            triggers += bag.triggers
-            traced += bag.joins
+        bags = [attached(inside, kept.guards, self.readers(kept), self.namer) for kept, inside in self.kept]
+        triggers = [trigger for bag in bags for trigger in bag.triggers]
+        traced = tuple(join for bag in bags for join in bag.joins)
         in_tree = [n.atom for n in self.root.nodes() if n.atom is not None]
         triggers += [self.trigger(a) for a in self.query.occurrences if a.name not in self.made.bags and a in in_tree]
         result: Held | Enumerated = Held(RESULT)
@@ -223,30 +200,25 @@ class _Crown:
         return Program(
             self.query.name,
             self.query.free,
-            (*below, *self.views()),
+            (*(view for bag in bags for view in bag.views), *self.views()),
             tuple(triggers),
             result,
             "crown",
             bounds_of(self.made, self.tree, self.kept, self.stored, self.named),
-            upkeep=Traced(tuple(traced)) if traced else BY_TRIGGERS,
+            upkeep=Traced(traced) if traced else BY_TRIGGERS,
         )
 
     def views(self) -> tuple[View, ...]:
         found: list[View] = []
         for node in self.root.nodes():
             if node.rows is not None:
-                every = node.wanted.get("", set())
-                subsets = [
-                    Subset(name, tuple(sorted(node.wanted[name])))
-                    for name in (JOINED, LIVE)
-                    if node.wanted.get(name)
-                ]
-                found.append(replace(node.rows, indexes=tuple(sorted(every)), subsets=tuple(subsets)))
+                indexes = {name: tuple(sorted(at)) for name, at in node.wanted.items()}
+                subsets = tuple(Subset(name, indexes[name]) for name in (JOINED, LIVE) if indexes.get(name))
+                found.append(replace(node.rows, indexes=indexes.get("", ()), subsets=subsets))
             if node.sums is not None and all(node.sums.name != v.name for v in found):
                 found.append(node.sums)
         if self.stored:
-            components = all_components(self.query)
-            found.append(View(RESULT, self.query.free, components, journal=True, definition="the result"))
+            found.append(result_view(self.query))
         return tuple(found)
 
     # A row of the result
@@ -254,9 +226,7 @@ class _Crown:
     def emit(self, sign: int) -> Finish:
         def finish(carriers: Carriers) -> Body:
             if self.stored:
-                components = all_components(self.query)
-                names = tuple(c.name for c in components)
-                return (Add(RESULT, self.query.free, names, product(components, carriers)),)
+                return (add_to(result_view(self.query), carriers),)
             payload = product(self.emitted, carriers) if self.counted else (Monomial((), sign),)
             return (Emit(self.query.free, payload),)
 
@@ -308,36 +278,24 @@ class _Crown:
 
     def update(self, node: TreeNode, chain: Chain, carriers: Carriers) -> Body:
         """The change of the payload of a row of a node, whose variables are bound: by an update, or by its filler."""
-        alias = self.names.row(node)
+        alias = node.row(self.namer)
         here = (*chain, Link(node, alias, None))
-        components = tuple(c for c in node.view().components if c.name != JOINS)
+        stored = replace(node.view(), components=tuple(c for c in node.view().components if c.name != JOINS))
         stay: Body = ()
         if self.counted:
             stay = self.rows.where_joined(node, alias, self.wanted(self.change(here, carriers, 1)))
-        return (
-            Add(
-                node.view().name,
-                node.variables,
-                tuple(c.name for c in components),
-                product(components, carriers),
-                self.appeared(node, alias, here, carriers),
-                self.vanished(node, alias, here, carriers),
-                stay,
-                alias,
-            ),
-        )
+        appear, vanish = self.appeared(node, alias, here, carriers), self.vanished(node, alias, here, carriers)
+        return (replace(add_to(stored, carriers), appear=appear, vanish=vanish, stay=stay, alias=alias),)
 
     def appeared(self, node: TreeNode, alias: str, chain: Chain, carriers: Carriers) -> Body:
         """A new row: count the children that match it."""
         if not node.others:
             return self.joined(node, alias, chain, carriers, 1)
-        body: list[Statement] = []
-        for i, child in enumerate(node.others, 1):
-            last = i == len(node.others)
-            then = self.joined(node, alias, chain, carriers, 1) if last else ()
-            count: Body = (Tally(alias, JOINS, 1, len(node.others), then),)
-            body.append(self.where_projected(child, count))
-        return tuple(body)
+        count = Tally(alias, JOINS, 1, len(node.others))
+        *others, last = node.others
+        body = [self.where_projected(child, (count,)) for child in others]
+        full = replace(count, body=self.joined(node, alias, chain, carriers, 1))
+        return (*body, self.where_projected(last, (full,)))
 
     def vanished(self, node: TreeNode, alias: str, chain: Chain, carriers: Carriers) -> Body:
         return self.rows.where_joined(node, alias, self.joined(node, alias, chain, carriers, -1))
@@ -345,12 +303,12 @@ class _Crown:
     def where_projected(self, child: TreeNode, body: Body) -> Statement:
         """The body, run if the projection of a child has the bound key; of a negated child, if it has not."""
         if child.negated:
-            return Lookup(child.view().name, child.variables, self.names.met(child), (), body)
+            return Lookup(child.view().name, child.variables, child.row(self.namer, "row_met"), (), body)
         if child.closed:
             assert child.sums is not None
-            return Lookup(child.sums.name, child.key, self.names.met(child), body)
+            return Lookup(child.sums.name, child.key, child.row(self.namer, "row_met"), body)
         if len(child.key) == len(child.variables) and child.full is None:
-            return Lookup(child.view().name, child.variables, self.names.met(child), body)
+            return Lookup(child.view().name, child.variables, child.row(self.namer, "row_met"), body)
         at = child.index(JOINED, child.key)
         return Exists(child.view().name, tuple(child.variables[i] for i in at), at, body, JOINED)
 
@@ -364,16 +322,15 @@ class _Crown:
             if not self.lists_root:
                 return (*change, *self.wanted(alone)) if sign > 0 else (*self.wanted(alone), *change)
             marks = tuple(Event(e.bound, self.wanted(e.alone), self.wanted(e.others)) for e in marks)
-            if sign > 0:
-                return (Enter(alias, JOINED, marks), *self.wanted(alone), *change)
-            return (*change, *self.wanted(alone), Leave(alias, JOINED, marks))
+            move = Move(alias, JOINED, sign, marks)
+            return (move, *self.wanted(alone), *change) if sign > 0 else (*change, *self.wanted(alone), move)
         witness = self.witness(node, alias, chain, carriers, sign)
         if node.optional:
             # This row does not decide whether rows above are joined: it is always a witness.
-            flip = Event(node.index(JOINED, node.key), self.default(node, -sign))
-            return (Enter(alias, JOINED, (flip,)), *witness) if sign > 0 else (*witness, Leave(alias, JOINED, (flip,)))
+            move = Move(alias, JOINED, sign, (Event(node.index(JOINED, node.key), self.default(node, -sign)),))
+            return (move, *witness) if sign > 0 else (*witness, move)
         event = Event(node.index(JOINED, node.key), self.project(node, chain, carriers, sign), witness)
-        return ((Enter if sign > 0 else Leave)(alias, JOINED, (event,)),)
+        return (Move(alias, JOINED, sign, (event,)),)
 
     def witness(self, node: TreeNode, alias: str, chain: Chain, carriers: Carriers, sign: int) -> Body:
         """Definition 5.6: the projection had the key already, or still has it. The change is enumerated through live
@@ -402,20 +359,17 @@ class _Crown:
         """The projection of a node gains or loses its key, which is bound: the parent's rows with the key count it."""
         parent = node.parent
         assert parent is not None
-        alias = self.names.row(parent)
+        alias = parent.row(self.namer)
         here = (*chain, Link(parent, alias, node))
         if node in parent.fillers:
-            count = (Monomial((), sign),)
-            appear: Body = ()
-            vanish: Body = ()
-            stay: Body = ()
-            if len(parent.fillers) == 1:
-                appear = self.appeared(parent, alias, here, carriers) if sign > 0 else ()
-                vanish = self.vanished(parent, alias, here, carriers) if sign < 0 else ()
-            else:
+            add = replace(add_count(parent.view(), sign), alias=alias)
+            if len(parent.fillers) > 1:
                 number = len(parent.fillers) - (sign < 0)
-                stay = (Tally(alias, COUNT, 0, number, self.joined(parent, alias, here, carriers, sign)),)
-            return (Add(parent.view().name, parent.variables, (COUNT,), count, appear, vanish, stay, alias),)
+                full = Tally(alias, COUNT, 0, number, self.joined(parent, alias, here, carriers, sign))
+                return (replace(add, stay=(full,)),)
+            if sign > 0:
+                return (replace(add, appear=self.appeared(parent, alias, here, carriers)),)
+            return (replace(add, vanish=self.vanished(parent, alias, here, carriers)),)
         above = (*carriers, *self.rows.own(parent, alias))
         body: Body = (Tally(alias, JOINS, sign, len(parent.others), self.joined(parent, alias, here, above, sign)),)
         if len(node.key) == len(parent.variables):
@@ -432,9 +386,8 @@ class _Crown:
         for child in node.reporting:
             if child.free or child.closed:
                 node.index(LIVE, child.key)
-        if sign > 0:
-            return (Enter(alias, LIVE, events), *alone)
-        return (*alone, Leave(alias, LIVE, events))
+        move = Move(alias, LIVE, sign, events)
+        return (move, *alone) if sign > 0 else (*alone, move)
 
     def mark_children(self, node: TreeNode, chain: Chain, sign: int, subset: str) -> tuple[Body, tuple[Event, ...]]:
         """The statements below a row whose slices in ``subset`` are the live keys: those for keys that are the whole
@@ -457,7 +410,7 @@ class _Crown:
         link = next((link for link in chain if link.node is child and link.alias is not None), None)
         if link is not None and link.alias is not None:
             return self.mark(child, link.alias, chain, sign)
-        alias = self.names.row(child)
+        alias = child.row(self.namer)
         body = self.mark(child, alias, chain, sign)
         if len(child.key) == len(child.variables):
             return (Lookup(child.view().name, child.variables, alias, body),)
@@ -469,9 +422,9 @@ class _Crown:
         nodes = [n for n in self.root.nodes() if n.has_live]
         body: list[Statement] = []
         for node in nodes:
-            alias = self.names.row(node)
-            enter = self.rows.where_live(node, (Enter(alias, LIVE),))
-            mark: Body = (Leave(alias, LIVE), *self.rows.where_joined(node, alias, enter))
+            alias = node.row(self.namer)
+            enter = self.rows.where_live(node, (Move(alias, LIVE, 1),))
+            mark: Body = (Move(alias, LIVE, -1), *self.rows.where_joined(node, alias, enter))
             body.append(Loop(node.view().name, node.variables, (), alias, mark))
         return tuple(body)
 
@@ -481,8 +434,7 @@ class _Crown:
         """An update of the relation of a closed node: its row, times the sums below, is passed up."""
         body: Body = ()
         if node.rows is not None:
-            names = tuple(c.name for c in node.rows.components)
-            body = (Add(node.rows.name, node.variables, names, product(node.rows.components, carriers)),)
+            body = (add_to(node.rows, carriers),)
         return (*body, *self.hand_up(node, frozenset(node.variables), carriers, node.children, False))
 
     def hand_up(
@@ -494,12 +446,12 @@ class _Crown:
         inner = carriers
         if loop:
             assert node.rows is not None
-            inner = (*carriers, row_carrier(self.names.row(node), node.rows))
+            inner = (*carriers, row_carrier(node.row(self.namer), node.rows))
         for child in children:
             if not child.negated:
                 assert child.sums is not None
-                inner = (*inner, row_carrier(self.names.sums(child), child.sums))
-        total = self.names.total(node)
+                inner = (*inner, row_carrier(child.row(self.namer, "row_sums"), child.sums))
+        total = node.row(self.namer, "row_total")
         components = node.sums.components
         summed = loop and bound.issuperset(node.key) and not bound.issuperset(node.variables)
         body: Body = (Into(total, product(components, inner)),) if summed else self.summed(node, inner)
@@ -508,16 +460,17 @@ class _Crown:
                 body = (self.where_projected(child, body),)
             else:
                 assert child.sums is not None
-                body = (Lookup(child.sums.name, child.key, self.names.sums(child), body, optional=child.optional),)
+                alias = child.row(self.namer, "row_sums")
+                body = (Lookup(child.sums.name, child.key, alias, body, optional=child.optional),)
         if loop and node.rows is not None:
             if bound.issuperset(node.variables):
-                body = (Lookup(node.rows.name, node.variables, self.names.row(node), body),)
+                body = (Lookup(node.rows.name, node.variables, node.row(self.namer), body),)
             else:
                 at = node.index("", tuple(v for v in node.variables if v in bound))
-                body = (Loop(node.rows.name, node.variables, at, self.names.row(node), body),)
+                body = (Loop(node.rows.name, node.variables, at, node.row(self.namer), body),)
         if not summed:
             return body
-        carrier = Carrier(total, frozenset(c.name for c in components if c.name != COUNT))
+        carrier = sum_carrier(total, components)
         return (Sum(total, components, body, self.summed(node, (carrier,))),)
 
     def summed(self, node: TreeNode, carriers: Carriers) -> Body:
@@ -536,21 +489,11 @@ class _Crown:
             one = OptionalView(node.sums, node.key, None)
             above = hand_up if not parent.free else lambda changed: self.wanted(self.sums_changed(node, changed))
             return update_optional(one, carriers, above, self.namer)
-        names = tuple(c.name for c in node.sums.components)
-        payload = product(node.sums.components, carriers)
+        add = add_to(node.sums, carriers, key=node.key)
         if parent.free:
-            return (
-                Add(
-                    node.sums.name,
-                    node.key,
-                    names,
-                    payload,
-                    self.project(node, (), carriers, 1),
-                    self.project(node, (), carriers, -1),
-                    self.wanted(self.sums_changed(node, carriers)),
-                ),
-            )
-        return (Add(node.sums.name, node.key, names, payload), *hand_up(carriers))
+            appear, vanish = (self.project(node, (), carriers, sign) for sign in (1, -1))
+            return (replace(add, appear=appear, vanish=vanish, stay=self.wanted(self.sums_changed(node, carriers))),)
+        return (add, *hand_up(carriers))
 
     def sums_changed(self, node: TreeNode, carriers: Carriers) -> Body:
         """The sums that a free node reads changed, but exist before and after: a witness."""

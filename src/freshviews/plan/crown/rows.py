@@ -13,18 +13,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Column, columns_of
-from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, LIVE, TreeNode
 from freshviews.plan.delta.nest import Pending
-from freshviews.plan.leaves import Carrier, row_carrier, spanning_lifts
+from freshviews.plan.leaves import Carrier, row_carrier
+from freshviews.plan.naming import Namer
 from freshviews.plan.strategy import TooLarge
-from freshviews.program.payload import COUNT, Component, Monomial
-from freshviews.program.statements import Exists, If, Into, Lookup, Loop, Statement, Sum, Tally
+from freshviews.program.payload import COUNTED, Monomial
+from freshviews.program.statements import Body, Exists, If, Into, Lookup, Loop, Statement, Sum, Tally
 from freshviews.query.query import Query
 from freshviews.types import BIGINT, BOOLEAN
 
 Carriers = tuple[Carrier, ...]
-Finish = Callable[[Carriers], tuple[Statement, ...]]
+Finish = Callable[[Carriers], Body]
 
 
 MOST_STATEMENTS = 40_000
@@ -85,17 +85,15 @@ class TreeRows:
 
     query: Query
     root: TreeNode
-    names: RowNames
+    names: Namer
     size: Size
 
-    def everything(self, finish: Finish) -> tuple[Statement, ...]:
+    def everything(self, finish: Finish) -> Body:
         """All rows of the result."""
-        pending = Pending(self.query.conditions, spanning_lifts(self.query))
-        return self._go(_State(frozenset(), (), (_Step("down", self.root),), pending), finish)
+        return self._go(_State(frozenset(), (), (_Step("down", self.root),), Pending.of(self.query)), finish)
 
-    def through(self, chain: Chain, carriers: Carriers, finish: Finish) -> tuple[Statement, ...]:
+    def through(self, chain: Chain, carriers: Carriers, finish: Finish) -> Body:
         """The rows of the result that contain the rows of a chain."""
-        pending = Pending(self.query.conditions, spanning_lifts(self.query))
         steps: list[_Step] = []
         for link in chain:
             steps += self._below(link.node, link.source)
@@ -103,29 +101,25 @@ class TreeRows:
         if top.parent is not None:
             steps.append(_Step("up", top.parent, top))
         bound = frozenset(v for link in chain for v in link.node.variables)
-        return self._go(_State(bound, carriers, tuple(steps), pending), finish)
+        return self._go(_State(bound, carriers, tuple(steps), Pending.of(self.query)), finish)
 
-    def above(
-        self, child: TreeNode, carriers: Carriers, finish: Finish, more: tuple[str, ...] = ()
-    ) -> tuple[Statement, ...]:
+    def above(self, child: TreeNode, carriers: Carriers, finish: Finish, more: tuple[str, ...] = ()) -> Body:
         """The rows of the result that have the bound key of a child; ``more``: other bound variables, from below it."""
         assert child.parent is not None
-        pending = Pending(self.query.conditions, spanning_lifts(self.query))
-        up = _Step("up", child.parent, child)
-        return self._go(_State(frozenset((*child.key, *more)), carriers, (up,), pending), finish)
+        bound, up = frozenset((*child.key, *more)), _Step("up", child.parent, child)
+        return self._go(_State(bound, carriers, (up,), Pending.of(self.query)), finish)
 
-    def member(self, finish: Finish) -> tuple[Statement, ...]:
+    def member(self, finish: Finish) -> Body:
         """The row of the result with the bound free variables, if there is one."""
         nodes = [node for node in self.root.nodes() if node.free and not node.negated]
         sums = [_Step("sums", c) for node in nodes for c in node.reporting if c.closed]
 
-        def ask(left: list[TreeNode], carriers: Carriers) -> tuple[Statement, ...]:
+        def ask(left: list[TreeNode], carriers: Carriers) -> Body:
             if not left:
-                bound = frozenset(self.query.free)
-                pending = Pending(self.query.conditions, spanning_lifts(self.query))
-                return self._go(_State(bound, carriers, tuple(sums), pending), finish)
+                state = _State(frozenset(self.query.free), carriers, tuple(sums), Pending.of(self.query))
+                return self._go(state, finish)
             node, *rest = left
-            alias = self.names.row(node)
+            alias = node.row(self.names)
             body = ask(rest, (*carriers, *self.own(node, alias)))
             if node.optional:
                 return (self._found(node, alias, body),)
@@ -133,18 +127,18 @@ class TreeRows:
 
         return ask(nodes, ())
 
-    def _found(self, node: TreeNode, alias: str, body: tuple[Statement, ...]) -> Statement:
+    def _found(self, node: TreeNode, alias: str, body: Body) -> Statement:
         """The body, run with the row of an optional node whose variables are bound: a stored row, or the default row if
         all opened variables are NULL and no row has the key."""
-        count, at = self.names.total(node), node.index(JOINED, node.key)
+        count, at = node.row(self.names, "row_total"), node.index(JOINED, node.key)
         one, back = (Into(count, (Monomial((), sign),)) for sign in (1, -1))
         key = tuple(node.variables[i] for i in at)
-        default: tuple[Statement, ...] = (one, Exists(node.view().name, key, at, (back,), JOINED))
+        default: Body = (one, Exists(node.view().name, key, at, (back,), JOINED))
         for v in reversed([v for v in node.variables if v not in node.key]):
             default = (If(Call("is_null", (Column(v, BIGINT),), BOOLEAN, False), default),)
-        asked = Lookup(node.view().name, node.variables, self.names.met(node), (one,), default)
+        asked = Lookup(node.view().name, node.variables, node.row(self.names, "row_met"), (one,), default)
         found = Lookup(node.view().name, node.variables, alias, body, optional=True)
-        return Sum(count, (Component(COUNT, "integer"),), (asked,), (found,))
+        return Sum(count, COUNTED, (asked,), (found,))
 
     def own(self, node: TreeNode, alias: str) -> Carriers:
         """A row of a free node as a factor of payloads."""
@@ -154,16 +148,16 @@ class TreeRows:
         components = tuple(c for c in view.components if c.name != view.tally)
         return (row_carrier(alias, replace(view, components=components)),)
 
-    def where_joined(self, node: TreeNode, alias: str, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    def where_joined(self, node: TreeNode, alias: str, body: Body) -> Body:
         """The body, run if a row of a node is joined."""
         return body if node.full is None else (Tally(alias, node.full[0], 0, node.full[1], body),)
 
-    def where_live(self, child: TreeNode, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    def where_live(self, child: TreeNode, body: Body) -> Body:
         """The body, run if some row of the parent with the child's key is in the result."""
         parent = child.parent
         assert parent is not None
         if parent.parent is None and len(child.key) == len(parent.variables):
-            alias = self.names.row(parent)
+            alias = parent.row(self.names)
             return (Lookup(parent.view().name, parent.variables, alias, self.where_joined(parent, alias, body)),)
         subset = self._live(parent)
         at = parent.index(subset, child.key)
@@ -179,12 +173,8 @@ class TreeRows:
         below = [c for c in node.reporting if c is not source]
         return [_Step("sums", c) for c in below if c.closed] + [_Step("down", c) for c in below if c.free]
 
-    def _go(self, state: _State, finish: Finish) -> tuple[Statement, ...]:
-        applied = state.pending.applied(
-            state.bound,
-            state.carriers,
-            lambda pending, carriers: self._go(replace(state, pending=pending, carriers=carriers), finish),
-        )
+    def _go(self, state: _State, finish: Finish) -> Body:
+        applied = state.pending.applied(state, lambda ready: self._go(ready, finish))
         if applied is not None:
             return applied
         self.size.grow()
@@ -192,10 +182,10 @@ class TreeRows:
             return finish(state.carriers)
         step = self._next(state)
         left = tuple(s for s in state.steps if s is not step)
-        node, alias = step.node, self.names.row(step.node)
+        node, alias = step.node, step.node.row(self.names)
         if step.how == "sums":
             assert node.sums is not None
-            alias = self.names.sums(node)
+            alias = node.row(self.names, "row_sums")
             done = replace(state, carriers=(*state.carriers, row_carrier(alias, node.sums)), steps=left)
             return (Lookup(node.sums.name, node.key, alias, self._go(done, finish), optional=node.optional),)
         further = self._below(node, step.source)

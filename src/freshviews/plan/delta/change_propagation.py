@@ -21,28 +21,26 @@ The plan of Q(a) = R(a, b) S(b, c) T(c)::
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from freshviews.expr.nodes import columns_of
 from freshviews.plan.assemble import assembled
 from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
     add_to,
-    all_components,
     components_over,
     leaf_view,
+    result_view,
     row_carrier,
-    spanning_lifts,
     trigger,
     update_carrier,
+    with_indexes,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
 from freshviews.plan.optional import optional_view, update_negated, update_optional
 from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Strategy
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
-from freshviews.program.statements import Loop, Statement
+from freshviews.program.statements import Body, Loop
 from freshviews.program.structure import visit
 from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
@@ -91,26 +89,18 @@ class _LeftDeep:
 
     def _pending(self) -> tuple[Pending, ...]:
         """The conditions and lifts across atoms to apply at each join: the first one that binds their variables."""
-        found = []
+        left, found = Pending.of(self.query), []
         for k in range(len(self.atoms)):
-            before, here = self._bound_variables(k - 1), self._bound_variables(k)
-            found.append(
-                Pending(
-                    tuple(c for c in self.query.conditions if _first_in(columns_of(c), before, here, k)),
-                    tuple(
-                        lift
-                        for lift in spanning_lifts(self.query)
-                        if _first_in(columns_of(lift[1].expr), before, here, k)
-                    ),
-                )
-            )
+            bound = self._bound_variables(k)
+            found.append(left.where(bound.issuperset))
+            left = left.where(lambda names, bound=bound: not bound.issuperset(names))  # type: ignore[misc]
         return tuple(found)
 
     def _result(self, k: int) -> View:
         query, last = self.query, len(self.atoms) - 1
         joined = [atom.name for atom in self.atoms[: k + 1]]
         if k == last:
-            return View(RESULT, query.free, all_components(query), journal=True, definition="the result")
+            return result_view(query)
         later = {v for atom in self.atoms[k + 1 :] for v in atom.variables} | set(query.free)
         for pending in self.pending[k + 1 :]:
             later.update(v for condition in pending.conditions for v in columns_of(condition))
@@ -130,7 +120,7 @@ class _LeftDeep:
         for leaf, result in zip(self.leaves[1:], self.results[1:], strict=True):
             indicator = self.optional[leaf.name].indicator if leaf.name in self.optional else None
             kept += [leaf, result] if indicator is None else [leaf, indicator, result]
-        views = tuple(replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in kept)
+        views = with_indexes(kept, indexes)
         query = self.query
         loops = any(isinstance(s, Loop) for t in triggers for s in visit(t.body))
         bounds = (
@@ -148,7 +138,7 @@ class _LeftDeep:
         leaf, update = self.leaves[k], (update_carrier(self.query, atom),)
         steps = () if k == 0 else (self._step(self.results[k - 1]),)
 
-        def go_on(join: Join, j: int) -> tuple[Statement, ...]:
+        def go_on(join: Join, j: int) -> Body:
             """Continue with the change of result j, which is bound: add it, and join it with the next atom."""
             add = add_to(self.results[j], join.carriers)
             if j + 1 == len(self.atoms):
@@ -157,7 +147,7 @@ class _LeftDeep:
             further = Join(join.bound, join.carriers, (step,), self.pending[j + 1])
             return (add, *nest(further, lambda done: go_on(done, j + 1), indexes))
 
-        def delta(carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+        def delta(carriers: tuple[Carrier, ...]) -> Body:
             return nest(Join(bound, carriers, steps, self.pending[k]), lambda done: go_on(done, k), indexes)
 
         if leaf.name in self.optional:
@@ -174,10 +164,6 @@ class _LeftDeep:
         if atom is not None and atom in self.query.negated:
             return Step(view.name, view.key, alias, None, negated=True)
         return Step(view.name, view.key, alias, row_carrier(alias, view), given=None if atom is None else atom.given)
-
-
-def _first_in(names: tuple[str, ...], before: frozenset[str], here: frozenset[str], k: int) -> bool:
-    return here.issuperset(names) and (k == 0 or not before.issuperset(names))
 
 
 STRATEGY = Strategy(

@@ -17,7 +17,7 @@ from itertools import combinations
 from math import inf
 from operator import or_
 
-from freshviews.program.statements import Add, If, Lookup, Loop, Smaller, Statement, Sum
+from freshviews.program.statements import Body, Loop, Smaller
 from freshviews.program.structure import bodies
 
 Keys = tuple[frozenset[int], ...]
@@ -30,7 +30,7 @@ _Rules = tuple[tuple[int, int], ...]
 """Pairs of sets of variables: the first determines the second."""
 
 
-def update_exponent(body: tuple[Statement, ...], unique: Mapping[str, Keys]) -> int:
+def update_exponent(body: Body, unique: Mapping[str, Keys]) -> int:
     """The exponent of a trigger's body: the worst over all nests of loops. ``unique``: the keys of each view."""
     return _worst(body, _Numbered(unique), _Nest())
 
@@ -89,9 +89,7 @@ class _Nest:
         return _cover(self.rows, self.free, self.variables & ~self.free, self.rules)
 
 
-def _worst(
-    body: tuple[Statement, ...], numbered: _Numbered, around: _Nest, least: int = 0, most: float = inf
-) -> int:
+def _worst(body: Body, numbered: _Numbered, around: _Nest, least: int = 0, most: float = inf) -> int:
     """The worst exponent of the nests of a body; ``least`` if it is less. The search ends at ``most``, and may return
     more."""
     worst = least
@@ -106,7 +104,7 @@ def _worst(
                 # The smaller slice is at most as long as either slice.
                 one = _worst((left,), numbered, around, worst, most)
                 worst = one if one == worst else min(one, _worst((right,), numbered, around, worst, min(one, most)))
-            case If() | Sum() | Lookup() | Add():
+            case _:
                 for inner in bodies(statement):
                     worst = _worst(inner, numbered, around, worst, most)
     return worst

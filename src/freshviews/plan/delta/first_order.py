@@ -26,7 +26,7 @@ The plan of Q() = R(a, b) S(b, c) T(c, a)::
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
@@ -36,26 +36,28 @@ from freshviews.expr.nodes import Call, Column, Expr, substitute
 from freshviews.plan.assemble import assemble, joined_queries
 from freshviews.plan.delta.exclusion import exclusion
 from freshviews.plan.delta.exponents import Keys, update_exponent
-from freshviews.plan.delta.nest import CHOICES, Indexes, Join, Pending, Step, nest
+from freshviews.plan.delta.nest import CHOICES, Indexes, Join, Pending, Step, add_joined
 from freshviews.plan.leaves import (
     Carrier,
-    all_components,
+    add_to,
     leaf_view,
     parameters_of,
-    product,
+    result_view,
     row_carrier,
     spanning_lifts,
+    under,
     update_carrier,
+    with_indexes,
 )
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.optional import OptionalView, optional_view, update_negated, update_optional
 from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Request, Strategy
-from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial
+from freshviews.program.payload import MULTIPLICITY
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.rewrite import rename, scale
-from freshviews.program.statements import Add, If, Into, Let, Lookup, Loop, Smaller, Statement, Sum
-from freshviews.program.structure import bodies, visit
+from freshviews.program.statements import Body, Let, Smaller
+from freshviews.program.structure import bodies, slice_of, uses, visit
 from freshviews.program.views import View
 from freshviews.query import variable_order
 from freshviews.query.dependencies import FD, closure
@@ -107,9 +109,8 @@ def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
     """The first-order program of a query. ``dependencies`` are keys of its atoms."""
     deltas = _deltas(query, dependencies)
     stores, triggers, indexes = deltas.stores, deltas.triggers, deltas.indexes
-    result = View(RESULT, query.free, all_components(query), journal=True, definition="the result")
     stored = [] if len(stores) == 1 == len(query.atoms) else [view for store in stores for view in store.views]
-    views = (*(replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in stored), result)
+    views = (*with_indexes(stored, indexes), result_view(query))
     worst = max(update_exponents(query, dependencies).values())
     update = "O(1)" if worst == 0 else "O(N)" if worst == 1 else f"O(N^{worst})"
     bounds = (("update", update), ("delay", "O(1)"), ("space", "O(N + |result|)"), *_limits(deltas))
@@ -130,7 +131,7 @@ def _limits(deltas: _Deltas) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _choices(body: tuple[Statement, ...]) -> int:
+def _choices(body: Body) -> int:
     """The most nested choices between two slices."""
     return max(
         (isinstance(s, Smaller) + max(map(_choices, bodies(s)), default=0) for s in body),
@@ -204,13 +205,9 @@ def takes_cyclic(request: Request) -> str | None:
     return "cyclic: deltas over the base relations take linear space and the smaller side's time"
 
 
+@lru_cache(maxsize=16)
 def update_exponents(query: Query, dependencies: tuple[FD, ...] = ()) -> dict[str, int]:
     """By atom, the exponent of the time of a one-row update."""
-    return _update_exponents(query, dependencies)
-
-
-@lru_cache(maxsize=16)
-def _update_exponents(query: Query, dependencies: tuple[FD, ...]) -> dict[str, int]:
     deltas = _deltas(query, dependencies)
     unique = {view.name: store.unique for store in deltas.stores for view in store.rows}
     exponents = [update_exponent(trigger.body, unique) for trigger in deltas.triggers]
@@ -262,26 +259,30 @@ def _deltas_with(choices: int, query: Query, dependencies: tuple[FD, ...]) -> _D
 def stores_of(query: Query, dependencies: tuple[FD, ...], names: Namer) -> tuple[Store, ...]:
     """The atoms, grouped by their stored rows. A shared store has the name of the relation, another store the name of
     its atom."""
-    groups: dict[object, list[Atom]] = {}
-    for atom in (*query.atoms, *query.negated):
-        lifts = tuple(
-            (a.name, lift.expr) for a in query.aggregates for lift in a.lifts if lift.atom == atom.name
-        )
-        # Lifts differ by occurrence, so only atoms without lifts share.
-        alone = lifts or atom.given is not None or atom in query.negated
-        kind: object = atom.name if alone else (atom.relation, atom.columns, frozenset(atom.filters))
-        groups.setdefault(kind, []).append(atom)
     stores = []
-    for atoms in groups.values():
-        name = names.view(atoms[0].name if len(atoms) == 1 else atoms[0].relation)
-        first, view = atoms[0], leaf_view(query, atoms[0], name)
+    for store in shared_stores(query, names, lambda atom: ()):
+        first, view = store.atoms[0], store.view
         optional = None if first.given is None else optional_view(view, first.given, names)
         after = None
-        if len(atoms) > MOST_TOGETHER:
-            after = replace(view, name=names.view(f"{name}_after"), definition=f"{name} and the update")
+        if len(store.atoms) > MOST_TOGETHER:
+            after = replace(view, name=names.view(f"{view.name}_after"), definition=f"{view.name} and the update")
         unique = _unique(first, dependencies)
-        stores.append(Store(view, tuple(atoms), unique, optional, first in query.negated, after))
+        stores.append(Store(view, store.atoms, unique, optional, first in query.negated, after))
     return tuple(stores)
+
+
+def shared_stores(query: Query, names: Namer, kind: Callable[[Atom], object]) -> Iterator[Store]:
+    """The views of the rows of atoms. Ordinary atoms over the same rows share one if they are of one ``kind``."""
+    groups: dict[object, list[Atom]] = {}
+    for atom in query.occurrences:
+        # Lifts differ by occurrence, so only atoms without lifts share.
+        lifted = any(lift.atom == atom.name for a in query.aggregates for lift in a.lifts)
+        alone = lifted or not query.is_ordinary(atom)
+        own = atom.name if alone else (atom.relation, atom.columns, frozenset(atom.filters), kind(atom))
+        groups.setdefault(own, []).append(atom)
+    for first, *others in groups.values():
+        view = leaf_view(query, first, names.view(first.relation if others else first.name))
+        yield Store(view, (first, *others))
 
 
 def _unique(atom: Atom, dependencies: tuple[FD, ...]) -> Keys:
@@ -300,7 +301,7 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], terms: Terms
     names = tuple(p.name for p in parameters)
     if store.optional is not None or store.negated:
         return Trigger(first.relation, parameters, first.filters, _single_trigger(query, store, stores, terms, namer))
-    counts: dict[tuple[Statement, ...], int] = {}
+    counts: dict[Body, int] = {}
     for updated in non_empty_subsets(store.atoms) if store.after is None else ((atom,) for atom in store.atoms):
         body = term(query, updated, names, stores, terms, namer)
         if shared:
@@ -309,21 +310,17 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], terms: Terms
     body = tuple(s for one, times in counts.items() for s in scale(one, times))
     if len(stores) > 1 or len(query.atoms) > 1:
         key = names[: len(first.variables)]
-        components = store.view.components
-        payload = product(components, (update_carrier(query, first),))
-        adds = [Add(view.name, key, tuple(c.name for c in components), payload) for view in store.rows]
+        adds = [add_to(view, (update_carrier(query, first),), key=key) for view in store.rows]
         body = (*adds[:-1], *body, adds[-1])
     return Trigger(first.relation, parameters, first.filters, body)
 
 
-def _single_trigger(
-    query: Query, store: Store, stores: tuple[Store, ...], terms: Terms, namer: Namer
-) -> tuple[Statement, ...]:
+def _single_trigger(query: Query, store: Store, stores: tuple[Store, ...], terms: Terms, namer: Namer) -> Body:
     """The trigger of an optional or negated atom."""
     (atom,) = store.atoms
     update = (update_carrier(query, atom),)
 
-    def delta(carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+    def delta(carriers: tuple[Carrier, ...]) -> Body:
         return term(query, (atom,), atom.variables, stores, terms, namer, carriers)
 
     if store.optional is None:
@@ -344,7 +341,7 @@ def term(
     terms: Terms,
     namer: Namer,
     carriers: tuple[Carrier, ...] = (),
-) -> tuple[Statement, ...]:
+) -> Body:
     """The delta term in which the atoms of ``updated`` take the update, whose variables are ``names``. The indexes that
     loops need are added to ``terms``. ``carriers``: the change, if it differs from the update."""
     mapping: dict[str, str] = {}
@@ -365,10 +362,10 @@ def term(
         for name, let, value in spanning_lifts(query)
     )
     held = {atom.name: store for store in stores for atom in store.atoms}
-    rows = {a.name: tuple(mapping.get(v, v) for v in a.variables) for a in (*query.atoms, *query.negated)}
+    rows = {a.name: tuple(mapping.get(v, v) for v in a.variables) for a in query.occurrences}
     determined = _determined_by_keys(tuple((rows[a.name], held[a.name].unique) for a in query.atoms))
     steps = []
-    for atom in (*query.atoms, *query.negated):
+    for atom in query.occurrences:
         if atom not in updated:
             store, alias = held[atom.name], namer.row(atom.name)
             key = rows[atom.name]
@@ -384,25 +381,7 @@ def term(
     bound = frozenset(mapping.values())
     ordered = tuple(sorted(steps, key=lambda s: (s.view, tuple(v if v in bound else "~" for v in s.key))))
     join = Join(bound, (*change, *again), ordered, Pending(conditions, lifts), terms.choices)
-    components = all_components(query)
-    component_names = tuple(c.name for c in components)
-    loops = any(not bound.issuperset(step.key) for step in steps)
-    summed = loops and bound.issuperset(free)
-    total = namer.of("u", "u")
-
-    def finish(done: Join) -> tuple[Statement, ...]:
-        payload = product(components, done.carriers)
-        if summed:
-            return (Into(total, payload),)
-        return (Add(RESULT, free, component_names, payload),)
-
-    body = nest(join, finish, terms.indexes)
-    if summed:
-        parts = tuple(Monomial((ComponentOf(total, c.name),)) for c in components)
-        body = (Sum(total, components, body, (Add(RESULT, free, component_names, parts),)),)
-    for same in reversed(equalities):
-        body = (If(same, body),)
-    return body
+    return under(equalities, add_joined(join, result_view(query), free, namer.of("u", "u"), terms.indexes))
 
 
 @lru_cache(maxsize=256)
@@ -412,18 +391,18 @@ def _determined_by_keys(rows: tuple[tuple[tuple[str, ...], Keys], ...]) -> dict[
     return {row: len(closure(row, rules).difference(row)) for row, _ in rows}
 
 
-def canonical(body: tuple[Statement, ...], bound: frozenset[str], namer: Namer) -> tuple[Statement, ...]:
+def canonical(body: Body, bound: frozenset[str], namer: Namer) -> Body:
     """The body with loop variables and aliases renamed by order of appearance, so that equal terms are recognised."""
     names: dict[str, str] = {}
     aliases: dict[str, str] = {}
     for statement in visit(body):
-        if isinstance(statement, Loop):
-            for variable in statement.key:
-                if variable not in bound:
-                    names.setdefault(variable, namer.of(("variable", len(names)), f"v{len(names) + 1}"))
-        if isinstance(statement, Loop | Lookup):
-            wanted = f"{statement.view.lower()}{len(aliases) + 1}"
-            aliases.setdefault(statement.alias, namer.of(("row", statement.view, len(aliases)), wanted))
+        for variable in uses(statement).binds:
+            if variable not in bound:
+                names.setdefault(variable, namer.of(("variable", len(names)), f"v{len(names) + 1}"))
+        rows = slice_of(statement)
+        if rows is not None and rows.alias:
+            wanted = f"{rows.view.lower()}{len(aliases) + 1}"
+            aliases.setdefault(rows.alias, namer.of(("row", rows.view, len(aliases)), wanted))
     return rename(body, names, aliases)
 
 

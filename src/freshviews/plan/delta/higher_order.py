@@ -37,26 +37,28 @@ from functools import partial
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import columns_of
 from freshviews.plan.assemble import assembled
-from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
+from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, add_joined
 from freshviews.plan.leaves import (
     Carrier,
     all_components,
     leaf_view,
-    product,
+    result_view,
     row_carrier,
     spanning_lifts,
     trigger,
     update_carrier,
+    with_indexes,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
 from freshviews.plan.optional import Delta, OptionalView, given_of, optional_view, update_negated, update_optional
 from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Strategy
-from freshviews.program.payload import COUNT, ComponentOf, Monomial
+from freshviews.program.payload import COUNT
 from freshviews.program.program import Program
 from freshviews.program.results import Held
-from freshviews.program.statements import Add, If, Into, Let, Lookup, Loop, Statement, Sum
+from freshviews.program.statements import Body, If, Let, Lookup, Loop, Statement
 from freshviews.program.structure import visit
 from freshviews.program.views import View
+from freshviews.query.hypergraph import connected
 from freshviews.query.query import Atom, Query
 
 MOST_VIEWS = 256
@@ -82,7 +84,7 @@ def rest_of(query: Query, atom: Atom, order: tuple[str, ...]) -> Rest:
     """The rest of a query for an update of an atom. The queries of the components have no name. Their free variables
     are in the given order, or in that of the atom where a component is a whole atom."""
     fixed = frozenset(atom.variables)
-    groups = _components(tuple(a for a in query.atoms if a is not atom), fixed)
+    groups = connected((a, frozenset(a.variables) - fixed) for a in query.atoms if a is not atom)
 
     def home(names: tuple[str, ...]) -> int | None:
         """The component that applies a condition or lift over these variables; None if there is none."""
@@ -91,11 +93,7 @@ def rest_of(query: Query, atom: Atom, order: tuple[str, ...]) -> Rest:
         ordinary = (i for i, group in enumerate(groups) if given_of(group) is None)
         return next((i for i in ordinary if _variables(groups[i]).issuperset(names)), None)
 
-    lifts = spanning_lifts(query)
-    pending = Pending(
-        tuple(c for c in query.conditions if home(columns_of(c)) is None),
-        tuple(lift for lift in lifts if home(columns_of(lift[1].expr)) is None),
-    )
+    pending = Pending.of(query).where(lambda names: home(names) is None)
     needed = fixed.union(query.free, *(columns_of(c) for c in pending.conditions))
     needed = needed.union(*(columns_of(let.expr) for _, let, _ in pending.lifts))
     needed = needed.union(*(negated.variables for negated in query.negated))
@@ -135,18 +133,6 @@ def _variables(atoms: tuple[Atom, ...]) -> frozenset[str]:
     return frozenset(v for atom in atoms for v in atom.variables)
 
 
-def _components(atoms: tuple[Atom, ...], fixed: frozenset[str]) -> tuple[tuple[Atom, ...], ...]:
-    """The atoms, grouped into components that are connected through variables that are not fixed. The order stays."""
-    groups: list[list[Atom]] = []
-    for atom in atoms:
-        touched = [g for g in groups if (_variables(tuple(g)) & frozenset(atom.variables)) - fixed]
-        groups = [g for g in groups if g not in touched]
-        groups.append([*(a for g in touched for a in g), atom])
-    place = {atom.name: i for i, atom in enumerate(atoms)}
-    ordered = [tuple(sorted(group, key=lambda a: place[a.name])) for group in groups]
-    return tuple(sorted(ordered, key=lambda group: place[group[0].name]))
-
-
 class _Recursion:
     """Writes the program: the views so far, by the query that each answers."""
 
@@ -156,7 +142,7 @@ class _Recursion:
         self.lets = {(name, let.expr): (let, value) for name, let, value in spanning_lifts(query)}
         self.views: dict[Query, View] = {}
         self.indexes: Indexes = {}
-        self.deltas: dict[str, list[Delta]] = {atom.name: [] for atom in (*query.atoms, *query.negated)}
+        self.deltas: dict[str, list[Delta]] = {atom.name: [] for atom in query.occurrences}
         self.begun = 0
         """Views of components, including views that are still under construction."""
         self.negated = {atom.name: leaf_view(query, atom, self.names.view(atom.name)) for atom in query.negated}
@@ -169,15 +155,11 @@ class _Recursion:
 
     def program(self) -> Program:
         query = self.query
-        components = all_components(query)
-        result = View(RESULT, query.free, components, journal=True, definition="the result")
+        result = result_view(query)
         self._maintain(query, result)
-        triggers = tuple(trigger(query, atom, self._body(atom)) for atom in (*query.atoms, *query.negated))
+        triggers = tuple(trigger(query, atom, self._body(atom)) for atom in query.occurrences)
         indicators = (one.indicator for one in self.optional.values() if one.indicator is not None)
-        views = tuple(
-            replace(view, indexes=tuple(sorted(self.indexes.get(view.name, ()))))
-            for view in (*self.views.values(), *indicators, *self.negated.values(), result)
-        )
+        views = with_indexes((*self.views.values(), *indicators, *self.negated.values(), result), self.indexes)
         loops = any(isinstance(s, Loop) for t in triggers for s in visit(t.body))
         bounds = (
             ("update", "O(|change of the views|)" if loops else "O(1)"),
@@ -188,11 +170,11 @@ class _Recursion:
             query.name, query.free, views, triggers, Held(RESULT), strategy="higher_order", bounds=bounds
         )
 
-    def _body(self, atom: Atom) -> tuple[Statement, ...]:
+    def _body(self, atom: Atom) -> Body:
         """The trigger of an atom."""
         update = (update_carrier(self.query, atom),)
 
-        def delta(carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+        def delta(carriers: tuple[Carrier, ...]) -> Body:
             return fused(s for write in self.deltas[atom.name] for s in write(carriers))
 
         if atom.name in self.negated:
@@ -236,7 +218,7 @@ class _Recursion:
     def _maintain(self, query: Query, view: View) -> None:
         """Write the statements that maintain a view, for an update of each atom in its query."""
         given = given_of(query.atoms)
-        for atom in (*query.atoms, *query.negated):
+        for atom in query.occurrences:
             rest = rest_of(query, atom, self.query.variables)
             steps = [self._step(self._view(part), given_of(part.atoms)) for part in rest.parts]
             steps += [self._negated(other) for other in query.negated if other is not atom]
@@ -260,29 +242,15 @@ class _Recursion:
         steps: tuple[Step, ...],
         pending: Pending,
         carriers: tuple[Carrier, ...],
-    ) -> tuple[Statement, ...]:
+    ) -> Body:
         """Statements that add to a view its change caused by the change of an atom, the product of carriers: this is
         joined with the steps."""
-        bound = frozenset(atom.variables)
         lifts = tuple((name, *self.lets[name, let.expr]) for name, let, _ in pending.lifts)
-        join = Join(bound, carriers, steps, Pending(pending.conditions, lifts))
-        names = tuple(c.name for c in view.components)
-        loops = any(not bound.issuperset(step.key) for step in steps)
-        summed = loops and bound.issuperset(view.key)
-        total = self.names.of("u", "u")
-
-        def finish(done: Join) -> tuple[Statement, ...]:
-            payload = product(view.components, done.carriers)
-            return (Into(total, payload) if summed else Add(view.name, view.key, names, payload),)
-
-        body = nest(join, finish, self.indexes)
-        if not summed:
-            return body
-        parts = tuple(Monomial((ComponentOf(total, name),)) for name in names)
-        return (Sum(total, view.components, body, (Add(view.name, view.key, names, parts),)),)
+        join = Join(frozenset(atom.variables), carriers, steps, Pending(pending.conditions, lifts))
+        return add_joined(join, view, view.key, self.names.of("u", "u"), self.indexes)
 
 
-def fused(statements: Iterable[Statement]) -> tuple[Statement, ...]:
+def fused(statements: Iterable[Statement]) -> Body:
     """Statements with equal loops, lookups and conditions merged. No statement of a trigger reads what another one
     writes, so their order is free. Lets go first."""
     lets: dict[Statement, None] = {}

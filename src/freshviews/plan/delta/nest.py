@@ -13,12 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Expr, columns_of
-from freshviews.plan.leaves import Carrier
+from freshviews.plan.leaves import Carrier, add_to, product, row_carrier, spanning_lifts, under
 from freshviews.program.payload import Value
-from freshviews.program.statements import If, Let, Lookup, Loop, Smaller, Statement
+from freshviews.program.statements import Body, Into, Let, Lookup, Loop, Smaller, Sum
+from freshviews.program.views import View
+from freshviews.query.query import Query
+
+S = TypeVar("S")
 
 CHOICES = 4
 """Maximum number of nested choices between two slices: each doubles the statements below it."""
@@ -77,33 +82,39 @@ class Pending:
     conditions: tuple[Expr, ...] = ()
     lifts: tuple[tuple[str, Let, Value], ...] = ()
 
+    @staticmethod
+    def of(query: Query) -> Pending:
+        """All conditions and lifts across atoms of a query."""
+        return Pending(query.conditions, spanning_lifts(query))
+
+    def where(self, test: Callable[[tuple[str, ...]], bool]) -> Pending:
+        """Those whose variables pass a test."""
+        lifts = tuple(lift for lift in self.lifts if test(columns_of(lift[1].expr)))
+        return Pending(tuple(c for c in self.conditions if test(columns_of(c))), lifts)
+
     @property
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions to be computed."""
         return (*self.conditions, *(let.expr for _, let, _ in self.lifts))
 
-    def applied(
-        self,
-        bound: frozenset[str],
-        carriers: tuple[Carrier, ...],
-        go_on: Callable[[Pending, tuple[Carrier, ...]], tuple[Statement, ...]],
-    ) -> tuple[Statement, ...] | None:
+    def applied(self, state: S, go_on: Callable[[S], Body]) -> Body | None:
         """Statements that apply the expressions whose variables are all bound; None if there are none.
 
-        ``go_on`` writes the statements that follow, for the expressions still pending and the carriers so far.
+        ``state``: a dataclass with these expressions as ``pending``, the ``bound`` variables, and the ``carriers`` so
+        far. ``go_on`` writes the statements that follow, for the state with the expressions still pending.
         """
-        ready = [c for c in self.conditions if bound.issuperset(columns_of(c))]
+        here: Any = state
+        ready = [c for c in self.conditions if here.bound.issuperset(columns_of(c))]
         if ready:
-            body = go_on(Pending(tuple(c for c in self.conditions if c not in ready), self.lifts), carriers)
-            for condition in reversed(ready):
-                body = (If(condition, body),)
-            return body
-        lifts = [lift for lift in self.lifts if bound.issuperset(columns_of(lift[1].expr))]
+            left = Pending(tuple(c for c in self.conditions if c not in ready), self.lifts)
+            return under(ready, go_on(replace(here, pending=left)))
+        lifts = self.where(here.bound.issuperset).lifts
         if not lifts:
             return None
         carrier = Carrier(None, frozenset(), tuple((name, value) for name, _, value in lifts))
-        rest = Pending(self.conditions, tuple(lift for lift in self.lifts if lift not in lifts))
-        return (*(let for _, let, _ in lifts), *go_on(rest, (*carriers, carrier)))
+        left = Pending(self.conditions, tuple(lift for lift in self.lifts if lift not in lifts))
+        done = replace(here, pending=left, carriers=(*here.carriers, carrier))
+        return (*(let for _, let, _ in lifts), *go_on(done))
 
 
 @dataclass(frozen=True)
@@ -118,20 +129,16 @@ class Join:
     choices: int = CHOICES
 
 
-Finish = Callable[[Join], tuple[Statement, ...]]
+Finish = Callable[[Join], Body]
 Indexes = dict[str, set[tuple[int, ...]]]
 
 
-def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> tuple[Statement, ...]:
+def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> Body:
     """Statements that join all steps, followed by those that ``finish`` writes for the completed Join.
 
     The indexes that loops need are added to ``indexes``, by view. ``smaller``: loop over the smaller of two slices.
     """
-    applied = join.pending.applied(
-        join.bound,
-        join.carriers,
-        lambda pending, carriers: nest(replace(join, pending=pending, carriers=carriers), finish, indexes, smaller),
-    )
+    applied = join.pending.applied(join, lambda ready: nest(ready, finish, indexes, smaller))
     if applied is not None:
         return applied
     if not join.steps:
@@ -147,6 +154,16 @@ def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> 
         return (_loop(join, step, finish, indexes, smaller),)
     join = replace(join, choices=join.choices - 1)
     return (Smaller(*(_loop(join, one, finish, indexes, smaller) for one in (step, twin))),)
+
+
+def add_joined(join: Join, view: View, key: tuple[str, ...], total: str, indexes: Indexes) -> Body:
+    """Statements that add the rows of a join to a view, under ``key``. Where loops find several rows for one key, their
+    sum is added, whose alias is ``total``."""
+    loops = any(not join.bound.issuperset(step.key) for step in join.steps)
+    if not loops or not join.bound.issuperset(key):
+        return nest(join, lambda done: (add_to(view, done.carriers, key=key),), indexes)
+    body = nest(join, lambda done: (Into(total, product(view.components, done.carriers)),), indexes)
+    return (Sum(total, view.components, body, (add_to(view, (row_carrier(total, view),), key=key),)),)
 
 
 def _choose(join: Join) -> tuple[Step, Step | None]:

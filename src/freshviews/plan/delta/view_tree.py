@@ -39,22 +39,23 @@ from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
     add_to,
-    all_components,
     components_over,
     leaf_view,
     product,
+    result_view,
     row_carrier,
     spanning_lifts,
     trigger,
     update_carrier,
+    with_indexes,
 )
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.optional import OptionalView, given_of, optional_view, update_negated, update_optional
 from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Request, Strategy
-from freshviews.program.payload import COUNT, Component, Monomial
+from freshviews.program.payload import COUNTED, Component, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Enumerated, Held
-from freshviews.program.statements import Add, Changed, Emit, Into, Statement, Sum
+from freshviews.program.statements import Body, Changed, Emit, Into, Statement, Sum
 from freshviews.program.views import View
 from freshviews.query.dependencies import FD
 from freshviews.query.query import Atom, Query
@@ -178,13 +179,11 @@ def _joins_blindly(query: Query, node: OrderNode) -> bool:
     return going_on and any(not on_the_way.issuperset(query.factors[place]) for place in node.factors)
 
 
-def _program(
-    query: Query, order: VariableOrder, dependencies: tuple[FD, ...], factorised: bool
-) -> Program:
+def _program(query: Query, order: VariableOrder, dependencies: tuple[FD, ...], factorised: bool) -> Program:
     names = Namer(query)
     top = _Builder(query, factorised, names).top(order)
     indexes: Indexes = {}
-    atoms = (*query.atoms, *query.negated)
+    atoms = query.occurrences
     triggers = tuple(_trigger(query, top, atom, indexes, factorised, names) for atom in atoms)
     result: Held | Enumerated = Held(RESULT)
     if factorised:
@@ -192,23 +191,14 @@ def _program(
         result = Enumerated(nest(start, lambda done: (_emit(query, done),), indexes, smaller=False))
     views = [v for v in _stored(top) if v is not None]
     if not factorised:
-        views.append(View(RESULT, query.free, all_components(query), journal=True, definition="the result"))
-    views = [replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in views]
+        views.append(result_view(query))
     worst = max(update_exponents(order, query, dependencies).values(), default=0)
     update = "O(1)" if worst == 0 else f"O(N^{worst})" if worst != 1 else "O(N)"
     space = "O(N)" if worst == 0 else "O(N + what the views below hold)"
     if not factorised:
         space = "O(N + |result|)" if worst == 0 else space
     bounds = (("update", update), ("delay", "O(1)"), ("space", space), ("order", _shown(order)))
-    return Program(
-        query.name,
-        query.free,
-        tuple(views),
-        triggers,
-        result,
-        "view_tree",
-        bounds,
-    )
+    return Program(query.name, query.free, with_indexes(views, indexes), triggers, result, "view_tree", bounds)
 
 
 def _shown(order: VariableOrder) -> str:
@@ -339,7 +329,7 @@ class _Climb:
     factorised: bool
     names: Namer
 
-    def arrive(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+    def arrive(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> Body:
         """Store the bound delta of the branch at ``level`` of the path, emit the change, and go up."""
         tree, branch = self.path[level]
         body: list[Statement] = []
@@ -360,47 +350,38 @@ class _Climb:
         own, above = self.path[level][1].given, self.path[level + 1][1].given
         return own is not None and above is not None and set(own) <= set(above)
 
-    def _join(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+    def _join(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> Body:
         """Join the delta with the siblings, sum the variable out, arrive one level up."""
         tree, branch = self.path[level]
         last = level + 1 == len(self.path)
         if last and self.factorised:
             return ()
         siblings = tuple(_step(b, self.names) for b in tree.branches if b is not branch)
-        stored = tree.joined is not None and tree.joined is not branch.view
-        if stored and tree.joined is not None and any(tree.joined is b.view for b in tree.branches):
-            stored = False
-        key = self.query.free if last else self.path[level + 1][1].view.key
+        stored = None if any(tree.joined is b.view for b in tree.branches) else tree.joined
+        to = result_view(self.query) if last else self.path[level + 1][1].view
         loops = any(not bound.issuperset(s.key) for s in siblings)
-        components = (
-            all_components(self.query) if last else self.path[level + 1][1].view.components
-        )
         alias = self.names.of(("sum", level), f"u{level + 1}")
-        summed = loops and not stored and bound.issuperset(key)
+        summed = loops and stored is None and bound.issuperset(to.key)
 
-        def finish(done: Join) -> tuple[Statement, ...]:
+        def finish(done: Join) -> Body:
             if summed:
-                return (Into(alias, product(components, done.carriers)),)
-            body: list[Statement] = []
-            if stored and tree.joined is not None:
-                body.append(add_to(tree.joined, done.carriers))
+                return (Into(alias, product(to.components, done.carriers)),)
+            body = () if stored is None else (add_to(stored, done.carriers),)
             return (*body, *self._up(level, done.bound, done.carriers))
 
         join = Join(bound, carriers, siblings, tree.pending)
         statements = nest(join, finish, self.indexes)
         if not summed:
             return statements
-        carrier = Carrier(alias, frozenset(c.name for c in components if c.name != COUNT))
-        return (Sum(alias, components, statements, self._up(level, bound, (carrier,))),)
+        carrier = row_carrier(alias, to)
+        return (Sum(alias, to.components, statements, self._up(level, bound, (carrier,))),)
 
-    def _up(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+    def _up(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> Body:
         if level + 1 == len(self.path):
-            components = all_components(self.query)
-            names = tuple(c.name for c in components)
-            return (Add(RESULT, self.query.free, names, product(components, carriers)),)
+            return (add_to(result_view(self.query), carriers),)
         return self.arrive(level + 1, bound.intersection(self.path[level + 1][1].view.key), carriers)
 
-    def _change(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+    def _change(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> Body:
         """Emit the rows of the result that the delta changes: join the siblings up the path, then bind the open
         variables below."""
         siblings: list[Step] = []
@@ -447,7 +428,7 @@ def _open_steps(tree: Tree, names: Namer) -> list[Step]:
 
 
 def _emit(query: Query, done: Join) -> Emit:
-    (monomial,) = product((Component(COUNT, "integer"),), done.carriers)
+    (monomial,) = product(COUNTED, done.carriers)
     return Emit(query.free, (monomial if monomial.factors else Monomial(()),))
 
 

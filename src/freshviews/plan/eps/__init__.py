@@ -7,7 +7,7 @@
 - ``hierarchical``: rows of hierarchical queries over a variable order (``tree``).
 
 ``ivm_eps`` makes the strategies ``ivm_eps`` and ``ivm_eps_linear`` of them. ``cycle`` finds the order of three
-relations. ``counting_views`` has what all of them write.
+relations.
 """
 
 __all__ = ["four_relations", "hierarchical", "ivm_eps", "triangle", "triangle_linear", "triangle_listing"]

@@ -25,37 +25,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
-from freshviews.expr.nodes import Call, Column, Expr, columns_of, substitute
+from freshviews.expr.nodes import Call, Column, Expr, substitute
 from freshviews.plan.delta.first_order import Store, Terms, canonical, non_empty_subsets, term
 from freshviews.plan.delta.nest import Pending
-from freshviews.plan.eps.counting_views import COUNTED, Body, add_count
 from freshviews.plan.leaves import (
     Carrier,
+    add_count,
     add_to,
     all_components,
     components_over,
     leaf_view,
     parameters_of,
     product,
+    result_view,
     row_carrier,
-    spanning_lifts,
+    sum_carrier,
+    under,
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.program.heavy_light import Balancing, Partition, Procedure
-from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial
+from freshviews.program.payload import COUNTED, MULTIPLICITY
 from freshviews.program.program import Parameter, Program, Trigger
 from freshviews.program.results import Held, Result
 from freshviews.program.rewrite import rename, scale
-from freshviews.program.statements import Add, Balance, Enter, If, Into, Leave, Lookup, Loop, Perform, Smaller, Sum
+from freshviews.program.statements import Add, Balance, Body, Into, Lookup, Loop, Move, Perform, Smaller, Sum
 from freshviews.program.structure import visit
 from freshviews.program.views import Subset, View
 from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT, BOOLEAN
 
-T = TypeVar("T")
 Key = tuple[str, ...]
 Places = tuple[int, ...]
 
@@ -208,7 +208,7 @@ class Cases:
         self.namer = namer
         self.stores = stores or tuple(Store(leaf_view(query, a, namer.view(a.name)), (a,)) for a in query.atoms)
         self.added = added
-        self.pending = Pending(query.conditions, spanning_lifts(query))
+        self.pending = Pending.of(query)
         self.store = {atom.name: store for store in self.stores for atom in store.atoms}
         self.partitions = self._partitions()
         self.heavy = self._heavy()
@@ -228,10 +228,6 @@ class Cases:
     def _parameters(self, store: Store) -> tuple[Parameter, ...]:
         own = parameters_of(self.query, store.atoms[0])
         return own if len(store.atoms) == 1 else self.namer.columns(own)
-
-    def _name(self, view: View, mark: str) -> str:
-        """The name of a row of a view, other than those that joins use."""
-        return self.namer.of((mark, view.name), f"{view.name.lower()}_{mark}")
 
     def _partitions(self) -> tuple[Partitioned, ...]:
         found = []
@@ -268,7 +264,7 @@ class Cases:
         for one in self.table.auxiliaries:
             atoms = [self.query.atom(name) for name in one.atoms]
             variables = tuple(dict.fromkeys((*one.key, *(v for a in atoms for v in a.variables))))
-            own = _over(self.pending, frozenset(variables), True)
+            own = self.pending.where(frozenset(variables).issuperset)
             numbers = {v: f"v{i}" for i, v in enumerate(variables)}
             identity = (
                 tuple((self.store[a.name].view.name, _named(a.variables, numbers)) for a in atoms),
@@ -304,10 +300,8 @@ class Cases:
 
     def held(self, bounds: tuple[tuple[str, str], ...]) -> Program:
         """The program whose result is stored."""
-        components = all_components(self.query)
-        result = View(RESULT, self.query.free, components, journal=True, definition="the result")
         program = self.program(Held(RESULT), bounds, lambda store: Beside(self._result(store)))
-        return replace(program, views=(*program.views, result))
+        return replace(program, views=(*program.views, result_view(self.query)))
 
     def program(
         self,
@@ -348,12 +342,12 @@ class Cases:
     def _trigger(self, store: Store, beside: Beside, changes: Body, marked: list[Partitioned]) -> Trigger:
         """The statements ``before``, then changes of the views, the store, its heavy rows and the parts."""
         first, key = store.atoms[0], self.names(store)
-        alias = beside.alias or self._name(store.view, "new")
+        alias = beside.alias or self.namer.marked(store.view.name, "new")
         enters = tuple(
-            Lookup(one.values.name, one.value, self._alias((one.values.name, one.value)), (Enter(alias, one.subset),))
+            Lookup(one.values.name, one.value, self._alias((one.values.name, one.value)), (Move(alias, one.subset, 1),))
             for one in marked
         )
-        add = replace(add_to(store.view, (update_carrier(self.query, first),)), key=key)
+        add = add_to(store.view, (update_carrier(self.query, first),), key=key)
         if enters or beside.appear or beside.vanish:
             add = replace(add, alias=alias, appear=(*beside.appear, *enters), vanish=beside.vanish)
         body = (*beside.before, *changes, add)
@@ -380,14 +374,13 @@ class Cases:
     def _into(self, one: Auxiliary, named: Mapping[str, str], sign: int) -> Finish:
         """Add the joined rows to a view, or take them out where ``sign`` is -1."""
         view, key = self.factors[one.name].view, _named(one.key, named)
-        return lambda carriers: (self.added(one.name, replace(add_to(view, carriers, sign), key=key)),)
+        return lambda carriers: (self.added(one.name, add_to(view, carriers, sign, key)),)
 
     def _result(self, store: Store) -> Body:
         """The additions of an update of a store to a stored result."""
         names = tuple(p.name for p in self._parameters(store))
         components, total = all_components(self.query), self.namer.of("u", "u")
-        payload = tuple(Monomial((ComponentOf(total, c.name),)) for c in components)
-        add = Add(RESULT, self.query.free, tuple(c.name for c in components), payload)
+        add = add_to(result_view(self.query), (sum_carrier(total, components),))
         terms: dict[Body, int] = {}
         for updated in non_empty_subsets(store.atoms):
             atom = updated[0]
@@ -410,7 +403,7 @@ class Cases:
     ) -> Body:
         """The cases of the result for an update of an atom, each with ``finish``. ``update``: its multiplicity and
         lifts are factors of the payload. ``whole`` may put a statement around all of them."""
-        ready = _over(self.pending, frozenset(atom.variables), True).conditions
+        ready = self.pending.where(frozenset(atom.variables).issuperset).conditions
         pending = replace(self.pending, conditions=tuple(c for c in self.pending.conditions if c not in ready))
         carriers = (update_carrier(self.query, atom),) if update else ()
         named = dict(zip(atom.variables, atom.variables, strict=True))
@@ -462,12 +455,12 @@ class Cases:
         """Statements that join the remaining factors, and the exponent of the steps that they take."""
         costs: list[float] = []
 
-        def go_on(pending: Pending, carriers: tuple[Carrier, ...]) -> Body:
-            body, cost = self._step(replace(join, pending=pending, carriers=carriers))
+        def go_on(ready: _Join) -> Body:
+            body, cost = self._step(ready)
             costs.append(cost)
             return body
 
-        applied = join.pending.applied(join.bound, join.carriers, go_on)
+        applied = join.pending.applied(join, go_on)
         if applied is not None:
             return applied, costs[0]
         test = next((t for t in join.asked if join.bound.issuperset(t[1])), None)
@@ -591,7 +584,7 @@ class Cases:
 
     def _partition(self, one: Partitioned, marked: bool, turns: frozenset[str]) -> Partition:
         """How values of a partition move. The views change while the value and its rows are light."""
-        row, name = self._name(one.store.view, "moved"), one.store.view.name
+        row, name = self.namer.marked(one.store.view.name, "moved"), one.store.view.name
 
         def turned(m: int) -> Body:
             body: Body = ()
@@ -607,8 +600,8 @@ class Cases:
         def rows(body: Body) -> Body:
             return (Loop(name, self.names(one.store), one.places, row, body),) if marked else ()
 
-        rise = (*turned(1), add_count(one.values, 1, one.value), *rows((Enter(row, one.subset),)))
-        sink = (*rows((Leave(row, one.subset),)), add_count(one.values, -1, one.value), *turned(-1))
+        rise = (*turned(1), add_count(one.values, 1, one.value), *rows((Move(row, one.subset, 1),)))
+        sink = (*rows((Move(row, one.subset, -1),)), add_count(one.values, -1, one.value), *turned(-1))
         subset = one.subset if marked else ""
         return Partition(name, one.places, one.values.name, subset, one.epsilon, one.value, rise, sink)
 
@@ -629,14 +622,6 @@ def _renamed(pending: Pending, named: Mapping[str, str]) -> Pending:
     )
 
 
-def _over(pending: Pending, variables: frozenset[str], inside: bool) -> Pending:
-    """The conditions and lifts that read nothing but ``variables``; if not ``inside``, the others."""
-    return Pending(
-        tuple(c for c in pending.conditions if variables.issuperset(columns_of(c)) == inside),
-        tuple(one for one in pending.lifts if variables.issuperset(columns_of(one[1].expr)) == inside),
-    )
-
-
 def _identified(rows: Iterable[tuple[Key, Key]]) -> tuple[dict[str, str], tuple[Expr, ...]]:
     """The names of variables that have the values of given names, and the equalities where one has several."""
     named: dict[str, str] = {}
@@ -653,9 +638,7 @@ def _identified(rows: Iterable[tuple[Key, Key]]) -> tuple[dict[str, str], tuple[
 
 
 def _where(conditions: Iterable[Expr], body: Body) -> Body:
-    for condition in reversed(tuple(conditions)):
-        body = (If(condition, body),) if body else ()
-    return body
+    return under(conditions, body) if body else ()
 
 
 def _tested(join: _Join, test: Test) -> _Join:
@@ -666,12 +649,13 @@ def _tested(join: _Join, test: Test) -> _Join:
 
 def _taken(join: _Join, factor: Factor) -> _Join:
     """The join with a factor joined."""
+    pending = join.pending.where(lambda names: not factor.joined or not factor.joined.issuperset(names))
     return replace(
         join,
         bound=join.bound | set(factor.key),
         factors=tuple(f for f in join.factors if f is not factor),
         carriers=(*join.carriers, factor.carrier),
-        pending=_over(join.pending, factor.joined, False) if factor.joined else join.pending,
+        pending=pending,
     )
 
 

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from freshviews.errors import PlanError
-from freshviews.plan.delta.first_order import Store
+from freshviews.plan.delta.first_order import Store, shared_stores
 from freshviews.plan.eps.cases import Auxiliary, Case, Cases, Part, Table, Where
-from freshviews.plan.leaves import leaf_view
 from freshviews.plan.naming import Namer, joined_name
 from freshviews.program.program import Program
 from freshviews.query.query import Atom, Query
@@ -77,7 +76,7 @@ def plan(query: Query, epsilon: float | Mapping[str, float], sums: Sums, placed:
         result[role.name] = tuple(Case(where, factors) for where, factors in left if where is not None)
         space = max(space, _space(joined, roles))
     namer, given = Namer(query), {role.name: role.given for role in cycle}
-    stores = stores_of(query, cycle, namer, placed)
+    stores = _stores(query, cycle, namer, placed)
     made = Cases(query, Table(tuple(auxiliaries), result), given, namer, stores)
     update = "O(N)"
     if made.partitions:
@@ -144,7 +143,7 @@ def cycle_of(query: Query, epsilon: float | Mapping[str, float]) -> Cycle:
     one, two, three = query.atoms
     orders = ((one, two, three), (one, three, two))
     cycles = [_roles(query, order, epsilon) for order in orders]
-    return min(cycles, key=lambda cycle: len({_kind(query, role, True) for role in cycle}))
+    return min(cycles, key=lambda cycle: len(_stores(query, cycle, Namer(query), True)))
 
 
 def forgotten(query: Query) -> Query:
@@ -176,23 +175,12 @@ def _roles(query: Query, order: tuple[Atom, Atom, Atom], epsilon: float | Mappin
     return role(0), role(1), role(2)
 
 
-def _kind(query: Query, role: Role, placed: bool) -> object:
-    """What atoms that share a store have in common. An atom with a lift shares with none."""
-    lifted = any(lift.atom == role.name for a in query.aggregates for lift in a.lifts)
-    if lifted:
-        return role.name
-    same = (role.atom.relation, role.atom.columns, frozenset(role.atom.filters), role.given)
-    return (*same, tuple(role.atom.variables.index(v) for v in role.by)) if placed else same
-
-
-def stores_of(query: Query, cycle: Cycle, namer: Namer, placed: bool) -> tuple[Store, ...]:
+def _stores(query: Query, cycle: Cycle, namer: Namer, placed: bool) -> tuple[Store, ...]:
     """The stores: one for all atoms that have the same rows and, if ``placed``, are parted by the same columns."""
-    groups: dict[object, list[Atom]] = {}
     roles = {role.name: role for role in cycle}
-    for atom in query.atoms:
-        groups.setdefault(_kind(query, roles[atom.name], placed), []).append(atom)
-    stores = []
-    for atoms in groups.values():
-        name = namer.view(atoms[0].name if len(atoms) == 1 else atoms[0].relation)
-        stores.append(Store(leaf_view(query, atoms[0], name), tuple(atoms)))
-    return tuple(stores)
+
+    def kind(atom: Atom) -> object:
+        role = roles[atom.name]
+        return role.given, tuple(role.atom.variables.index(v) for v in role.by) if placed else ()
+
+    return tuple(shared_stores(replace(query, negated=()), namer, kind))

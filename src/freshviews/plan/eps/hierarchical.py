@@ -51,26 +51,28 @@ from dataclasses import dataclass, field, replace
 
 from freshviews.errors import PlanError
 from freshviews.plan.delta.nest import Indexes, Join, Step, nest
-from freshviews.plan.eps.counting_views import COUNTED, Body, add_count
 from freshviews.plan.eps.cycle import exponent, forgotten
-from freshviews.plan.eps.tree import CanonicalNode, most_covering, settled, tree_of
+from freshviews.plan.eps.tree import CanonicalNode, Item, most_covering, settled, tree_of
 from freshviews.plan.leaves import (
     Carrier,
+    add_count,
     add_to,
     all_components,
     components_over,
     leaf_view,
     product,
     row_carrier,
+    sum_carrier,
     trigger,
     update_carrier,
+    with_indexes,
 )
 from freshviews.plan.naming import Namer, joined_name
 from freshviews.program.heavy_light import Balancing, Partition
-from freshviews.program.payload import COUNT, ComponentOf, Monomial
+from freshviews.program.payload import COUNT, COUNTED, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Listed, SliceSource, Source, UnionSource
-from freshviews.program.statements import Add, Balance, Changed, Emit, Enter, Into, Leave, Lookup, Loop, Statement, Sum
+from freshviews.program.statements import Add, Balance, Body, Changed, Emit, Into, Lookup, Loop, Move, Statement, Sum
 from freshviews.program.views import Subset, View
 from freshviews.query.hierarchical import delta_rank, is_hierarchical, is_q_hierarchical
 from freshviews.query.hypergraph import hypergraph
@@ -78,8 +80,6 @@ from freshviews.query.query import Atom, Query
 
 Carriers = tuple[Carrier, ...]
 Finish = Callable[[Carriers], Body]
-Item = Atom | CanonicalNode
-"""A child of a node: an atom or another node."""
 Path = tuple[CanonicalNode, ...]
 
 DEFAULT = 0.5
@@ -147,7 +147,7 @@ class _Planner:
             what = f"{name} summed out"
             self.sums[node] = View(self.namer.view(f"V_{name}"), node.above, components, definition=what)
             return
-        if len(_items(node)) > 1:
+        if len(node.items) > 1:
             what = f"{', '.join(node.key) or 'whether all'} with all below"
             self.joins[node] = View(self.namer.view(f"W_{name}"), node.key, COUNTED, definition=what)
         if node is not self.root:
@@ -191,7 +191,7 @@ class _Planner:
         total = self.namer.of("u", "u")
         components = all_components(query)
         found = self.found(self.root, (), lambda carriers: (Into(total, product(components, carriers)),))
-        emit = Emit(query.free, tuple(Monomial((ComponentOf(total, c.name),)) for c in components))
+        emit = Emit(query.free, product(components, (sum_carrier(total, components),)))
         return Program(
             query.name,
             query.free,
@@ -208,12 +208,8 @@ class _Planner:
         named = (self.stores, self.sums, self.joins, self.counts)
         views = [v for group in named for v in group.values()]
         views += [*dict.fromkeys(marks), *self.lights.values(), self.delta]
-        found = []
-        for view in views:
-            parts = self.parts.get(view.name)
-            subsets = (Subset(HEAVY, tuple(sorted(parts))),) if parts else ()
-            found.append(replace(view, indexes=tuple(sorted(self.indexes.get(view.name, ()))), subsets=subsets))
-        return tuple(found)
+        subsets = {name: (Subset(HEAVY, tuple(sorted(indexes))),) for name, indexes in self.parts.items()}
+        return with_indexes((replace(view, subsets=subsets.get(view.name, ())) for view in views), self.indexes)
 
     def bounds(self) -> tuple[tuple[str, str], ...]:
         parted = [self.given[a.name] for one in self.partings.values() if one.heavy for a in one.atoms]
@@ -245,14 +241,14 @@ class _Planner:
     def joined(self, node: CanonicalNode) -> Step:
         """The rows of an open node: its own view, or that of its only item."""
         if node not in self.joins:
-            return self.step(_items(node)[0])
+            return self.step(node.items[0])
         view = self.joins[node]
         return Step(view.name, view.key, self.namer.alias(view.name), None)
 
     def opened(self, node: CanonicalNode) -> tuple[Step, ...]:
         """All views that are joined at an open node and below."""
         steps = [self.joined(node)]
-        for item in _items(node):
+        for item in node.items:
             if isinstance(item, CanonicalNode) and item.is_open:
                 steps += self.opened(item)
             elif node in self.joins:
@@ -263,7 +259,7 @@ class _Planner:
         """The views that an update of an item joins, along a path of nodes that begins above the item."""
         steps: list[Step] = []
         for node in path:
-            for other in _items(node):
+            for other in node.items:
                 if other is not item:
                     steps.append(self.step(other))
                     if isinstance(other, CanonicalNode) and other.is_open:
@@ -306,7 +302,7 @@ class _Planner:
         add = add_to(self.view(item), carriers)
         if node.is_open:
             return (self.met(add, item, path),)
-        others = tuple(self.step(other) for other in _items(node) if other is not item)
+        others = tuple(self.step(other) for other in node.items if other is not item)
         start = Join(frozenset(node.key), carriers, others)
         return (add, *nest(start, lambda done: self.arrive(node, rest, done.carriers), self.indexes))
 
@@ -327,10 +323,10 @@ class _Planner:
         heavy = self.partings[node].heavy if node in self.partings else None
         if heavy is not None and sign > 0:
             alias = self.namer.alias(f"{view.name}_new")
-            then = (Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), (Enter(alias, HEAVY),)), *then)
+            then = (Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), (Move(alias, HEAVY, 1),)), *then)
         appear, vanish = (then, ()) if sign > 0 else ((), then)
         body: Body = (Add(view.name, view.key, (COUNT,), (Monomial((), sign),), appear, vanish, alias=alias),)
-        for other in reversed(_items(node)):
+        for other in reversed(node.items):
             if other is not item:
                 step = self.step(other)
                 body = (Lookup(step.view, step.key, step.alias, body),)
@@ -361,9 +357,9 @@ class _Planner:
                 auxiliary.append(heavy.name)
                 for view in one.values.values():
                     recompute.append(Loop(view.name, view.key, (), self.namer.alias(view.name), (add_count(heavy, 1),)))
-            enter: Body = (Enter(rows.alias, HEAVY),)
+            enter: Body = (Move(rows.alias, HEAVY, 1),)
             side = Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), enter, self.made_light(node, 1))
-            recompute.append(Loop(rows.view, rows.key, (), rows.alias, (Leave(rows.alias, HEAVY), side)))
+            recompute.append(Loop(rows.view, rows.key, (), rows.alias, (Move(rows.alias, HEAVY, -1), side)))
         names = tuple(view.name for view in self.stores.values())
         return Balancing(names, tuple(partitions), tuple(auxiliary), tuple(recompute), reads_heavy=True)
 
@@ -374,8 +370,8 @@ class _Planner:
     def partition(self, node: CanonicalNode, atom: Atom, heavy: View) -> Partition:
         """The partition of a store by the variables of a node."""
         values, store, rows = self.partings[node].values[atom.name], self.stores[atom.name], self.joined(node)
-        up = (*self.made_light(node, -1), Enter(rows.alias, HEAVY))
-        down = (Leave(rows.alias, HEAVY), *self.made_light(node, 1))
+        up = (*self.made_light(node, -1), Move(rows.alias, HEAVY, 1))
+        down = (Move(rows.alias, HEAVY, -1), *self.made_light(node, 1))
         up, down = ((Lookup(rows.view, rows.key, rows.alias, body),) for body in (up, down))
         rise: Body = (add_count(values, 1), *up)
         sink: Body = (add_count(values, -1), *down)
@@ -437,12 +433,12 @@ class _Planner:
         rows = self.rows(step, node, "" if light is None else HEAVY)
         inside = self.below(node, (), into, presence)
         body += (Loop(rows.view, rows.key, rows.bound, step.alias, inside, rows.among),)
-        carrier = Carrier(alias, frozenset(c.name for c in components if c.name != COUNT))
+        carrier = sum_carrier(alias, components)
         return (Sum(alias, components, body, finish((*carriers, carrier))),)
 
     def below(self, node: CanonicalNode, carriers: Carriers, finish: Finish, presence: bool = False) -> Body:
         """As ``found``, for the items of an open node whose variables are bound."""
-        items = tuple(i for i in _items(node) if not presence or (isinstance(i, CanonicalNode) and i.is_open))
+        items = tuple(i for i in node.items if not presence or (isinstance(i, CanonicalNode) and i.is_open))
 
         def rest(i: int, carriers: Carriers) -> Body:
             if i == len(items):
@@ -455,10 +451,6 @@ class _Planner:
             return (Lookup(step.view, step.key, step.alias, rest(i + 1, (*carriers, step.carrier))),)
 
         return rest(0, carriers)
-
-
-def _items(node: CanonicalNode) -> tuple[Item, ...]:
-    return (*node.atoms, *node.children)
 
 
 def _power(exponent: float) -> str:

@@ -37,6 +37,10 @@ class CanonicalNode:
         return (*self.above, *self.variables)
 
     @property
+    def items(self) -> tuple[Item, ...]:
+        return (*self.atoms, *self.children)
+
+    @property
     def is_open(self) -> bool:
         return bool(self.free and self.variables) or any(child.is_open for child in self.children)
 
@@ -66,6 +70,10 @@ class CanonicalNode:
         if atom in self.atoms:
             return (self,)
         return (*next(c.path(atom) for c in self.children if atom in c.atoms_below()), self)
+
+
+Item = Atom | CanonicalNode
+"""A child of a node: an atom or another node."""
 
 
 def tree_of(query: Query) -> CanonicalNode:

@@ -47,15 +47,14 @@ from functools import partial
 from freshviews.errors import PlanError
 from freshviews.plan.delta.first_order import Store
 from freshviews.plan.eps.cases import Auxiliary, Beside, Cases, Table
-from freshviews.plan.eps.counting_views import COUNTED, Body, add_count
 from freshviews.plan.eps.cycle import Cycle, after, cycle_of
 from freshviews.plan.eps.triangle import sums
-from freshviews.plan.leaves import Carrier, product, spanning_lifts
+from freshviews.plan.leaves import Carrier, add_count, product, spanning_lifts
 from freshviews.plan.naming import Namer, joined_name
-from freshviews.program.payload import Monomial
+from freshviews.program.payload import COUNTED, Monomial
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated
-from freshviews.program.statements import Add, Changed, Emit, Enter, If, Leave, Lookup, Loop
+from freshviews.program.statements import Add, Body, Changed, Emit, If, Lookup, Loop, Move
 from freshviews.program.views import Subset, View
 from freshviews.query.query import Query
 
@@ -127,21 +126,17 @@ class _Listing:
         emptied = (*program.balancing.auxiliary, *(view.name for view in numbers))
         return replace(program, views=(*views, *numbers), balancing=replace(program.balancing, auxiliary=emptied))
 
-    def name(self, view: View, mark: str) -> str:
-        """The name of a row of a view, other than those that joins use."""
-        return self.namer.of((mark, view.name), f"{view.name.lower()}_{mark}")
-
     def added(self, name: str, add: Add) -> Add:
         """An Add to a view that also updates which rows are listed, if a row of the view appears or vanishes."""
         if name == self.all:
-            alias = self.name(self.view(name), "added")
-            return replace(add, alias=alias, appear=(Enter(alias, LISTED),))
+            alias = self.namer.marked(self.view(name).name, "added")
+            return replace(add, alias=alias, appear=(Move(alias, LISTED, 1),))
         number = self.numbers[name]
         atom = next(role.name for role in self.cycle if self.pairs[role.name] == name)
         store = self.view(atom)
-        row = self.name(store, "listed")
-        enters = Lookup(store.name, store.key, row, (Enter(row, LISTED),))
-        leaves = Lookup(store.name, store.key, row, (Leave(row, LISTED),))
+        row = self.namer.marked(store.name, "listed")
+        enters = Lookup(store.name, store.key, row, (Move(row, LISTED, 1),))
+        leaves = Lookup(store.name, store.key, row, (Move(row, LISTED, -1),))
         more, less = (replace(add_count(number, 1), appear=(enters,)), replace(add_count(number, -1), vanish=(leaves,)))
         return replace(add, appear=(more,), vanish=(less,))
 
@@ -152,8 +147,8 @@ class _Listing:
     def beside(self, store: Store) -> Beside:
         """The change of the result where it is wanted, and whether a new row is listed."""
         (atom,) = store.atoms
-        row, number = self.name(store.view, "new"), self.numbers[self.pairs[atom.name]]
-        enters = Lookup(number.name, number.key, self.namer.row(number.name), (Enter(row, LISTED),))
+        row, number = self.namer.marked(store.view.name, "new"), self.numbers[self.pairs[atom.name]]
+        enters = Lookup(number.name, number.key, self.namer.row(number.name), (Move(row, LISTED, 1),))
         if not self.distinct:
             return Beside((Changed(self.cases.change(atom, self.emit)),), (enters,), (), row)
         more, less = (
@@ -164,7 +159,7 @@ class _Listing:
     def unlisted(self) -> Body:
         """Take all rows out of ``listed``, before all views are recomputed."""
         stores = [self.cases.factors[role.name] for role in self.cycle]
-        return tuple(Loop(s.view.name, s.view.key, (), s.alias, (Leave(s.alias, LISTED),)) for s in stores)
+        return tuple(Loop(s.view.name, s.view.key, (), s.alias, (Move(s.alias, LISTED, -1),)) for s in stores)
 
     def everything(self) -> Body:
         """Enumerate the result."""

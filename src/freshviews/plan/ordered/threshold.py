@@ -42,7 +42,7 @@ from collections.abc import Callable
 from freshviews.plan.leaves import leaf_view, trigger
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.strategy import Request, Strategy
-from freshviews.program.payload import COUNT, MULTIPLICITY, Component, ComponentOf, Monomial, Value
+from freshviews.program.payload import COUNT, COUNTED, MULTIPLICITY, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.statements import Add, Body, Clear, Cross, Lookup, Loop, Tally
@@ -52,7 +52,6 @@ from freshviews.query.block import Selection
 from freshviews.query.query import Query
 
 ROWS, WEIGHT, NUMBER, SELECTED = "rows", "weight", "number", "selected"
-_ONE = Component(COUNT, "integer")
 
 
 def selects(request: Request) -> str | None:
@@ -84,9 +83,9 @@ def plan(query: Query, selection: Selection) -> Program:
         definition=f"sums by {point}",
     )
     grouped = (tuple(range(len(group))),) if group else ()
-    limits = View(namer.view("limits"), (*group, selection.limit), (_ONE,), grouped, definition="the limit of a group")
-    touched = View(namer.view("touched"), group, (_ONE,), definition="groups to be settled")
-    result = View(RESULT, query.free, (_ONE,), journal=True)
+    limits = View(namer.view("limits"), (*group, selection.limit), COUNTED, grouped, definition="the limit of a group")
+    touched = View(namer.view("touched"), group, COUNTED, definition="groups to be settled")
+    result = View(RESULT, query.free, COUNTED, journal=True)
 
     def note(body: Body) -> Body:
         # Always adds 1, not the multiplicity: counts of both signs must not cancel out.

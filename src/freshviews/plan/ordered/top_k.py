@@ -53,7 +53,7 @@ from dataclasses import replace
 from freshviews.plan.leaves import all_components, leaf_view, trigger
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.strategy import Request, Strategy
-from freshviews.program.payload import COUNT, MULTIPLICITY, Component, Monomial, Value
+from freshviews.program.payload import COUNT, COUNTED, MULTIPLICITY, Component, Monomial, Value
 from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.statements import Add, Beside, Body, Clear, Forget, Lookup, Loop, Places, Renumber, Top
@@ -63,7 +63,6 @@ from freshviews.query.block import EVERY, Limit
 from freshviews.query.query import Query
 
 HELD, NUMBER = "held", "number"
-_ONE = Component(COUNT, "integer")
 
 
 def is_limited(request: Request) -> str | None:
@@ -93,7 +92,7 @@ def plan(query: Query, limit: Limit) -> Program:
     views: tuple[View, ...] = (rows, result)
     if limit.number or limit.ranks:
         rows = replace(rows, components=(*rows.components, Component(HELD, "integer"), Component(NUMBER, "integer")))
-        touched = View(namer.view("touched"), query.free, (_ONE,), definition="rows whose numbers are to be settled")
+        touched = View(namer.view("touched"), query.free, COUNTED, definition="rows whose numbers are to be settled")
         body, settle = _number_rows(query, limit, namer, rows, touched)
         upkeep, views = Settled(settle), (rows, touched, result)
     else:

@@ -64,16 +64,15 @@ from freshviews.expr.ops import may_fail
 from freshviews.plan.assemble import assemble
 from freshviews.plan.delta import first_order
 from freshviews.plan.delta.first_order import stores_of
-from freshviews.plan.leaves import parameters_of
+from freshviews.plan.leaves import add_to, trigger, update_carrier
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Request, Strategy
 from freshviews.plan.trie.key_order import PROPERTY, best_key_order, named_order, without_lookups
-from freshviews.program.payload import COUNT, MULTIPLICITY, Monomial
-from freshviews.program.program import Program, Trigger
-from freshviews.program.rewrite import Renaming, renamed, transform
+from freshviews.program.payload import COUNT
+from freshviews.program.program import Program
+from freshviews.program.rewrite import Renaming, renamed, with_statements
 from freshviews.program.rule import Atom as RuleAtom
 from freshviews.program.rule import Rule
-from freshviews.program.statements import Add
 from freshviews.program.traced import TracedJoin
 from freshviews.program.upkeep import Traced
 from freshviews.program.views import View
@@ -111,10 +110,9 @@ def plan(
     loading = []
     for store, view in zip(stores, edits, strict=True):
         first = store.atoms[0]
-        parameters = parameters_of(body, first)
-        key = tuple(p.name for p in parameters)
-        adds = tuple(_added(name, key) for name in (store.view.name, view.name))
-        loading.append(Trigger(first.relation, parameters, first.filters, adds))
+        update = (update_carrier(body, first),)
+        adds = tuple(add_to(one, update, key=first.variables) for one in (store.view, view))
+        loading.append(trigger(body, first, adds))
     views: tuple[View, ...] = (*(store.view for store in stores), *edits, *head.views)
     return replace(
         head,
@@ -147,10 +145,6 @@ def _bags(request: Request | None) -> BagPlanner:
     if request is None:
         return BagPlanner(plan, widened=True)
     return BagPlanner(lambda bag: plan(bag, (), named_order(request, bag), request.sizes), widened=True)
-
-
-def _added(view: str, key: tuple[str, ...]) -> Add:
-    return Add(view, key, (COUNT,), (Monomial((MULTIPLICITY,)),))
 
 
 def _with_summed(query: Query) -> Query:
@@ -216,10 +210,8 @@ def _with_own_names(head: Program, names: Namer) -> Program:
     """The head with names for its views that differ from those of the trace."""
     views = {view.name: view.name if view.name == RESULT else names.view(view.name) for view in head.views}
     to = Renaming(views=views)
-    triggers = tuple(
-        replace(t, body=transform(t.body, lambda statement: (renamed(statement, to),))) for t in head.triggers
-    )
-    return replace(head, views=tuple(replace(v, name=views[v.name]) for v in head.views), triggers=triggers)
+    made = with_statements(head, lambda statement: (renamed(statement, to),))
+    return replace(made, views=tuple(replace(v, name=views[v.name]) for v in head.views))
 
 
 def _head_note(query: Query) -> str:

@@ -23,6 +23,7 @@ from freshviews.expr.nodes import Call, Expr, columns_of
 from freshviews.plan.optional import with_given
 from freshviews.plan.strategy import Request
 from freshviews.query.dependencies import FD, closure
+from freshviews.query.hypergraph import connected
 from freshviews.query.query import Atom, Query
 
 PROPERTY = "freshviews.key_order"
@@ -86,13 +87,7 @@ def _filters(atom: Atom) -> int:
 
 def parts(variables: tuple[str, ...], edges: list[frozenset[str]]) -> list[tuple[str, ...]]:
     """The variables in groups that no edge connects, each in the given order."""
-    groups: list[frozenset[str]] = []
-    for variable in variables:
-        mine = frozenset({variable}).union(*(edge for edge in edges if variable in edge))
-        touched = [group for group in groups if group & mine]
-        groups = [group for group in groups if not group & mine] + [mine.union(*touched)]
-    found = [tuple(v for v in variables if v in group) for group in groups]
-    return sorted(found, key=lambda part: variables.index(part[0]))
+    return connected((v, frozenset({v}).union(*(edge for edge in edges if v in edge))) for v in variables)
 
 
 def edges_of(query: Query) -> list[frozenset[str]]:

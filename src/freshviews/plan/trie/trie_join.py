@@ -50,13 +50,16 @@ from freshviews.plan.delta.first_order import Store, stores_of
 from freshviews.plan.delta.nest import Indexes, Pending
 from freshviews.plan.leaves import (
     Carrier,
+    add_to,
     all_components,
     components_over,
-    parameters_of,
     product,
+    result_view,
     row_carrier,
-    spanning_lifts,
+    sum_carrier,
+    trigger,
     update_carrier,
+    with_indexes,
 )
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.optional import with_given
@@ -69,17 +72,15 @@ from freshviews.plan.trie.key_order import (
     parts,
     without_lookups,
 )
-from freshviews.program.payload import COUNT, Component, Monomial
+from freshviews.program.payload import COUNTED, Component, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
-from freshviews.program.statements import Add, Clear, Cursor, Into, Leap, Lookup, Loop, Statement, Sum
+from freshviews.program.statements import Add, Body, Clear, Cursor, Into, Leap, Lookup, Loop, Sum
 from freshviews.program.upkeep import Evaluated
 from freshviews.program.views import Trie, View
 from freshviews.query.dependencies import FD
 from freshviews.query.edge_cover import edge_cover_number
 from freshviews.query.query import Atom, Query
-
-Body = tuple[Statement, ...]
 
 WORTH = 4
 """Maximum ratio, by the estimates, of values visited by tabulating and without: a tabulated value costs an addition,
@@ -101,14 +102,13 @@ def plan(
     estimates = Estimates(without_lookups(query), dependencies, sizes or {})
     writer = _Writer(query, chosen, stores, once, estimates, with_given(query, query.free), names)
     evaluate = writer.whole()
-    result = View(RESULT, query.free, all_components(query), journal=True, definition="the result")
     time = f"O(N^{writer.exponent})" if writer.exponent > 1 else "O(N)"
     if any(atom.given is not None for atom in query.atoms):
         time += ", times the partners in outer joins"
     return Program(
         query.name,
         query.free,
-        (*(replace(s.view, indexes=tuple(sorted(writer.indexes.get(s.view.name, ())))) for s in stores), result),
+        (*with_indexes((store.view for store in stores), writer.indexes), result_view(query)),
         tuple(_loading(query, store) for store in stores),
         Held(RESULT, presence=once),
         strategy="trie_join",
@@ -126,12 +126,7 @@ def plan(
 def _loading(query: Query, store: Store) -> Trigger:
     """The trigger that stores the rows of a relation."""
     first = store.atoms[0]
-    parameters = parameters_of(query, first)
-    components = store.view.components
-    payload = product(components, (update_carrier(query, first),))
-    key = tuple(p.name for p in parameters)[: len(first.variables)]
-    add = Add(store.view.name, key, tuple(c.name for c in components), payload)
-    return Trigger(first.relation, parameters, first.filters, (add,))
+    return trigger(query, first, (add_to(store.view, (update_carrier(query, first),), key=first.variables),))
 
 
 @dataclass(frozen=True)
@@ -196,7 +191,7 @@ class _Writer:
 
     def whole(self) -> Body:
         """The statements that evaluate the result."""
-        pending = Pending(self.query.conditions, () if self.once else spanning_lifts(self.query))
+        pending = Pending(self.query.conditions) if self.once else Pending.of(self.query)
         components = all_components(self.query)
 
         def finish(carriers: tuple[Carrier, ...]) -> Body:
@@ -220,11 +215,7 @@ class _Writer:
 
     def below(self, point: _Point, finish: _Finish) -> Body:
         """Statements from a point of the join on."""
-        applied = point.pending.applied(
-            point.bound,
-            point.carriers,
-            lambda pending, carriers: self.below(replace(point, pending=pending, carriers=carriers), finish),
-        )
+        applied = point.pending.applied(point, lambda ready: self.below(ready, finish))
         if applied is not None:
             return applied
         for atom in point.negated:
@@ -289,8 +280,7 @@ class _Writer:
         writer = replace(self, order=order, kept=frozenset((last,)), tabulates=False)
 
         def add(carriers: tuple[Carrier, ...]) -> Body:
-            payload = product(components, carriers)
-            return (Add(name, (last,), tuple(c.name for c in components), payload),)
+            return (add_to(table.view, carriers),)
 
         body = writer.below(_Point(point.path, order[len(point.path) :], atoms, Pending((), ())), add)
         self.exponent, self._sums = max(self.exponent, writer.exponent), writer._sums
@@ -356,7 +346,7 @@ class _Writer:
             self._sums += 1
             alias = self.names.of(("sum", self._sums), f"u{self._sums}")
             body = self.below(inner, self._into(alias, components))
-            carrier = Carrier(alias, frozenset(c.name for c in components if c.name != COUNT))
+            carrier = sum_carrier(alias, components)
             then = self.below(replace(rest, carriers=(*point.carriers, carrier)), finish)
             return (Sum(alias, components, body, then, self.once, remembered),)
         return ()
@@ -386,38 +376,25 @@ class _Writer:
     def _split(self, point: _Point, part: tuple[str, ...], mine: frozenset[str]) -> tuple[_Point, _Point]:
         """The point of a part's sum, and the point after it. ``mine``: the variables that the sum binds."""
 
-        def pending(own: bool) -> Pending:
-            return Pending(
-                tuple(c for c in point.pending.conditions if mine.isdisjoint(columns_of(c)) != own),
-                tuple(one for one in point.pending.lifts if mine.isdisjoint(columns_of(one[1].expr)) != own),
+        def side(inside: bool) -> _Point:
+            def own(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+                return tuple(a for a in atoms if mine.isdisjoint(a.variables) != inside)
+
+            return replace(
+                point,
+                atoms=own(point.atoms),
+                pending=point.pending.where(lambda names: mine.isdisjoint(names) != inside),
+                tables=tuple(table for table in point.tables if (table.variable in mine) == inside),
+                optional=own(point.optional),
+                negated=own(point.negated),
             )
 
-        inner = tuple(a for a in point.atoms if not mine.isdisjoint(a.variables))
-        outer = tuple(a for a in point.atoms if mine.isdisjoint(a.variables))
-        left = tuple(v for v in point.left if v not in mine)
-        tables = tuple(table for table in point.tables if table.variable in mine)
-        others = tuple(table for table in point.tables if table.variable not in mine)
-
-        def own(atoms: tuple[Atom, ...], inside: bool) -> tuple[Atom, ...]:
-            return tuple(a for a in atoms if mine.isdisjoint(a.variables) != inside)
-
-        begun = _Point(point.path, part, inner, pending(True), begun=len(point.path), tables=tables)
-        return (
-            replace(begun, optional=own(point.optional, True), negated=own(point.negated, True)),
-            replace(
-                point,
-                left=left,
-                atoms=outer,
-                pending=pending(False),
-                tables=others,
-                optional=own(point.optional, False),
-                negated=own(point.negated, False),
-            ),
-        )
+        begun = replace(side(True), left=part, carriers=(), begun=len(point.path), opened=())
+        return begun, replace(side(False), left=tuple(v for v in point.left if v not in mine))
 
     def _components(self, inner: _Point) -> tuple[Component, ...]:
         if self.once:
-            return (Component(COUNT, "integer"),)
+            return COUNTED
         spanning = frozenset(name for name, _, _ in inner.pending.lifts)
         atoms = frozenset(a.name for a in (*inner.atoms, *inner.optional)).union(*(t.atoms for t in inner.tables))
         return components_over(self.query, atoms, spanning)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from freshviews.program.heavy_light import Balancing, Partition, thresholds
-from freshviews.program.reference.payloads import Key, Payload, Scope
-from freshviews.program.reference.tables import Run, Tables
+from freshviews.program.reference.payloads import Key, Scope
+from freshviews.program.reference.tables import Run, Tables, enter
 
 
 class Balances:
@@ -83,8 +83,7 @@ class Balances:
 
     def _move(self, partition: Partition, value: Key, heavy: bool) -> None:
         self.minor += 1
-        scope = Scope(dict(zip(partition.value, value, strict=True)), {}, _no_row)
-        self.run(partition.sink if heavy else partition.rise, scope)
+        self.run(partition.sink if heavy else partition.rise, Scope(dict(zip(partition.value, value, strict=True))))
 
     def _rebalance(self, base: int) -> None:
         assert self.balancing is not None
@@ -96,7 +95,7 @@ class Balances:
             self.tables.clear(name)
         for partition in self.balancing.partitions:
             self._part(partition)
-        self.run(self.balancing.recompute, Scope({}, {}, _no_row))
+        self.run(self.balancing.recompute, Scope())
 
     def _part(self, partition: Partition) -> None:
         """Make each value heavy or light by the threshold itself, and mark the rows of the heavy ones."""
@@ -112,14 +111,8 @@ class Balances:
             if self.degree(partition, value) >= strict:
                 heavy[value] = (1,)
                 if partition.subset:
-                    for at, index in tables.subsets[partition.view, partition.subset].items():
-                        index[tuple(key[i] for i in at)][key] = None
+                    enter(tables.subsets[partition.view, partition.subset], key)
         tables.clear(partition.heavy)
         tables.views[partition.heavy].update(heavy)
-        for at, index in tables.indexes[partition.heavy].items():
-            for value in heavy:
-                index[tuple(value[i] for i in at)][value] = None
-
-
-def _no_row(row: Key, payload: Payload) -> None:
-    """Rebalancing emits nothing: the result does not depend on the parts."""
+        for value in heavy:
+            enter(tables.indexes[partition.heavy], value)

@@ -7,7 +7,7 @@ compiled programs check for overflow.
 
 ``State.steps`` counts the work. These count one step each: an update, a row that a loop visits or a Top, a Beside or a
 Cross reports, a place that a Forget or a Renumber reports, a lookup, a slice whose size is read, an Add, Tally, Balance
-or Scan, an Enter or Leave, an emitted row, and a row that a major rebalancing classifies or removes. A value of a
+or Scan, a Move, an emitted row, and a row that a major rebalancing classifies or removes. A value of a
 leapfrog join counts a step per cursor. Bounds on update time and delay are tested on this count.
 """
 
@@ -26,28 +26,27 @@ from freshviews.program.reference.listing import listed
 from freshviews.program.reference.ordered_rows import in_order, is_between, scanned, values, window
 from freshviews.program.reference.payloads import Key, Payload, Scope, ring_of, value_of
 from freshviews.program.reference.scalars import evaluate
-from freshviews.program.reference.tables import Tables
+from freshviews.program.reference.tables import Tables, enter, leave
 from freshviews.program.reference.tracing import Batch, Tracing
 from freshviews.program.results import Enumerated, Held, Listed
 from freshviews.program.statements import (
     Add,
     Balance,
     Beside,
+    Body,
     Changed,
     Clear,
     Cross,
     Emit,
-    Enter,
-    Event,
     Exists,
     Forget,
     If,
     Into,
     Leap,
-    Leave,
     Let,
     Lookup,
     Loop,
+    Move,
     Perform,
     Range,
     RangeLoop,
@@ -55,7 +54,6 @@ from freshviews.program.statements import (
     Renumber,
     Scan,
     Smaller,
-    Statement,
     Sum,
     Tally,
     Top,
@@ -98,7 +96,7 @@ class State(Tables):
     def want_changes(self, wanted: bool) -> None:
         """Start or stop recording the change of the result."""
         if wanted and not self.wanted and isinstance(self.program.result, Enumerated):
-            self.run(self.program.result.awake, Scope({}, {}, _no_row))
+            self.run(self.program.result.awake, Scope())
         self.wanted = wanted
 
     def apply(self, relation: str, updates: Iterable[tuple[Mapping[str, int], int]]) -> None:
@@ -112,7 +110,7 @@ class State(Tables):
         if isinstance(self.program.upkeep, Evaluated):
             self.evaluate()
         if isinstance(self.program.upkeep, Settled):
-            self.run(self.program.upkeep.statements, Scope({}, {}, _no_row))
+            self.run(self.program.upkeep.statements, Scope())
 
     def _run_triggers(self, relation: str, batch: Batch) -> None:
         for trigger in (t for t in self.program.triggers if t.relation == relation):
@@ -149,7 +147,7 @@ class State(Tables):
                     if not values or values[-1] != row[i]:
                         values.append(row[i])
             self.tries[trie.name] = levels
-        self.run(self.program.upkeep.statements, Scope({}, {}, _no_row))
+        self.run(self.program.upkeep.statements, Scope())
         for view in self.program.upkeep.scratch:
             self.clear(view.name)
 
@@ -170,7 +168,7 @@ class State(Tables):
     def enumerate(self, emit: Callable[[Key, Payload], None]) -> None:
         """Emit the rows of an Enumerated result, one after the other, with payloads."""
         assert isinstance(self.program.result, Enumerated)
-        self.run(self.program.result.rows, Scope({}, {}, emit))
+        self.run(self.program.result.rows, Scope(emit=emit))
 
     def listed(self) -> Iterator[tuple[Key, Payload]]:
         """The rows of a Listed result, one after the other, each once, with their payloads."""
@@ -225,7 +223,7 @@ class State(Tables):
         ring = ring_of(self.program.result.emitted)
         return {row: payload for row, payload in rows.items() if not ring.is_zero(payload)}
 
-    def run(self, body: tuple[Statement, ...], scope: Scope) -> None:
+    def run(self, body: Body, scope: Scope) -> None:
         """Run statements in a scope."""
         for statement in body:
             match statement:
@@ -248,7 +246,10 @@ class State(Tables):
                 case Balance(name, key):
                     self.balances.restore(name, scope.values(key))
                 case Perform(name, arguments, sign):
-                    self._perform(name, scope.values(arguments), sign, scope)
+                    assert self.program.balancing is not None
+                    procedure = self.program.balancing.procedure(name)
+                    variables = dict(zip(procedure.parameters, scope.values(arguments), strict=True))
+                    self.run(procedure.body, Scope({**variables, MULTIPLICITY.name: sign}, {}, scope.emit))
                 case Loop():
                     self._loop(statement, scope)
                 case Leap():
@@ -259,10 +260,8 @@ class State(Tables):
                         self.run(inner, scope)
                 case Tally():
                     self._tally(statement, scope)
-                case Enter():
-                    self._enter(statement, scope)
-                case Leave():
-                    self._leave(statement, scope)
+                case Move():
+                    self._move(statement, scope)
                 case Smaller(left, right):
                     self.steps += 2
                     less = len(self.slice(left, scope.variables)) <= len(self.slice(right, scope.variables))
@@ -312,12 +311,6 @@ class State(Tables):
                 case _:
                     assert_never(statement)
 
-    def _perform(self, name: str, values: Key, sign: int, scope: Scope) -> None:
-        assert self.program.balancing is not None
-        procedure = self.program.balancing.procedure(name)
-        variables = dict(zip(procedure.parameters, values, strict=True))
-        self.run(procedure.body, Scope({**variables, MULTIPLICITY.name: sign}, {}, scope.emit))
-
     def _tally(self, statement: Tally, scope: Scope) -> None:
         self.steps += 1
         name, key = scope.places[statement.alias]
@@ -331,29 +324,19 @@ class State(Tables):
         if (before if statement.amount < 0 else after)[at] == statement.full:
             self.run(statement.body, scope)
 
-    def _enter(self, statement: Enter, scope: Scope) -> None:
+    def _move(self, statement: Move, scope: Scope) -> None:
         self.steps += 1
         name, key = scope.places[statement.alias]
-        first = {}
-        for at, index in self.subsets[name, statement.subset].items():
-            rows = index[tuple(key[i] for i in at)]
-            assert key not in rows, f"{key} is in {name}.{statement.subset} already"
-            first[at] = not rows
-            rows[key] = None
+        slices = {at: index[tuple(key[i] for i in at)] for at, index in self.subsets[name, statement.subset].items()}
+        if statement.sign > 0:
+            for rows in slices.values():
+                assert key not in rows, f"{key} is in {name}.{statement.subset} already"
+                rows[key] = None
         for event in statement.events:
-            self._event(event, first[event.bound], scope)
-
-    def _leave(self, statement: Leave, scope: Scope) -> None:
-        self.steps += 1
-        name, key = scope.places[statement.alias]
-        indexes = self.subsets[name, statement.subset]
-        for event in statement.events:
-            self._event(event, len(indexes[event.bound][tuple(key[i] for i in event.bound)]) == 1, scope)
-        for at, index in indexes.items():
-            index[tuple(key[i] for i in at)].pop(key, None)
-
-    def _event(self, event: Event, alone: bool, scope: Scope) -> None:
-        self.run(event.alone if alone else event.others, scope)
+            self.run(event.alone if len(slices[event.bound]) == 1 else event.others, scope)
+        if statement.sign < 0:
+            for rows in slices.values():
+                rows.pop(key, None)
 
     def _loop(self, loop: Loop, scope: Scope) -> None:
         components = self.program.view(loop.view).components
@@ -435,8 +418,7 @@ class State(Tables):
         elif absent_after and not absent_before:
             self.run(add.vanish, scope)
             for subset in view.subsets:
-                for at, index in self.subsets[view.name, subset.name].items():
-                    index[tuple(key[i] for i in at)].pop(key, None)
+                leave(self.subsets[view.name, subset.name], key)
         elif not absent_before:
             self.run(add.stay, scope)
 
@@ -445,14 +427,11 @@ class State(Tables):
         if view.journal:
             self.journals[view.name].setdefault(key, before)
         rows, present = self.views[view.name], not _absent(view, after)
-        for at, index in self.indexes[view.name].items():
-            if present:
-                index[tuple(key[i] for i in at)][key] = None
-            else:
-                index[tuple(key[i] for i in at)].pop(key, None)
         if present:
+            enter(self.indexes[view.name], key)
             rows[key] = after
         else:
+            leave(self.indexes[view.name], key)
             rows.pop(key, None)
 
     def _scan(self, statement: Scan, key: Key, within: Key) -> None:
@@ -472,9 +451,14 @@ class State(Tables):
         for key in {**before, **after}:
             change = after.get(key, 0) - before.get(key, 0)
             if change:
-                self.steps += 1
-                scope.variables.update(zip(statement.key, key, strict=True), **{statement.change: change})
-                self.run(statement.body, scope)
+                row = dict(zip(statement.key, key, strict=True))
+                self._report(statement.body, scope, {**row, statement.change: change})
+
+    def _report(self, body: Body, scope: Scope, values: Mapping[str, int]) -> None:
+        """Run a body for a row or a place, which binds variables to these values."""
+        self.steps += 1
+        scope.variables.update(values)
+        self.run(body, scope)
 
     def _sides(self, statement: Top | Beside, scope: Scope) -> tuple[View, list[dict[Key, int]]]:
         """The counts of the rows of a group before and after the change of the row of a statement."""
@@ -499,21 +483,17 @@ class State(Tables):
         before, after = found
         for key, other in {**before, **after}:
             change = after[key, other] - before[key, other]
+            row = dict(zip(statement.key, key, strict=True))
+            row |= {name: NULL if other is None else other[i] for i, name in statement.other}
+            row |= {statement.there: int(other is not None), statement.change: 1 if change > 0 else -1}
             for _ in range(abs(change)):
-                self.steps += 1
-                scope.variables.update(zip(statement.key, key, strict=True))
-                scope.variables.update({name: NULL if other is None else other[i] for i, name in statement.other})
-                sign = 1 if change > 0 else -1
-                scope.variables.update({statement.there: int(other is not None), statement.change: sign})
-                self.run(statement.body, scope)
+                self._report(statement.body, scope, row)
 
     def _forget(self, statement: Forget, scope: Scope) -> None:
         name, key = scope.places[statement.alias]
         count, held, number = self.views[name][key]
         for i in range(held):
-            self.steps += 1
-            scope.variables[statement.place] = number + i + 1
-            self.run(statement.body, scope)
+            self._report(statement.body, scope, {statement.place: number + i + 1})
         self.views[name][key] = (count, 0, 0)
 
     def _renumber(self, statement: Renumber, scope: Scope) -> None:
@@ -533,10 +513,8 @@ class State(Tables):
                     self.views[view.name][key] = (count, len(wanted), wanted[0] - 1 if wanted else 0)
                     for change, some in ((-1, reported), (1, wanted)):
                         for n in some:
-                            self.steps += 1
-                            scope.variables.update(zip(statement.key, key, strict=True))
-                            scope.variables.update({statement.place: n, statement.change: change})
-                            self.run(statement.body, scope)
+                            row = dict(zip(statement.key, key, strict=True))
+                            self._report(statement.body, scope, {**row, statement.place: n, statement.change: change})
             place += copies
 
     def _cross(self, statement: Cross, scope: Scope) -> None:
@@ -553,9 +531,7 @@ class State(Tables):
             if count != 0 and wanted != selected:
                 changes.append((key[-1], wanted - selected))
         for point, change in changes:
-            self.steps += 1
-            scope.variables.update({statement.point: point, statement.change: change})
-            self.run(statement.body, scope)
+            self._report(statement.body, scope, {statement.point: point, statement.change: change})
 
 
 def _absent(view: View, payload: Payload) -> bool:
@@ -567,7 +543,3 @@ def _absent(view: View, payload: Payload) -> bool:
 def _default(view: View) -> Payload:
     """The payload of the default row: a count of 1, and 0 in all other components."""
     return tuple(1 if c.name == COUNT else named(c.ring).zero for c in view.components)
-
-
-def _no_row(row: Key, payload: Payload) -> None:
-    """Ignores emitted rows, where none is expected: in ``awake`` and in evaluations."""

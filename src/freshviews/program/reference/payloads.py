@@ -19,13 +19,13 @@ class Scope:
     """The environment of a statement.
 
     ``variables`` holds codes by name, ``rows`` the components and payload of each row by alias, ``places`` the view and
-    key of each row by alias. ``emit`` takes emitted rows. ``enough`` is the innermost sum that needs one addition only.
-    ``elements`` holds words by name.
+    key of each row by alias. ``emit`` takes emitted rows; by default they are ignored. ``enough`` is the innermost sum
+    that needs one addition only. ``elements`` holds words by name.
     """
 
-    variables: dict[str, int]
-    rows: dict[str, tuple[tuple[Component, ...], Payload]]
-    emit: Callable[[Key, Payload], None]
+    variables: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, tuple[tuple[Component, ...], Payload]] = field(default_factory=dict)
+    emit: Callable[[Key, Payload], None] = lambda row, payload: None
     places: dict[str, tuple[str, Key]] = field(default_factory=dict)
     enough: str = ""
     elements: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

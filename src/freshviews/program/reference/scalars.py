@@ -120,9 +120,7 @@ def _compiled(op: str, codes: list[int]) -> int:
     return result
 
 
-def _host(
-    op: str, codes: list[int], args: tuple[Expr, ...], kind: SqlType, dictionary: Dictionary | None
-) -> int:
+def _host(op: str, codes: list[int], args: tuple[Expr, ...], kind: SqlType, dictionary: Dictionary | None) -> int:
     entry = OPS[op]
     assert entry.host is not None
     values = [decode(code, arg.type, dictionary) for code, arg in zip(codes, args, strict=True)]

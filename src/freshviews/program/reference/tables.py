@@ -14,6 +14,19 @@ from freshviews.program.statements import Body, Loop
 Run = Callable[[Body, Scope], None]
 """Runs statements in a scope."""
 Index = dict[Key, dict[Key, None]]
+Indexes = dict[tuple[int, ...], Index]
+
+
+def enter(indexes: Indexes, key: Key) -> None:
+    """Enter a row into all of some indexes."""
+    for at, index in indexes.items():
+        index[tuple(key[i] for i in at)][key] = None
+
+
+def leave(indexes: Indexes, key: Key) -> None:
+    """Remove a row from all of some indexes."""
+    for at, index in indexes.items():
+        index[tuple(key[i] for i in at)].pop(key, None)
 
 
 @dataclass
@@ -27,8 +40,8 @@ class Tables:
     program: Program
     steps: int = field(default=0, init=False)
     views: dict[str, dict[Key, Payload]] = field(default_factory=dict, init=False)
-    indexes: dict[str, dict[tuple[int, ...], Index]] = field(default_factory=dict, init=False)
-    subsets: dict[tuple[str, str], dict[tuple[int, ...], Index]] = field(default_factory=dict, init=False)
+    indexes: dict[str, Indexes] = field(default_factory=dict, init=False)
+    subsets: dict[tuple[str, str], Indexes] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         for view in self.program.stores:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
-from freshviews.plan.delta.range_sums.grid import MOST_TERMS, is_on_grid, off_grid
+from freshviews.plan.delta.range_sums.grid import MOST_TERMS, is_on_grid, joined, off_grid
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, SqlType
 
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
@@ -113,13 +113,6 @@ class Ranges:
         checked = tuple(dict.fromkeys((*self.checked, *other.checked)))
         left = tuple((part, times) for part, times in parts if not part.is_empty)
         return replace(self, parts=left, checked=checked, limit=min(self.limit, other.limit))
-
-
-def conjuncts(condition: Expr) -> list[Expr]:
-    """The terms that AND joins."""
-    if isinstance(condition, Call) and condition.op == "and":
-        return [one for arg in condition.args for one in conjuncts(arg)]
-    return [condition]
 
 
 def ranges_of(condition: Expr, opened: frozenset[str]) -> Ranges | None:
@@ -307,12 +300,11 @@ def _magnitude(expr: Expr, limit: int) -> int | None:
 
 def beyond(terms: Iterable[Expr], limit: int) -> Expr | None:
     """The condition that a term is beyond a limit, or a double off the grid; FALSE for NULL. None without terms."""
-    found: Expr | None = None
+    found: list[Expr] = []
     for term in terms:
         if term.type.is_float:
-            found = off_grid(term) if found is None else Call("or", (found, off_grid(term)), BOOLEAN, False)
+            found.append(off_grid(term))
             continue
         for op, bound in (("gt", limit), ("lt", -limit)):
-            one = Call("is_true", (Call(op, (term, Literal(bound, BIGINT)), BOOLEAN),), BOOLEAN, False)
-            found = one if found is None else Call("or", (found, one), BOOLEAN, False)
-    return found
+            found.append(Call("is_true", (Call(op, (term, Literal(bound, BIGINT)), BOOLEAN),), BOOLEAN, False))
+    return joined("or", found)

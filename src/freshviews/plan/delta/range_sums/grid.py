@@ -7,6 +7,8 @@ the sum of all a minus the sum of all b. For other doubles neither holds: rows w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.types import BOOLEAN, DOUBLE
 
@@ -28,9 +30,16 @@ def off_grid(term: Expr) -> Expr:
     rounded = term
     for op in ("add_float", "sub_float"):
         rounded = Call(op, (rounded, Literal(_ROUNDS, DOUBLE)), DOUBLE)
-    found: Expr | None = None
-    for op, other in (("gt", Literal(_MOST, DOUBLE)), ("lt", Literal(-_MOST, DOUBLE)), ("ne", rounded)):
-        one = Call("is_true", (Call(f"{op}_float", (term, other), BOOLEAN),), BOOLEAN, False)
-        found = one if found is None else Call("or", (found, one), BOOLEAN, False)
+    tests = (("gt", Literal(_MOST, DOUBLE)), ("lt", Literal(-_MOST, DOUBLE)), ("ne", rounded))
+    compared = (Call(f"{op}_float", (term, other), BOOLEAN) for op, other in tests)
+    found = joined("or", (Call("is_true", (one,), BOOLEAN, False) for one in compared))
     assert found is not None
+    return found
+
+
+def joined(op: str, terms: Iterable[Expr]) -> Expr | None:
+    """The terms joined by AND or OR, which are never NULL; None if there are none."""
+    found: Expr | None = None
+    for one in terms:
+        found = one if found is None else Call(op, (found, one), BOOLEAN, False)
     return found

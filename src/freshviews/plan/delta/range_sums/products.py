@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from freshviews.expr.nodes import Call, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
 from freshviews.plan.delta.range_sums.bounds import beyond, narrow
-from freshviews.plan.delta.range_sums.grid import MOST_TERMS, is_on_grid
+from freshviews.plan.delta.range_sums.grid import MOST_TERMS, is_on_grid, joined
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
 _MOST = 2**40
@@ -128,13 +128,9 @@ def _times(one: Product, two: Product) -> Product:
 
 def _null_to_0(factor: Expr | None, terms: tuple[Expr, ...]) -> Expr | None:
     """A factor, or 0 where one of the terms is NULL."""
-    if not terms:
+    known = joined("and", (Call("is_not_null", (term,), BOOLEAN, False) for term in terms))
+    if known is None:
         return factor
-    known: Expr | None = None
-    for term in terms:
-        one = Call("is_not_null", (term,), BOOLEAN, False)
-        known = one if known is None else Call("and", (known, one), BOOLEAN, False)
-    assert known is not None
     zero = _number(0, factor)
     return Call("case", (known, factor or _number(1), zero), zero.type, False)
 

@@ -18,12 +18,12 @@ Each addition to S first adds to these views.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.plan.delta.range_sums.linear import ring_of
-from freshviews.program.payload import COUNT, ZERO, Component, Monomial, Value
+from freshviews.program.payload import COUNT, COUNTED, ZERO, Component, Monomial, Value
 from freshviews.program.rewrite import Renaming
 from freshviews.program.statements import Add, Body, If, Let, Statement
 from freshviews.program.views import Order, View
@@ -33,8 +33,6 @@ Places = tuple[int, ...]
 """Positions of the key of a view."""
 Fresh = Callable[[str], str]
 """Makes a new name from a wanted one."""
-
-_COUNTED = (Component(COUNT, "integer"),)
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class RangeViews:
         for one in self.ranges.values():
             yield from self._declared(one)
         for (given, condition), wide in self.wide.items():
-            yield View(wide, self._key(given), _COUNTED, definition=f"{self.view.name} where {condition}")
+            yield View(wide, self._key(given), COUNTED, definition=f"{self.view.name} where {condition}")
 
     def _declared(self, one: RangeView) -> Iterator[View]:
         grouping, name = one.grouping, self.view.name
@@ -112,7 +110,7 @@ class RangeViews:
         first = self.view.key[grouping.order[0]]
         if one.looped:
             grouped = self._key((*grouping.given, *grouping.kept))
-            yield View(one.groups, grouped, _COUNTED, by_given, definition=f"the groups of {one.name}")
+            yield View(one.groups, grouped, COUNTED, by_given, definition=f"the groups of {one.name}")
         orders = (one.order, *(Order(BIGINT) for _ in grouping.order[1:]))
         sums = tuple(c.name for c in components) if one.summed else ()
         prefix = tuple(range(len(key) - len(orders)))
@@ -125,14 +123,14 @@ class RangeViews:
     def additions(self, add: Add, fresh: Fresh) -> Body:
         """The additions to these views that an addition to the view causes."""
         payload = dict(zip(add.components, add.payload, strict=True))
-        names = dict(zip(self.view.key, add.key, strict=True))
+        to = Renaming(dict(zip(self.view.key, add.key, strict=True)))
         found: list[Statement] = []
         factors: dict[Expr, str] = {}
 
         def times(monomial: Monomial, factor: Expr | None) -> Monomial:
             if factor is None or monomial == ZERO:
                 return monomial
-            here = renamed(factor, names)
+            here = to.expression(factor)
             if here not in factors:
                 factors[here] = fresh("term")
                 found.append(Let(factors[here], here))
@@ -145,7 +143,7 @@ class RangeViews:
             found.append(Add(one.name, key, tuple(one.components.values()), grown, appear, vanish))
         for (given, condition), wide in self.wide.items():
             count = Add(wide, tuple(add.key[i] for i in given), (COUNT,), (payload.get(COUNT, ZERO),))
-            found.append(If(renamed(condition, names), (count,)))
+            found.append(If(to.expression(condition), (count,)))
         return tuple(found)
 
     def _group_additions(self, one: RangeView, key: tuple[str, ...]) -> tuple[Body, Body]:
@@ -156,11 +154,6 @@ class RangeViews:
         group = key[: len(key) - len(one.grouping.order)]
         appear, vanish = (Add(one.groups, group, (COUNT,), (Monomial((), sign),)) for sign in (1, -1))
         return (appear,), (vanish,)
-
-
-def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
-    """An expression over other variables."""
-    return Renaming(names).expression(expr)
 
 
 def _component_name(name: str, factor: Expr | None, taken: Collection[str]) -> str:

@@ -39,29 +39,29 @@ takes the place of that view.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from operator import is_
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.plan.delta.range_sums.bounds import Ranges, Side, beyond
+from freshviews.plan.delta.range_sums.grid import joined
 from freshviews.plan.delta.range_sums.linear import Linear, kept_by
 from freshviews.plan.delta.range_sums.products import Products
-from freshviews.plan.delta.range_sums.range_views import Grouping, RangeView, RangeViews, renamed, unused
+from freshviews.plan.delta.range_sums.range_views import Grouping, RangeView, RangeViews, unused
 from freshviews.plan.delta.range_sums.slices import Slice, Split, in_one_range, slice_of, split
 from freshviews.plan.delta.range_sums.unneeded import with_own_ranges, without_unread
 from freshviews.plan.delta.range_sums.visits import bounds_of, visited
+from freshviews.plan.leaves import under
 from freshviews.plan.naming import names_in
-from freshviews.program.payload import COUNT, Component, ComponentOf, Value
+from freshviews.program.payload import COUNT, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Program
-from freshviews.program.rewrite import transform
+from freshviews.program.rewrite import Renaming, transform, with_payload, with_statements
 from freshviews.program.statements import (
     Add,
     Body,
     Bound,
-    Emit,
     If,
-    Into,
     Let,
     Lookup,
     Loop,
@@ -74,7 +74,7 @@ from freshviews.program.statements import (
 )
 from freshviews.program.structure import uses, visit, with_bodies
 from freshviews.program.upkeep import ByTriggers
-from freshviews.program.views import Order, View
+from freshviews.program.views import Order
 from freshviews.query.dependencies import FD, closure
 from freshviews.types import BOOLEAN, SqlType
 
@@ -95,9 +95,10 @@ def with_ranges(program: Program, groups: Iterable[str] = (), dependencies: Iter
     if not made.stores:
         notes = visited(program.triggers, frozenset())
         return replace(program, bounds=(*program.bounds, *notes)) if notes else program
-    triggers = tuple(replace(t, body=transform(t.body, made.with_additions)) for t in triggers)
-    views = [view for one in program.views for view in (*made.range_views_of(one.name), one)]
-    found = without_unread(replace(program, views=tuple(views), triggers=triggers), frozenset(made.stores))
+    declared = {name: tuple(store.declared()) for name, store in made.stores.items()}
+    views = tuple(view for one in program.views for view in (*declared.get(one.name, ()), one))
+    found = with_statements(replace(program, views=views, triggers=triggers), made.with_additions)
+    found = without_unread(found, frozenset(made.stores))
     found = with_own_ranges(found, made.stores.values())
     wide = frozenset(name for store in made.stores.values() for name in store.wide.values())
     return replace(found, bounds=bounds_of(found, program.bounds, wide, made.looped, made.limited))
@@ -181,12 +182,12 @@ class _Pass:
             view.summed = True
             lets, parts = self._parts(ranges, rows.names((*loop.bound, *view.grouping.kept)), view)
             body = (*lets, Sum(total, components, tuple(RangeSum(total, part, n) for part, n in parts), body))
-        body = _nested((one for one in conditions if not kept.isdisjoint(columns_of(one))), body)
+        body = under((one for one in conditions if not kept.isdisjoint(columns_of(one))), body)
         if kept:
             body = (self._group_loop(rows, view, total, body),)
         elif ranges is None:
             body = (Lookup(view.name, rows.names(loop.bound), total, body),)
-        body = _nested((one for one in conditions if kept.isdisjoint(columns_of(one))), body)
+        body = under((one for one in conditions if kept.isdisjoint(columns_of(one))), body)
         return self._within_limits(rows, limited, body)
 
     def _pays(self, rows: Slice, kept: frozenset[str], parted: Split) -> bool:
@@ -225,7 +226,8 @@ class _Pass:
 
     def _stored(self, rows: Slice, expr: Expr) -> Expr:
         """An expression over the row, rewritten over the key of the view."""
-        return renamed(expr, dict(zip(rows.loop.key, self.program.view(rows.loop.view).key, strict=True)))
+        names = dict(zip(rows.loop.key, self.program.view(rows.loop.view).key, strict=True))
+        return Renaming(names).expression(expr)
 
     def _parts(
         self, ranges: Ranges, prefix: tuple[str, ...], view: RangeView
@@ -262,7 +264,7 @@ class _Pass:
             c.name: self._component(rows, view, c.name, None) for c in self.program.view(loop.view).components
         }
         lets, ((part, _),) = self._parts(ranges, rows.names(loop.bound), view)
-        body = _with_components(_nested(others, rows.body), loop.alias, {old: c.name for old, c in components.items()})
+        body = _with_components(under(others, rows.body), loop.alias, {old: c.name for old, c in components.items()})
         made: Body = (*lets, RangeLoop(part, rows.names(view.grouping.order), loop.alias, body))
         return self._within_limits(rows, [ranges], made)
 
@@ -277,14 +279,14 @@ class _Pass:
             self.limited.update(term.type for term in one.checked)
             of_rows.append(beyond(own, one.limit))
             others.append(beyond((term for term in one.checked if term not in own), one.limit))
-        wide = _any(of_rows)
+        wide = joined("or", dict.fromkeys(one for one in of_rows if one is not None))
         if wide is not None:
             place = loop.bound, self._stored(rows, wide)
             if place not in store.wide:
                 store.wide[place] = self.fresh(f"{loop.view}_wide")
             name = store.wide[place]
             made = (Lookup(name, rows.names(loop.bound), self.fresh(f"{name.lower()}_row"), (loop,), made),)
-        beyond_here = _any(others)
+        beyond_here = joined("or", dict.fromkeys(one for one in others if one is not None))
         if beyond_here is not None:
             test = Column(self.fresh("wide"), BOOLEAN, False)
             otherwise = If(Call("not", (test,), BOOLEAN, False), made)
@@ -296,9 +298,6 @@ class _Pass:
         if not isinstance(statement, Add) or statement.view not in self.stores:
             return (statement,)
         return (*self.stores[statement.view].additions(statement, self.fresh), statement)
-
-    def range_views_of(self, name: str) -> Iterator[View]:
-        return self.stores[name].declared() if name in self.stores else iter(())
 
     @property
     def looped(self) -> frozenset[str]:
@@ -319,22 +318,6 @@ def _is_band(ranges: Ranges) -> bool:
     return all(one.low is not None and one.high is not None for one, _ in ranges.parts)
 
 
-def _nested(conditions: Iterable[Expr], body: Body) -> Body:
-    """The body under conditions, the first one outermost."""
-    for one in reversed(tuple(conditions)):
-        body = (If(one, body),)
-    return body
-
-
-def _any(conditions: Iterable[Expr | None]) -> Expr | None:
-    """OR of the conditions that there are."""
-    found: Expr | None = None
-    for one in dict.fromkeys(conditions):
-        if one is not None:
-            found = one if found is None else Call("or", (found, one), BOOLEAN, False)
-    return found
-
-
 def _with_components(body: Body, alias: str, names: Mapping[str, str]) -> Body:
     """The body with components of a row under other names."""
     if all(old == new for old, new in names.items()):
@@ -345,10 +328,7 @@ def _with_components(body: Body, alias: str, names: Mapping[str, str]) -> Body:
             return replace(one, component=names[one.component])
         return one
 
-    def change(statement: Statement) -> Body:
-        if isinstance(statement, Into | Add | Emit):
-            payload = tuple(replace(p, factors=tuple(map(factor, p.factors))) for p in statement.payload)
-            return (replace(statement, payload=payload),)
-        return (statement,)
+    def monomial(one: Monomial) -> Monomial:
+        return replace(one, factors=tuple(map(factor, one.factors)))
 
-    return transform(body, change)
+    return transform(body, lambda statement: (with_payload(statement, monomial),))

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of, substitute
 from freshviews.expr.ops import may_fail
-from freshviews.plan.delta.range_sums.bounds import Ranges, conjuncts, ranges_of, shift_of
+from freshviews.plan.delta.range_sums.bounds import Ranges, ranges_of, shift_of
 from freshviews.plan.delta.range_sums.range_views import Places
 from freshviews.program.program import Program
 from freshviews.program.statements import Add, Body, If, Loop
 from freshviews.program.structure import visit
+from freshviews.query.dependencies import conjuncts
 from freshviews.types import BIGINT
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from freshviews.plan.delta.range_sums.range_views import Places, RangeViews
 from freshviews.program.program import Program
 from freshviews.program.results import Listed
-from freshviews.program.rewrite import Renaming, renamed, transform
+from freshviews.program.rewrite import Renaming, renamed, with_statements
 from freshviews.program.statements import Add, Body, Exists, Lookup, Loop, Statement
 from freshviews.program.structure import uses, views_in, visit
 
@@ -31,8 +31,7 @@ def without_unread(program: Program, stores: frozenset[str]) -> Program:
         for v in program.views
         if v.name not in gone
     ]
-    triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)
-    return replace(program, views=tuple(views), triggers=triggers)
+    return replace(with_statements(program, change), views=tuple(views))
 
 
 def with_own_ranges(program: Program, stores: Iterable[RangeViews]) -> Program:
@@ -66,8 +65,8 @@ def with_own_ranges(program: Program, stores: Iterable[RangeViews]) -> Program:
             return (replace(moved, bound=_moved(moved.bound, places)) if isinstance(moved, Loop) else moved,)
         return (renamed(statement, to),)
 
-    triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)
-    return replace(program, views=tuple(v for v in views.values() if v.name not in merged), triggers=triggers)
+    kept = tuple(view for view in views.values() if view.name not in merged)
+    return replace(with_statements(program, change), views=kept)
 
 
 def _can_be_permuted(program: Program, name: str, places: Places) -> bool:
