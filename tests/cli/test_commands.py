@@ -44,7 +44,7 @@ def test_check_tells_strategy_and_bounds_of_every_view(script: Path) -> None:
     assert lines[0] == ["view", "strategy", "update", "delay", "space"]
     assert lines[1][:2] == ["by_part", "first_order"]
     assert lines[2][:4] == ["pairs", "(1", "of", "2)"]
-    assert result.stdout.splitlines()[-1] == f"{script}: 2 tables, 2 views, all can be kept fresh"
+    assert result.stdout.splitlines()[-1] == f"{script}: 2 tables, 2 views, all views can be maintained"
 
 
 def test_check_says_what_is_in_one_cell_and_why(script: Path) -> None:
@@ -87,7 +87,7 @@ def test_check_refuses_the_cells_that_a_run_would_refuse(tmp_path: Path) -> None
 
 def test_check_reads_standard_input(script: Path) -> None:
     result = run("check", "-", text="CREATE TABLE t (a INT)")
-    assert (result.exit_code, result.stdout) == (0, "-: 1 table, 0 views, all can be kept fresh\n")
+    assert (result.exit_code, result.stdout) == (0, "-: 1 table, 0 views, all views can be maintained\n")
 
 
 def test_an_error_is_shown_at_its_place_in_the_line(script: Path) -> None:

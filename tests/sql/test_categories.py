@@ -262,7 +262,7 @@ def test_explain_shows_a_relation_and_its_numbers() -> None:
         ("SELECT COFACTOR(x, CATEGORY()) FROM t", "category takes 1 argument, not 0"),
         ("SELECT COFACTOR(x, CATEGORY(SUM(n))) FROM t", "cannot stand in an aggregate function"),
         ("SELECT COFACTOR(DISTINCT CATEGORY(c)) FROM t", "cofactor of DISTINCT values is not supported"),
-        ("SELECT COFACTOR(x, CATEGORY(c)) OVER (PARTITION BY k) FROM t", "stands for several columns"),
+        ("SELECT COFACTOR(x, CATEGORY(c)) OVER (PARTITION BY k) FROM t", "returns several columns"),
     ],
 )  # fmt: skip
 def test_what_is_refused_is_named_with_its_place(select: str, message: str) -> None:

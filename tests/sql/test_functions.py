@@ -155,7 +155,7 @@ LEAST = -(2**63)
     ],
 )  # fmt: skip
 def test_the_least_bigint_as_a_constant_is_refused(expression: str) -> None:
-    with pytest.raises(SqlError, match=f"{LEAST} cannot be held: its 64-bit code stands for NULL"):
+    with pytest.raises(SqlError, match=f"{LEAST} cannot be stored: its 64-bit code stands for NULL"):
         value_of(expression)
 
 
