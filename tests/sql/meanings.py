@@ -1,6 +1,6 @@
-"""What Spark and DuckDB answer to the same question, where they differ or might: freshviews follows Spark.
+"""Recorded answers of Spark and DuckDB to queries where they differ or might: freshviews follows Spark.
 
-``SAME`` has what both answer. ``DIFFERENT`` has what each of them answers; ``ERROR`` is an error of any wording.
+``SAME`` has the queries with equal answers, ``DIFFERENT`` the others; ``ERROR`` is an error of any wording.
 The answers of Spark were asked of Spark 4 with ANSI mode, and tests/spark/test_meanings.py asks it again.
 """
 
@@ -36,7 +36,7 @@ TABLES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
 
 @dataclass(frozen=True)
 class Question:
-    """A query, and what both answer; where DuckDB spells the query otherwise, how."""
+    """A query, the answers of both, and DuckDB's spelling of the query if it differs."""
 
     query: str
     spark: Answer
@@ -156,7 +156,7 @@ DIFFERENT: dict[str, Question] = {
         [(7, 2, 5), (-7, 2, 5)],
     ),
 }
-"""A row per difference that the random generators spell out, or leave out."""
+"""A row per difference that the random generators rewrite or avoid."""
 
 WINDOWS: dict[str, Question] = {
     "equal rows: a number and the row after": _both(
@@ -262,7 +262,7 @@ WINDOWS: dict[str, Question] = {
         "SELECT x, RANK() OVER (ORDER BY x ROWS 1 PRECEDING) AS n FROM places", ERROR, [(0, 1), (1, 2), (1, 2)]
     ),
 }
-"""Window functions, where neither the order of rows nor NULL leaves the answer open."""
+"""Window functions whose answer the order of rows and NULL determine."""
 
 GROUPS: dict[str, Question] = {
     "ORDER BY of a column of the list beside a group of this name": Question(
@@ -359,7 +359,7 @@ GROUPS: dict[str, Question] = {
     "an array beside a number": _both("SELECT x = array(1) AS y FROM places", ERROR),
     "an array in IN": _both("SELECT x IN (array(1)) AS y FROM places", ERROR),
 }
-"""Groups that are written otherwise than in GROUP BY, GROUP BY ALL, and arrays."""
+"""Groups that are written in another form than in GROUP BY, GROUP BY ALL, and arrays."""
 
 CONSTANTS: dict[str, Question] = {
     "HAVING casts to BOOLEAN": _both("SELECT x FROM places GROUP BY x HAVING 5", [(0,), (1,)]),
@@ -420,7 +420,7 @@ CONSTANTS: dict[str, Question] = {
     "FETCH with ties": _both("SELECT x FROM places ORDER BY x FETCH FIRST 2 ROWS WITH TIES", ERROR),
     "too many arguments": _both("SELECT round(1, 2, 3) AS y FROM places", ERROR),
 }
-"""Constants where a BOOLEAN or a number is wanted, NULL without a type, and what no grammar has."""
+"""Constants in the place of a BOOLEAN or a number, NULL without a type, and syntax errors."""
 
 REFUSED: dict[str, Question] = {
     "the pipe operator": Question("FROM places |> SELECT x", [(0,), (1,), (1,)], ERROR),
@@ -439,5 +439,5 @@ QUESTIONS = SAME | DIFFERENT | WINDOWS | GROUPS | CONSTANTS
 
 
 def comparable(rows: Any) -> list[str]:
-    """Rows in an order of their own; types count, and NaN equals itself."""
+    """Rows as sorted texts; types count, and NaN equals itself."""
     return sorted(repr(tuple(row)) for row in rows)

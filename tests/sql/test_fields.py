@@ -1,4 +1,4 @@
-"""What a tree has and the binder does not read is refused, for every class of nodes of sqlglot."""
+"""A part of a tree that the binder does not read is refused, for every class of nodes of sqlglot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLASSES = [
 
 
 @pytest.mark.parametrize("kind", sorted(READ, key=lambda kind: kind.__name__))
-def test_an_argument_that_nobody_reads_is_refused(kind: Any) -> None:
+def test_an_argument_that_the_binder_does_not_read_is_refused(kind: Any) -> None:
     for name in set(kind.arg_types) - READ[kind]:
         node = kind(**{name: exp.to_identifier("x")})
         found = unread([exp.Create(this=exp.to_identifier("v")), node])
@@ -36,9 +36,9 @@ def test_an_argument_of_a_later_version_of_sqlglot_is_refused() -> None:
         assert found is not None and found[1] == "ADDED LATER", kind
 
 
-def test_what_is_read_is_an_argument() -> None:
+def test_every_listed_field_is_an_argument_of_its_class() -> None:
     for kind, names in READ.items():
-        # Older versions of sqlglot have what is dropped in ``this``.
+        # Older versions of sqlglot have the dropped name in ``this``.
         assert names <= {*kind.arg_types, *(("this",) if kind is exp.Drop else ())}, kind
 
 
@@ -68,7 +68,7 @@ def test_a_class_that_the_binder_does_not_know_is_refused() -> None:
         ("WITH q AS NOT MATERIALIZED (SELECT a FROM r) SELECT a FROM q", ""),
     ],
 )
-def test_a_clause_without_effect_is_no_clause(query: str, message: str) -> None:
+def test_a_clause_that_would_have_no_effect_is_refused(query: str, message: str) -> None:
     with pytest.raises(SqlError) as caught:
         parse_script("CREATE MATERIALIZED VIEW v AS " + query.replace("§", ""), catalog())
     assert message in str(caught.value)
@@ -112,7 +112,7 @@ def test_a_clause_without_effect_is_no_clause(query: str, message: str) -> None:
         ("SELECT §round(1, 2, 3) AS x FROM r", "round takes 1 or 2 arguments, not 3"),
     ],
 )
-def test_what_spark_refuses_is_refused_where_it_is_wrong(marked: str, message: str) -> None:
+def test_text_that_spark_refuses_is_refused_at_its_place(marked: str, message: str) -> None:
     before = "CREATE MATERIALIZED VIEW v AS "
     with pytest.raises(SqlError) as caught:
         parse_script(before + marked.replace("§", ""), catalog())

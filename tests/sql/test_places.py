@@ -1,4 +1,4 @@
-"""Every error points at what is wrong: in the scripts below, at the § sign."""
+"""Every error points at the wrong part of a script: below, at the § sign."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WRONG = [
     ("SELECT sum(a) OVER (§PARTITION BY) AS x FROM r", "PARTITION BY needs an expression"),
     ("SELECT a§, FROM r", "something is missing after the comma"),
     ("SELECT a FROM r WHERE a IN (1§,)", "something is missing after the comma"),
-    ("SELECT b, rank() OVER (ORDER BY b) AS x FROM r GROUP BY b, §2", "GROUP BY 2 has a window function, which is computed over"),
+    ("SELECT b, rank() OVER (ORDER BY b) AS x FROM r GROUP BY b, §2", "GROUP BY 2 has a window function, which is"),
     ("SELECT b, rank() OVER (ORDER BY b) AS n FROM r GROUP BY ROLLUP (b, §n)", "GROUP BY n has a window function"),
     ("SELECT b, §1 + rank() OVER (ORDER BY b) AS x FROM r GROUP BY ALL", "compute it in a subquery of FROM, and group"),
     ("SELECT §lead(a, 1, 2, 3) OVER (ORDER BY a) AS x FROM r", "LEAD takes 1 to 3 arguments"),
@@ -353,7 +353,7 @@ SCRIPTS = [
     ("CREATE §VEIW n AS SELECT a FROM r", "did you mean VIEW instead of VEIW?", SqlError),
     ("CREATE TABLE n (a §INTT)", "did you mean INT instead of INTT?", SqlError),
     ("CREATE TABLE form (a INT); CREATE VIEW n AS SELECT a FROM form §,,", "a table is missing after ,", SqlError),
-    # what is missing
+    # missing words
     ("CREATE VIEW n AS SELECT a FROM r §WHERE", "something is missing after WHERE", SqlError),
     ("CREATE VIEW n AS SELECT a FROM r WHERE a §>", "something is missing after >", SqlError),
     ("CREATE VIEW n AS SELECT a FROM r WHERE §AND a > 3", "something is missing before AND", SqlError),
