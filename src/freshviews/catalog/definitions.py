@@ -72,7 +72,7 @@ class TableDef:
 
 @dataclass(frozen=True)
 class SetOperation:
-    """How the rows of blocks are combined.
+    """The operation that combines the rows of two terms.
 
     ``kind``: ``union``, ``except`` and ``intersect`` read and make distinct rows; the others count equal rows: ``all``
     (UNION ALL, l + r), ``except_all`` (max(0, l - r)), ``intersect_all`` (min(l, r)).

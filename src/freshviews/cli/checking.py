@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def cell_locations(source: Source, name: str, cells: int, *, folders: bool = True) -> list[Location]:
-    """How each view and table is divided among this many cells, by declared sizes; empty for one cell. ``folders``: see
+    """The cells of each view and table, if there are this many, by declared sizes; empty for one cell. ``folders``: see
     ``definition_in``. Raises what a run with as many cells raises: PlanError or ReadError."""
     try:
         text = plain(source.text)

@@ -440,7 +440,7 @@ class Dictionary:
 
 
 def starts_of(sizes: Codes) -> Codes:
-    """Where strings of these sizes begin, one after the other, and where the last one ends; -1 counts as 0."""
+    """The offsets of strings of these sizes, one after the other, and the end of the last; -1 counts as 0."""
     starts = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(np.maximum(sizes, 0), out=starts[1:])
     return starts

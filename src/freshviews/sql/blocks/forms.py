@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from freshviews.sql.expressions.expression import is_asked
+from freshviews.sql.expressions.expression import is_subquery_value
 from freshviews.sql.names.scope import Entry, Scope
 from freshviews.sql.names.star import columns_of, is_star
 from freshviews.sql.text.parse import Node, SqlText
@@ -82,7 +82,7 @@ def form_of(
         return aliases.get(name) if entry is None else column_form(entry)
     if isinstance(node, exp.Literal):
         return (exp.Literal, node.is_string, node.this)
-    if isinstance(node, Node) and is_asked(node) and not isinstance(node, exp.Window):
+    if isinstance(node, Node) and is_subquery_value(node) and not isinstance(node, exp.Window):
         # A subquery's names are its own, so only equal texts are the same.
         return (exp.Subquery, node.unnest())
     if type(node) in _BINARY:

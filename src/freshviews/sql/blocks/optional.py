@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import TRUE, call, null, rejects_null, sharpened
+from freshviews.sql.expressions.build import TRUE, call, null, refined, rejects_null
 from freshviews.sql.names.scope import aliases_in
 from freshviews.types import BOOLEAN, INT
 
@@ -69,7 +69,7 @@ def keyed(on: Iterable[Expr], alias: str, optional: Collection[str] = ()) -> Key
         own, other, _ = pairs.pop(place) if place is not None else (one, one, True)
         pairs.append((own, call("case", (test, other, null(other.type)), other.type), True))
     known = frozenset[str]().union(*map(rejects_null, filters))
-    filters += [call("is_not_null", (o,), BOOLEAN) for o, _, strict in pairs if strict and sharpened(o, known).nullable]
+    filters += [call("is_not_null", (o,), BOOLEAN) for o, _, strict in pairs if strict and refined(o, known).nullable]
     # Without an equality all rows have one key.
     chosen = [(own, other) for own, other, _ in pairs] or [(Literal(1, INT), Literal(1, INT))]
     return Keyed(tuple(filters), tuple(chosen))

@@ -235,13 +235,13 @@ def _not_null_with(value: Expr) -> frozenset[str]:
     return frozenset()
 
 
-def sharpened(expr: Expr, never_null: frozenset[str]) -> Expr:
-    """The expression, given that some columns are never NULL."""
+def refined(expr: Expr, never_null: frozenset[str]) -> Expr:
+    """The expression with refined nullability, given that some columns are never NULL."""
     if isinstance(expr, Column):
         return replace(expr, nullable=False) if expr.name in never_null else expr
     if isinstance(expr, Literal):
         return expr
     if not never_null:
         return expr
-    args = tuple(sharpened(arg, never_null) for arg in expr.args)
+    args = tuple(refined(arg, never_null) for arg in expr.args)
     return replace(expr, args=args, nullable=nullable_call(expr.op, args))

@@ -113,7 +113,7 @@ def is_unit(node: Node) -> bool:
     return call.name.lower() in _WITH_UNIT and len(call.expressions) == 3 and call.expressions[0] is node
 
 
-def is_asked(node: Node) -> bool:
+def is_subquery_value(node: Node) -> bool:
     """True for a window function, a subquery as a value, or IN, ANY, SOME or ALL of a subquery with its operand."""
     if isinstance(node, exp.In):
         return node.args.get("query") is not None
@@ -199,7 +199,7 @@ class Binder:
             return _DIVISION[type(node)](self._value(node.this), self._value(node.expression))
         if isinstance(node, (exp.Anonymous, exp.Filter)):
             return self._call(node)
-        if self.subquery is not None and is_asked(node):
+        if self.subquery is not None and is_subquery_value(node):
             return self.subquery(node, self.bind)
         if type(node) in _REFUSED:
             raise self.text.unsupported(node, *_REFUSED[type(node)])

@@ -17,7 +17,7 @@ Names = Callable[[str], bool]
 
 
 def where_null(expr: Expr, is_null: Names) -> Expr:
-    """The expression with NULL for these columns, folded to a literal where it can be."""
+    """The expression with NULL for these columns, folded to a literal if possible."""
     if isinstance(expr, Column):
         return null(expr.type) if is_null(expr.name) else expr
     if isinstance(expr, Literal):

@@ -16,7 +16,7 @@ from sqlglot import exp
 from freshviews.catalog.catalog import near, same, unknown
 from freshviews.catalog.definitions import ColumnDef
 from freshviews.expr.nodes import Column, Expr
-from freshviews.sql.expressions.build import nodes_of, sharpened
+from freshviews.sql.expressions.build import nodes_of, refined
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import REFUSED_FUNCTIONS, WITHOUT_PARENTHESES
 
@@ -127,7 +127,7 @@ class Scope:
     def knowing(self, never_null: frozenset[str]) -> Scope:
         """The scope, given that WHERE and ON exclude NULL from some columns."""
 
-        return self.mapped(lambda expr: sharpened(expr, never_null))
+        return self.mapped(lambda expr: refined(expr, never_null))
 
     def mapped(self, to: Callable[[Expr], Expr]) -> Scope:
         """The scope with ``to`` applied to the expression of each column."""

@@ -258,13 +258,13 @@ class SqlText:
         return (0, 0) if offset is None else self.place(offset)
 
     def before(self, node: Node, word: str) -> tuple[int, int]:
-        """Line and column of the keyword that stands before a node."""
+        """Line and column of the keyword before a node."""
         offset = _start(node) or 0
         found = self.text.upper().rfind(word, 0, offset)
         return self.place(found if found >= 0 else offset)
 
     def follows(self, node: Node, sign: str) -> bool:
-        """True if the sign stands before the node."""
+        """True if the sign comes before the node."""
         return self.text[: _start(node) or 0].rstrip().endswith(sign)
 
     def of(self, node: Node) -> str:

@@ -62,11 +62,11 @@ from freshviews.sql.expressions.build import (
     key,
     nodes_of,
     null,
+    refined,
     rejects_null,
     renamed,
     replaced,
     retyped,
-    sharpened,
 )
 from freshviews.sql.names.scope import aliases_in, name_of
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
@@ -416,7 +416,7 @@ class _Builder:
                 # A default row has NULL here: the source is required.
                 extra.setdefault(alias, ())
             filters = (*self.join.filters[alias], *extra.get(alias, ()))
-            if sharpened(expr, frozenset[str]().union(*map(rejects_null, filters))).nullable:
+            if refined(expr, frozenset[str]().union(*map(rejects_null, filters))).nullable:
                 extra[alias] = (*extra.get(alias, ()), call("is_not_null", (expr,), BOOLEAN))
         used = {n.name for expr in conditions for n in nodes_of(expr) if isinstance(n, Column)}
         used.update(v for atom in negated for v in atom.variables)

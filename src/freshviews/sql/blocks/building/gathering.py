@@ -37,7 +37,7 @@ from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, OptionalSour
 from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import call, key, null, rejects_null, replaced, sharpened
+from freshviews.sql.expressions.build import call, key, null, refined, rejects_null, replaced
 from freshviews.sql.names.scope import Source
 from freshviews.types import BIGINT, BOOLEAN
 
@@ -108,7 +108,7 @@ def _relations(select: Select, aggregate: AggregateCall, gathering: Gathering, v
     known = list(map(_without_null, aggregate.args))
     tests = [test for _, found in known for test in found]
     never_null = frozenset[str]().union(*map(rejects_null, tests))
-    values = [sharpened(value, never_null) for value, _ in known]
+    values = [refined(value, never_null) for value, _ in known]
     # The number of the relation and the keys of all relations come before the count.
     count, own = gathering.listed[0][1][-1], {number: places[:-1] for number, places in gathering.listed}
     keys, summed = values[: count - 1], values[count - 1 :]

@@ -28,9 +28,9 @@ from freshviews.sql.expressions.build import (
     is_guarded,
     key,
     nodes_of,
+    refined,
     rejects_null,
     replaced,
-    sharpened,
 )
 from freshviews.sql.expressions.nulls import is_null_at, where_null
 from freshviews.sql.names.scope import Source, alias_of, aliases_in
@@ -146,7 +146,7 @@ def keys_of(optional: Sequence[OptionalSource]) -> dict[str, Keyed]:
 def _exclude_null(filters: list[Expr], term: Expr) -> None:
     """Add a filter that the term is not NULL, unless the source's filters imply it."""
     known = frozenset[str]().union(*map(rejects_null, filters))
-    if sharpened(term, known).nullable:
+    if refined(term, known).nullable:
         filters.append(call("is_not_null", (term,), BOOLEAN))
 
 

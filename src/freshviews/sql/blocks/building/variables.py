@@ -15,7 +15,7 @@ from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.query.query import Atom
 from freshviews.sql.blocks.building.join import Join
 from freshviews.sql.blocks.optional import Keyed
-from freshviews.sql.expressions.build import call, has_host, is_guarded, key, nodes_of, rejects_null, renamed, sharpened
+from freshviews.sql.expressions.build import call, has_host, is_guarded, key, nodes_of, refined, rejects_null, renamed
 from freshviews.sql.names.scope import Source, aliases_in, name_of
 from freshviews.types import BOOLEAN
 
@@ -113,7 +113,7 @@ class Variables:
                 del optional[alias]
                 known = frozenset[str]().union(*map(rejects_null, self.join.filters[alias]))
                 for own, other in keys.pairs:
-                    if other.nullable and aliases_in(other) and not sharpened(own, known).nullable:
+                    if other.nullable and aliases_in(other) and not refined(own, known).nullable:
                         (home,) = aliases_in(other)
                         extra[home] = (*extra.get(home, ()), call("is_not_null", (other,), BOOLEAN))
         return tuple(self._atom(source, needed, extra, source.alias in optional) for source in self.join.sources)

@@ -101,7 +101,7 @@ def as_bag(bound: Bound, names: Names | None, views: Views, forced: bool = False
     return Select("bag", (source,), conjuncts, tuple(Item(c.name, column) for c, column in listed))
 
 
-def beside(bound: Bound, names: Names, views: Views) -> Select | None:
+def as_optional_source(bound: Bound, names: Names, views: Views) -> Select | None:
     """An aggregate without GROUP BY for each row of the enclosing query, as an optional source with the aggregates of
     the matching rows, and the list over them; None for another query."""
     (select, *more) = bound.selects

@@ -22,7 +22,7 @@ from freshviews.sql.blocks.joins.tree import FullJoin, Joined, free_alias, simpl
 from freshviews.sql.blocks.optional import keyed
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.views import Views
-from freshviews.sql.expressions.build import call, null, rejects_null, replaced, sharpened
+from freshviews.sql.expressions.build import call, null, refined, rejects_null, replaced
 from freshviews.sql.expressions.nulls import rejects, with_nullability
 from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, aliases_in
 from freshviews.types import BOOLEAN, INT
@@ -330,13 +330,13 @@ class Lowering:
                 columns = _columns_around(terms, source.alias)
             proven = frozenset[str]().union(*map(rejects_null, terms))
             bag = self.bag_with(row, columns, proven)
-            items = tuple(replace(item, expr=sharpened(item.expr, proven)) for item in bag.items)
+            items = tuple(replace(item, expr=refined(item.expr, proven)) for item in bag.items)
             bag = replace(bag, sources=(*bag.sources, source), conjuncts=(*bag.conjuncts, *terms), items=items)
         elif not distinct and self.views.is_positive(source):
             return Absent(source, found.filters, found.pairs)
         else:
             never_null = frozenset[str]().union(*map(rejects_null, found.filters))
-            items = tuple(Item(f"k{i}", sharpened(own, never_null)) for i, (own, _) in enumerate(found.pairs, 1))
+            items = tuple(Item(f"k{i}", refined(own, never_null)) for i, (own, _) in enumerate(found.pairs, 1))
             bag = Select("bag", (source,), found.filters, items)
             others = [other for _, other in found.pairs]
         made = self.source(Bound((distinct_over(bag),)), _KEY)

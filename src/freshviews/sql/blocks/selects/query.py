@@ -27,7 +27,7 @@ from freshviews.query.block import Block
 from freshviews.sql.blocks.bound import Bound, Item, Select, Sort
 from freshviews.sql.blocks.building.block import with_query_names
 from freshviews.sql.blocks.enclosing import Names
-from freshviews.sql.blocks.joins.dependent import as_bag, beside, depends, marked_columns
+from freshviews.sql.blocks.joins.dependent import as_bag, as_optional_source, depends, marked_columns
 from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limited, places_of
 from freshviews.sql.blocks.selects.constants import constant_rows
 from freshviews.sql.blocks.selects.select import SelectBinder
@@ -376,7 +376,7 @@ class ViewBinder:
             raise self.text.error(node, f"column {twice} is given twice in the subquery; give one another name with AS")
         if around is not None and dependent:
             one_row = joined == "inner" or (joined == "always" and is_one_row(bound))
-            found = beside(bound, around, self) if one_row else None
+            found = as_optional_source(bound, around, self) if one_row else None
             if found is not None:
                 return found
             return as_bag(bound, around, self, forced)

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from sqlglot import exp
 
 from freshviews.sql.blocks.aggregates import is_aggregate
-from freshviews.sql.expressions.expression import is_asked
+from freshviews.sql.expressions.expression import is_subquery_value
 from freshviews.sql.text.parse import Node
 
 
@@ -23,7 +23,7 @@ def subqueries_of_rows(select: exp.Select, groups: Sequence[Node]) -> Iterator[N
     waiting = [(part, not grouped or id(part) in named) for part in parts] + ([] if group is None else [(group, True)])
     while waiting:
         node, of_rows = waiting.pop()
-        if is_asked(node):
+        if is_subquery_value(node):
             if of_rows:
                 yield node
             continue
@@ -64,7 +64,7 @@ def listed_groups(select: exp.Select, listed: Sequence[Node], known: Container[s
             name = node.name.lower()
             if not node.table and name not in known and name in aliases:
                 found.append(aliases[name])
-        elif not is_asked(node):
+        elif not is_subquery_value(node):
             within = is_whole and isinstance(node, _OF_GROUPS)
             waiting += [(inner, within) for inner in node.iter_expressions()]
     return found
@@ -82,7 +82,7 @@ def has_call(node: Node) -> bool:
         inner = node.this.this if isinstance(node.this, exp.Filter) else node.this
         others = (part for name, value in node.args.items() if name != "this" for part in _nodes(value))
         return any(map(has_call, (*inner.expressions, *others)))
-    return not is_asked(node) and any(map(has_call, node.iter_expressions()))
+    return not is_subquery_value(node) and any(map(has_call, node.iter_expressions()))
 
 
 def _nodes(value: object) -> list[Node]:
@@ -116,5 +116,5 @@ def subqueries_within(windows: Sequence[Node]) -> list[Node]:
     waiting, found = list(windows), list[Node]()
     while waiting:
         for inner in waiting.pop().iter_expressions():
-            (found if is_asked(inner) and not isinstance(inner, exp.Window) else waiting).append(inner)
+            (found if is_subquery_value(inner) and not isinstance(inner, exp.Window) else waiting).append(inner)
     return found

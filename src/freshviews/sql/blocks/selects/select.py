@@ -50,7 +50,7 @@ from freshviews.sql.blocks.selects.rows_ask import (
 )
 from freshviews.sql.blocks.selects.spelled import spell_groups
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
-from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
+from freshviews.sql.blocks.subqueries.subquery import SubqueryBinder, SubqueryValue
 from freshviews.sql.blocks.text_aggregates import with_provenance
 from freshviews.sql.blocks.windows.binding import Window, needs_all_columns, number_equal_rows
 from freshviews.sql.blocks.windows.rows import with_occurrence_numbers
@@ -78,7 +78,7 @@ class SelectBinder:
     scope: Scope = field(default_factory=Scope)
     rows: Joined = field(default_factory=Joined)
     """The join of FROM and WHERE."""
-    asked: list[Asked | Window] = field(default_factory=list)
+    asked: list[SubqueryValue | Window] = field(default_factory=list)
     """The subqueries of a grouped SELECT that are values of its groups."""
     listed: list[Node] = field(default_factory=list)
     """The expressions of the list with subqueries that GROUP BY names."""
@@ -390,7 +390,7 @@ class SelectBinder:
         binder = replace(self._subqueries(Joined(rows.sources, rows.conjuncts, self.scope)), over=over, made=[])
         binder.rows, binder.around = rows.sources[0], _keys_around(rows.conjuncts)
         for i, asked in enumerate(self.asked):
-            if isinstance(asked, Asked):
+            if isinstance(asked, SubqueryValue):
                 asked = replace(asked, bound=naming_groups(asked.bound, select.groups, refs[: len(select.groups)]))
             to[subquery_ref(i, asked.type).name] = binder.answer(asked)
         having = () if select.having is None else logic.conjuncts_of(over(select.having))

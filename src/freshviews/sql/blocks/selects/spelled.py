@@ -10,7 +10,7 @@ from freshviews.errors import SqlError
 from freshviews.expr.nodes import Expr
 from freshviews.sql.blocks.aggregates import is_aggregate
 from freshviews.sql.blocks.forms import Form, Forms, negated
-from freshviews.sql.expressions.expression import is_asked
+from freshviews.sql.expressions.expression import is_subquery_value
 from freshviews.sql.text.parse import Node
 
 _LOGICAL: tuple[type[Node], ...] = (
@@ -69,6 +69,6 @@ def _parts(select: exp.Select, forms: Forms) -> Iterator[Node]:
             call = node.this.this if isinstance(node.this, exp.Filter) else node.this
             waiting += call.iter_expressions()
             waiting += (one for one in node.iter_expressions() if one is not node.this)
-        elif not isinstance(node, exp.Filter) and not is_aggregate(node) and not is_asked(node):
+        elif not isinstance(node, exp.Filter) and not is_aggregate(node) and not is_subquery_value(node):
             yield node
             waiting += node.iter_expressions()

@@ -75,11 +75,11 @@ from freshviews.sql.expressions.build import (
     call,
     integer,
     null,
+    refined,
     replaced,
-    sharpened,
 )
 from freshviews.sql.expressions.cast import cast
-from freshviews.sql.expressions.expression import COMPARISONS, Binder, is_asked
+from freshviews.sql.expressions.expression import COMPARISONS, Binder, is_subquery_value
 from freshviews.sql.expressions.nulls import is_null_at, with_nullability
 from freshviews.sql.names.marks import is_marked, marked, marks, unmarked
 from freshviews.sql.names.scope import Source, alias_of, aliases_in
@@ -97,7 +97,7 @@ def _itself(expr: Expr) -> Expr:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SubqueryValue:
     """A subquery as a value: its place, the bound query, and the comparison with its rows.
 
     ``sign``: the comparison of ANY and ALL, ``=`` for IN; empty for a scalar subquery and for EXISTS, which have no
@@ -118,7 +118,7 @@ class Asked:
         return BOOLEAN if self.sign or isinstance(self.node, exp.Exists) else self.bound.columns[0].type
 
 
-def _limit_of_aggregates(found: Threshold, values: Mapping[str, Asked]) -> Select | None:
+def _limit_of_aggregates(found: Threshold, values: Mapping[str, SubqueryValue]) -> Select | None:
     """The limit as the output of the one subquery that it is computed from, as in ``0.25 * (SELECT SUM(x) FROM r)``, if
     that has aggregates without GROUP BY; so no further view is needed. None for another limit."""
     limit = found.code_of_limit()
@@ -168,7 +168,7 @@ class SubqueryBinder:
         inner = term.this.unnest() if isinstance(term, exp.Not) else term
         if isinstance(inner, exp.Exists):
             self._exists(inner, negated=inner is not term)
-        elif not isinstance(inner, exp.Query) and is_asked(inner):
+        elif not isinstance(inner, exp.Query) and is_subquery_value(inner):
             self._quantified(inner, negated=inner is not term)
         elif isinstance(term, _COMPARISONS) and all(isinstance(one, exp.Query) for one in _subqueries_in(term)):
             self._compare(term)
@@ -177,8 +177,8 @@ class SubqueryBinder:
 
     def _compare(self, term: Node) -> None:
         """A comparison with values of subqueries, as a selection of the rows of one source or a predicate."""
-        asked: dict[Node, Asked] = {}
-        values: dict[str, Asked] = {}
+        asked: dict[Node, SubqueryValue] = {}
+        values: dict[str, SubqueryValue] = {}
 
         def named(node: Node, bind: Callable[[Node], Expr]) -> Expr:
             found = asked[node] = self._ask(node, bind)
@@ -196,7 +196,7 @@ class SubqueryBinder:
         binder = Binder(self.text, self.names, "WHERE", subquery=lambda node, bind: self.answer(asked[node]))
         self._keep(*logic.conjuncts_of(binder.condition(term)))
 
-    def _select(self, found: Threshold, values: Mapping[str, Asked]) -> None:
+    def _select(self, found: Threshold, values: Mapping[str, SubqueryValue]) -> None:
         """Replace a source by an internal view of its selected rows."""
         source, weights = found.source, found.weights
         if weights is not None and not is_one_source(weights):
@@ -217,7 +217,7 @@ class SubqueryBinder:
         sources = tuple(made if one is source else one for one in self.joined.sources)
         self.joined = replace(self.joined, sources=sources)
 
-    def _limits(self, found: Threshold, values: Mapping[str, Asked]) -> Source:
+    def _limits(self, found: Threshold, values: Mapping[str, SubqueryValue]) -> Source:
         """An internal view of the limit of each group."""
         select = _limit_of_aggregates(found, values)
         if select is not None:
@@ -271,7 +271,7 @@ class SubqueryBinder:
                 self._semi_join(node.args["query"], Bound((matching,)), None)
             return
         assert asked.left is not None
-        asked = replace(asked, left=sharpened(asked.left, self.never_null))
+        asked = replace(asked, left=refined(asked.left, self.never_null))
         negated = negated != asked.negated
         if is_one_row(asked.bound):
             found = self._compared(replace(asked, negated=False))
@@ -283,7 +283,7 @@ class SubqueryBinder:
         else:
             self._semi_join(node, asked.bound, asked.left)
 
-    def _not_in(self, asked: Asked) -> None:
+    def _not_in(self, asked: SubqueryValue) -> None:
         """NOT IN: no row has the value, no row is NULL, and if the value is NULL there is no row."""
         select, left = self._bag(asked.bound), asked.left
         assert left is not None
@@ -339,7 +339,7 @@ class SubqueryBinder:
         """The value of a subquery over the sources that it adds. ``bind`` binds the operand to compare it with."""
         return self.answer(self.ask(node, bind))
 
-    def ask(self, node: Node, bind: Callable[[Node], Expr]) -> Asked | Window:
+    def ask(self, node: Node, bind: Callable[[Node], Expr]) -> SubqueryValue | Window:
         """Bind a subquery or a window function that is a value. Raises SqlError for a subquery with several columns."""
         if isinstance(node, exp.Window):
             if self.rows is None:
@@ -347,25 +347,26 @@ class SubqueryBinder:
             return window_of(self.text, node, bind)
         return self._ask(node, bind)
 
-    def _ask(self, node: Node, bind: Callable[[Node], Expr]) -> Asked:
+    def _ask(self, node: Node, bind: Callable[[Node], Expr]) -> SubqueryValue:
         if isinstance(node, exp.Exists):
-            return Asked(node, self._query(node.this))
+            return SubqueryValue(node, self._query(node.this))
         if isinstance(node, exp.In) and isinstance(node.this, exp.Tuple):
             row = tuple(map(bind, node.this.expressions))
             bound = self._query(node.args["query"], [value.type for value in row])
             if len(bound.columns) != len(row):
                 what = f"IN compares a row of {len(row)} values with a subquery of equally many columns"
                 raise self.text.error(node.args["query"], f"{what}; this one has {len(bound.columns)}")
-            return Asked(node, bound, sign="=", row=row)
+            return SubqueryValue(node, bound, sign="=", row=row)
         if isinstance(node, exp.In):
             left = bind(node.this)
-            return Asked(node, self._one_column(node.args["query"], "IN takes a subquery", left.type), left, "=")
+            bound = self._one_column(node.args["query"], "IN takes a subquery", left.type)
+            return SubqueryValue(node, bound, left, "=")
         if type(node) in COMPARISONS:
             sign, every = COMPARISONS[type(node)], isinstance(node.expression, exp.All)
             left = bind(node.this)
             bound = self._one_column(node.expression.this, "ANY and ALL take a subquery", left.type)
-            return Asked(node, bound, left, OPPOSITE[sign] if every else sign, every)
-        return Asked(node, self._one_column(node, "a subquery as a value must be one"))
+            return SubqueryValue(node, bound, left, OPPOSITE[sign] if every else sign, every)
+        return SubqueryValue(node, self._one_column(node, "a subquery as a value must be one"))
 
     def _one_column(self, query: Node, what: str, like: SqlType = VOID) -> Bound:
         bound = self._query(query, (like,))
@@ -389,7 +390,7 @@ class SubqueryBinder:
 
         return replace(bound, selects=tuple(map(typed, bound.selects)), nullable=None)
 
-    def answer(self, asked: Asked | Window) -> Expr:
+    def answer(self, asked: SubqueryValue | Window) -> Expr:
         """The value of a subquery or a window function, as an expression over the sources that it adds."""
         if isinstance(asked, Window):
             assert self.rows is not None
@@ -420,12 +421,12 @@ class SubqueryBinder:
         present = self._looked_up(distinct_over(columns_over(select, [*keys, _PRESENT])), pairs)[-1]
         return call("is_not_null", (present,), BOOLEAN)
 
-    def _matching(self, asked: Asked, nulls: bool) -> Select:
+    def _matching(self, asked: SubqueryValue, nulls: bool) -> Select:
         """The rows of a subquery that equal a row of values; with ``nulls`` also those where NULL leaves it open."""
         select = self._bag(asked.bound)
         terms: list[Expr] = []
         for value, item in zip(asked.row, select.items, strict=True):
-            own = sharpened(value, self.never_null)
+            own = refined(value, self.never_null)
             term = self._equal(asked.node, marked(own), item.expr)
             if nulls and term.nullable:
                 unknown = [call("is_null", (side,), BOOLEAN) for side in (marked(own), item.expr) if side.nullable]
@@ -433,7 +434,7 @@ class SubqueryBinder:
             terms += logic.conjuncts_of(term)
         return replace(select, conjuncts=(*select.conjuncts, *terms))
 
-    def _compared(self, asked: Asked, wanted: bool | None = None) -> Expr:
+    def _compared(self, asked: SubqueryValue, wanted: bool | None = None) -> Expr:
         """``left sign ANY (subquery)``: TRUE if it is TRUE for some row, NULL if it is TRUE for none and NULL for some.
 
         ``wanted``: return a predicate that is TRUE where this is TRUE (if True) or FALSE (if False).
@@ -472,7 +473,7 @@ class SubqueryBinder:
             branches.append((unknown_member(select, pairs, left, look_up), null(BOOLEAN)))
         return logic.choose(branches, FALSE) if len(branches) > 1 else branches[0][0]
 
-    def _scalar(self, asked: Asked) -> Expr:
+    def _scalar(self, asked: SubqueryValue) -> Expr:
         """The value of the one row of a subquery; NULL if it has none."""
         node, bound = asked.node, asked.bound
         select = bound.selects[0]
@@ -635,7 +636,7 @@ def _subqueries_in(term: Node) -> Iterator[Node]:
     ahead = [term]
     while ahead:
         node = ahead.pop()
-        if is_asked(node):
+        if is_subquery_value(node):
             yield node
         else:
             ahead += node.iter_expressions()
