@@ -294,7 +294,7 @@ def test_the_coefficients_of_a_group_add_up_to_its_count() -> None:
         ("SELECT STRING_AGG(k ORDER BY k, ',') FROM t", "ORDER BY follows the separator"),
         ("SELECT LISTAGG(k ORDER BY k) WITHIN GROUP (ORDER BY g) FROM t", "write only one"),
         ("SELECT k FROM t WHERE STRING_AGG(k, '') = ''", "an aggregate function cannot stand in WHERE"),
-        ("SELECT ARRAY_AGG(k) FROM t", "STRING_AGG joins them in a text"),
+        ("SELECT ARRAY_AGG(k) FROM t", "STRING_AGG joins values as a text"),
     ],
 )
 def test_what_is_refused_is_named_with_its_place(select: str, message: str) -> None:

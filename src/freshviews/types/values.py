@@ -255,7 +255,7 @@ def _day_code(days: int) -> int:
 def _micros_code(micros: int) -> int:
     if NULL < micros < 2**63:
         return micros
-    raise OverflowError("TIMESTAMP accepts microseconds from 1970 that fit 64 bits")
+    raise OverflowError("TIMESTAMP accepts what fits 64 bits of microseconds from 1970")
 
 
 _MICROS_PER_UNIT = {"h": 3600 * 10**6, "m": 60 * 10**6, "s": 10**6, "ms": 10**3, "us": 1}
