@@ -1,4 +1,4 @@
-"""A checkpoint of sales, which is made without Spark."""
+"""Makes a checkpoint of sales without Spark."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sale(number: int, part: str | None, sign: int = 1, weight: float | None = 1.
 
 
 def commit(root: Path, before: Manifest | None, rows: list[dict[str, object]]) -> Manifest:
-    """The version after one, with some more rows."""
+    """Commits the version after ``before``, with further rows."""
     store = store_of(root)
     if before is None:
         plan = plan_cells(catalog_of(";\n".join([*TABLES.values(), *VIEWS.values()])), 1, {})

@@ -1,4 +1,4 @@
-"""Requests as bytes, for what no client of HTTP would send."""
+"""Sends requests as bytes, also such as no HTTP client sends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 def answer_to(port: int, request: bytes) -> bytes:
-    """All bytes of the answer of a server on this machine; what came until then, or none, if the connection was cut."""
+    """All bytes that a server on this machine answers until it closes the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
         found = b""
         with suppress(ConnectionError):

@@ -22,7 +22,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, n: int) -> Path:
-    """Rows of r1 that live on, and n short lives in r2, one after the other."""
+    """Rows of r1 that stay, and n rows of r2, each deleted before the next is inserted."""
     folder.mkdir()
     r1 = ["x1,x2,_order", *(f"{i},0,{i}" for i in range(n))]
     r2 = ["x2,x3,_multiplicity,_order"]
@@ -46,7 +46,7 @@ def test_advise_names_the_tree_with_the_least_enclosureness(script: Path, tmp_pa
     assert lines[6] == "  name it by TBLPROPERTIES ('freshviews.join_tree' = '[x2](r1, r2)')"
 
 
-def test_the_tree_that_advise_names_is_taken(script: Path) -> None:
+def test_a_view_accepts_the_tree_that_advise_names(script: Path) -> None:
     named = SCRIPT.replace("VIEW v AS", "VIEW v TBLPROPERTIES ('freshviews.join_tree' = 'r1(r2)') AS")
     script.write_text(named)
     result = run("explain", script)
@@ -55,7 +55,7 @@ def test_the_tree_that_advise_names_is_taken(script: Path) -> None:
     assert "tree      r1(x1, x2)\n            r2(x2, x3)" in result.stdout
 
 
-def test_advise_says_what_is_missing_of_a_stream(script: Path, tmp_path: Path) -> None:
+def test_advise_names_the_missing_part_of_a_stream(script: Path, tmp_path: Path) -> None:
     folder = write(tmp_path / "changes", 3)
     (folder / "r2.csv").unlink()
     result = run("advise", script, "--stream", folder)
@@ -85,7 +85,7 @@ def test_advise_refuses_a_corrupt_stream_with_its_file(
     assert message in result.stderr and "inside freshviews" not in result.stderr
 
 
-def test_a_join_tree_that_is_none_is_refused(script: Path) -> None:
+def test_a_join_tree_of_other_relations_is_refused(script: Path) -> None:
     script.write_text(SCRIPT.replace("VIEW v AS", "VIEW v TBLPROPERTIES ('freshviews.join_tree' = 'r1') AS"))
     result = run("check", script)
     assert result.exit_code == 1
@@ -102,7 +102,7 @@ CREATE MATERIALIZED VIEW v AS SELECT r.a, r.b, u.d FROM r, s, t, u
 
 
 def test_advise_weighs_the_trees_of_a_cyclic_view_over_its_bags(tmp_path: Path) -> None:
-    """Rows of u live on while the one edge of s that makes triangles of r and t comes and goes."""
+    """Rows of u stay while the one edge of s that completes triangles of r and t is inserted and deleted."""
     n = 20
     script, folder = tmp_path / "cyclic.sql", tmp_path / "changes"
     script.write_text(CYCLIC)
@@ -123,7 +123,7 @@ def test_advise_weighs_the_trees_of_a_cyclic_view_over_its_bags(tmp_path: Path) 
     assert lines[1] == "r_s_t is a bag: updates of r, s, t change 80 of its rows, each an update of it"
     weighed = [line.split("  <-")[0].split() for line in lines if line.startswith("lambda_T")]
     found = {" ".join(words[4:]): float(words[1]) for words in weighed}
-    # Each row of u encloses the 20 lives of a triangle; there are 60 tuples.
+    # The lifespan of each row of u encloses those of 20 triangles; there are 60 tuples.
     assert found["u(r_s_t)"] == pytest.approx(20 * 20 / 60, abs=0.005)
     assert found["[b](r_s_t, u)"] == found["r_s_t(u)"] == 1.0
     assert "[b](r_s_t, u)" in lines[-1]

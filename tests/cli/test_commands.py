@@ -36,17 +36,17 @@ def run(*arguments: str | Path, text: str | None = None) -> Result:
     return CliRunner().invoke(app, [str(one) for one in arguments], input=text)
 
 
-def test_check_tells_strategy_and_bounds_of_every_view(script: Path) -> None:
+def test_check_prints_strategy_and_bounds_of_every_view(script: Path) -> None:
     result = run("check", script)
     assert result.exit_code == 0
     lines = [line.split() for line in result.stdout.splitlines()]
     assert lines[0] == ["view", "strategy", "update", "delay", "space"]
     assert lines[1][:2] == ["by_part", "first_order"]
     assert lines[2][:4] == ["pairs", "(1", "of", "2)"]
-    assert result.stdout.splitlines()[-1] == f"{script}: 2 tables, 2 views, all can be kept fresh"
+    assert result.stdout.splitlines()[-1] == f"{script}: 2 tables, 2 views, all views can be maintained"
 
 
-def test_check_says_what_is_in_one_cell_and_why(script: Path) -> None:
+def test_check_prints_which_views_are_in_one_cell_and_why(script: Path) -> None:
     script.write_text(SHOP + "CREATE MATERIALIZED VIEW few AS SELECT part FROM by_part WHERE qty < 3;")
     result = run("check", script, "--cells", "8")
     assert result.exit_code == 0
@@ -63,7 +63,7 @@ def test_check_says_what_is_in_one_cell_and_why(script: Path) -> None:
     assert "in cells" not in run("check", script, "--cells", "1").stdout
 
 
-def test_check_names_the_engine_that_keeps_a_window() -> None:
+def test_check_prints_the_engine_that_maintains_a_window() -> None:
     windowed = "CREATE TABLE t (a INT) TBLPROPERTIES ('freshviews.window' = '10 rows')"
     result = run("check", "-", "--cells", "2", text=windowed)
     found = [" ".join(line.split()) for line in result.stdout.splitlines()]
@@ -86,10 +86,10 @@ def test_check_refuses_the_cells_that_a_run_would_refuse(tmp_path: Path) -> None
 
 def test_check_reads_standard_input(script: Path) -> None:
     result = run("check", "-", text="CREATE TABLE t (a INT)")
-    assert (result.exit_code, result.stdout) == (0, "-: 1 table, 0 views, all can be kept fresh\n")
+    assert (result.exit_code, result.stdout) == (0, "-: 1 table, 0 views, all views can be maintained\n")
 
 
-def test_an_error_is_shown_at_its_place_in_the_line(script: Path) -> None:
+def test_an_error_is_printed_with_its_line_and_a_caret(script: Path) -> None:
     script.write_text(SHOP.replace("SUM(qty)", "SUM(qyt)"))
     for command in ("check", "explain"):
         result = run(command, script)
@@ -102,7 +102,7 @@ def test_an_error_is_shown_at_its_place_in_the_line(script: Path) -> None:
         ]
 
 
-def test_the_caret_stands_right_after_tabs(script: Path) -> None:
+def test_the_caret_is_in_the_right_column_after_tabs(script: Path) -> None:
     script.write_text("CREATE TABLE t (a INT);\nCREATE MATERIALIZED VIEW v AS\n\tSELECT\tb FROM t")
     assert run("check", script).stderr.splitlines()[1:] == ["    \tSELECT\tb FROM t", "    \t      \t^"]
 
@@ -114,7 +114,7 @@ def test_text_that_is_not_sql_is_an_error_at_its_place(script: Path) -> None:
     assert result.stderr.startswith(f"{script}:2:")
 
 
-def test_a_strategy_that_cannot_be_taken_is_an_error_at_its_view(script: Path) -> None:
+def test_an_unsuitable_strategy_is_an_error_at_its_view(script: Path) -> None:
     script.write_text(SHOP.replace("pairs AS", "pairs TBLPROPERTIES ('freshviews.strategy' = 'magic') AS"))
     result = run("check", script)
     assert result.exit_code == 1
@@ -130,19 +130,19 @@ def test_explain_prints_the_program_of_every_view(script: Path) -> None:
     assert "view pairs(" in result.stdout
 
 
-def test_explain_of_one_view_prints_that_alone(script: Path) -> None:
+def test_explain_of_one_view_prints_no_other_view(script: Path) -> None:
     result = run("explain", script, "--view", "BY_PART")
     assert result.exit_code == 0
     assert "view by_part" in result.stdout
     assert "pairs" not in result.stdout
 
 
-def test_explain_of_an_unknown_view_names_those_there_are(script: Path) -> None:
+def test_explain_of_an_unknown_view_names_the_known_views(script: Path) -> None:
     result = run("explain", script, "--view", "by_prat")
     assert (result.exit_code, result.stderr) == (1, "the script has no view by_prat; it has by_part, pairs\n")
 
 
-def test_a_file_that_cannot_be_read_is_said_to_be_so(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_one_message(tmp_path: Path) -> None:
     missing = tmp_path / "missing.sql"
     remedy = "a file with SQL is accepted, or - for standard input"
     assert run("check", missing).stderr == f"{missing}: no such file; {remedy}\n"
@@ -156,7 +156,7 @@ def test_a_file_that_cannot_be_read_is_said_to_be_so(tmp_path: Path) -> None:
     assert run("check", "").stderr.startswith("the name of the script is empty")
 
 
-def test_standard_input_is_read_as_a_file_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_read_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(app, ["check", "-"], input=b"SELECT \xff")
     assert (result.exit_code, result.stderr) == (1, "<stdin>: byte 7 is not UTF-8 text; a file with SQL is accepted\n")
     with pytest.raises(source.ReadError, match="standard input is closed"):
@@ -164,7 +164,7 @@ def test_standard_input_is_read_as_a_file_is(monkeypatch: pytest.MonkeyPatch) ->
         source.read("-")
 
 
-def test_of_a_long_line_the_part_at_fault_is_shown(script: Path) -> None:
+def test_only_the_wrong_part_of_a_long_line_is_printed(script: Path) -> None:
     script.write_text(
         "CREATE TABLE t (a INT); /* " + "x" * 9999 + "*/ CREATE VIEW v AS SELECT zz FROM t -- " + "y" * 9999
     )
@@ -188,7 +188,7 @@ def test_output_that_cannot_be_written_is_one_message(script: Path, arguments: t
     assert done.stderr == "the output cannot be read or written: No space left on device\n"
 
 
-def test_an_error_inside_shows_no_traceback(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_prints_no_traceback(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(text: str) -> None:
         raise ZeroDivisionError("inside")
 
@@ -201,7 +201,7 @@ def test_an_error_inside_shows_no_traceback(script: Path, monkeypatch: pytest.Mo
     assert isinstance(run("check", script).exception, ZeroDivisionError)
 
 
-def test_an_error_inside_is_one_line_also_where_it_has_no_text(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_without_a_text_is_one_line(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Gone(Exception):
         def __str__(self) -> str:
             raise ConnectionRefusedError("Java has ended")
@@ -218,12 +218,12 @@ def test_an_error_inside_is_one_line_also_where_it_has_no_text(script: Path, mon
         assert len(result.stderr.splitlines()) == 1
 
 
-def test_the_version_is_printed_both_ways() -> None:
+def test_the_version_is_printed_by_command_and_by_option() -> None:
     assert run("version").stdout == run("--version").stdout
     assert run("version").stdout.startswith("freshviews")
 
 
-def test_ctrl_c_ends_without_a_traceback() -> None:
+def test_ctrl_c_prints_no_traceback() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "freshviews.cli", "check", "-"],
         stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""No control character of a value or a name reaches a terminal; what is printed still says all of it."""
+"""Printing escapes the control characters of values and names, and loses no other character."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cli.sales import commit, sale
 HOSTILE = "a\x1b]0;title\x07\x1b[2J\x9b31m\x7f\r\n\t\u202eb[/]ä日"
 SHOWN = r"a\x1b]0;title\x07\x1b[2J\x9b31m\x7f\r\n\t\u202eb[/]ä日"
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""What a terminal obeys, but for line feeds."""
+"""Characters that control a terminal, except line feeds."""
 
 
 def run(*arguments: str | Path) -> Result:
@@ -50,7 +50,7 @@ def test_names_of_columns_are_escaped(script: Path) -> None:
     assert not OBEYED.search(result.stdout) and result.stdout.splitlines()[0].split() == [r"\x1b[31mred"]
 
 
-def test_status_and_its_last_error_are_escaped(script: Path) -> None:
+def test_the_status_and_its_last_error_are_escaped(script: Path) -> None:
     store_of(script.with_suffix(".checkpoint")).write("error", f"the sink says {HOSTILE}".encode())
     result = run("status", script)
     assert result.exit_code == 0, result.output
@@ -69,7 +69,7 @@ def test_errors_and_scripts_are_escaped(tmp_path: Path) -> None:
     assert result.exit_code == 1 and r"b\x1b[2J" in result.output and not OBEYED.search(result.output)
 
 
-def test_text_of_other_scripts_is_left_as_it_is() -> None:
+def test_letters_of_any_script_are_printed_unchanged() -> None:
     text = "emoji 👩‍👩‍👧, עברית, \u3000wide, C:\\new"
     assert printable(text) == cell(text) == text and json.loads(json_line({"a": text})) == {"a": text}
     assert printable("a\tb\nc\x00") == "a\tb\nc\\x00" and cell("a\tb\nc\ud800") == r"a\tb\nc\ud800"

@@ -1,4 +1,4 @@
-"""What ``query`` and ``status`` do before their first line: counted, since no clock is fair on a shared machine."""
+"""Counts the imports and steps of ``query`` and ``status`` before their first line, as no clock is fair here."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from tests.cli.sales import TABLES, VIEWS, commit, sale
 from tests.ring.user_rings import GAUSS
 
 NEVER = {"pandas", "pyspark", "py4j", "duckdb", "boto3", "prometheus_client", "http.server"}
-"""What no command that reads imports."""
+"""Modules that no reading command imports."""
 PLANNING = {"freshviews.plan.planner", "freshviews.codegen.compiled_block"}
 ENGINE = {"freshviews.engine.database", "llvmlite.binding", *PLANNING}
-"""What plans a view, and runs it."""
+"""Modules that plan a view and run it."""
 
 COUNTED = """
 import sys
@@ -61,7 +61,7 @@ def run(folder: Path, *words: str) -> tuple[list[str], set[str]]:
 
 
 def with_contents(root: Path, made: Manifest, view: str) -> Manifest:
-    """The version after one, which has the contents of a view for a sink."""
+    """The version after ``made``, with the contents of a view stored for a sink."""
     bundle = Bundle(store_of(root), "changes", "contents-")
     rows = contents(store_of(root), made, view)
     bundle.add("all", rows.schema, rows.to_batches())
@@ -72,8 +72,8 @@ def with_contents(root: Path, made: Manifest, view: str) -> Manifest:
     return after
 
 
-def test_the_first_row_needs_no_compiler_and_nothing_that_takes_long_to_import(tmp_path: Path) -> None:
-    """3,000 rows are more than a batch that plain Python takes, and few enough for it in pieces."""
+def test_the_first_row_needs_no_compiler_and_no_slow_import(tmp_path: Path) -> None:
+    """3,000 rows are more than one batch of plain Python, but few enough for plain Python in pieces."""
     root = tmp_path / "shop.checkpoint"
     made = commit(root, None, [sale(number, f"part {number % 7}") for number in range(3000)])
     commit(root, made, [sale(number, f"part {number % 7}", -1) for number in range(0, 3000, 100)])
@@ -84,7 +84,7 @@ def test_the_first_row_needs_no_compiler_and_nothing_that_takes_long_to_import(t
     assert lines[0].startswith("version 2 ") and modules & (NEVER | ENGINE | {"numba", "rich"}) == set()
 
 
-def test_a_view_over_a_ring_of_the_user_is_read_without_the_module_that_registers_it(tmp_path: Path) -> None:
+def test_a_view_over_a_users_ring_is_read_without_the_module_of_the_ring(tmp_path: Path) -> None:
     assert GAUSS.name == "gauss", "registered by the import, in this process"
     root = tmp_path / "shop.checkpoint"
     z = "CREATE MATERIALIZED VIEW z AS SELECT part, GAUSS(id, 2 * id) AS z FROM sales GROUP BY part"
@@ -111,7 +111,7 @@ def test_a_view_over_a_ring_of_the_user_is_read_without_the_module_that_register
     assert "view z(part STRING, z_re BIGINT, z_im BIGINT)" in shown.stdout, shown.stderr
 
 
-def test_a_script_with_an_aggregate_that_nobody_registers_is_refused_with_the_remedy(tmp_path: Path) -> None:
+def test_an_unregistered_aggregate_is_refused_with_the_remedy(tmp_path: Path) -> None:
     view = "CREATE MATERIALIZED VIEW v AS SELECT MINE(x) AS m FROM t"
     (tmp_path / "shop.sql").write_text(f"CREATE TABLE t (x BIGINT);\n{view}")
     (tmp_path / "my_rings.py").write_text(
@@ -142,8 +142,8 @@ def test_a_log_of_inserts_is_read_without_pandas(tmp_path: Path) -> None:
         assert len(lines) == 1 and modules & (NEVER | {"numba"}) == set()
 
 
-def test_a_name_that_is_unknown_is_reported_without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where pyspark is not installed."""
+def test_an_unknown_name_is_reported_without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if pyspark is not installed."""
     monkeypatch.setattr(settings, "spark_home", lambda: None)
     commit(tmp_path / "shop.checkpoint", None, [sale(1, "a")])
     store = store_of(tmp_path / "shop.checkpoint")
@@ -156,24 +156,24 @@ def test_a_name_that_is_unknown_is_reported_without_spark(tmp_path: Path, monkey
         with pytest.raises(SqlError) as refused:
             select(store, sql)
         assert str(refused.value) == message
-    # Spark takes an alias of the list as a name.
+    # Spark accepts an alias of the list as a name.
     with pytest.raises(NoSpark):
         select(store, "SELECT n AS m, m FROM by_part")
 
 
-def test_contents_that_a_version_has_are_read_without_an_engine(tmp_path: Path) -> None:
+def test_stored_contents_of_a_version_are_read_without_an_engine(tmp_path: Path) -> None:
     root = tmp_path / "shop.checkpoint"
     made = commit(root, None, [sale(number, f"part {number % 7}") for number in range(30)])
     after = with_contents(root, made, "by_part")
     lines, modules = run(tmp_path, "query", "shop.sql", "SELECT COUNT(*) AS n FROM by_part", "--json")
     assert lines == ['{"n": 7}'] and modules & (NEVER | ENGINE) == set()
     assert contents(store_of(root), after, "by_part").equals(contents(store_of(root), made, "by_part"))
-    # Of an engine that has a part of the view and stored none of it, nothing is known.
+    # The contents are unknown if an engine with a part of the view has stored none of it.
     lacking = replace(after, contents={"by_part": {"by_part@1": "changes/none.arrow@0+8"}})
     assert contents(store_of(root), lacking, "by_part").num_rows == 7
 
 
-def test_a_view_is_read_with_what_it_needs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_a_view_loads_only_the_relations_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = commit(tmp_path, None, [sale(1, "nut"), sale(2, "nut")])
     defined: list[list[str]] = []
     define = Database.define
@@ -187,7 +187,7 @@ def test_a_view_is_read_with_what_it_needs_alone(tmp_path: Path, monkeypatch: py
     assert defined == [["sales", "by_part"]]
 
 
-def test_what_a_view_needs_is_all_that_it_reads_and_what_that_refers_to() -> None:
+def test_a_view_needs_the_relations_that_it_reads_and_their_references() -> None:
     script = """
     CREATE TABLE kinds (kind STRING, PRIMARY KEY (kind));
     CREATE TABLE parts (part STRING, kind STRING, PRIMARY KEY (part), FOREIGN KEY (kind) REFERENCES kinds (kind));
@@ -204,10 +204,10 @@ def test_what_a_view_needs_is_all_that_it_reads_and_what_that_refers_to() -> Non
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_log_taken_in_by_pieces_gives_what_it_gives_as_a_whole(
+def test_a_log_applied_in_pieces_equals_the_log_applied_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """Keys that go and come again, rows several times, NULL and -0.0."""
+    """The log deletes and reinserts keys, and has duplicate rows, NULL and -0.0."""
     chance = random.Random(seed)
     monkeypatch.setattr(computed, "FEW_ROWS", 3)
     made, here = None, Counter[tuple[int, str | None, float]]()
@@ -250,7 +250,7 @@ def keyed(root: Path, tables: str, views: str, change: Callable[[pa.Schema], pa.
     return replace(made, cells={"0": {"token": token, "image": None, "log": log}})
 
 
-def test_a_row_that_refers_to_a_later_piece_is_taken_in_with_the_whole(
+def test_a_log_whose_rows_refer_to_a_later_piece_is_applied_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(computed, "FEW_ROWS", 2)
@@ -265,7 +265,7 @@ def test_a_row_that_refers_to_a_later_piece_is_taken_in_with_the_whole(
     assert contents(store_of(tmp_path), made, "v").num_rows == 6
 
 
-def test_a_window_takes_its_rows_in_by_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_applies_its_log_in_the_order_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(computed, "FEW_ROWS", 2)
     made = keyed(
         tmp_path,

@@ -1,4 +1,4 @@
-"""The line at fault is shown without secrets, and no message is longer than a page."""
+"""The line of an error is printed without secrets, and no message is longer than a page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from freshviews.cli.source import Source, error_text
 from freshviews.errors import SqlError
 
 
-def test_the_line_at_fault_is_shown_without_secrets() -> None:
+def test_the_line_of_an_error_is_printed_without_secrets() -> None:
     text = "USING jdbc OPTIONS (password 'one', \"api.key\" = 'two', dir 's3://me:three@host/b', path 'four') §"
     shown = error_text(Source("f.sql", text), SqlError("Unexpected token", 1, len(text)))
     assert not any(secret in shown for secret in ("one'", "two", "three"))

@@ -1,4 +1,4 @@
-"""``freshviews serve`` over a checkpoint that is made without Spark: answers, their versions, and hostile requests."""
+"""``freshviews serve`` over a checkpoint made without Spark: answers, their versions, and hostile requests."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Seen(HTMLParser):
         self.text += data
 
 
-def test_a_view_in_every_form_is_the_same_and_names_its_version(site: Site) -> None:
+def test_every_form_of_a_view_has_the_same_rows_and_names_the_version(site: Site) -> None:
     found = read(site, "/view/by_part")
     assert found["version"] == 2 and found["view"] == "by_part" and found["total"] == 10
     rows = {(row["part"], row["n"]) for row in found["rows"]}  # type: ignore[attr-defined]
@@ -113,7 +113,7 @@ def test_values_that_json_lacks_are_strings(site: Site) -> None:
     assert rows[501]["weight"] is None and rows[501]["price"] is None and rows[500]["part"] == HOSTILE
 
 
-def test_pages_are_of_one_version_and_lead_through_all_rows(site: Site, root: Path) -> None:
+def test_pages_show_one_version_and_link_through_all_rows(site: Site, root: Path) -> None:
     seen: list[str] = []
     link = "/view/kept?limit=50"
     while link:
@@ -127,7 +127,7 @@ def test_pages_are_of_one_version_and_lead_through_all_rows(site: Site, root: Pa
     assert "strategy" in page.text and VIEWS["kept"] in page.text and "NULL" in page.text
 
 
-def test_a_select_is_answered_as_query_does_and_others_are_refused(site: Site) -> None:
+def test_a_plain_select_has_the_rows_of_query_and_others_are_refused(site: Site) -> None:
     found = read(site, "/query", sql="SELECT part, n FROM by_part WHERE n >= 17 ORDER BY n DESC, part LIMIT 2")
     assert (found["version"], found["total"]) == (2, 2)
     assert found["rows"] == [{"part": "part 0", "n": 17}, {"part": "part 1", "n": 17}]
@@ -151,7 +151,7 @@ def test_a_select_is_answered_as_query_does_and_others_are_refused(site: Site) -
         assert ask(site, "/query", sql=f"SELECT * FROM by_part WHERE {deep}", format="json").status in (200, 400)
 
 
-def test_the_page_of_the_pipeline_has_what_status_says(site: Site, root: Path) -> None:
+def test_the_page_of_the_pipeline_shows_its_status(site: Site, root: Path) -> None:
     (root / "error").write_text(f"it ended {HOSTILE}")
     page = Seen(ask(site, "/").body)
     found = json.loads(ask(site, "/", format="json").body)
@@ -194,7 +194,7 @@ def test_the_page_of_the_pipeline_has_what_status_says(site: Site, root: Path) -
         ("/?format=csv", 400),
     ],
 )
-def test_hostile_requests_get_an_error_that_shows_nothing_else(site: Site, target: str, status: int) -> None:
+def test_hostile_requests_get_an_error_without_details(site: Site, target: str, status: int) -> None:
     made = site.answer(Request(target, ("127.0.0.1",)))
     assert made.status == status, made.body
     page = Seen(made.body)
@@ -220,14 +220,14 @@ def test_hostile_requests_get_an_error_that_shows_nothing_else(site: Site, targe
         ((), False),
     ],
 )
-def test_a_request_names_this_server_or_is_refused(site: Site, hosts: tuple[str, ...], allowed: bool) -> None:
+def test_a_request_that_does_not_name_this_server_is_refused(site: Site, hosts: tuple[str, ...], allowed: bool) -> None:
     for target in ("/view/by_part?format=json", "/", "/style.css"):
         made = site.answer(Request(target, hosts))
         assert made.status == (HTTPStatus.OK if allowed else HTTPStatus.MISDIRECTED_REQUEST)
         assert allowed or b"part 1" not in made.body
 
 
-def test_answers_have_at_most_so_many_rows_and_bytes(
+def test_rows_and_bytes_of_an_answer_are_limited(
     site: Site, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = Site("shop.sql", store_of(root), lambda: None, most_rows=100)
@@ -243,17 +243,17 @@ def test_answers_have_at_most_so_many_rows_and_bytes(
         assert ask(site, "/view/kept", format=form, limit=2).status == 200
 
 
-def test_one_request_computes_and_others_wait_for_a_while(
+def test_one_request_computes_and_others_wait_for_a_limited_time(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(versions, "PATIENCE", 0.05)
     own = Site("shop.sql", store_of(root), lambda: None)
-    with own._versions._alone():
+    with own._versions._exclusive():
         assert ask(own, "/view/by_part").status == 503
     assert ask(own, "/view/by_part").status == 200
 
 
-def test_a_version_that_is_new_is_read_by_its_change_and_one_without_state_is_gone(
+def test_a_new_version_is_read_by_its_log_and_one_without_state_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = Site("shop.sql", store_of(tmp_path / "ckpt"), lambda: None)
@@ -275,17 +275,17 @@ def test_a_version_that_is_new_is_read_by_its_change_and_one_without_state_is_go
 
 
 def collected(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All state but that of the last version is deleted, as a pipeline does it in the end."""
+    """Deletes all state except that of the last version, as a pipeline does later."""
     monkeypatch.setattr(checkpoint, "READ_SECONDS", 0.0)
     checkpoint.collect(store_of(root), Manifests(store_of(root)), states=1)
 
 
 def imaged(root: Path, made: Manifest) -> Manifest:
-    """The version after one, whose state is one new object, so that nothing of the state before is needed."""
+    """The version after ``made``, whose state is one new object that needs no older state."""
     return commit(root, replace(made, cells={}), [sale(number, "cog") for number in range(made.version + 1)])
 
 
-def test_who_waits_while_the_state_of_the_version_is_collected_gets_a_newer_one(
+def test_a_reader_gets_a_newer_version_if_its_own_is_collected_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "ckpt"
@@ -303,7 +303,7 @@ def test_who_waits_while_the_state_of_the_version_is_collected_gets_a_newer_one(
         return found
 
     monkeypatch.setattr(versions.Versions, "at", noted)
-    with own._versions._alone():
+    with own._versions._exclusive():
         for thread in threads:
             thread.start()
             chosen.acquire(timeout=20)
@@ -315,7 +315,7 @@ def test_who_waits_while_the_state_of_the_version_is_collected_gets_a_newer_one(
     assert ask(own, "/view/by_part", version=1).status == 410
 
 
-def test_a_reader_tries_few_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_tries_a_limited_number_of_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "ckpt"
     commit(root, None, [sale(1, "nut")])
     own = Site("shop.sql", store_of(root), lambda: None)
@@ -331,7 +331,7 @@ def test_a_reader_tries_few_versions(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert tried == list(range(1, versions.TRIES + 1))
 
 
-def test_a_checkpoint_that_began_anew_in_its_place_is_read(tmp_path: Path) -> None:
+def test_a_checkpoint_that_replaces_another_one_is_read(tmp_path: Path) -> None:
     root = tmp_path / "ckpt"
     own = Site("shop.sql", store_of(root), lambda: None)
     made = None
@@ -344,7 +344,7 @@ def test_a_checkpoint_that_began_anew_in_its_place_is_read(tmp_path: Path) -> No
     assert (found["version"], found["rows"]) == (1, [{"part": "cog", "n": 1}])
 
 
-def test_the_plan_of_a_view_is_that_of_the_columns_of_its_time(tmp_path: Path) -> None:
+def test_the_plan_of_a_view_has_the_columns_of_its_version(tmp_path: Path) -> None:
     made = commit(tmp_path / "ckpt", None, [sale(1, "nut")])
     script = (
         "CREATE TABLE t (a INT); CREATE TABLE u (a INT);"
@@ -353,7 +353,7 @@ def test_the_plan_of_a_view_is_that_of_the_columns_of_its_time(tmp_path: Path) -
     assert versions.plan_text(replace(made, ordered=script), "v").startswith("view v(a INT)")
 
 
-def test_an_older_version_that_is_asked_for_takes_no_cell_back(
+def test_reading_an_older_version_moves_no_cell_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "ckpt"
@@ -365,7 +365,7 @@ def test_an_older_version_that_is_asked_for_takes_no_cell_back(
     third = commit(root, second, [sale(3, "nut")])
     loads: list[object] = []
     monkeypatch.setattr("freshviews.spark.state.cell.load_cell", lambda *given: loads.append(given))
-    # Another reader chose version 2 before, and reads after the one that reads version 3.
+    # A reader has chosen version 2 but reads it after another one has read version 3.
     assert read(own, "/view/by_part")["rows"] == [{"part": "nut", "n": 3}]
     looks = iter([second])
     monkeypatch.setattr(versions, "latest", lambda store: next(looks, third))
@@ -373,7 +373,7 @@ def test_an_older_version_that_is_asked_for_takes_no_cell_back(
     assert not loads
 
 
-def test_over_a_socket_only_get_is_answered_and_a_slow_client_is_cut(
+def test_the_server_answers_only_get_and_closes_slow_connections(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_server, "SECONDS", 0.5)
@@ -402,7 +402,7 @@ def test_over_a_socket_only_get_is_answered_and_a_slow_client_is_cut(
         server.close()
 
 
-def test_the_command_serves_until_it_is_asked_to_end(root: Path) -> None:
+def test_serve_answers_until_a_signal(root: Path) -> None:
     command = [sys.executable, "-m", "freshviews.cli", "serve", "shop.sql", "--port", "0"]
     with subprocess.Popen(command, cwd=root.parent, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -419,8 +419,8 @@ def test_the_command_serves_until_it_is_asked_to_end(root: Path) -> None:
             process.kill()
 
 
-def test_hostile_clients_keep_nobody_from_an_answer(root: Path) -> None:
-    """Of the command itself: connections that are silent, send garbage or huge bodies, or do not read their answer."""
+def test_other_clients_are_answered_despite_hostile_ones(root: Path) -> None:
+    """Connections to the command that are silent, send garbage or huge bodies, or do not read their answer."""
     command = [sys.executable, "-m", "freshviews.cli", "serve", "shop.sql", "--port", "0"]
     with subprocess.Popen(command, cwd=root.parent, stderr=subprocess.PIPE, text=True) as process:
         clients: list[socket.socket] = []
@@ -431,7 +431,7 @@ def test_hostile_clients_keep_nobody_from_an_answer(root: Path) -> None:
             port = int(found[1])
             host = f"Host: 127.0.0.1:{port}\r\n".encode()
             with pytest.raises(ConnectionRefusedError):
-                socket.create_connection(("127.0.0.2", port), timeout=5)  # No other address of this machine.
+                socket.create_connection(("127.0.0.2", port), timeout=5)  # Only 127.0.0.1 is served.
             huge = host + b"Content-Length: 1000000000\r\n\r\n" + b"x" * 1_000_000
             deep = quote("(" * 1300 + "n = 1" + ")" * 1300)
             for request in (
@@ -444,7 +444,7 @@ def test_hostile_clients_keep_nobody_from_an_answer(root: Path) -> None:
             ):
                 for _ in range(20):
                     clients.append(socket.create_connection(("127.0.0.1", port), timeout=10))
-                    with suppress(OSError):  # it was cut for a newer one
+                    with suppress(OSError):  # it was closed for a newer one
                         clients[-1].sendall(request)
             for path, text in (("/view/by_part?format=json", b"part 1"), ("/?format=json", b"delivered")):
                 client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)

@@ -1,4 +1,4 @@
-"""Each command refuses wrong input by one line on standard error and an exit code, without a traceback."""
+"""Each command refuses wrong input with one line on standard error and an exit code, without a traceback."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refused(*arguments: str | Path, code: int = 1, text: str | None = None) -> str:
-    """The one line by which a command refuses."""
+    """The line with which a command refuses its input."""
     result = run(*arguments, text=text)
     assert (result.exit_code, result.stdout) == (code, "")
     (line,) = result.stderr.splitlines()
@@ -97,26 +97,26 @@ def test_an_empty_script_is_refused(command: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["explain", "explain --cells 2", "advise --stream ."])
-def test_a_script_without_views_is_refused_where_views_are_shown(command: str) -> None:
+def test_commands_that_show_views_refuse_a_script_without_views(command: str) -> None:
     wanted = "tables.sql: there is no view; CREATE MATERIALIZED VIEW name AS SELECT ... makes one"
     assert refused(*command.split(), "tables.sql") == wanted
 
 
 @pytest.mark.parametrize("command", ["check", "explain", "explain --cells 2", "advise --stream ."])
-def test_a_nul_in_a_script_is_shown_at_its_place(command: str) -> None:
+def test_a_nul_in_a_script_is_an_error_at_its_place(command: str) -> None:
     result = run(*command.split(), "nul.sql")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("nul.sql:2:") and "\0" not in result.stderr
 
 
 @pytest.mark.parametrize("command", ["check", "explain", "explain --cells 2", "advise --stream .", "run"])
-def test_standard_input_that_is_closed_is_said_to_be_so(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_standard_input_is_one_message(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused(*command.split(), "-", text="").startswith("<stdin>: " if command != "run" else "-: ")
     monkeypatch.setattr(source, "sys", SimpleNamespace(stdin=None))
     assert refused(*command.split(), "-") == "standard input is closed; name a file, or pipe the SQL in"
 
 
-def test_a_process_whose_standard_input_is_closed_says_so() -> None:
+def test_a_process_with_closed_standard_input_prints_one_message() -> None:
     command = ["sh", "-c", 'exec "$0" -m freshviews.cli check - <&-', sys.executable]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
@@ -124,7 +124,7 @@ def test_a_process_whose_standard_input_is_closed_says_so() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_wrong_command_line_is_one_line_with_the_help_to_see(command: str) -> None:
+def test_a_wrong_command_line_is_one_line_that_names_the_help(command: str) -> None:
     name = command.split()[0]
     arguments = [*command.split(), "fine.sql", *COMMANDS[command]]
     see = f"; see freshviews {name} --help"
@@ -150,14 +150,14 @@ def test_a_wrong_command_line_is_one_line_with_the_help_to_see(command: str) -> 
         ("query fine.sql", ["freshviews query: missing argument 'SELECT'"]),
     ],
 )
-def test_a_misspelt_word_is_named_with_what_is_meant(arguments: str, parts: list[str]) -> None:
+def test_a_misspelt_word_is_named_with_the_right_one(arguments: str, parts: list[str]) -> None:
     line = refused(*arguments.split(), code=2)
     assert all(part in line for part in parts), line
 
 
 @pytest.mark.parametrize("address", ["", "a\0b"])
 @pytest.mark.parametrize("command", ["status", "query", "serve --port 0"])
-def test_a_checkpoint_that_is_no_address_is_refused(command: str, address: str) -> None:
+def test_a_checkpoint_with_an_invalid_address_is_refused(command: str, address: str) -> None:
     line = refused(*command.split(), "fine.sql", *COMMANDS[command], "--checkpoint", address)
     assert line.startswith(f"checkpoint {address!r}: the address is empty or has a NUL character; accepted are a path")
 
@@ -172,8 +172,8 @@ STREAM = ("with the columns of table t and _order is accepted",)
         (b"", ["t.csv cannot be read: ", *STREAM]),
         (b"\x89PNG\r\n\x1a\n\0\0\xff\xfe,\n\0", ["t.csv", "_order"]),
         (b"a,b,_order\n1,2\n", ["t.csv cannot be read: ", *STREAM]),
-        (b"a,b\n1,2\n", ["t.csv has no column _order: the place of an update among all, a BIGINT"]),
-        (b"a,b,_order\n1,2,x\n", ["t.csv, column _order: ", "the place of an update is a BIGINT"]),
+        (b"a,b\n1,2\n", ["t.csv has no column _order: a BIGINT with the position of each update"]),
+        (b"a,b,_order\n1,2,x\n", ["t.csv, column _order: ", "the position of an update is a BIGINT"]),
         (b"a,b,c,_order\n1,2,3,4\n", ["t.csv: table t: ", "column c"]),
         (b"a,_order\n1,4\n", ["t.csv: table t", "column b"]),
         (b"a,b,_order\nx,2,4\n", ["t.csv: table t", "column a"]),
@@ -181,7 +181,7 @@ STREAM = ("with the columns of table t and _order is accepted",)
         (b"a,a,b,_order\n1,1,2,4\n", ["t.csv: ", "a"]),
     ],
 )
-def test_a_stream_that_is_wrong_is_named_with_the_remedy(folder: Path, data: bytes | None, parts: list[str]) -> None:
+def test_a_wrong_stream_of_updates_is_named_with_the_remedy(folder: Path, data: bytes | None, parts: list[str]) -> None:
     if data is None:
         (folder / "t.csv").mkdir()
     else:
@@ -191,7 +191,7 @@ def test_a_stream_that_is_wrong_is_named_with_the_remedy(folder: Path, data: byt
 
 
 @pytest.mark.parametrize("command", ["explain fine.sql", "--help"])
-def test_a_reader_of_the_output_that_goes_ends_a_command_quietly(command: str) -> None:
+def test_a_command_ends_silently_if_the_reader_of_its_output_ends(command: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
@@ -202,7 +202,7 @@ def test_a_reader_of_the_output_that_goes_ends_a_command_quietly(command: str) -
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_an_interrupted_command_ends_with_its_code_and_says_nothing(
+def test_an_interrupted_command_has_its_exit_code_and_no_message(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(path: Path) -> bytes:
@@ -238,7 +238,7 @@ def test_ctrl_c_ends_a_command_without_a_traceback(command: str) -> None:
     assert (process.returncode, errors.strip()) == (0 if command.startswith("serve") else 130, "")
 
 
-def test_no_word_at_all_shows_the_help_and_is_no_success() -> None:
+def test_a_command_line_without_words_prints_the_help_and_fails() -> None:
     result = CliRunner().invoke(app, [])
     assert result.exit_code == 2
     assert "check" in result.output and "Error" not in result.output

@@ -40,9 +40,9 @@ REFUSED = [
     ("DROP VIEW q", "q is still needed by v"),
     ("DROP TABLE t", "t is still needed by v, p, q"),
     ("CREATE OR REPLACE VIEW p AS SELECT a FROM t", "p is still needed by v, q"),
-    ("DROP MATERIALIZED VIEW q", "no materialized view; write DROP VIEW"),
+    ("DROP MATERIALIZED VIEW q", "not a materialized view; write DROP VIEW"),
     ("CREATE VIEW p AS SELECT a FROM t", "view p exists already; DROP it or write CREATE OR REPLACE"),
-    ("CREATE OR REPLACE VIEW t AS SELECT a FROM t", "t is no view; write DROP TABLE"),
+    ("CREATE OR REPLACE VIEW t AS SELECT a FROM t", "t is not a view; write DROP TABLE"),
     ("ALTER VIEW p SET TBLPROPERTIES ('x' = 'y')", "view p is not materialised"),
     ("CREATE OR REPLACE VIEW v AS SELECT * FROM v", "unknown table or view v"),
 ]

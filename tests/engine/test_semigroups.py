@@ -180,7 +180,7 @@ def test_two_values_within_a_function_of_strings_are_told() -> None:
     [
         ("BIT_AND(w)", "bit_and takes integers, not STRING"),
         ("BIT_OR(x, y)", "bit_or takes 1 argument, not 2"),
-        ("MAX_BY(x)", "max_by takes 2 arguments, the value and what it is ordered by, not 1"),
+        ("MAX_BY(x)", "max_by takes 2 arguments, a value and the value to order by, not 1"),
         ("BIT_XOR(x)", "aggregate function bit_xor is not supported"),
     ],
 )

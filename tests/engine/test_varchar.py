@@ -83,8 +83,8 @@ def test_a_stream_sets_rows_aside() -> None:
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        ("CREATE TABLE t (a VARCHAR(0))", "VARCHAR(0) is no type; the length of a VARCHAR is one number, 1 to"),
-        ("CREATE TABLE t (a VARCHAR(1, 2))", "VARCHAR(1, 2) is no type"),
+        ("CREATE TABLE t (a VARCHAR(0))", "VARCHAR(0) is not a type; the length of a VARCHAR is one number, 1 to"),
+        ("CREATE TABLE t (a VARCHAR(1, 2))", "VARCHAR(1, 2) is not a type"),
         ("CREATE TABLE t (a CHAR(3))", "type CHAR(3) is not supported; accepted are"),
     ],
 )

@@ -1,6 +1,6 @@
-"""What each compiled operation means, said with Python's integers, decimal, fractions and datetime.
+"""The meaning of each compiled operation, in terms of Python's integers, decimal, fractions and datetime.
 
-``REFERENCE[op]`` is the kinds of its arguments and a function over Python values: None is NULL, floats
+``REFERENCE[op]`` has the kinds of its arguments and a function over Python values: None is NULL, floats
 are floats, everything else is the integer of the code. ``Fault`` is the error of a fallible operation.
 Run as a script, it prints the outcome of every sample as JSON (for the mode of evaluation it runs in).
 """
@@ -30,7 +30,7 @@ DAY = 86_400_000_000
 
 
 class Fault(Exception):
-    """The operation has no answer."""
+    """The operation fails."""
 
 
 def fits(value: int) -> int:
@@ -72,7 +72,7 @@ def truncated(value: Fraction) -> int:
 
 
 def order(x: float) -> tuple[bool, float]:
-    """NaN is the greatest."""
+    """A sort key in which NaN is the greatest."""
     return (True, 0.0) if math.isnan(x) else (False, x)
 
 
@@ -95,7 +95,7 @@ def java_power(x: float, y: float) -> float:
         return math.pow(x, y)
     except OverflowError:
         return -math.inf if x < 0 and y % 2 == 1 else math.inf
-    except ValueError:  # 0 to a negative power, or a negative number to a broken one
+    except ValueError:  # 0 to a negative power, or a negative number to a fractional one
         return math.inf if x == 0 else math.nan
 
 
@@ -272,7 +272,7 @@ def comoment(n: int | None, *totals: float | None) -> float | None:
     return float(p + p_rest + q - (x + x_rest) * (y + y_rest) / n)
 
 
-# These see None.
+# The functions of these operations handle None themselves.
 OWN: dict[str, Reference] = {
     "null_safe_eq": ("ii", lambda a, b: a == b),
     "only_value": ("ii", lambda a, b: same(a, b)),
@@ -307,14 +307,14 @@ EDGES: dict[str, list[Any]] = {
 
 
 def draw(kind: str, source: random.Random) -> Any:
-    """A value of a kind; edges come often."""
+    """A random value of a kind, often an extreme one."""
     if kind in EDGES and source.random() < 0.4:
         return source.choice(EDGES[kind])
     match kind:
         case "i" | "L":
             return source.choice((1, -1)) * source.getrandbits(source.randrange(1, 64))
         case "f":
-            if source.random() < 0.5:  # money, and ties at every scale
+            if source.random() < 0.5:  # amounts of money, and ties of rounding at every scale
                 return round(source.uniform(-1, 1) * 10 ** source.randrange(0, 18), source.randrange(0, 6))
             return struct.unpack("<d", source.randbytes(8))[0]
         case "b":
@@ -333,7 +333,7 @@ def draw(kind: str, source: random.Random) -> Any:
             return source.randrange(0, 50)
         case "t":  # totals that are far from the limits of a double
             return round(source.uniform(-1e6, 1e6), source.randrange(0, 12))
-        case "z":  # what is left of a total that is rounded
+        case "z":  # the rest of a rounded total
             return source.uniform(-1e-12, 1e-12)
         case "m" | "n":
             return source.randrange(-300, 300)
@@ -343,7 +343,7 @@ def draw(kind: str, source: random.Random) -> Any:
 
 
 def samples(name: str, count: int) -> list[tuple[Any, ...]]:
-    """Arguments of an operation, always the same ones."""
+    """Samples of the arguments of an operation, the same ones in each run."""
     kinds = REFERENCE[name][0]
     source = random.Random(name)
     rows = [tuple(draw(kind, source) for kind in kinds) for _ in range(count)]
@@ -370,7 +370,7 @@ def code_of(value: Any) -> int:
 
 
 def expected(name: str, row: tuple[Any, ...]) -> int | None:
-    """The code that comes out; None where it is an error."""
+    """The code of the result by the reference; None for an error."""
     if name in STRICT and None in row:
         return NULL
     try:
@@ -380,7 +380,7 @@ def expected(name: str, row: tuple[Any, ...]) -> int | None:
 
 
 def outcome(name: str, row: tuple[Any, ...]) -> int | None:
-    """The same from the operation itself."""
+    """The code of the result by the operation itself; None for an error."""
     op = OPS[name]
     assert op.kernel is not None
     codes = [code_of(value) for value in row]

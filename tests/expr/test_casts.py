@@ -1,4 +1,4 @@
-"""Values to text and back, as Spark's CAST and date_format."""
+"""CAST and date_format convert values to text and back as Spark does."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def call(op: str, *args: Any) -> Any:
         ("string_to_bool", ("0",), False),
     ],
 )
-def test_a_cast_gives(op: str, args: tuple[Any, ...], result: Any) -> None:
+def test_a_cast_converts_a_value_as_spark_does(op: str, args: tuple[Any, ...], result: Any) -> None:
     assert call(op, *args) == result
 
 
@@ -101,14 +101,14 @@ def test_a_cast_gives(op: str, args: tuple[Any, ...], result: Any) -> None:
         ("string_to_float", ("1,5",), "not a number"),
         ("string_to_float", ("1_000",), "not a number"),
         ("string_to_float", ("--inf",), "not a number"),
-        # Took time quadratic in the length of the text: minutes.
+        # A pattern that goes back takes minutes: time quadratic in the length of the text.
         pytest.param("string_to_float", ("1" * 300_000 + "x",), "not a number", id="a long text"),
         ("string_to_decimal", ("abc", 12, 2), "not a decimal"),
         ("string_to_decimal", ("nan", 12, 2), "not a decimal"),
         ("string_to_decimal", ("10000000000", 12, 2), "does not fit"),
         ("string_to_decimal", ("9999999999.995", 12, 2), "does not fit"),
         ("string_to_decimal", ("1e999999999", 12, 2), "does not fit"),
-        ("string_to_decimal", ("1e19", 38, 2), "held in 64 bits"),
+        ("string_to_decimal", ("1e19", 38, 2), "does not fit the 64 bits"),
         ("string_to_date", ("2026-02-29",), "not a date"),
         ("string_to_date", ("01/02/2026",), "not a date"),
         ("string_to_date", ("26-01-01",), "not a date"),
@@ -122,7 +122,7 @@ def test_a_cast_gives(op: str, args: tuple[Any, ...], result: Any) -> None:
         ("date_format", (0, "yyyy'open"), "quote"),
     ],
 )
-def test_a_cast_refuses(op: str, args: tuple[Any, ...], reason: str) -> None:
+def test_a_cast_refuses_a_value_with_a_reason(op: str, args: tuple[Any, ...], reason: str) -> None:
     assert OPS[op].fallible
     with pytest.raises(ValueError, match=reason):
         call(op, *args)
@@ -148,7 +148,7 @@ def test_a_decimal_reads_back_from_its_text(unscaled: int, scale: int) -> None:
 
 
 @given(st.dates())
-def test_a_date_is_its_iso_text(value: dt.date) -> None:
+def test_the_text_of_a_date_is_its_iso_form(value: dt.date) -> None:
     days = (value - dt.date(1970, 1, 1)).days
     assert call("date_to_string", days) == value.isoformat()
     assert call("string_to_date", value.isoformat()) == days

@@ -1,4 +1,4 @@
-"""The compiled operations against Python's own arithmetic and calendar."""
+"""Compiled operations agree with Python's own arithmetic and calendar."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from freshviews.kernel.scalar import operations as scalar
 from freshviews.types import NULL
 from tests.expr.scalar_reference import REFERENCE, all_outcomes, expected, outcome, samples
 
-# Libraries differ in the last bits of these.
+# Libraries differ in the last bits of the results of these.
 TRANSCENDENTAL = {
     "exp", "ln", "log10", "power", "sin", "cos", "tan", "log2", "log1p", "expm1", "cbrt", "asin", "acos", "atan",
     "atan2", "tanh", "comoment",
@@ -62,7 +62,7 @@ def test_plain_python_and_machine_code_agree() -> None:
             assert close(name, one, other), (name, row, one, other)
 
 
-def test_an_op_that_cannot_fail_takes_no_status() -> None:
+def test_an_operation_that_cannot_fail_has_no_status_argument() -> None:
     for op in OPS.values():
         if op.kernel is not None:
             function = getattr(scalar, op.kernel)
@@ -73,7 +73,7 @@ def test_an_op_that_cannot_fail_takes_no_status() -> None:
             assert count - op.fallible == op.arity[0] == op.arity[1], op.name
 
 
-def test_the_first_error_stays() -> None:
+def test_a_later_error_does_not_replace_the_first_one() -> None:
     status = np.zeros(1, np.int64)
     assert scalar.div_int(1, 0, status.ctypes.data) == NULL
     assert scalar.add_int(2**62, 2**62, status.ctypes.data) == NULL
@@ -112,7 +112,7 @@ def test_adding_months_clamps_to_the_last_day() -> None:
     assert shift("2024-02-29", 1) == "2024-03-29"
 
 
-def test_what_no_date_or_timestamp_can_hold_is_an_error() -> None:
+def test_a_result_outside_dates_or_timestamps_is_an_error() -> None:
     assert outcome("date_add_days", (2**31 - 1, 1)) is None
     assert outcome("date_add_days", (0, 2**63 - 1)) is None
     assert outcome("add_months", (0, 2**62)) is None
@@ -124,11 +124,11 @@ def test_what_no_date_or_timestamp_can_hold_is_an_error() -> None:
     assert outcome("trunc_timestamp", (-(2**63) + 1, TIMESTAMP_UNITS["second"])) is None
 
 
-def test_the_first_and_last_timestamps_shift_by_no_month() -> None:
+def test_shifting_the_first_and_last_timestamps_by_no_month_keeps_them() -> None:
     for t in (-(2**63) + 1, 2**63 - 1):
         assert outcome("add_months_timestamp", (t, 0)) == t
 
 
-def test_a_bigint_too_small_by_one_is_an_error_not_null() -> None:
+def test_a_bigint_below_the_least_one_is_an_error_and_not_null() -> None:
     assert outcome("float_to_int", (-(2.0**63), -(2**63), 2**63 - 1)) is None
     assert outcome("sub_int", (-(2**63) + 1, 1)) is None

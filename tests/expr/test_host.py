@@ -1,4 +1,4 @@
-"""Expressions with host operations over columns of codes."""
+"""Evaluates expressions with host operations over columns of codes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ EXPRESSIONS = [
 
 
 @pytest.mark.parametrize("expr", EXPRESSIONS, ids=str)
-def test_columns_are_evaluated_as_the_interpreter_evaluates_rows(expr: Expr) -> None:
+def test_evaluating_columns_agrees_with_interpreting_rows(expr: Expr) -> None:
     dictionary = Dictionary()
     given = columns(dictionary)
     rows = [{name: int(codes[i]) for name, codes in given.items()} for i in range(len(NAMES))]
@@ -114,8 +114,8 @@ def test_a_row_that_fails_has_no_value() -> None:
     assert len(failures) == 4
 
 
-def test_an_expression_fails_for_the_rows_that_reach_what_fails() -> None:
-    # Where qty is NULL, the condition is not true.
+def test_an_expression_fails_for_the_rows_that_evaluate_its_failing_part() -> None:
+    # If qty is NULL, the condition is not TRUE.
     safe = call("case", INT, call("lt", BOOLEAN, QTY, number(7)), number(0), PARSED)
     assert [*reasons(safe)] == [2, 4]
     failing = call("gt", BOOLEAN, PARSED, number(5))
@@ -126,14 +126,14 @@ def test_an_expression_fails_for_the_rows_that_reach_what_fails() -> None:
     assert [*reasons(call("case", INT, failing, number(1), number(0)))] == [0, 2, 3, 4]
 
 
-def test_attempt_and_failed_see_failures() -> None:
+def test_attempt_and_failed_turn_failures_into_values() -> None:
     dictionary = Dictionary()
     attempt, failed = call("attempt", INT, PARSED), call("failed", BOOLEAN, PARSED)
     assert evaluate(attempt, columns(dictionary), dictionary).tolist() == [NULL, NULL, NULL, NULL, NULL, 12]
     assert evaluate(failed, columns(dictionary), dictionary).tolist() == [1, 0, 1, 1, 1, 0]
 
 
-def test_what_the_left_side_excludes_is_not_evaluated_on_the_right() -> None:
+def test_and_does_not_evaluate_its_right_side_for_rows_that_the_left_excludes() -> None:
     dictionary = Dictionary()
     condition = call("and", BOOLEAN, IS_NUMBER, call("gt", BOOLEAN, PARSED, number(5)))
     assert evaluate(condition, columns(dictionary), dictionary).tolist() == [0, NULL, 0, 0, 0, 1]
@@ -163,7 +163,7 @@ def test_a_full_memo_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(columns(dictionary))[0].tolist() == run(columns(dictionary))[0].tolist()
 
 
-def test_a_literal_alone_fills_the_rows_of_the_columns() -> None:
+def test_a_literal_has_a_value_per_row_of_the_columns() -> None:
     dictionary = Dictionary()
     codes = evaluate(call("upper", STRING, text("x")), columns(dictionary), dictionary)
     assert dictionary.decode_array(codes).to_pylist() == ["X"] * len(NAMES)

@@ -1,4 +1,4 @@
-"""RLIKE means what it means in Java; time is linear in the text."""
+"""RLIKE matches as Java does, in time linear in the text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXTS = (
     "a.b", "[x]", "{}", "-", "\\", "\x0b", "\xa0", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!",
 )
 
-# Which texts java.util.regex finds the pattern in: recorded with Java 17.
+# The texts in which java.util.regex finds the pattern, recorded with Java 17.
 FOUND = [
     ("", "11111111111111111111111111"),
     ("a", "01011111100000000010000001"),
@@ -115,7 +115,7 @@ WRONG = [
     ("a\\", "ends in a \\, at character 2"),
     ("(?P<n>a)", "has a (? that begins no group"),
     ("(?<n>a)(?<n>b)", "has two groups n, at character 8"),
-    (r"\uD800", "names U+D800, which is no character"),
+    (r"\uD800", "names U+D800, which is not a character"),
 ]
 
 REFUSED = [
@@ -134,30 +134,30 @@ REFUSED = [
     (r"\p{InGreek}", r"\p{InGreek}"),
     (r"(?i)\p{Lower}", "under the flag i"),
     ("[]a]", "] as the first character of a class"),
-    (r"[\d-z]", "a - behind a class"),
+    (r"[\d-z]", "a - after a class"),
     (r"[\p{L}&&[^a]]", "&& of classes of Unicode"),
     ("[^a[b]]", "[^...] of a class within a class"),
 ]
 
 
 @pytest.mark.parametrize(("pattern", "reason"), WRONG)
-def test_what_is_no_pattern_is_refused_with_its_place(pattern: str, reason: str) -> None:
+def test_an_invalid_pattern_is_refused_with_its_place(pattern: str, reason: str) -> None:
     with pytest.raises(ValueError) as caught:
         to_re2(pattern)
     assert "is not a regular expression" in str(caught.value) and reason in str(caught.value)
 
 
 @pytest.mark.parametrize(("pattern", "what"), REFUSED)
-def test_what_re2_cannot_say_is_refused_by_name_with_what_is_accepted(pattern: str, what: str) -> None:
+def test_a_construct_without_an_equivalent_in_re2_is_refused_with_the_remedy(pattern: str, what: str) -> None:
     with pytest.raises(ValueError) as caught:
         to_re2(pattern)
     assert what in str(caught.value) and "is not supported" in str(caught.value) and "; " in str(caught.value)
 
 
-def test_limits_of_re2_are_errors() -> None:
-    with pytest.raises(ValueError, match="that can be searched: invalid repetition size"):
+def test_patterns_beyond_the_limits_of_re2_are_refused() -> None:
+    with pytest.raises(ValueError, match="that RE2 can search: invalid repetition size"):
         searcher("a{1001}")
-    with pytest.raises(ValueError, match="too many groups within groups"):
+    with pytest.raises(ValueError, match="nests groups too deeply"):
         searcher("(" * 5000 + ")" * 5000)
     with pytest.raises(ValueError, match="10001 characters is too long"):
         searcher("a" * 10_001)
@@ -168,11 +168,11 @@ SLOW = ("(a*)*b", "(a|a)*b", "(a|aa)+$", "(.*){10}b", "(a?){50}a{50}b", "^(([a-z
 
 @pytest.mark.parametrize("pattern", SLOW)
 def test_time_is_linear_in_the_text(pattern: str) -> None:
-    """Engines that go back try more ways than there are atoms in the world."""
+    """A search that goes back tries a number of ways that is exponential in the text."""
     assert not searcher(pattern)("a" * 100_000 + "!")
 
 
-# What the random patterns are made of.
+# The parts of random patterns.
 ATOMS = (
     *("a", "b", "B", "k", "1", "_", " ", ".", r"\d", r"\w", r"\s", r"\S", r"\W", r"\D", r"\h", r"\v", r"\V", r"\H"),
     *("[ab]", "[^ab]", "[a-c]", "[a-z&&[^b]]", "[a[1-3]]", r"[^\d]", r"[\w-]", "[a-]", "[-a]", r"[a\]]", r"\.", r"\$"),
@@ -225,7 +225,7 @@ def drawn(chance: random.Random, depth: int = 0) -> str:
 
 @pytest.mark.full
 @pytest.mark.skipif(shutil.which("javac") is None, reason="needs a Java compiler")
-def test_random_patterns_mean_what_java_says(tmp_path: Path) -> None:
+def test_random_patterns_match_as_in_java(tmp_path: Path) -> None:
     chance = random.Random(seeds(1)[0])
     cases = []
     while len(cases) < examples(10_000):

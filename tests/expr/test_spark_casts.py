@@ -1,6 +1,6 @@
-"""CAST of a text answers what Spark answers: spark_casts.json has texts beside the formats of every type.
+"""CAST of a text has Spark's values, also for texts that nearly have the format of a type.
 
-Each line is a text and Spark's answers by type, those of TRY_CAST; NULL where a type is not named. A DOUBLE is Python's
+Each line of spark_casts.json is a text and Spark's TRY_CAST by type, NULL for an absent type. A DOUBLE is Python's
 text of it, a DATE days and a TIMESTAMP microseconds. tests/spark/test_casts.py asks Spark again.
 """
 
@@ -49,13 +49,13 @@ def cast_of(text: str, to: SqlType) -> Any:
 
 
 @pytest.mark.parametrize("to", TYPES, ids=str)
-def test_a_cast_of_a_text_is_sparks(to: SqlType) -> None:
+def test_a_cast_of_a_text_has_the_value_of_spark(to: SqlType) -> None:
     assert {text: cast_of(text, to) for text, _ in TEXTS} == {text: answers.get(str(to)) for text, answers in TEXTS}
 
 
 @pytest.mark.parametrize("text", ["2019-10-06 10:11:12 Europe/Paris", "10:11", "T10:11:12", "2019-10-06 10:11:12 PST"])
-def test_a_zone_by_name_and_a_time_without_a_day_are_not_read(text: str) -> None:
-    # Spark reads them by the zones of the machine and by the day on which it is asked.
+def test_named_zones_and_times_without_a_day_are_refused(text: str) -> None:
+    # Spark converts them by the zones of the machine and by the current day.
     assert cast_of(text, TIMESTAMP) is None
 
 
@@ -70,6 +70,6 @@ def test_a_zone_by_name_and_a_time_without_a_day_are_not_read(text: str) -> None
         ("1e17", decimal(38, 2)),
     ],
 )
-def test_a_value_that_64_bits_do_not_hold_is_an_error_and_not_null(text: str, to: SqlType) -> None:
-    with pytest.raises(NotHeld, match=r"stands for NULL|held in 64 bits"):
+def test_a_value_that_does_not_fit_64_bits_is_an_error_and_not_null(text: str, to: SqlType) -> None:
+    with pytest.raises(NotHeld, match=r"stands for NULL|the 64 bits in which"):
         try_cast(Literal(text, STRING), to)

@@ -94,7 +94,7 @@ def call(op: str, *args: Any) -> Any:
         ("contains", ("abc", "bc"), True),
     ],
 )
-def test_a_string_function_gives(op: str, args: tuple[Any, ...], result: Any) -> None:
+def test_a_string_function_has_the_value_of_spark(op: str, args: tuple[Any, ...], result: Any) -> None:
     assert call(op, *args) == result
 
 
@@ -110,7 +110,7 @@ def test_a_string_function_gives(op: str, args: tuple[Any, ...], result: Any) ->
         ("lpad", ("ab", 2**40), "too long"),
     ],
 )
-def test_a_string_function_refuses(op: str, args: tuple[Any, ...], reason: str) -> None:
+def test_a_string_function_refuses_an_argument_with_a_reason(op: str, args: tuple[Any, ...], reason: str) -> None:
     assert OPS[op].fallible
     with pytest.raises(ValueError, match=reason):
         call(op, *args)

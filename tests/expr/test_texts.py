@@ -80,7 +80,7 @@ def functions(draw: st.DrawFn) -> Expr:
 @example(call("like", TEXT, "100\\%"), ["100%", "100", "100\\%", "1000"])
 @example(call("substring", TEXT, -3, 2), ["a", "ab", "abc", "abcd", "あいうえお"])
 @example(call("substring", TEXT, 0, 2), ["", "a", "äbc"])
-def test_a_function_is_that_over_python_strings(expr: Expr, values: list[str | None]) -> None:
+def test_a_compiled_function_agrees_with_python_strings(expr: Expr, values: list[str | None]) -> None:
     function = text_function(expr)
     assert function is not None, expr
     dictionary = Dictionary()
@@ -108,7 +108,7 @@ def test_a_function_is_that_over_python_strings(expr: Expr, values: list[str | N
     ],
     ids=str,
 )
-def test_what_is_left_to_python(expr: Expr) -> None:
+def test_other_expressions_over_text_are_left_to_python(expr: Expr) -> None:
     assert text_function(expr) is None
 
 
@@ -118,7 +118,7 @@ def test_what_is_left_to_python(expr: Expr) -> None:
 @example(b"\xed\xa0\x80", 0)
 @example(b"\xf4\x90\x80\x80", 0)
 @example(b"\xc0\x80", 0)
-def test_what_is_valid_text(data: bytes, cut: int) -> None:
+def test_bytes_are_valid_text_exactly_if_python_decodes_them(data: bytes, cut: int) -> None:
     data = data[: len(data) - cut] if cut < len(data) else data
     held = np.frombuffer(data + b"\0", np.uint8)
     try:

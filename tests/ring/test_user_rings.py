@@ -249,7 +249,7 @@ def test_a_ring_is_kept_as_json_and_known_again(ring: str) -> None:
     assert aggregate_over(ring) == registered
     with pytest.raises(StoreError, match=f"ring {registered.name} is {ring}"):
         aggregate_from_json({**held, "one": [7 for _ in held["one"]]})
-    with pytest.raises(StoreError, match="stored in a form that this release cannot read: KeyError"):
+    with pytest.raises(StoreError, match="cannot read the stored form of a ring: KeyError"):
         aggregate_from_json({name: one for name, one in held.items() if name != "sum"})
 
 

@@ -53,7 +53,7 @@ REFUSED = [
     ("v(f) <- agg<<f = cofactor(log(a))>> r(a, _).", 1, 27, "log() is not a term"),
     ("v(f) <- agg<<f = cofactor(category(z))>> r(a, _).", 1, 36, "z is in no atom"),
     ("v(f) <- r(a, f), category(a) = f.", 1, 30, "'=' does not go here"),
-    ("v(t) <- agg<<t = string_agg(a, b)>> r(a, b).", 1, 18, "the separator of string_agg is a string in quotes"),
+    ("v(t) <- agg<<t = string_agg(a, b)>> r(a, b).", 1, 18, "the separator of string_agg must be a string in quotes"),
     ("v(t) <- agg<<t = string_agg(a, ',', b)>> r(a, b).", 1, 18, "string_agg takes a term and a separator, as"),
     ("v(t) <- agg<<t = string_agg(a order by z)>> r(a, _).", 1, 40, "z is in no atom of the body"),
     ("v(t) <- agg<<t = sum(a order by a)>> r(a, _).", 1, 33, "ORDER BY is for string_agg; sum is the same"),

@@ -258,7 +258,7 @@ def test_json_status_and_query_while_it_runs_and_after(tmp_path: Path) -> None:
     assert (orders["rows"], orders["bad"], found["error"]) == (20, 0, None) and orders["bytes"] > 0
     assert found["waiting"] == {"orders": 1, "items": 1}
     told = run(tmp_path, "status", "shop.sql").stdout
-    assert "files that wait: 1 of orders, 1 of items" in told
+    assert "waiting files: 1 of orders, 1 of items" in told
     asked = run(tmp_path, "query", "shop.sql", "SELECT * FROM by_prt")
     assert asked.returncode == 1 and "by_prt" in asked.stderr and len(asked.stderr.splitlines()) < 8
     assert "did you mean by_part?" in asked.stderr and "at org.apache" not in asked.stderr

@@ -118,7 +118,7 @@ def test_the_old_view_continues_until_the_new_one_is_backfilled(
         told = status(store, read_script((tmp_path / "script.sql").read_text(), tmp_path))
         assert (told.refilling, told.filling) == (tuple(REFILLED), ())
         show_status(str(tmp_path / "script.sql"), None, False)
-        line = "view paths: has the rows of the SELECT before; it is being refilled"
+        line = "view paths: has the rows of the old SELECT; backfill with the new one is running"
         assert line in capsys.readouterr().out
         before = latest(store)
         held.set()

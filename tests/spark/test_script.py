@@ -55,7 +55,7 @@ def test_variables_of_the_environment_stand_in_options(folder: Path) -> None:
         ("'complete'", "'some'", "'some'", "'changes' or 'complete'"),
         ("header 'true'", "header", ', "sep"', "the value of option header"),
         (" PRIMARY KEY", "", "'upsert'", "need a PRIMARY KEY"),
-        ("CREATE STREAMING TABLE", "DROP TABLE", "DROP TABLE", "DROP has no place here"),
+        ("CREATE STREAMING TABLE", "DROP TABLE", "DROP TABLE", "DROP is refused here"),
         ("header 'true'", "PATH 'in'", "PATH", "given twice"),
         ("changes 'upsert'", "chnges 'upsert'", "'upsert'", "unknown option chnges; did you mean changes?"),
         ("output 'complete'", "ouput 'complete'", "'complete'", "unknown option ouput; did you mean output?"),
@@ -100,7 +100,7 @@ def test_settings_stand_at_the_top(folder: Path) -> None:
         ("SET spark.ui.enabled;", r"line 1, column 1: SET name = value is accepted"),
         ("SET = 3;", r"line 1, column 1: SET name = value is accepted"),
         ("SET a = 1;\nSET a = 1;", r"line 2, column 1: a is set twice"),
-        (TEXT.replace("\n", " ") + ";\nSET a = 1", r"line 2, column 1: SET stands before the first CREATE"),
+        (TEXT.replace("\n", " ") + ";\nSET a = 1", r"line 2, column 1: SET must come before the first CREATE"),
         ("SET a = '${NONE}';", r"NONE is not set"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What Spark 4.1 answers where each of its keywords is a name: it accepts nearly all, everywhere.
+"""The places where Spark 4.1 accepts each of its keywords as a name, which are nearly all.
 
 ``PLACES``: a query or a statement for each place; ``{k}`` is the keyword as it is, ``{q}`` the same name in backquotes.
 Spark's plan of a text was compared with its plan of the text in which the keyword is in backquotes. They are equal but
@@ -38,7 +38,7 @@ _KEYWORDS = """
     years zone
 """
 KEYWORDS = tuple(_KEYWORDS.split())
-"""Those of ``SELECT * FROM sql_keywords()``."""
+"""The rows of ``SELECT * FROM sql_keywords()``."""
 
 PLACES = {
     "a table": "SELECT o FROM {k}",
@@ -170,7 +170,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "CREATE TABLE",
     ),
 }
-"""By the words that Spark refuses, the places."""
+"""The places where Spark refuses keywords, by the keywords."""
 
 OTHER: dict[str, tuple[str, ...]] = {
     "stream": (
@@ -220,4 +220,4 @@ OTHER: dict[str, tuple[str, ...]] = {
         "a CTE",
     ),
 }
-"""By the words that are keywords there, the places."""
+"""The places where a word has its meaning as a keyword, by the words."""

@@ -1,6 +1,6 @@
-"""What Spark and DuckDB answer to the same question, where they differ or might: freshviews follows Spark.
+"""Recorded answers of Spark and DuckDB to queries where they differ or might: freshviews follows Spark.
 
-``SAME`` has what both answer. ``DIFFERENT`` has what each of them answers; ``ERROR`` is an error of any wording.
+``SAME`` has the queries with equal answers, ``DIFFERENT`` the others; ``ERROR`` is an error of any wording.
 The answers of Spark were asked of Spark 4 with ANSI mode, and tests/spark/test_meanings.py asks it again.
 """
 
@@ -36,7 +36,7 @@ TABLES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
 
 @dataclass(frozen=True)
 class Question:
-    """A query, and what both answer; where DuckDB spells the query otherwise, how."""
+    """A query, the answers of both, and DuckDB's spelling of the query if it differs."""
 
     query: str
     spark: Answer
@@ -65,9 +65,9 @@ SAME: dict[str, Question] = {
     "INT * INT overflows": _both("SELECT k * k AS q FROM i", ERROR),
     "BIGINT + INT overflows": _both("SELECT k + 1 AS q FROM g WHERE k > 1", ERROR),
     "a CAST that does not fit": _both("SELECT CAST(k AS TINYINT) AS q FROM i", ERROR),
-    "a CAST of what is no number": _both("SELECT CAST(w AS INT) AS q FROM x", ERROR),
-    "a string beside a number is one": _both("SELECT w FROM n WHERE w = 1", [("1",), ("01",)]),
-    "a string that is no number beside a number": _both("SELECT w FROM x WHERE w = 1", ERROR),
+    "a CAST of a text that is not a number": _both("SELECT CAST(w AS INT) AS q FROM x", ERROR),
+    "a string beside a number is a number": _both("SELECT w FROM n WHERE w = 1", [("1",), ("01",)]),
+    "a string that is not a number beside a number": _both("SELECT w FROM x WHERE w = 1", ERROR),
     "a string as a BIGINT": _both("SELECT CAST(w AS BIGINT) AS q FROM n", [(1,), (1,), (2,)]),
     "NOT IN with a NULL on the right": _both("SELECT a FROM r WHERE a NOT IN (SELECT b FROM s)", []),
     "NOT IN of nothing": _both(
@@ -93,7 +93,7 @@ SAME: dict[str, Question] = {
     "a sample of one row has no variance": _both(
         "SELECT stddev(a) AS s, var_pop(a) AS v, covar_samp(a, b) AS c FROM z", [(None, 0.0, None)]
     ),
-    "TRY_CAST of what does not fit": _both(
+    "TRY_CAST of a value that does not fit": _both(
         "SELECT TRY_CAST(w AS INT) AS a, TRY_CAST(d AS TINYINT) AS b FROM x WHERE d = 1E20", [(None, None)]
     ),
     "the constant of a grouping set": _both(
@@ -156,7 +156,7 @@ DIFFERENT: dict[str, Question] = {
         [(7, 2, 5), (-7, 2, 5)],
     ),
 }
-"""A row per difference that the random generators spell out, or leave out."""
+"""A row per difference that the random generators rewrite or avoid."""
 
 WINDOWS: dict[str, Question] = {
     "equal rows: a number and the row after": _both(
@@ -226,17 +226,17 @@ WINDOWS: dict[str, Question] = {
         "s, LAG(x) OVER (ORDER BY x) AS l FROM twice) AS q WHERE n <= 1",
         [(1, 1, None)],
     ),
-    "a window that is another one": _both(
+    "a window named by another name": _both(
         "SELECT x, SUM(x) OVER v AS s FROM places WINDOW v AS w, w AS (ORDER BY x)",
         [(0, 0), (1, 2), (1, 2)],
         "SELECT x, SUM(x) OVER (ORDER BY x) AS s FROM places",
     ),
-    "a window function of another one": _both(
+    "a window function of a window function": _both(
         "SELECT x, SUM(RANK() OVER (ORDER BY x)) OVER () AS s FROM places",
         [(0, 5), (1, 5), (1, 5)],
         "SELECT x, SUM(n) OVER () AS s FROM (SELECT x, RANK() OVER (ORDER BY x) AS n FROM places) AS q",
     ),
-    "a window function of the order of another one": _both(
+    "a window function ordered by a window function": _both(
         "SELECT x, LAG(SUM(ROW_NUMBER() OVER (ORDER BY x)) OVER (ORDER BY x)) OVER (ORDER BY x, w) AS s FROM places",
         [(0, None), (1, 1), (1, 6)],
         "SELECT x, LAG(s) OVER (ORDER BY x, w NULLS FIRST) AS s FROM (SELECT x, w, SUM(n) OVER (ORDER BY x) AS s FROM "
@@ -247,7 +247,7 @@ WINDOWS: dict[str, Question] = {
         "GROUPING(x)) AS m FROM places GROUP BY ROLLUP(x)",
         [(0, 2, 3), (1, 1, 3), (None, 1, 3)],
     ),
-    "GROUP BY ALL leaves window functions of aggregates out": _both(
+    "GROUP BY ALL excludes window functions of aggregates": _both(
         "SELECT x, RANK() OVER (ORDER BY COUNT(*)) AS n FROM places GROUP BY ALL",
         [(0, 1), (1, 2)],
         "SELECT x, RANK() OVER (ORDER BY COUNT(*)) AS n FROM places GROUP BY x",
@@ -262,7 +262,7 @@ WINDOWS: dict[str, Question] = {
         "SELECT x, RANK() OVER (ORDER BY x ROWS 1 PRECEDING) AS n FROM places", ERROR, [(0, 1), (1, 2), (1, 2)]
     ),
 }
-"""Window functions, where neither the order of rows nor NULL leaves the answer open."""
+"""Window functions whose answer the order of rows and NULL determine."""
 
 GROUPS: dict[str, Question] = {
     "ORDER BY of a column of the list beside a group of this name": Question(
@@ -297,11 +297,11 @@ GROUPS: dict[str, Question] = {
     ),
     "a part of a grouped chain": _both("SELECT x + 2 + 1 AS y FROM places GROUP BY x + 1", ERROR),
     "a grouped difference as a sum": _both("SELECT x - 1 AS y FROM places GROUP BY -1 + x", ERROR),
-    "a grouped comparison turned round": Question(
+    "a grouped comparison with swapped sides": Question(
         "SELECT 0 < x AS y, 0 <= x AS z FROM places GROUP BY x > 0, x >= 0",
         [(False, True), (True, True)], ERROR,
     ),
-    "a grouped <=> turned round": Question(
+    "a grouped <=> with swapped sides": Question(
         "SELECT NOT (0 <=> x) AS y FROM places GROUP BY x <=> 0",
         [(False,), (True,)], ERROR,
         "SELECT 0 IS DISTINCT FROM x AS y FROM places GROUP BY x IS NOT DISTINCT FROM 0",
@@ -359,7 +359,7 @@ GROUPS: dict[str, Question] = {
     "an array beside a number": _both("SELECT x = array(1) AS y FROM places", ERROR),
     "an array in IN": _both("SELECT x IN (array(1)) AS y FROM places", ERROR),
 }
-"""Groups that are written otherwise than in GROUP BY, GROUP BY ALL, and arrays."""
+"""Groups that are written in another form than in GROUP BY, GROUP BY ALL, and arrays."""
 
 CONSTANTS: dict[str, Question] = {
     "HAVING casts to BOOLEAN": _both("SELECT x FROM places GROUP BY x HAVING 5", [(0,), (1,)]),
@@ -420,7 +420,7 @@ CONSTANTS: dict[str, Question] = {
     "FETCH with ties": _both("SELECT x FROM places ORDER BY x FETCH FIRST 2 ROWS WITH TIES", ERROR),
     "too many arguments": _both("SELECT round(1, 2, 3) AS y FROM places", ERROR),
 }
-"""Constants where a BOOLEAN or a number is wanted, NULL without a type, and what no grammar has."""
+"""Constants in the place of a BOOLEAN or a number, NULL without a type, and syntax errors."""
 
 REFUSED: dict[str, Question] = {
     "the pipe operator": Question("FROM places |> SELECT x", [(0,), (1,), (1,)], ERROR),
@@ -439,5 +439,5 @@ QUESTIONS = SAME | DIFFERENT | WINDOWS | GROUPS | CONSTANTS
 
 
 def comparable(rows: Any) -> list[str]:
-    """Rows in an order of their own; types count, and NaN equals itself."""
+    """Rows as sorted texts; types count, and NaN equals itself."""
     return sorted(repr(tuple(row)) for row in rows)

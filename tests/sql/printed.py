@@ -1,4 +1,4 @@
-"""Views as compact text, for tests to compare; and the catalog most tests read against."""
+"""Prints views as compact text for comparison, and has the catalog of most tests."""
 
 from __future__ import annotations
 

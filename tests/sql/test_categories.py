@@ -49,7 +49,7 @@ def values(select: str) -> list[dict[str, Any]]:
         return [dict(zip(names, row, strict=True)) for row in sorted(db.view("v"), key=str)]
 
 
-def test_the_example_of_the_page_holds() -> None:
+def test_the_example_of_docs_rings_holds() -> None:
     page = PAGE.read_text().split("\n## Relations as payloads\n")[1].split("\n## ")[0]
     script, *_ = re.findall(r"```sql\n(CREATE TABLE .*?)```", page, re.DOTALL)
     rows = dict(re.findall(r"^\| `(f_\w+)` \| `(.*)` \|$", page, re.MULTILINE))
@@ -60,7 +60,7 @@ def test_the_example_of_the_page_holds() -> None:
         assert {name: str(value) for name, value in zip(db.view("v").schema.names, row, strict=True)} == rows
 
 
-def test_the_columns_are_those_of_a_cofactor_and_relations() -> None:
+def test_a_cofactor_with_categories_has_numbers_and_relations_as_columns() -> None:
     (row,) = values("SELECT COFACTOR(x, CATEGORY(c), n, CATEGORY(YEAR(d))) AS f FROM t")
     assert row == {
         "count": 3,
@@ -94,7 +94,7 @@ def test_the_columns_are_those_of_a_cofactor_and_relations() -> None:
         ("NULL", "[]"),
     ],
 )
-def test_values_of_every_type_are_in_their_order(category: str, listed: str) -> None:
+def test_values_of_a_category_are_in_the_order_of_their_type(category: str, listed: str) -> None:
     (row,) = values(f"SELECT COFACTOR(CATEGORY({category})) FROM t")
     total, found = row.values()
     assert (found, total) == (listed, sum(number for *_, number in json.loads(listed)))
@@ -115,11 +115,11 @@ def test_values_of_every_type_are_in_their_order(category: str, listed: str) -> 
             {"count": 3, "sum_b": "[[false, 2], [true, 1]]", "sum_b_2": "[[false, 2], [true, 1]]"}
             | {"sum_b_b_2": "[[false, false, 2], [true, true, 1]]"},
         ),
-        # It is computed only where FILTER keeps the row.
+        # The argument is computed only for rows that FILTER keeps.
         ("COFACTOR(CATEGORY(6 / x)) FILTER (WHERE z > 0) AS f", {"count": 1, "sum_arg1": "[[3.0, 1]]"}),
     ],
 )
-def test_filters_and_categories_alone(items: str, found: dict[str, Any]) -> None:
+def test_a_cofactor_may_have_filters_and_only_categories(items: str, found: dict[str, Any]) -> None:
     assert values(f"SELECT {items} FROM t") == [found]
 
 
@@ -136,7 +136,7 @@ def test_groups_without_a_row_that_counts_have_empty_relations() -> None:
         assert db.stats()["views"]["v#2"]["rows"] == 0
 
 
-def test_grouping_sets_having_and_other_aggregates() -> None:
+def test_cofactors_with_categories_accept_grouping_sets_having_and_other_aggregates() -> None:
     rows = values(
         "SELECT k, COFACTOR(CATEGORY(b)) AS f, STRING_AGG(n, ',') AS s, GROUPING(k) AS g FROM t"
         " GROUP BY ROLLUP (k) HAVING f_count > 1 AND MAX(n) < 11"
@@ -154,7 +154,7 @@ def test_grouping_sets_having_and_other_aggregates() -> None:
 
 
 def test_sums_of_doubles_over_a_join_follow_random_updates() -> None:
-    """Their texts are those of the sums rounded once, and changes add up to the rows."""
+    """The texts have the sums rounded once, and the changes add up to the rows."""
     select = "SELECT t.k, COFACTOR(z, w, CATEGORY(c), CATEGORY(e)) AS f FROM t JOIN u ON t.k = u.k GROUP BY t.k"
     choose, seen = random.Random(4), Counter[tuple[Any, ...]]()
     t, u = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
@@ -211,8 +211,8 @@ def product(row: tuple[Any, ...], places: Any) -> Fraction:
     return made
 
 
-def test_all_relations_are_groups_of_one_view_and_not_rows_of_the_join() -> None:
-    """There are a view of the numbers, one of the groups of all relations, and one of their texts."""
+def test_all_relations_are_stored_as_groups_of_one_view() -> None:
+    """The internal views have the numbers, the groups of all relations, and their texts."""
     with database("SELECT COFACTOR(x, w, n, CATEGORY(c), CATEGORY(e)) FROM t JOIN u USING (k)") as db:
         db.insert("t", [(1, i, None, None, "cd"[i % 2], None, None, None, i) for i in range(20)])
         db.insert("u", [(1, "ef"[i % 2], i) for i in range(20)])
@@ -222,8 +222,8 @@ def test_all_relations_are_groups_of_one_view_and_not_rows_of_the_join() -> None
         assert block.texts is not None and block.texts.rows == 8
 
 
-def test_a_category_is_no_variable_of_the_payload() -> None:
-    """One that may be NULL is a factor of 0 or 1. With others the payload is that of the numbers alone."""
+def test_a_category_is_not_a_variable_of_the_payload() -> None:
+    """A category that may be NULL is a factor of 0 or 1; else the payload has the numbers alone."""
     calls = "COFACTOR(x, n, CATEGORY(c)) AS f, COFACTOR(x, n) AS g, COFACTOR(x, n, CATEGORY(n)) AS h"
     with database(f"SELECT {calls} FROM t") as db:
         (block,) = db._relations.views["v#1"].definition.blocks
@@ -232,7 +232,7 @@ def test_a_category_is_no_variable_of_the_payload() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["first_order", "crown", "incremental_trie_join"])
-def test_the_strategy_of_a_view_is_that_of_its_relations(strategy: str) -> None:
+def test_the_strategy_of_a_view_maintains_its_relations(strategy: str) -> None:
     select = "SELECT t.k, COFACTOR(w, CATEGORY(c)) AS f FROM t JOIN u ON t.k = u.k GROUP BY t.k"
     with database(select, f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')") as db:
         views = db._relations.views
@@ -262,10 +262,10 @@ def test_explain_shows_a_relation_and_its_numbers() -> None:
         ("SELECT COFACTOR(x, CATEGORY()) FROM t", "category takes 1 argument, not 0"),
         ("SELECT COFACTOR(x, CATEGORY(SUM(n))) FROM t", "cannot stand in an aggregate function"),
         ("SELECT COFACTOR(DISTINCT CATEGORY(c)) FROM t", "cofactor of DISTINCT values is not supported"),
-        ("SELECT COFACTOR(x, CATEGORY(c)) OVER (PARTITION BY k) FROM t", "stands for several columns"),
+        ("SELECT COFACTOR(x, CATEGORY(c)) OVER (PARTITION BY k) FROM t", "returns several columns"),
     ],
 )  # fmt: skip
-def test_what_is_refused_is_named_with_its_place(select: str, message: str) -> None:
+def test_an_unsupported_cofactor_is_refused_with_its_place(select: str, message: str) -> None:
     with pytest.raises(SqlError, match=re.escape(message)) as caught:
         database(f"\n{select}")
     assert (caught.value.line, caught.value.column > 1) == (2, True)

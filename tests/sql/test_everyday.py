@@ -1,4 +1,4 @@
-"""SQL that people write every day, beside what DuckDB answers, or with the answer that Spark gives."""
+"""Everyday SQL has the rows of DuckDB, or Spark's where they differ."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_view_has_what_duckdb_computes(query: int) -> None:
 
 
 @pytest.mark.parametrize("group", ["GROUP BY k", ""])
-def test_moments_are_those_of_duckdb(group: str) -> None:
+def test_moments_have_the_values_of_duckdb(group: str) -> None:
     key = "k, " if group else ""
     ours = ", ".join(f"{call} AS m{i}" for i, call in enumerate(MOMENTS))
     # DuckDB has NaN where Spark has NULL.
@@ -178,7 +178,7 @@ def test_a_sample_of_one_row_has_no_variance_as_in_spark() -> None:
     assert list(db.view("v")) == [(0.0, 0.0, 0.0, None, 0.0, 1.0, 0.5)]
 
 
-def test_months_between_is_sparks() -> None:
+def test_months_between_has_the_values_of_spark() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a TIMESTAMP, b DATE)")
     columns = "months_between(a, b) AS m, timestampdiff(MONTH, b, a) AS n, next_day(b, 'MON') AS o"
@@ -189,7 +189,7 @@ def test_months_between_is_sparks() -> None:
 
 
 WRONG = [
-    ("SELECT DISTINCT ON (x) k, x FROM t ORDER BY k", "expressions of DISTINCT ON before others; x is not before k"),
+    ("SELECT DISTINCT ON (x) k, x FROM t ORDER BY k", "expressions of DISTINCT ON; x is not before k"),
     ("SELECT DISTINCT ON (k, x) k, d FROM t ORDER BY k, d, x", "x is not before d"),
     ("SELECT k FROM TUMBLE(t, ts)", "TUMBLE in FROM takes a table, a column and intervals, as TUMBLE"),
     ("SELECT COUNT(*) AS n FROM t GROUP BY window(ts, '1 month')", "a window takes a constant interval above 0"),
@@ -201,7 +201,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("sql", "message"), WRONG)
-def test_what_is_wrong_is_refused_with_a_remedy(sql: str, message: str) -> None:
+def test_a_wrong_query_is_refused_with_a_remedy(sql: str, message: str) -> None:
     db = fv.Database()
     db.execute(TABLE)
     with pytest.raises(SqlError) as caught:

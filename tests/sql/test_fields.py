@@ -1,4 +1,4 @@
-"""What a tree has and the binder does not read is refused, for every class of nodes of sqlglot."""
+"""A part of a tree that the binder does not read is refused, for every class of nodes of sqlglot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLASSES = [
 
 
 @pytest.mark.parametrize("kind", sorted(READ, key=lambda kind: kind.__name__))
-def test_an_argument_that_nobody_reads_is_refused(kind: Any) -> None:
+def test_an_argument_that_the_binder_does_not_read_is_refused(kind: Any) -> None:
     for name in set(kind.arg_types) - READ[kind]:
         node = kind(**{name: exp.to_identifier("x")})
         found = unread([exp.Create(this=exp.to_identifier("v")), node])
@@ -36,9 +36,9 @@ def test_an_argument_of_a_later_version_of_sqlglot_is_refused() -> None:
         assert found is not None and found[1] == "ADDED LATER", kind
 
 
-def test_what_is_read_is_an_argument() -> None:
+def test_every_listed_field_is_an_argument_of_its_class() -> None:
     for kind, names in READ.items():
-        # Older versions of sqlglot have what is dropped in ``this``.
+        # Older versions of sqlglot have the dropped name in ``this``.
         assert names <= {*kind.arg_types, *(("this",) if kind is exp.Drop else ())}, kind
 
 
@@ -62,13 +62,13 @@ def test_a_class_that_the_binder_does_not_know_is_refused() -> None:
         ("(SELECT a FROM r) INTERSECT (SELECT a FROM r) x", "a name for a query here"),
         ("SELECT a FROM r GROUP BY GROUPING SETS ((a, b x))", "a name for an expression here"),
         ("SELECT a AS ? FROM r", ""),
-        ("SELECT SUM(a) OVER (w ORDER BY a) AS x FROM r WINDOW w AS (PARTITION BY b)", "builds on another one"),
+        ("SELECT SUM(a) OVER (w ORDER BY a) AS x FROM r WINDOW w AS (PARTITION BY b)", "refers to another one"),
         ("SELECT * ILIKE 'a%' FROM r", "* ILIKE"),
         ("SELECT a FROM r WHERE a IN b", "IN without parentheses"),
         ("WITH q AS NOT MATERIALIZED (SELECT a FROM r) SELECT a FROM q", ""),
     ],
 )
-def test_a_clause_without_effect_is_no_clause(query: str, message: str) -> None:
+def test_a_clause_that_would_have_no_effect_is_refused(query: str, message: str) -> None:
     with pytest.raises(SqlError) as caught:
         parse_script("CREATE MATERIALIZED VIEW v AS " + query.replace("§", ""), catalog())
     assert message in str(caught.value)
@@ -92,19 +92,19 @@ def test_a_clause_without_effect_is_no_clause(query: str, message: str) -> None:
         ("SELECT COUNT(*) AS n FROM r §HAVING COUNT(*) > 1 GROUP BY a", "HAVING before GROUP BY"),
         ("SELECT a §AS GROUP BY FROM r", "a name is missing after AS"),
         ("WITH §AS q (SELECT a FROM r) SELECT a FROM q", "a name is missing before AS"),
-        ("SELECT §r.'a' AS x FROM r", "a name that is none"),
+        ("SELECT §r.'a' AS x FROM r", "a string as a name"),
         ("SELECT a FROM r §* AS p", "Unexpected token"),
         ("SELECT a FROM §. r", "Unexpected token"),
         ("SELECT §. 1 AS x FROM r", "something is missing before ."),
-        ("SELECT MAX(§SELECT b) AS x FROM r", "a subquery without parentheses of its own"),
-        ("SELECT a FROM r WHERE b IN (1, §SELECT 3)", "a subquery without parentheses of its own"),
-        ("SELECT coalesce(b, §ALL a) AS x FROM r", "ALL stands before the first argument of an aggregate"),
+        ("SELECT MAX(§SELECT b) AS x FROM r", "a subquery without its own parentheses"),
+        ("SELECT a FROM r WHERE b IN (1, §SELECT 3)", "a subquery without its own parentheses"),
+        ("SELECT coalesce(b, §ALL a) AS x FROM r", "ALL is accepted only before the first argument of an aggregate"),
         ("SELECT CAST(a AS BIGINT §COLLATE) AS x FROM r", "COLLATE in CAST"),
         ("§ROW SELECT a FROM r", "Unexpected token"),
         ("SELECT a FROM r §NATURAL JOIN s USING (a)", "NATURAL JOIN with ON or USING"),
         ("SELECT §FIRST_VALUE() IGNORE NULLS OVER (ORDER BY a) AS x FROM r", "FIRST_VALUE takes"),
-        ("SELECT §~s AS x FROM r", "bits are those of integers, not of STRING"),
-        ("SELECT a FROM r WHERE a > 1 AND d > §DATE '%3'", "DATE '%3' is no DATE"),
+        ("SELECT §~s AS x FROM r", "bit operations take integers, not STRING"),
+        ("SELECT a FROM r WHERE a > 1 AND d > §DATE '%3'", "DATE '%3' is not a DATE"),
         ("SELECT a FROM r WHERE §s SIMILAR TO '(a|b)%'", "SIMILAR TO is not supported; RLIKE takes a regular"),
         ("SELECT a FROM r WHERE a = §array(1)", "array(...), a value made of several, is not supported"),
         ("SELECT a FROM r ORDER BY a §FETCH FIRST 2 ROWS WITH TIES", "FETCH ... WITH TIES is not supported; QUALIFY"),
@@ -112,7 +112,7 @@ def test_a_clause_without_effect_is_no_clause(query: str, message: str) -> None:
         ("SELECT §round(1, 2, 3) AS x FROM r", "round takes 1 or 2 arguments, not 3"),
     ],
 )
-def test_what_spark_refuses_is_refused_where_it_is_wrong(marked: str, message: str) -> None:
+def test_text_that_spark_refuses_is_refused_at_its_place(marked: str, message: str) -> None:
     before = "CREATE MATERIALIZED VIEW v AS "
     with pytest.raises(SqlError) as caught:
         parse_script(before + marked.replace("§", ""), catalog())

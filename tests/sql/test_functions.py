@@ -1,4 +1,4 @@
-"""Functions of texts and of time answer what Spark answers, and texts have one limit."""
+"""Functions of texts and of time have Spark's values, and all texts have one limit of length."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_function_that_lengthens_a_text_has_a_limit(
         rows_of(f"SELECT length({expression.replace('{}', 's')}) AS y FROM t", rows=[(0, long)])
 
 
-def test_the_text_of_a_group_has_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_text_of_a_group_has_the_limit_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strings, "LONGEST", 1000)
     with Database() as database:
         database.execute("CREATE TABLE t (x INT, s STRING)")
@@ -155,7 +155,7 @@ LEAST = -(2**63)
     ],
 )  # fmt: skip
 def test_the_least_bigint_as_a_constant_is_refused(expression: str) -> None:
-    with pytest.raises(SqlError, match=f"{LEAST} cannot be held: its 64-bit code stands for NULL"):
+    with pytest.raises(SqlError, match=f"{LEAST} cannot be stored: its 64-bit code stands for NULL"):
         value_of(expression)
 
 

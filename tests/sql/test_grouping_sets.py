@@ -1,4 +1,4 @@
-"""Which groups and sets a GROUP BY makes, and where in a list a group stands."""
+"""The groups and sets of a GROUP BY, and the items of a list that are groups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sets_of(by: str, columns: str = "a, b, c") -> str:
         ("GROUPING SETS ((1, 2, 3))", "abc"),
     ],
 )
-def test_what_is_written_makes_sets(by: str, expected: str) -> None:
+def test_group_by_makes_its_grouping_sets(by: str, expected: str) -> None:
     assert sets_of(by) == expected
 
 
@@ -41,7 +41,7 @@ def test_one_set_of_all_groups_is_an_ordinary_block() -> None:
     assert one == other
 
 
-def test_one_set_that_lacks_a_group_is_an_ordinary_block_where_the_group_is_null() -> None:
+def test_a_single_set_without_a_group_is_an_ordinary_block_with_null_as_the_group() -> None:
     (block,) = view("SELECT a, b, grouping_id() AS g FROM r GROUP BY a, b GROUPING SETS ((b))").blocks
     assert (block.kind, block.sets, block.query.free) == ("groups", (), ("b",))
     assert [str(o.expr) for o in block.outputs] == ["NULL", "b", "2"]
@@ -55,14 +55,14 @@ def test_one_set_that_lacks_a_group_is_an_ordinary_block_where_the_group_is_null
         ("a GROUPING SETS (())", "groups", ()),
     ],
 )
-def test_a_set_without_groups_has_a_row_of_no_rows_only_where_it_is_alone(
+def test_the_empty_set_has_a_row_for_no_rows_only_if_it_is_the_only_set(
     by: str, kind: str, sets: tuple[tuple[str, ...], ...]
 ) -> None:
     (block,) = view(f"SELECT count(*) AS n FROM r GROUP BY {by}").blocks
     assert (block.kind, block.sets, block.query.free) == (kind, sets, ())
 
 
-def test_a_group_may_be_null_where_some_set_lacks_it() -> None:
+def test_a_group_may_be_null_if_some_set_lacks_it() -> None:
     items = "b, e, a, coalesce(b, 0) AS c, grouping(b) AS g, grouping_id() AS i"
     found = view(f"SELECT {items} FROM s GROUP BY a, CUBE (b, e)")
     assert column_types(found) == "b INT, e STRING, a INT, c INT NOT NULL, g TINYINT NOT NULL, i BIGINT NOT NULL"
@@ -81,19 +81,19 @@ def test_a_group_may_be_null_where_some_set_lacks_it() -> None:
         ("grouping_id(b, a)", "case(lt(@set, 1), 0, eq(@set, 1), 2, 3)"),
     ],
 )
-def test_a_group_is_found_however_its_operands_are_ordered(item: str, expected: str) -> None:
+def test_a_group_is_recognised_in_any_order_of_operands(item: str, expected: str) -> None:
     (block,) = view(f"SELECT {item} AS i FROM r GROUP BY ROLLUP (s || 'X', a + c, a, b)").blocks
     assert str(block.outputs[0].expr) == expected
 
 
-def test_text_in_another_case_is_another_group() -> None:
+def test_a_text_constant_in_another_case_is_another_group() -> None:
     (block,) = view("SELECT s || 'X' AS i, s || 'x' AS j FROM r GROUP BY ROLLUP (s, s || 'X')").blocks
     first, second = (str(o.expr) for o in block.outputs)
     assert first.startswith("case(lt(@set, 1)")
     assert second == "concat(case(lt(@set, 2), s, NULL), x)".replace("x", repr("x"))
 
 
-def test_a_group_over_several_tables_is_one_of_an_internal_view() -> None:
+def test_a_group_over_several_tables_is_a_column_of_an_internal_view() -> None:
     inner, outer = views("SELECT r.b + s.b AS k, count(*) AS n FROM r JOIN s ON r.a = s.a GROUP BY ROLLUP (r.b + s.b)")
     assert [block.kind for block in inner.blocks] == ["bag"]
     assert [block.sets for block in outer.blocks] == [(("k",), ())]

@@ -1,4 +1,4 @@
-"""Keywords are names where Spark takes them for names; where freshviews does not, it refuses the text."""
+"""Keywords are names where Spark takes them for names; otherwise freshviews refuses the text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACCEPTED = {
     "LIKE": "having limit offset where",
     "CREATE TABLE": "identifier",
 }
-"""Names that Spark refuses, and freshviews accepts as what they are."""
+"""Names that Spark refuses and freshviews accepts as names."""
 _STRUCTURAL = """
     all and as between case collate cross distinct else except fetch for from having ilike inner intersect into join
     lateral like limit minus not on or outer over select tablesample then union using values when where window with
@@ -44,7 +44,7 @@ def _shape(node: Any, name: str) -> Any:
 
 
 def _read(place: str, word: str, name: str) -> Any:
-    """The shape of the text of a place; None where it is refused."""
+    """The shape of the text of a place; None if it is refused."""
     try:
         return _shape(parse(SqlText(PLACES[place].format(k=word, q=f"`{name}`"))), name)
     except FreshviewsError:
@@ -52,7 +52,7 @@ def _read(place: str, word: str, name: str) -> Any:
 
 
 def _is_refused(place: str, word: str) -> bool:
-    """Whether the database refuses the text of a place, over tables that have the names."""
+    """True if the database refuses the text of a place, over tables with the names."""
     with Database() as database:
         database.execute(f"CREATE TABLE t (`{word}` BIGINT, o BIGINT); CREATE TABLE `{word}` (o BIGINT)")
         text = PLACES[place].format(k=word, q=f"`{word}`")
@@ -65,7 +65,7 @@ def _is_refused(place: str, word: str) -> bool:
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("place", PLACES)
-def test_a_keyword_is_the_name_that_it_is_in_spark_or_is_refused(place: str) -> None:
+def test_a_keyword_is_a_name_as_in_spark_or_is_refused(place: str) -> None:
     expected = _read(place, f"`{NAME}`", NAME)
     refused = {word for words, places in REFUSED.items() if place in places for word in words.split()}
     other = {word for words, places in OTHER.items() if place in places for word in words.split()}
@@ -110,7 +110,7 @@ def test_a_keyword_has_the_values_of_its_column(word: str) -> None:
 
 
 def _contents(database: Database, name: str) -> dict[str, Counter[Any] | None]:
-    """The rows of the query of each place; None where it is refused."""
+    """The rows of the query of each place; None if it is refused."""
     database.insert("t", ROWS)
     database.insert(name, [(10,), (20,)])
     found: dict[str, Counter[Any] | None] = {}
@@ -134,6 +134,6 @@ def _contents(database: Database, name: str) -> dict[str, Counter[Any] | None]:
         ("SELECT o FROM t AS left", "left"),
     ],
 )
-def test_a_refused_keyword_is_told_to_stand_in_backquotes(text: str, name: str) -> None:
+def test_the_error_of_a_refused_keyword_proposes_backquotes(text: str, name: str) -> None:
     with pytest.raises(FreshviewsError, match="in backquotes"):
         parse(SqlText(text))

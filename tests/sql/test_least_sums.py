@@ -30,12 +30,12 @@ def database(select: str) -> Database:
 
 
 def rows_kept(db: Database) -> int:
-    """Rows of the internal views, and of those that the programs of the view keep."""
+    """Number of rows of the internal views and of the views that their programs store."""
     return sum(one["rows"] for name, one in db.stats()["views"].items() if name != "v")
 
 
 @pytest.mark.parametrize("select", ["MIN(r.x + s.y)", "MAX(2 * r.x - s.y)", "MIN(r.x + s.y), MAX(s.y - r.x)"])
-def test_a_key_with_many_rows_is_one_row_of_the_join(select: str) -> None:
+def test_the_join_has_one_row_per_key(select: str) -> None:
     db = database(f"SELECT g, {select.replace('),', ') AS m,')} AS n FROM r JOIN s USING (k) GROUP BY g")
     db.insert("r", [(1, 7, x, None) for x in range(60)])
     db.insert("s", [(1, y, None) for y in range(60)])
@@ -64,14 +64,14 @@ def test_the_least_sum_follows_deletes_of_the_least_values() -> None:
         ("distinct values are counted", "SELECT COUNT(DISTINCT r.x + s.y) AS m FROM r JOIN s USING (k)"),
     ],
 )
-def test_others_join_all_rows(what: str, select: str) -> None:
+def test_other_aggregates_join_all_rows(what: str, select: str) -> None:
     db = database(select)
     db.insert("r", [(1, g, g - 2, float(g)) for g in range(4)])
     db.insert("s", [(1, y - 2, float(y)) for y in range(4)])
     assert rows_kept(db) > 4, what
 
 
-def test_infinities() -> None:
+def test_least_sums_of_infinities_are_those_of_the_join() -> None:
     db = database("SELECT MIN(r.d + s.d) AS m FROM r JOIN s USING (k)")
     infinity = float("inf")
     db.insert("r", [(1, 0, 0, -infinity), (1, 0, 0, 1.0)])
@@ -113,8 +113,8 @@ FORMS = {
 
 
 def steps_of_updates(select: str, n: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """Steps of a row of r, inserted and deleted, among n rows of each table with its key: those of all triggers,
-    and the rows that are visited in trees of ordered values. The least value is looked up and changes the result."""
+    """Steps of inserting and deleting a row of r, among n rows of each table with its key: the steps of all triggers,
+    and the visited rows of trees of ordered values. The least value is looked up and changes the result."""
     visits = 0
 
     def visiting(link: Callable[..., int]) -> Callable[..., int]:
@@ -147,7 +147,7 @@ def steps_of_updates(select: str, n: int, monkeypatch: pytest.MonkeyPatch) -> di
         return found
 
 
-def test_the_page_has_the_steps_that_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_docs_state_the_counted_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = {form: {n: steps_of_updates(select, n, monkeypatch) for n in SIZES} for form, select in FORMS.items()}
     lines = [
         f"| {form}, {what} | {' | '.join(f'{taken[form][n][what]:,}' for n in SIZES)} |"
@@ -156,7 +156,7 @@ def test_the_page_has_the_steps_that_are_counted(monkeypatch: pytest.MonkeyPatch
     ]
     assert "\n".join(lines) in PAGE.read_text(), "\n".join(lines)
     for n in SIZES:
-        # Two searches in a tree, whose height is about 2 ln n, and what does not depend on n.
+        # Two searches in a tree, whose height is about 2 ln n, and steps that do not depend on n.
         assert taken["least sums"][n]["a row between others"] <= 4 * math.log2(n) + 12
         assert taken["least sums"][n]["a least row"] <= 64
         assert min(taken["joined"][n].values()) >= 2 * n * math.log2(n)

@@ -1,4 +1,4 @@
-"""IN with thousands of constants: the same as with a few, planned fast."""
+"""IN with thousands of constants has the meaning of a short list, and is planned fast."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _is_string(s):
         ("s IN ({strings}) OR a IN ( {numbers} )", lambda a, s: None if a is None else _is_string(s) or a in (3, 2997)),
     ],
 )
-def test_a_long_list_means_what_a_short_one_does(condition, holds):
+def test_a_long_list_has_the_meaning_of_a_short_one(condition, holds):
     lists = {
         "numbers": ", ".join(str(3 * i) for i in range(1500)),
         "strings": ", ".join(f"'s{i}'" for i in range(1500)),
@@ -50,7 +50,7 @@ def test_a_long_list_means_what_a_short_one_does(condition, holds):
     assert sorted(db.view("w"), key=repr) == sorted([(a,) for a, s in ROWS if holds(a, s)], key=repr)
 
 
-def test_a_list_of_numbers_with_decimals_and_null_is_data():
+def test_a_long_list_of_numbers_decimals_and_null_becomes_data():
     db = Database()
     db.execute("CREATE TABLE t (a BIGINT, d DECIMAL(9, 2), e DATE)")
     values = ", ".join(str(i) if i % 3 else f"{i}.5" if i % 2 else "NULL" for i in range(20_000))
@@ -61,7 +61,7 @@ def test_a_list_of_numbers_with_decimals_and_null_is_data():
     assert sorted(db.view("v")) == [(1,), (3,)] and list(db.view("w")) == [(3,)]
 
 
-def test_errors_behind_a_long_list_have_their_places():
+def test_errors_after_a_long_list_have_the_right_place():
     db = Database()
     db.execute("CREATE TABLE t (a BIGINT)")
     listed = ",\n".join(map(str, range(1500)))

@@ -22,7 +22,7 @@ Row = tuple[float | None, ...]
 
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The sources that are compiled."""
+    """The list to which each compiled source is appended."""
     found: list[str] = []
     load = module._load
     monkeypatch.setattr(module, "_load", lambda source, digest: found.append(source) or load(source, digest))
@@ -30,7 +30,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def statements(sources: Sequence[str]) -> int:
-    """Lines of sources but for docstrings."""
+    """Number of lines of sources without docstrings."""
     return sum(len(re.sub(r'"""[\s\S]*?"""', "", source).splitlines()) for source in sources)
 
 
@@ -45,8 +45,8 @@ def product(row: Row, i: int, j: int) -> float | None:
 
 
 @pytest.mark.parametrize("declared", ["DOUBLE", "DOUBLE NOT NULL", "BIGINT"])
-def test_sums_of_all_products_of_27_columns_are_a_few_lines(loaded: list[str], declared: str) -> None:
-    """Those of doubles were a function of 1,400 lines, which compiled for 20 s."""
+def test_sums_of_all_products_of_27_columns_compile_to_a_few_lines(loaded: list[str], declared: str) -> None:
+    """Written out, the sums of doubles would be a function of 1,400 lines, which compiles for 20 s."""
     db = Database()
     db.execute(f"CREATE TABLE t ({', '.join(f'{column} {declared}' for column in COLUMNS)})")
     pairs = list(combinations_with_replacement(range(27), 2))
@@ -65,14 +65,14 @@ def test_sums_of_all_products_of_27_columns_are_a_few_lines(loaded: list[str], d
     left = rows[1:]
     assert list(row[:27]) == [value_of(left, lambda one, i=i: one[i]) for i in range(27)]
     assert list(row[27:]) == [value_of(left, lambda one, i=i, j=j: product(one, i, j)) for i, j in pairs]
-    # A large sum has the program written once more, with wide sums.
+    # A large sum needs a second program, with wide sums.
     assert len(loaded) <= 1 + doubles and all(statements([source]) < 400 for source in loaded)
     db.delete("t", left)
     assert set(next(iter(db.view("v")))) == {None}
 
 
 def test_the_variables_of_a_table_are_neighbours_in_a_shared_payload() -> None:
-    """A kernel adds neighbours together, also where the sums are written by table in turn."""
+    """A kernel adds neighbouring sums together, even if the query alternates the tables."""
     tables = "CREATE TABLE s (k BIGINT NOT NULL, a BIGINT NOT NULL, b BIGINT NOT NULL)"
     tables += "; CREATE TABLE t (k BIGINT NOT NULL, c BIGINT NOT NULL, d BIGINT NOT NULL)"
     columns = ["s.a", "t.c", "s.b", "t.d"]

@@ -1,4 +1,4 @@
-"""The blocks a query becomes mean what DuckDB answers, evaluated by nested loops over random rows."""
+"""The blocks of a query, evaluated by nested loops over random rows, have the rows of DuckDB."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def database() -> tuple[duckdb.DuckDBPyConnection, dict[str, Relation], Dictiona
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_a_view_means_what_duckdb_answers(
+def test_the_blocks_of_a_view_have_the_rows_of_duckdb(
     database: tuple[duckdb.DuckDBPyConnection, dict[str, Relation], Dictionary], sql: str
 ) -> None:
     duck, relations, dictionary = database
@@ -249,7 +249,7 @@ def _maybe(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Values as the two engines share them: numbers to nine digits, whatever their type."""
+    """Values in a form common to both engines: numbers have nine digits, without their type."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, (int, float, Decimal)):

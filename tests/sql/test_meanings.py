@@ -1,4 +1,4 @@
-"""freshviews answers what Spark answers; DuckDB's answers, where they differ, are what the table says."""
+"""freshviews has the answers of Spark; DuckDB has those that the table records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_view_has_what_spark_answers(name: str) -> None:
+def test_a_view_has_the_rows_of_spark(name: str) -> None:
     question = QUESTIONS[name]
     if question.spark == ERROR:
         with pytest.raises((BatchError, SqlError)):
@@ -25,7 +25,7 @@ def test_a_view_has_what_spark_answers(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_spark_alone_answers_is_refused_by_name(name: str) -> None:
+def test_a_query_that_only_spark_answers_is_refused_by_name(name: str) -> None:
     with pytest.raises(UnsupportedSql):
         _rows(REFUSED[name].query)
 
@@ -60,6 +60,6 @@ def test_duckdb_answers_as_the_table_says(name: str, connection: Any) -> None:
         assert comparable(connection.execute(question.in_duckdb).fetchall()) == comparable(question.duckdb)
 
 
-def test_what_differs_differs() -> None:
+def test_recorded_differences_of_spark_and_duckdb_are_differences() -> None:
     for name, question in DIFFERENT.items():
         assert question.spark == ERROR or comparable(question.spark) != comparable(question.duckdb), name

@@ -1,6 +1,6 @@
-"""Texts that nest deeply work to a stated depth, and beyond it are refused with their place; long chains have no depth.
+"""Nested texts are accepted to a stated depth, and refused with their place beyond it; a long chain is one level.
 
-All of it runs as plain Python: what is tested is the recursion of Python.
+All of it runs as plain Python, because the tests are about the recursion of Python.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ DEEP = {
 
 
 @pytest.mark.parametrize("what", DEEP)
-def test_190_levels_work(what: str) -> None:
+def test_190_levels_of_nesting_are_accepted(what: str) -> None:
     query, before, inside, after, expected = DEEP[what]
     found = rows_of(query.format(nested(before, inside, after, 190)))
     if expected is not None:
@@ -89,14 +89,14 @@ def test_a_chain_of_and_or_or_is_one_level(count: int) -> None:
     assert rows_of(f"SELECT t.a FROM t JOIN t u ON t.a = u.a AND {chain('AND', 't.a + u.a <> 3 + {}', 50)}") == [(1,)]
 
 
-def test_a_group_within_a_chain_is_still_the_group() -> None:
+def test_a_group_inside_a_chain_of_or_is_recognised() -> None:
     query = "SELECT p AND a > 0 AND COUNT(*) > 0 AS x FROM t GROUP BY p AND a > 0"
     assert rows_of(query) == [(False,), (None,), (True,)]
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 100])
-def test_long_lists_of_branches_are_what_short_ones_are(count: int) -> None:
-    """Branches are written inside each other up to 8, and in turn above that."""
+def test_a_case_with_many_branches_has_the_meaning_of_nested_ones(count: int) -> None:
+    """Up to 8 branches are nested; more are written one after the other."""
     tests = " ".join(f"WHEN a = {i} THEN {i} * 10" for i in range(1, count + 1))
     by_hand = [(a * 10 if a is not None and a <= count else -1,) for a, _, _ in ROWS]
     assert rows_of(f"SELECT CASE {tests} ELSE -1 END FROM t") == sorted(by_hand, key=repr)
@@ -106,7 +106,7 @@ def test_long_lists_of_branches_are_what_short_ones_are(count: int) -> None:
     assert rows_of(f"SELECT coalesce({terms}) FROM t") == sorted(by_hand, key=repr)
 
 
-def test_a_branch_that_is_not_reached_is_not_computed() -> None:
+def test_an_excluded_branch_is_not_evaluated() -> None:
     tests = " ".join(f"WHEN a = {i} THEN {i}" for i in range(1, 20))
     assert rows_of(f"SELECT CASE {tests} ELSE 1 div (a - 1) END FROM t WHERE a = 1") == [(1,)]
     never = " AND ".join(["a > 1", *(f"a <> {i}" for i in range(10, 20)), "1 div (a - 1) = 1"])
@@ -121,7 +121,7 @@ def rules_of(body: str) -> list[Any]:
     return list(db.view("v"))
 
 
-def test_rules_nest_as_deeply() -> None:
+def test_rules_have_the_same_limit_of_nesting() -> None:
     assert rules_of(f"t(a, b), c = {nested('(', 'a', ')', 190)}") == [(1, 1)]
     assert rules_of(f"t(a, b), c = {nested('(1 + ', 'a', ')', 190)}") == [(1, 191)]
     assert rules_of(f"t(a, c), {nested('(', 'c < 3; c > 5', ')', 190)}") == [(1, 2)]
@@ -131,7 +131,7 @@ def test_rules_nest_as_deeply() -> None:
         rules_of(f"t(a, c), {nested('(', 'c < 3; c > 5', ')', 5_000)}")
 
 
-def test_the_recursion_limit_is_raised_only_inside() -> None:
+def test_the_recursion_limit_is_raised_only_inside_room() -> None:
     before = sys.getrecursionlimit()
     rows_of(f"SELECT {nested('abs(', 'a', ')', 190)} FROM t")
     assert sys.getrecursionlimit() == before
@@ -153,7 +153,7 @@ def test_the_recursion_limit_is_raised_only_inside() -> None:
     assert sys.getrecursionlimit() == before
 
 
-def test_definitions_that_nest_deeply_are_pickled_where_there_is_room() -> None:
+def test_deeply_nested_definitions_are_pickled_inside_room() -> None:
     query = f"SELECT {nested('abs(', 'a', ')', 190)} AS x FROM t"
     made = parse_script(f"{TABLE}; CREATE MATERIALIZED VIEW v AS {query}", Catalog())
     with room():
@@ -163,7 +163,7 @@ def test_definitions_that_nest_deeply_are_pickled_where_there_is_room() -> None:
         assert copy == made
 
 
-def test_a_durable_view_that_nests_deeply_is_read_back(tmp_path: Any) -> None:
+def test_a_deeply_nested_durable_view_is_restored(tmp_path: Any) -> None:
     with fv.Database(tmp_path) as db:
         db.execute(TABLE)
         db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT {nested('abs(', 'a', ')', 190)} AS x FROM t")

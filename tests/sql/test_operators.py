@@ -55,7 +55,7 @@ def test_operators_have_sparks_precedence(flat: str) -> None:
 
 
 @pytest.mark.parametrize("flat", ["- 2 :: STRING", "- 2", "- 128Y"])
-def test_a_minus_before_a_number_is_a_part_of_it(flat: str) -> None:
+def test_a_minus_before_a_number_is_part_of_the_number(flat: str) -> None:
     (number,) = _tree(flat).find_all(exp.Literal)
     assert number.name.startswith("-")
 
@@ -65,7 +65,7 @@ def test_a_minus_before_a_number_is_a_part_of_it(flat: str) -> None:
     ["a IS NULL = b", "a IS NULL IS NULL", "a NOT LIKE b IS NULL", "a IN (b) = c", "a = NOT b", "a NOT NULL", "a ** b",
      "a BETWEEN b OR c", "a IS 5", "a IS TRUE + b", "a IS NULL :: INT", "a ?? b", "a NOT IS NULL"],
 )  # fmt: skip
-def test_what_spark_does_not_read_is_refused(wrong: str) -> None:
+def test_operators_that_spark_does_not_accept_are_refused(wrong: str) -> None:
     with pytest.raises(SqlError):
         _tree(wrong)
 

@@ -1,4 +1,4 @@
-"""Whatever the front end emits is an operation of the table, with as many arguments as it takes."""
+"""The front end emits only operations of the table, with the right number of arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from freshviews.sql.text.refuse import REFUSED_FUNCTIONS
 from tests.sql.printed import view
 from tests.sql.test_types import AGGREGATES, SCALARS
 
-# Two or three arguments of each kind, of which some fit each function.
+# Two or three arguments of each kind, so that some fit each function.
 ARGUMENTS = [
     "", "a", "x", "p", "s", "d", "ts", "t", "a, b", "x, x", "p, 1", "s, 'b'", "s, 2", "d, 1", "'MONTH', ts",
     "d, 'MONTH'", "ts, 'yyyy'", "t, a, b", "s, 'b', 'c'", "s, 'b', 1", "s, 2, 'c'", "s, 1, 2", "a, b, c", "p, p",
@@ -52,7 +52,7 @@ def check(one: ViewDef) -> set[str]:
     return used
 
 
-def test_every_function_makes_operations_of_the_table() -> None:
+def test_every_function_becomes_operations_of_the_table() -> None:
     used: set[str] = set()
     for name in FUNCTIONS:
         taken = 0
@@ -85,15 +85,15 @@ def test_every_function_makes_operations_of_the_table() -> None:
         used |= check(view(f"SELECT {sql} AS y FROM (SELECT *, s AS e2 FROM r, k) AS q"))
     for sql, _ in AGGREGATES:
         used |= check(view(f"SELECT {sql} AS y FROM r, k GROUP BY b"))
-    # Rounding of decimals is done by scale_down and scale_up, which say the scale of the result.
+    # Decimals are rounded by scale_down and scale_up, which set the scale of the result.
     assert set(OPS) - used == {"round_decimal", "unless_failed"}
 
 
-def test_a_function_is_accepted_or_refused_but_not_both() -> None:
+def test_no_function_is_both_accepted_and_refused() -> None:
     assert not set(FUNCTIONS) & set(REFUSED_FUNCTIONS)
 
 
 @pytest.mark.parametrize("name", REFUSED_FUNCTIONS)
-def test_a_refused_function_says_so(name: str) -> None:
+def test_a_refused_function_is_named_in_the_error(name: str) -> None:
     with pytest.raises(SqlError, match="is not supported; "):
         view(f"SELECT {name}(a) AS y FROM r")

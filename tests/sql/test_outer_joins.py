@@ -1,4 +1,4 @@
-"""Outer, semi and anti joins: what a FROM clause becomes, and that it means what DuckDB answers."""
+"""Outer, semi and anti joins become atoms and internal views, and have the rows of DuckDB."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def duck() -> duckdb.DuckDBPyConnection:
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_a_join_means_what_duckdb_answers(duck: duckdb.DuckDBPyConnection, sql: str) -> None:
+def test_a_join_has_the_rows_of_duckdb(duck: duckdb.DuckDBPyConnection, sql: str) -> None:
     answer = duck.execute(sql.replace("<=>", "IS NOT DISTINCT FROM"))
     names = ", ".join(f"c{i}" for i in range(len(answer.description)))
     found = views(sql, catalog(TABLES), f"v ({names})")
@@ -168,12 +168,12 @@ def test_left_joins_of_tables_are_optional_atoms_of_one_block() -> None:
     assert "y" in s.opened
 
 
-def test_a_nest_whose_inner_join_needs_a_partner_is_a_chain() -> None:
+def test_a_nested_join_that_needs_a_partner_becomes_a_chain() -> None:
     sql = "SELECT r.x, s.y, t.z FROM r LEFT JOIN (s LEFT JOIN t ON t.k = s.y) ON r.k = s.k"
     assert _optional(sql) == [("r", False), ("s", True), ("t", True)]
 
 
-def test_a_predicate_of_the_left_side_alone_decides_the_key() -> None:
+def test_a_predicate_over_the_left_side_keeps_the_right_side_optional() -> None:
     assert _optional("SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k AND r.x > 10") == [("r", False), ("s", True)]
 
 
@@ -195,19 +195,19 @@ def test_a_where_that_rejects_nulls_makes_an_inner_join(where: str, inner: bool)
     assert _optional(sql) == [("r", False), ("s", not inner)]
 
 
-def test_a_where_makes_a_full_join_a_left_or_right_join() -> None:
+def test_a_where_turns_a_full_join_into_a_left_or_right_join() -> None:
     full = "SELECT r.x, s.y FROM r FULL JOIN s ON r.k = s.k WHERE "
     assert _optional(full + "r.x > 1") == [("r", False), ("s", True)]
     assert _optional(full + "s.y > 1") == [("s", False), ("r", True)]
     assert _optional(full + "s.y > r.x") == [("r", False), ("s", False)]
 
 
-def test_a_chain_becomes_inner_as_far_as_it_is_needed() -> None:
+def test_a_chain_becomes_inner_up_to_the_required_source() -> None:
     sql = "SELECT r.x, t.z FROM r LEFT JOIN s ON r.k = s.k LEFT JOIN t ON t.k = s.y WHERE t.z = 1"
     assert _optional(sql) == [("r", False), ("s", False), ("t", False)]
 
 
-def test_filters_are_repeated_from_the_left_side_only() -> None:
+def test_filters_are_repeated_only_from_the_left_side() -> None:
     r, s = _atoms("SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k AND s.k < 9 WHERE r.k > 3")
     assert len(r.filters) == 1
     assert [one.op for one in s.filters if isinstance(one, Call)] == ["lt", "gt"]
@@ -236,12 +236,12 @@ def test_a_comma_separates_a_right_join_from_what_is_before_it(duck: duckdb.Duck
     [
         ("SELECT r.x FROM r RIGHT SEMI JOIN s ON r.k = s.k", "RIGHT SEMI JOIN is not supported; INNER, CROSS, LEFT"),
         ("SELECT s.y FROM r LEFT SEMI JOIN s ON r.k = s.k", "unknown table s"),
-        ("SELECT r.x FROM r LEFT JOIN r ON TRUE", "r stands twice in FROM"),
+        ("SELECT r.x FROM r LEFT JOIN r ON TRUE", "r is given twice in FROM"),
         ("SELECT k FROM r LEFT JOIN s ON r.k = s.k", "column k is ambiguous: it may be r.k, s.k"),
         ("SELECT r.x FROM (r JOIN s ON r.k = s.k) AS q", "unknown table r"),
     ],
 )
-def test_what_is_refused_says_why(sql: str, message: str) -> None:
+def test_a_refused_join_has_a_reason(sql: str, message: str) -> None:
     with pytest.raises(SqlError, match=message.replace("(", r"\(")) as caught:
         views(sql, catalog(TABLES))
     assert caught.value.line

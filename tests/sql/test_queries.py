@@ -1,4 +1,4 @@
-"""What a query becomes, printed: predicates placed, variables named, sums as products of lifts."""
+"""Queries as printed blocks: predicates placed, variables named, sums as products of lifts."""
 
 # ruff: noqa: E501
 from __future__ import annotations
@@ -20,14 +20,14 @@ PRINTED = [
   -> e, b=sum_b, n=count""",
     ),
     (
-        "a self join: columns of one name get their alias in front, joined ones keep it",
+        "in a self join, columns of the same name get their alias as a prefix, joined columns do not",
         "SELECT x.a, x.b, y.b AS yb FROM r x JOIN r y ON x.a = y.a AND x.c <=> y.c",
         """v: a INT NOT NULL, b INT, yb INT
   bag v(a, x_b, y_b) = x:r(a, x_b=b, c | is_not_null(a)) y:r(a, y_b=b, c | is_not_null(a))
   -> a, b=x_b, yb=y_b""",
     ),
     (
-        "the first rows of a table are ordered by what is named, then by all that is shown",
+        "the first rows of a table are ordered by ORDER BY, then by all columns of the list",
         "SELECT a, -b AS b FROM r ORDER BY b DESC, c + 1 NULLS LAST, 2 LIMIT 3 OFFSET 1",
         """v: a INT, b INT
   bag v(neg_b, add_c, a) = r(a, neg_b=check_range(neg_int(b), -2147483648, 2147483647), add_c=add_int(c, 1))
@@ -35,7 +35,7 @@ PRINTED = [
   order by neg_b desc, add_c nulls last, a limit 3 offset 1""",
     ),
     (
-        "the first rows of a join, of groups, or below a query are those of an internal view",
+        "the first rows of a join, of groups or of a subquery are in an internal view",
         "SELECT t.e FROM (SELECT e, SUM(r.b) AS b FROM r JOIN s USING (a) GROUP BY e ORDER BY COUNT(*) LIMIT 3) AS t",
         """v#1: e STRING, b BIGINT, order_1 BIGINT NOT NULL
   groups v#1(e) = r(a | is_not_null(a)) s(a, e | is_not_null(a)); n_b:integer r[is_not_null(b)]; sum_b:integer r[coalesce(b, 0)]
@@ -58,28 +58,28 @@ v: e STRING
   -> a""",
     ),
     (
-        "a condition over several sources that an equality lets one decide is that one's filter",
+        "a condition over several sources is a filter of one source if equalities allow it",
         "SELECT r.b FROM r JOIN s ON r.a = s.a WHERE r.b > s.a",
         """v: b INT NOT NULL
   bag v(b) = r(a, b | gt(b, a)) s(a | is_not_null(a))
   -> b""",
     ),
     (
-        "any other compares variables",
+        "any other condition over several sources compares variables",
         "SELECT r.a FROM r JOIN s ON r.a = s.a WHERE r.b * 2 > s.b",
         """v: a INT NOT NULL
   bag v(a) = r(a, mul_b=check_range(mul_int(b, 2), -2147483648, 2147483647) | is_not_null(b) & is_not_null(a)) s(a, b | is_not_null(a)) if gt(mul_b, b)
   -> a""",
     ),
     (
-        "what every branch of an OR says stands in front of it",
+        "a term of every branch of an OR becomes a term before it",
         "SELECT r.c FROM r, s WHERE (r.a = s.a AND r.b = 1) OR (r.a = s.a AND r.b = 2)",
         """v: c BIGINT
   bag v(c) = r(a, c | or(eq(b, 1), eq(b, 2)) & is_not_null(a)) s(a | is_not_null(a))
   -> c""",
     ),
     (
-        "join columns of different types meet at their common type",
+        "join columns of different types are cast to their common type",
         "SELECT k.name FROM r JOIN k ON r.p = k.id",
         """v: name STRING NOT NULL
   bag v(name) = r(floor_decimal_p=floor_decimal(p, 100) | eq(floor_decimal(p, 100), ceil_decimal(p, 100))) k(floor_decimal_p=id, name)
@@ -93,7 +93,7 @@ v: e STRING
   -> z""",
     ),
     (
-        "one that groups becomes an internal view",
+        "a subquery that groups becomes an internal view",
         "SELECT q.n FROM (SELECT a, count(*) AS n FROM r GROUP BY a) AS q JOIN s ON s.b = q.a",
         """v#1: a INT, n BIGINT NOT NULL
   groups v#1(a) = r(a)
@@ -151,7 +151,7 @@ v: a INT NOT NULL, n BIGINT NOT NULL
   1 UNION ALL (2 EXCEPT 3)""",
     ),
     (
-        "aggregates below a set operation are groups of their own, whose distinct rows are taken",
+        "aggregates below a set operation are an internal view, whose distinct rows are read",
         "SELECT a FROM r GROUP BY a, b EXCEPT SELECT DISTINCT a FROM s",
         """v#1: a INT
   groups v#1(a, b) = r(a, b)
@@ -164,7 +164,7 @@ v: a INT
   1 EXCEPT 2""",
     ),
     (
-        "below EXCEPT ALL and INTERSECT ALL rows are counted, where they are not distinct anyway",
+        "EXCEPT ALL and INTERSECT ALL count rows that are not distinct already",
         "SELECT a FROM r EXCEPT ALL (SELECT b FROM s INTERSECT ALL SELECT a FROM s GROUP BY a)",
         """v: a INT
   groups v.1(a) = r(a)
@@ -178,7 +178,7 @@ v: a INT
   1 EXCEPT ALL (2 INTERSECT ALL 3)""",
     ),
     (
-        "a set operation drops the counts below it",
+        "a set operation below another one reads distinct rows",
         "SELECT a FROM r INTERSECT (SELECT b FROM s INTERSECT ALL SELECT a FROM s)",
         """v: a INT
   groups v.1(a) = r(a)
@@ -190,7 +190,7 @@ v: a INT
   1 INTERSECT (2 INTERSECT 3)""",
     ),
     (
-        "what is cast after a set operation may be equal though it was not before",
+        "a cast after a set operation may make different rows equal",
         "(SELECT c FROM r EXCEPT SELECT b FROM s) UNION SELECT x FROM r",
         """v#1: c BIGINT
   groups v#1.1(c) = r(c)
@@ -222,7 +222,7 @@ v: c DOUBLE
   -> z=sum_e_price""",
     ),
     (
-        "a sum of a sum over two tables is one lift over variables",
+        "a sum of a sum over two tables has one lift over variables",
         "SELECT sum(r.c + s.b) AS z FROM r JOIN s ON r.a = s.a",
         """v: z BIGINT
   global v() = r(a, c | is_not_null(a)) s(a, b | is_not_null(a)); n_c_b:integer r[is_not_null(c)]; sum_c_b:integer [coalesce(add_int(c, b), 0)]
@@ -246,7 +246,7 @@ v: z BIGINT
   -> z=sum_b""",
     ),
     (
-        "sums of doubles are real and take one lift",
+        "sums of doubles are real and have one lift",
         "SELECT sum(r.x) AS z, sum(r.x * s.b) AS y FROM r JOIN s ON r.a = s.a",
         """v: z DOUBLE, y DOUBLE
   global v() = r(a, x | is_not_null(a)) s(a, b=int_to_float(b) | is_not_null(a)); n_x:integer r[is_not_null(x)]; sum_x:real r[coalesce(x, 0.0)]; sum_x_b:real [coalesce(mul_float(x, b), 0.0)]
@@ -280,7 +280,7 @@ v: z BIGINT
 
 
 @pytest.mark.parametrize(("claim", "sql", "expected"), PRINTED, ids=[claim for claim, _, _ in PRINTED])
-def test_a_query_becomes(claim: str, sql: str, expected: str) -> None:
+def test_a_query_becomes_the_printed_block(claim: str, sql: str, expected: str) -> None:
     assert printed(views(sql)) == expected
 
 
@@ -327,16 +327,16 @@ SAME = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_two_spellings_become_the_same(one: str, other: str) -> None:
+def test_two_spellings_of_a_query_become_the_same_block(one: str, other: str) -> None:
     assert printed(views(one)) == printed(views(other))
 
 
-def test_a_cte_that_groups_is_kept_once_for_all_its_uses() -> None:
+def test_a_grouped_with_query_is_one_internal_view_for_all_uses() -> None:
     sql = "WITH q AS (SELECT a, count(*) AS n FROM r GROUP BY a) SELECT x.n FROM q x JOIN q y ON x.a = y.n"
     assert [one.name for one in views(sql)] == ["v#1", "v"]
 
 
-def test_views_read_views_of_the_same_script() -> None:
+def test_a_view_may_read_a_view_of_the_same_script() -> None:
     first, second = parse_script(
         "CREATE MATERIALIZED VIEW v AS SELECT a, count(*) AS n FROM r GROUP BY a;"
         "CREATE MATERIALIZED VIEW w AS SELECT N FROM V WHERE n > 1",
@@ -362,7 +362,7 @@ def test_star_lists_columns_joined_by_using_first_and_once() -> None:
     assert [c.name for c in view("SELECT * EXCEPT (b) FROM s").columns] == ["a", "e"]
 
 
-def test_a_column_without_a_name_is_called_as_it_is_written() -> None:
+def test_a_column_without_a_name_has_its_text_as_its_name() -> None:
     assert [c.name for c in view("SELECT count( * ), a +\n  1 FROM r GROUP BY a").columns] == ["count( * )", "a + 1"]
 
 
@@ -372,7 +372,7 @@ def test_the_atoms_of_a_block_have_different_names() -> None:
     assert len(set(names)) == len(names) == 6
 
 
-def test_a_guarded_part_of_a_case_is_not_computed_at_the_leaf() -> None:
+def test_a_guarded_branch_of_a_case_is_not_computed_at_the_leaf() -> None:
     sql = "SELECT CASE WHEN s.b > 0 THEN r.a / r.b ELSE 0 END AS z FROM r JOIN s ON r.a = s.a"
     (block,) = view(sql).blocks
     assert str(block.outputs[0].expr) == "case(gt_b, div_float(int_to_float(a), b), 0.0)"

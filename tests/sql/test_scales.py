@@ -1,4 +1,4 @@
-"""Comparisons of integers and decimals of different scales never overflow, wherever they stand."""
+"""Comparisons of integers and decimals of different scales never overflow, at any place of a query."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def answer(holds: Callable[[Any, Any], bool], a: Any, b: Any) -> bool | None:
 
 
 @pytest.mark.parametrize("sign", SIGNS)
-def test_a_comparison_with_a_constant(sign: str) -> None:
+def test_a_comparison_with_a_constant_of_another_scale_does_not_overflow(sign: str) -> None:
     holds = SIGNS[sign]
     for column, table, values in (("b", "b", INTEGERS), ("m", "d", DECIMALS)):
         query = ", ".join(f"{column} {sign} {one} AS c{place}" for place, one in enumerate(CONSTANTS))
@@ -60,7 +60,7 @@ def test_a_comparison_with_a_constant(sign: str) -> None:
         "SELECT b, m FROM b, d WHERE CASE WHEN b {} m THEN TRUE END",
     ],
 )
-def test_a_comparison_of_columns(sign: str, query: str) -> None:
+def test_a_comparison_of_columns_of_two_scales_does_not_overflow(sign: str, query: str) -> None:
     pairs = [(a, b) for a in INTEGERS for b in DECIMALS if answer(SIGNS[sign], a, b)]
     assert rows_of(query.format(sign)) == shown(pairs)
 
@@ -82,10 +82,10 @@ def test_a_comparison_of_columns(sign: str, query: str) -> None:
         ("SELECT b FROM b LEFT JOIN d ON b = m WHERE m IS NULL", [one for one in INTEGERS if one not in (2, -1)]),
     ],
 )  # fmt: skip
-def test_a_query_over_two_scales(query: str, values: list[Any]) -> None:
+def test_a_query_over_two_scales_does_not_overflow(query: str, values: list[Any]) -> None:
     assert rows_of(query) == shown((one,) for one in values)
 
 
-def test_null_is_null_at_two_scales() -> None:
+def test_comparing_null_at_two_scales_is_null() -> None:
     pairs = [(2, Decimal("2.0000")), (-1, Decimal("-1.0000")), (None, None)]
     assert rows_of("SELECT b, m FROM b JOIN d ON b <=> m") == shown(pairs)

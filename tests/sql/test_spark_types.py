@@ -1,4 +1,4 @@
-"""Every expression has the type that Spark gives it: spark_types.json has queries over TABLE and Spark's types."""
+"""Every expression has its type in Spark: spark_types.json has queries over TABLE with Spark's types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLUMNS = {
 TYPES: list[tuple[str, str]] = json.loads(Path(__file__).with_name("spark_types.json").read_text())
 
 
-def test_a_query_has_sparks_type() -> None:
+def test_a_query_has_the_types_of_spark() -> None:
     known = catalog(f"CREATE TABLE q ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())});")
     found = {query: column_types(view(query, known)) for query, _ in TYPES}
     plain = {query: text.partition(" ")[2].removesuffix(" NOT NULL") for query, text in found.items()}

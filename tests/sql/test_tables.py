@@ -1,4 +1,4 @@
-"""CREATE TABLE and DROP become definitions, names keep their spelling."""
+"""CREATE TABLE and DROP become definitions, and names keep their spelling."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_foreign_keys_are_inline_or_of_the_table_and_default_to_the_primary_key(
     assert own.foreign_keys == (ForeignKey(("up",), "t", ("x",)),)
 
 
-def test_properties_are_kept_and_trusted_is_understood() -> None:
+def test_properties_are_kept_and_trusted_is_read() -> None:
     table = _table("CREATE TABLE t (a INT) TBLPROPERTIES ('freshviews.trusted' = 'TRUE', 'owner' = 'me')")
     assert table.trusted
     assert table.properties == (("freshviews.trusted", "TRUE"), ("owner", "me"))
@@ -90,7 +90,7 @@ def test_a_view_may_rename_its_columns() -> None:
     assert [o.name for o in made.view.blocks[0].outputs] == ["x", "y"]
 
 
-def test_names_are_one_whatever_their_case_and_keep_the_spelling_of_their_definition() -> None:
+def test_names_are_case_insensitive_and_keep_the_spelling_of_their_definition() -> None:
     script = "CREATE TABLE Orders (Id INT, Day DATE); CREATE MATERIALIZED VIEW v AS SELECT ORDERS.id, dAy FROM orders"
     _, made = parse_script(script, Catalog())
     assert isinstance(made, ViewDefs)
@@ -98,14 +98,14 @@ def test_names_are_one_whatever_their_case_and_keep_the_spelling_of_their_defini
     assert (atom.relation, [str(c) for c in atom.columns]) == ("Orders", ["Id", "Day"])
 
 
-def test_if_not_exists_and_if_exists_leave_nothing_to_do() -> None:
+def test_if_exists_and_if_not_exists_make_a_statement_void() -> None:
     known = catalog()
     assert parse_script("CREATE TABLE IF NOT EXISTS R (z INT)", known) == []
     assert parse_script("DROP TABLE IF EXISTS nothing; DROP MATERIALIZED VIEW IF EXISTS nothing", known) == []
     assert parse_script(" ;; -- nothing at all\n", known) == []
 
 
-def test_dropping_a_view_takes_its_internal_views_the_last_made_first() -> None:
+def test_dropping_a_view_drops_its_internal_views_last_created_first() -> None:
     script = """
         CREATE MATERIALIZED VIEW v AS SELECT q.n FROM (SELECT a, count(*) AS n FROM r GROUP BY a) AS q
         JOIN (SELECT DISTINCT a FROM s) AS w ON q.a = w.a;
@@ -114,7 +114,7 @@ def test_dropping_a_view_takes_its_internal_views_the_last_made_first() -> None:
     assert drop == DropView("v", ("v#2", "v#1"))
 
 
-def test_what_is_needed_by_another_cannot_be_dropped() -> None:
+def test_a_relation_that_another_one_needs_cannot_be_dropped() -> None:
     known = catalog()
     with pytest.raises(CatalogError, match="r is still needed by v; DROP them first"):
         parse_script("CREATE MATERIALIZED VIEW v AS SELECT a FROM r; DROP TABLE r", known)
@@ -142,13 +142,13 @@ def test_an_internal_view_cannot_be_named_by_a_user() -> None:
 @pytest.mark.parametrize(
     ("clause", "message"),
     [
-        ("'a' = ('b' = 'c')", "the value of property a is no constant: .'b' = 'c'."),
-        ("'a' = TBLPROPERTIES ('b' = 'c')", "the value of property a is no constant"),
+        ("'a' = ('b' = 'c')", "the value of property a is not a constant: .'b' = 'c'."),
+        ("'a' = TBLPROPERTIES ('b' = 'c')", "the value of property a is not a constant"),
         ("TBLPROPERTIES ('b' = 'c')", "TBLPROPERTIES within TBLPROPERTIES"),
-        ("'a' = (1, 2)", "is no constant"),
-        ("'a' = b", "is no constant: b"),
-        ("'a' = NULL", "is no constant"),
-        ("'a' = '1', 'a' = '2'", "property a stands twice"),
+        ("'a' = (1, 2)", "is not a constant"),
+        ("'a' = b", "is not a constant: b"),
+        ("'a' = NULL", "is not a constant"),
+        ("'a' = '1', 'a' = '2'", "property a is given twice"),
     ],
 )
 def test_a_property_has_one_constant_as_its_value(clause: str, message: str) -> None:
@@ -168,18 +168,18 @@ def test_a_property_may_be_a_number_or_a_boolean() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("1e400", "column 45: 1e400 is more than a DOUBLE holds"),
-        ("-1.5E+309", "1.5E.309 is more than a DOUBLE holds"),
-        ("1e400D", "more than a DOUBLE holds"),
-        ("1e39F", "1e39F is more than a FLOAT holds"),
+        ("1e400", "column 45: 1e400 is greater than every DOUBLE"),
+        ("-1.5E+309", "1.5E.309 is greater than every DOUBLE"),
+        ("1e400D", "greater than every DOUBLE"),
+        ("1e39F", "1e39F is greater than every FLOAT"),
         ("9" * 5000, "column 45: a number of 5000 characters; a number has at most 1000"),
         ("0." + "0" * 5000, "a number of 5002 characters"),
-        ("9" * 1000, "9999... has more digits than a 64-bit decimal holds"),
+        ("9" * 1000, "9999... has more digits than a 64-bit decimal can store"),
         ("DATE '2026-01-01' + INTERVAL " + "9" * 40 + " DAY", "INTERVAL"),
     ],
     ids=lambda text: text[:20],
 )
-def test_a_constant_that_no_type_holds_is_refused(value: str, message: str) -> None:
+def test_a_constant_outside_every_type_is_refused(value: str, message: str) -> None:
     with pytest.raises(SqlError, match=message):
         parse_script(f"CREATE MATERIALIZED VIEW v AS SELECT a + 0, {value} AS x FROM r", catalog())
 
@@ -187,11 +187,11 @@ def test_a_constant_that_no_type_holds_is_refused(value: str, message: str) -> N
 @pytest.mark.parametrize(
     "query", [f"SELECT a FROM r ORDER BY a LIMIT {'9' * 5000}", f"SELECT a FROM r GROUP BY {'9' * 5000}"], ids=len
 )
-def test_a_number_of_5000_digits_is_refused_wherever_it_stands(query: str) -> None:
+def test_a_number_of_5000_digits_is_refused_at_any_place(query: str) -> None:
     with pytest.raises(SqlError, match="a number of 5000 characters"):
         parse_script(f"CREATE MATERIALIZED VIEW v AS {query}", catalog())
 
 
-def test_infinity_is_a_double_if_it_is_asked_for() -> None:
+def test_infinity_is_accepted_as_a_double_if_cast() -> None:
     for value in ("CAST('1e400' AS DOUBLE)", "CAST('Infinity' AS FLOAT)", "CAST(1e39 AS FLOAT)", "1e308", "3.4e38F"):
         assert parse_script(f"CREATE MATERIALIZED VIEW v AS SELECT a, {value} AS x FROM r", catalog())

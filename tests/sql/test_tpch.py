@@ -1,4 +1,4 @@
-"""The TPC-H queries of the benchmarks are taken as they stand, without ORDER BY and LIMIT."""
+"""The TPC-H queries of the benchmarks are accepted unchanged, without ORDER BY and LIMIT."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ GROUP BY c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice"""
 BIG = "SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > 300"
 
 
-def test_q18_with_in_is_taken_with_one_internal_view(tpch: Catalog) -> None:
+def test_q18_with_in_needs_one_internal_view(tpch: Catalog) -> None:
     found = views(Q18.format(big=f"o_orderkey IN ({BIG})"), tpch)
     assert [one.name for one in found] == ["v#1", "v"]
     assert found[0].blocks[0].having is not None
@@ -139,18 +139,18 @@ PARTSUPP = """CREATE TABLE partsupp (ps_partkey BIGINT, ps_suppkey BIGINT, ps_av
 """
 
 
-def test_q16_has_a_negated_atom_where_keys_are_declared() -> None:
+def test_q16_has_a_negated_atom_if_keys_are_declared() -> None:
     known = catalog(TABLES + PARTSUPP.format(key=", PRIMARY KEY (ps_partkey, ps_suppkey)"))
     (block,) = view(Q16, known).blocks
     (absent,) = block.query.negated
     assert absent.relation == "supplier" and absent.variables == ("ps_suppkey",)
-    # A key that may be NULL: no row may match, and beside a NULL there may be no row at all.
+    # The key may be NULL: NOT IN then requires that no row matches, and for a NULL that there is no row.
     (block,) = view(Q16, catalog(TABLES + PARTSUPP.format(key=""))).blocks
     assert [atom.variables for atom in block.query.negated] == [("ps_suppkey",), ("case_ps_suppkey",)]
     assert not any(atom.given is not None for atom in block.query.atoms)
 
 
-def test_q18_with_a_join_is_taken_with_one_internal_view(tpch: Catalog) -> None:
+def test_q18_with_a_join_needs_one_internal_view(tpch: Catalog) -> None:
     sql = Q18.format(big="o_orderkey = big.l_big").replace(
         "orders, lineitem", f"orders, lineitem, ({BIG}) AS big(l_big)"
     )

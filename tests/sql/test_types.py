@@ -65,7 +65,7 @@ SCALARS = [
     ("round(a, -1)", "INT"),
     ("round(x, 1)", "DOUBLE"),
     ("sign(p)", "DOUBLE"),
-    # strings count as what they meet
+    # strings take the type of the other operand
     ("s + 1", "BIGINT"),
     ("s + x", "DOUBLE"),
     ("s * s", "DOUBLE"),
@@ -141,7 +141,7 @@ SCALARS = [
 
 
 @pytest.mark.parametrize(("sql", "expected"), SCALARS)
-def test_a_scalar_expression_has_sparks_type(sql: str, expected: str) -> None:
+def test_a_scalar_expression_has_the_type_of_spark(sql: str, expected: str) -> None:
     assert column_types(view(f"SELECT {sql} AS y FROM r, k")) == f"y {expected}"
 
 
@@ -182,7 +182,7 @@ AGGREGATES = [
 
 
 @pytest.mark.parametrize(("sql", "expected"), AGGREGATES)
-def test_an_aggregate_of_a_group_has_sparks_type(sql: str, expected: str) -> None:
+def test_an_aggregate_of_a_group_has_the_type_of_spark(sql: str, expected: str) -> None:
     assert column_types(view(f"SELECT {sql} AS y FROM r, k GROUP BY b")) == f"y {expected}"
 
 
@@ -197,14 +197,14 @@ def test_a_decimal_quotient_keeps_six_digits_and_room_for_the_integral_part() ->
     assert column_types(view("SELECT 100.00 * sum(p) / sum(p) AS y FROM r")) == "y DECIMAL(32, 6)"
 
 
-def test_a_column_that_where_or_on_keeps_from_being_null_is_not_null() -> None:
+def test_a_column_whose_nulls_where_or_on_excludes_is_not_null() -> None:
     assert column_types(view("SELECT a, b FROM r WHERE a > 1 OR a = b")) == "a INT NOT NULL, b INT"
     assert column_types(view("SELECT r.a, e FROM r JOIN s ON r.a = s.b")) == "a INT NOT NULL, e STRING"
     assert column_types(view("SELECT a FROM r WHERE NOT a IS NULL")) == "a INT NOT NULL"
     assert column_types(view("SELECT a, t FROM r WHERE NOT t")) == "a INT, t BOOLEAN NOT NULL"
 
 
-def test_union_brings_columns_to_their_common_type() -> None:
+def test_union_casts_columns_to_their_common_type() -> None:
     found = view("SELECT a, d FROM r UNION ALL SELECT price, NULL FROM k")
     assert column_types(found) == "a DECIMAL(12, 2), d DATE"
 

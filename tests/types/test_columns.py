@@ -1,4 +1,4 @@
-"""Whole columns to codes and back: as value by value, exact, and without needless copies."""
+"""Whole columns are encoded and decoded exactly as their values are, without needless copies."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def codes_of(kind: SqlType, values: list[Any], dictionary: Dictionary) -> list[i
     ],
     ids=str,
 )
-def test_a_column_has_the_codes_of_its_values(kind: SqlType, array: pa.Array) -> None:
+def test_encoding_a_column_equals_encoding_its_values(kind: SqlType, array: pa.Array) -> None:
     one, other = Dictionary(), Dictionary()
     expected = codes_of(kind, array.to_pylist(), one)
     codes = encode_arrow(kind, array, other)
@@ -116,7 +116,7 @@ def test_a_column_has_the_codes_of_its_values(kind: SqlType, array: pa.Array) ->
     ],
     ids=str,
 )
-def test_a_bad_row_is_named_with_its_reason(kind: SqlType, array: pa.Array, row: int, reason: str) -> None:
+def test_a_bad_row_is_reported_with_the_reason(kind: SqlType, array: pa.Array, row: int, reason: str) -> None:
     with pytest.raises(BadValue) as caught:
         encode_arrow(kind, array, Dictionary())
     assert caught.value.row == row
@@ -127,7 +127,7 @@ def test_a_bad_row_is_named_with_its_reason(kind: SqlType, array: pa.Array, row:
     assert caught.value.row == row + 4
 
 
-def test_invalid_utf8_is_a_bad_row_unless_no_row_has_it() -> None:
+def test_invalid_utf8_is_a_bad_row_only_if_a_row_has_it() -> None:
     bad = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 2, 3], np.int32)), pa.py_buffer(b"ab\xff"))
     for array in (bad, bad.dictionary_encode(), bad.cast(pa.large_string()), pa.chunked_array([["x"], bad])):
         with pytest.raises(BadValue, match="not valid UTF-8") as caught:
@@ -156,18 +156,18 @@ def test_invalid_utf8_is_a_bad_row_unless_no_row_has_it() -> None:
     ],
     ids=str,
 )
-def test_a_column_of_another_type_is_refused_whole(kind: SqlType, array: pa.Array) -> None:
+def test_a_column_of_an_unsuitable_type_is_refused_without_a_row(kind: SqlType, array: pa.Array) -> None:
     with pytest.raises(TypeError, match=f"{kind.name}.* accepts a column of"):
         encode_arrow(kind, array, Dictionary())
 
 
-def test_a_null_in_a_not_null_column_is_named() -> None:
+def test_a_null_in_a_not_null_column_is_reported_with_its_row() -> None:
     with pytest.raises(BadValue, match="NOT NULL") as caught:
         encode_arrow(INT, pa.chunked_array([[1, 2], [3, None]]), Dictionary(), nullable=False)
     assert (caught.value.row, caught.value.value) == (3, None)
 
 
-def test_a_zone_changes_no_instant() -> None:
+def test_a_time_zone_does_not_change_the_instant() -> None:
     moments = [dt.datetime(2026, 7, 1, tzinfo=dt.UTC)]
     codes = encode_arrow(TIMESTAMP, pa.array(moments, pa.timestamp("us", "Europe/Berlin")), Dictionary())
     assert codes.tolist() == [encoder_for(TIMESTAMP, True, Dictionary())(moments[0])]
@@ -182,7 +182,7 @@ def test_a_zone_changes_no_instant() -> None:
     ],
     ids=str,
 )
-def test_words_are_not_copied_either_way(kind: SqlType, array: pa.Array) -> None:
+def test_words_are_copied_neither_to_codes_nor_back(kind: SqlType, array: pa.Array) -> None:
     codes = encode_arrow(kind, array.slice(3), Dictionary())
     assert codes.__array_interface__["data"][0] == array.buffers()[1].address + 24
     back = decode_array(kind, codes)
@@ -192,7 +192,7 @@ def test_words_are_not_copied_either_way(kind: SqlType, array: pa.Array) -> None
 
 @given(st.data())
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-def test_a_column_comes_back_from_its_codes(data: st.DataObject) -> None:
+def test_decoding_the_codes_of_a_column_returns_the_column(data: st.DataObject) -> None:
     strategies: dict[SqlType, st.SearchStrategy[Any]] = {
         BOOLEAN: st.booleans(),
         TINYINT: st.integers(-128, 127),
@@ -217,12 +217,12 @@ def test_a_column_comes_back_from_its_codes(data: st.DataObject) -> None:
     assert [decode_value(kind, code, dictionary) for code in codes.tolist()] == values
     if None not in values:
         assert decode_array(kind, codes, dictionary, nullable=False).equals(back)
-    # A strided view, as of one column among the rows of a table.
+    # A strided view, such as one column of rows of a table.
     rows = np.repeat(codes, 3)
     assert decode_array(kind, rows[::3], dictionary).to_pylist() == values
 
 
-def test_nan_in_a_column_is_the_one_nan() -> None:
+def test_every_nan_in_a_column_has_the_same_code() -> None:
     strange = np.array([0x7FF8000000000123, -1], np.int64).view(np.float64)
     assert encode_arrow(DOUBLE, pa.array(strange), Dictionary()).tolist() == [0x7FF8000000000000] * 2
 

@@ -1,4 +1,4 @@
-"""The dictionary of strings."""
+"""The dictionary gives each string a code, and frees codes and memory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_an_unknown_code_raises_index_error() -> None:
         Dictionary(["a"]).decode(NULL)
 
 
-def test_values_that_are_not_text_are_refused_and_add_nothing() -> None:
+def test_encoding_a_value_that_is_not_text_adds_nothing() -> None:
     dictionary = Dictionary()
     for wrong in (1, None, b"x", ["x"], "\udcff"):
         with pytest.raises((TypeError, ValueError)):
@@ -61,7 +61,7 @@ def test_only_distinct_strings_of_a_column_are_looked_up() -> None:
     assert looked_up == ["x", "y"]
 
 
-def test_arrays_decode_the_same_whether_few_or_many() -> None:
+def test_short_and_long_arrays_decode_to_the_same_texts() -> None:
     dictionary = Dictionary(map(str, range(1000)))
     few = np.array([3, NULL, 999])
     assert dictionary.decode_array(few).to_pylist() == ["3", None, "999"]
@@ -73,13 +73,13 @@ def test_arrays_decode_the_same_whether_few_or_many() -> None:
     assert dictionary.decode_array(np.array([], np.int64)).type == pa.string()
 
 
-def test_the_bytes_of_a_dictionary_follow_its_strings() -> None:
+def test_the_bytes_of_a_dictionary_grow_and_shrink_with_its_strings() -> None:
     known = Dictionary()
     empty = known.bytes
     for i in range(1000):
         known.encode(f"{i:0100}")
     full = known.bytes
-    # A string takes its bytes and the header of an object, its code, its entry and its place in two dicts.
+    # A string takes its bytes, the header of an object, its code, and an entry in each of two dicts.
     assert 1000 * 149 <= full - empty <= 1000 * 600
     before = known.bytes
     known.free(list(range(500)))
@@ -90,7 +90,7 @@ class _Held:
     pass
 
 
-def test_references_to_ended_objects_take_no_room() -> None:
+def test_references_to_ended_objects_are_dropped() -> None:
     held = Living()
     kept = [_Held() for _ in range(3)]
     for one in kept:
@@ -103,7 +103,7 @@ def test_references_to_ended_objects_take_no_room() -> None:
     assert list(held) == kept
 
 
-def test_ctrl_c_leaves_no_freed_string_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_freed_string_is_remembered_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("freshviews.types.dictionary.RECENT", 2)
     interrupted = 0
     for stop in range(40):

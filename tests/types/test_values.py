@@ -1,4 +1,4 @@
-"""Single values to codes and back: what is accepted, what is refused, and how it is said."""
+"""Encodes and decodes single values, and refuses others with a message."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_wrong_value_is_refused_with_what_would_be_accepted(
 
 @pytest.mark.parametrize("kind", ALL, ids=str)
 @pytest.mark.parametrize("null", [None, pd.NA, pd.NaT, np.datetime64("NaT")], ids=repr)
-def test_every_null_is_null_unless_the_column_is_not_null(kind: SqlType, null: Any) -> None:
+def test_every_null_is_accepted_unless_the_column_is_not_null(kind: SqlType, null: Any) -> None:
     assert encode(kind, null) == NULL
     assert decode_value(kind, NULL, Dictionary()) is None
     with pytest.raises(ValueError, match="NOT NULL"):
@@ -134,7 +134,7 @@ def test_every_null_is_null_unless_the_column_is_not_null(kind: SqlType, null: A
 
 
 @pytest.mark.parametrize("kind", ALL, ids=str)
-def test_no_encoder_takes_an_object_it_does_not_know(kind: SqlType) -> None:
+def test_every_encoder_refuses_an_object_of_an_unknown_type(kind: SqlType) -> None:
     with pytest.raises(TypeError):
         encode(kind, [1])
 
@@ -153,7 +153,7 @@ VALUES: dict[SqlType, st.SearchStrategy[Any]] = {
 
 @given(st.data())
 @settings(suppress_health_check=[HealthCheck.too_slow])
-def test_a_value_comes_back_from_its_code(data: st.DataObject) -> None:
+def test_decoding_the_code_of_a_value_returns_the_value(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(list(VALUES)))
     value = data.draw(VALUES[kind])
     dictionary = Dictionary()
@@ -175,7 +175,7 @@ def test_a_value_comes_back_from_its_code(data: st.DataObject) -> None:
         (TIMESTAMP, 2**63 - 1, np.datetime64(2**63 - 1, "us")),
     ],
 )
-def test_dates_that_python_cannot_hold_are_numpys(kind: SqlType, code: int, value: np.datetime64) -> None:
+def test_dates_outside_the_range_of_python_are_numpy_dates(kind: SqlType, code: int, value: np.datetime64) -> None:
     back = decode_value(kind, code, Dictionary())
     assert isinstance(back, np.datetime64) and back == value
     assert encode(kind, back) == code

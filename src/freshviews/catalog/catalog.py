@@ -34,8 +34,7 @@ class DropTable:
 
 @dataclass(frozen=True)
 class DropView:
-    """DROP VIEW of a view, plain or not; ``internal``: the internal views that are dropped with it, in reverse order of
-    creation."""
+    """DROP VIEW of a view, plain or not. ``internal``: its internal views, dropped with it, the last created first."""
 
     name: str
     internal: tuple[str, ...] = ()
@@ -50,11 +49,10 @@ class AlterView:
 
 @dataclass(frozen=True)
 class AlterTable:
-    """ALTER TABLE: the table with ``added`` more columns, which come after the others, or with a wider type, whose
-    codes are the same.
+    """ALTER TABLE: the table with ``added`` columns after the others, or with a wider type whose codes are the same.
 
-    ``place``: line and column of the first added column that existing rows cannot have, as it is NOT NULL without a
-    DEFAULT; otherwise None.
+    ``place``: line and column of the first added column that is NOT NULL without a DEFAULT, which existing rows cannot
+    have; None if there is none.
     """
 
     table: TableDef
@@ -71,8 +69,8 @@ Statement = TableDef | ViewDefs | PlainView | AlterTable | AlterView | DropTable
 
 @dataclass(frozen=True)
 class Catalog:
-    """Known tables and views, immutable; keys are names in any spelling. ``views`` includes internal views; ``plain``
-    has the views that are not materialised."""
+    """Tables and views, immutable; keys are names in any spelling. ``views`` includes internal views; ``plain`` has the
+    views that are not materialised."""
 
     tables: Mapping[str, TableDef] = field(default_factory=dict)
     views: Mapping[str, ViewDef] = field(default_factory=dict)
@@ -108,8 +106,8 @@ class Catalog:
         return self._plain.get(name.lower())
 
     def as_of(self, view: PlainView) -> Catalog:
-        """The catalog with the columns that tables had when a plain view was created: its query keeps its meaning.
-        """
+        """The catalog with the columns that tables had when a plain view was created, so its query keeps its
+        meaning."""
         widths = {name.lower(): width for name, width in view.widths}
         grown = [t for t in self.tables.values() if len(t.columns) > widths.get(t.name.lower(), len(t.columns))]
         if not grown:
@@ -123,7 +121,7 @@ class Catalog:
         return (*self.names_of("TABLE"), *self.names_of("VIEW"))
 
     def names_of(self, kind: str) -> tuple[str, ...]:
-        """Names of the tables, or of the views that a user may write; ``kind``: TABLE or VIEW."""
+        """Names of the tables, or of the views except internal ones; ``kind``: TABLE or VIEW."""
         if kind == "TABLE":
             return tuple(table.name for table in self.tables.values())
         views = (view.name for view in self.views.values() if not view.internal)
@@ -159,7 +157,7 @@ class Catalog:
         """Return the catalog after the statement."""
         if isinstance(statement, TableDef):
             made = replace(self, tables={**self.tables, statement.name: statement})
-            # A script may create thousands of tables: their names are not collected again for each.
+            # A script may create thousands of tables, so each statement extends the names.
             vars(made)["_tables"] = {**self._tables, statement.name.lower(): statement}
             return made
         if isinstance(statement, ViewDefs):
@@ -184,7 +182,7 @@ def same(one: str, other: str) -> bool:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """``; did you mean a, b?`` for the known names closest to a misspelt one, or nothing."""
+    """``; did you mean a, b?`` for the known names closest to a misspelt one; if none is close, all names, up to 12."""
     spelling = {one.lower(): one for one in known}
     close = get_close_matches(name.lower(), spelling, n=3, cutoff=0.6)
     if close:

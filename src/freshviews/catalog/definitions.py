@@ -23,10 +23,10 @@ class Default:
 
 @dataclass(frozen=True)
 class ColumnDef:
-    """A column of a base table. ``length``: the most characters of a VARCHAR(n), whose type is STRING; 0: no limit.
+    """A column of a base table. ``length``: the limit of a VARCHAR(n), whose type is STRING; 0 for no limit.
 
-    ``default``: its value in rows that lack it. Without a DEFAULT this is NULL in rows given by name, and a source must
-    have the column. Stored rows do not depend on it, so it is not part of the repr, by which their images are compared.
+    ``default``: the value in rows that omit the column. Without a DEFAULT, rows given by name get NULL, and a source
+    must have the column. Stored rows do not depend on it, so the repr, by which images are compared, omits it.
     """
 
     name: str
@@ -52,8 +52,8 @@ class ForeignKey:
 class TableDef:
     """A base table.
 
-    ``keys``: PRIMARY KEY and UNIQUE column sets; the primary key is first where ``has_primary_key``. ``trusted``:
-    checks that need stored rows are skipped.
+    ``keys``: PRIMARY KEY and UNIQUE column sets; the primary key is first if ``has_primary_key``. ``trusted``: skip the
+    checks that read stored rows.
     """
 
     name: str
@@ -66,16 +66,16 @@ class TableDef:
 
     @property
     def checked_keys(self) -> tuple[tuple[str, ...], ...]:
-        """The keys that hold: none for a trusted table."""
+        """The keys that commits check: none for a trusted table."""
         return () if self.trusted else self.keys
 
 
 @dataclass(frozen=True)
 class SetOperation:
-    """How the rows of blocks are combined.
+    """The operation that combines the rows of two terms.
 
-    ``kind``: ``union``, ``except`` or ``intersect``, which read and make distinct rows, or one that counts equal rows:
-    ``all`` (UNION ALL, l + r of them), ``except_all`` (max(0, l - r)), ``intersect_all`` (min(l, r)).
+    ``kind``: ``union``, ``except`` and ``intersect`` read and make distinct rows; the others count equal rows: ``all``
+    (UNION ALL, l + r), ``except_all`` (max(0, l - r)), ``intersect_all`` (min(l, r)).
     """
 
     kind: str
@@ -98,8 +98,7 @@ default 1.
 
 
 def looked_up_blocks(term: SetTerm) -> dict[int, bool]:
-    """The blocks whose rows are looked up, i.e. those below another operation than UNION ALL; True if rows are
-    counted."""
+    """The blocks below an operation other than UNION ALL, whose rows are looked up; True if rows are counted."""
     found: dict[int, bool] = {}
     left: list[tuple[SetTerm, bool, bool]] = [(term, False, True)]
     while left:
@@ -129,8 +128,8 @@ class SortPlace:
 class ReadOrder:
     """The order in which the rows of a view are read; ties are in the order of all columns.
 
-    ``places``: None for the order of the view's LIMIT. ``relation``: an internal view with the view's columns and then
-    those columns of ORDER BY that the view does not show.
+    ``places``: None for the order of the view's LIMIT. ``relation``: an internal view with the view's columns, followed
+    by the columns of ORDER BY that the view does not show.
     """
 
     places: tuple[SortPlace, ...] | None
@@ -157,15 +156,15 @@ class ViewDef:
     sql: str = ""
     combined: SetOperation | None = field(default=None, repr=False)
     expanded: tuple[str, ...] = field(default=(), repr=False)
-    """The plain views that its query names, expanded."""
+    """The plain views that the query names; the query is stored with them expanded."""
     order: ReadOrder | None = field(default=None, repr=False)
     constants: tuple[ConstantRow, ...] = ()
-    """The rows of an internal view that never changes: of VALUES, or the one row of a SELECT without FROM. Such a view
-    has no blocks."""
+    """The rows of an internal view that never changes: of VALUES, or the one row of a SELECT without FROM. It has no
+    blocks."""
     group: tuple[str, ...] | None = field(default=None, repr=False)
-    """The columns of GROUP BY, if the groups are those of internal views that it joins, and its block is a bag."""
+    """The columns of GROUP BY if the view joins internal views by group, so that its block is a bag."""
     rings: tuple[RecordedRing, ...] = field(default=(), init=False, repr=False, compare=False)
-    """The users' rings of its aggregates, from which a process that receives the view knows them."""
+    """The users' rings of its aggregates; a process that receives the view knows the rings by them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rings", rings_of(self.blocks))
@@ -177,7 +176,7 @@ class ViewDef:
         return tuple(dict.fromkeys(a.relation for q in queries for a in (*q.atoms, *q.negated)))
 
     def reads(self, relation: str, column: str) -> bool:
-        """True if its queries name a column of a relation, by their names as they are spelled."""
+        """True if its queries name a column of a relation; names must have the spelling of their definitions."""
         for query in (q for b in self.blocks for q in (b.query, *(d.query for d in b.distinct))):
             atoms = {atom.name: atom for atom in (*query.atoms, *query.negated) if atom.relation == relation}
             lifts = [lift.expr for one in query.aggregates for lift in one.lifts if lift.atom in atoms]
@@ -188,7 +187,7 @@ class ViewDef:
 
     @property
     def checked_keys(self) -> tuple[tuple[str, ...], ...]:
-        """The groups of a view of one grouping, as a key; the key of a view of one row is ()."""
+        """The groups of a view with one grouping, as a key; () for a view of one row."""
         if self.group is not None:
             return (self.group,)
         if len(self.blocks) != 1 or self.combined is not None:
@@ -204,10 +203,10 @@ class ViewDef:
 
 @dataclass(frozen=True)
 class PlainView:
-    """A view that is not materialised: its query is bound again wherever it is named.
+    """A view that is not materialised: its query is bound again at each use.
 
-    ``sql``: its CREATE VIEW. ``inputs``: the tables and views that the query names, each once, also those that other
-    plain views name for it. ``widths``: the number of columns that each table among them had then.
+    ``sql``: its CREATE VIEW. ``inputs``: the tables and views that the query names, directly or by other plain views,
+    each once. ``widths``: the number of columns of each of these tables when the view was created.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Aggregates over users' rings as JSON, in which a checkpoint keeps the rings of its views.
+"""Aggregates over users' rings as JSON: a checkpoint stores the rings of its views in this form.
 
-So readers of a checkpoint need no module of the user, and a run detects a ring whose definition changed.
+So a reader of a checkpoint needs no module of the user, and a run detects a ring whose definition changed.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def aggregate_to_json(aggregate: RingAggregate) -> Json:
 
 
 def aggregate_from_json(held: Json) -> RingAggregate:
-    """The aggregate that was written; from now on this process knows its ring. Raises StoreError if another release has
-    written it in another format."""
+    """The aggregate that was written; it also makes this process know the ring. Raises StoreError for another format,
+    or for a ring that this release computes otherwise."""
     try:
         ring = RecordedRing(
             held["label"],
@@ -57,9 +57,9 @@ def aggregate_from_json(held: Json) -> RingAggregate:
         results = tuple((name, SqlType(*one)) for name, one in held["results"])
         found = RingAggregate(held["name"], arguments, results, held["single"], ring)
     except (KeyError, TypeError) as error:
-        raise StoreError(f"a ring is stored in a form that this release cannot read: {error!r}") from error
+        raise StoreError(f"this release cannot read the stored form of a ring: {error!r}") from error
     if found.family != held["family"]:
-        raise StoreError(f"ring {found.name} is {found.family}, and was {held['family']} in the release that kept it")
+        raise StoreError(f"ring {found.name} is {found.family} here and {held['family']} in the release that stored it")
     remember(found)
     return found
 

@@ -9,14 +9,14 @@ MATRICES = ("cofactor", "covar_matrix", "corr_matrix")
 """The functions by lower-case name."""
 
 Entry = tuple[int, ...]
-"""The arguments of a number by their positions: none for the count, one for a sum, two for a sum of products."""
+"""The positions of the arguments of a number: none for the count, one for a sum, two for a sum of products."""
 
 
 def entries_of(function: str, count: int, categories: Collection[int] = ()) -> list[tuple[str, Entry]]:
-    """The columns of a function of ``count`` arguments, in order: the beginning of their name, and the entry.
+    """The columns of a function of ``count`` arguments, in order: the prefix of the name, and the entry.
 
-    ``categories``: the arguments of a cofactor that are categories. The entry of a category with itself equals that of
-    the category, so it has no column.
+    ``categories``: positions of the arguments of a cofactor that are categories. A category has no column for its
+    product with itself, which equals the category's own.
     """
     pairs = [(i, j) for i, j in combinations_with_replacement(range(count), 2) if i != j or i not in categories]
     if function == "cofactor":
@@ -27,9 +27,9 @@ def entries_of(function: str, count: int, categories: Collection[int] = ()) -> l
 
 
 def columns_of(function: str, arguments: Sequence[str | None], categories: Collection[int] = ()) -> list[str]:
-    """The names of the columns. ``arguments``: the names of those that are columns or variables.
+    """The names of the columns. ``arguments``: the names of arguments that are columns or variables, None for others.
 
-    Others are ``arg`` with their number; a name that came before gets a number behind it.
+    An argument without a name is ``arg`` and its position; a repeated name gets a number appended.
     """
     names: list[str] = []
     for i, given in enumerate(arguments, 1):

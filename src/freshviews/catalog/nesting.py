@@ -1,4 +1,4 @@
-"""The limit on the nesting of SQL and rules, and the room on Python's stack that it takes."""
+"""The limit on the nesting of SQL and rules, and the room that it needs on Python's stack."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ DEPTH = 200
 """Maximum number of nested parentheses, calls, operators and subqueries; a chain of AND or OR is one level."""
 
 FRAMES = 12_000
-"""Python calls that may be nested in ``room``: enough for reading and planning DEPTH levels, and several times less
-than 8 MB of stack hold."""
+"""Nested Python calls that ``room`` allows: enough to read and plan DEPTH levels, and several times less than 8 MB of
+stack hold."""
 
 TOO_DEEP = f"more than {DEPTH} levels of nesting; put a part of it into a view, or into a query of WITH"
 
@@ -23,7 +23,7 @@ _before = 0
 
 @contextmanager
 def room() -> Iterator[None]:
-    """Allow FRAMES calls inside each other until the context ends; of several contexts, until the last one ends."""
+    """Allow FRAMES nested Python calls until the context ends; if contexts overlap, until the last one ends."""
     global _inside, _before
     with _lock:
         if _inside == 0:

@@ -1,8 +1,8 @@
-"""Aggregates over users' rings: the rings that are registered in this process, as SQL sees them.
+"""Aggregates over users' rings: the rings registered in this process, as SQL sees them.
 
-A ring is registered once, by its name, for all databases and scripts of the process. If it is registered again,
-existing views keep their ring. Processes that no user code starts, such as commands and workers of Spark, import the
-modules that FRESHVIEWS_RINGS names, which register rings. A checkpoint keeps the rings of its views (``kept_rings``).
+A ring is registered once, by name, for all databases and scripts of the process. Existing views keep their ring if the
+name is registered again. Processes that no user code starts (commands, workers of Spark) import the modules that
+FRESHVIEWS_RINGS names, which register rings. A checkpoint stores the rings of its views (``kept_rings``).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class RingAggregate:
 
     @property
     def family(self) -> str:
-        """The family of rings that its components are of."""
+        """The family of rings that its components belong to."""
         return self.ring.family
 
     def function(self, entry: int) -> str:
@@ -88,19 +88,19 @@ def register(ring: UserRing) -> RingAggregate:
 
 
 def remember(aggregate: RingAggregate) -> None:
-    """Let this process know the ring of an aggregate without registering it."""
+    """Make the ring of an aggregate known to this process without registering it."""
     know(aggregate.ring)
     _of_family[aggregate.family] = aggregate
 
 
 def aggregate_of(ring: RecordedRing) -> RingAggregate:
-    """The aggregate that a ring was registered or kept with."""
+    """The aggregate that a ring was registered or stored with."""
     return _of_family[ring.family]
 
 
 @contextmanager
 def known_as(aggregates: Mapping[str, RingAggregate]) -> Iterator[None]:
-    """A context in which these lower-case names mean these aggregates, whatever is registered in this process."""
+    """Within the context, these lower-case names mean these aggregates, whatever this process has registered."""
     token = _of_checkpoint.set(aggregates)
     try:
         yield
@@ -109,8 +109,8 @@ def known_as(aggregates: Mapping[str, RingAggregate]) -> Iterator[None]:
 
 
 def aggregate_over(name: str) -> RingAggregate | None:
-    """The aggregate of a registered ring, by its name in any spelling; None if there is none. Raises
-    RingDefinitionError if a module that registers rings cannot be imported."""
+    """The aggregate of a registered ring, by its name in any spelling; None if unknown. Raises RingDefinitionError if a
+    module that registers rings cannot be imported."""
     kept = _of_checkpoint.get().get(name.lower())
     if kept is not None:
         return kept
@@ -142,7 +142,7 @@ def _import_modules(names: str) -> None:
 
 
 def rings_of(blocks: Iterable[Block]) -> tuple[RecordedRing, ...]:
-    """The users' rings that blocks have aggregates over, each once."""
+    """The users' rings of the aggregates of blocks, each once."""
     names = (aggregate.ring for block in blocks for aggregate in block.query.aggregates)
     families = dict.fromkeys(name.partition("(")[0] for name in names)
     return tuple(ring for ring in map(family_named, families) if ring is not None)

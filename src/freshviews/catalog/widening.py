@@ -1,4 +1,4 @@
-"""Types and columns that hold every value of others."""
+"""Tests whether a wider type or column holds every value of another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_as_wide(kind: SqlType, old: SqlType) -> bool:
     return kind.name in names[names.index(old.name) :] if names else False
 
 
-def said(column: ColumnDef) -> str:
-    """A column's type as it is declared."""
+def type_text(column: ColumnDef) -> str:
+    """The type of a column as declared."""
     kind = f"VARCHAR({column.length})" if column.length else str(column.type)
     return kind if column.nullable else f"{kind} NOT NULL"

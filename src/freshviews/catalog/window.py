@@ -1,8 +1,8 @@
 """Windows over tables: the oldest rows are deleted automatically, first in, first out.
 
-``'100000 rows'``: a limit on the rows; a further row deletes the oldest one. ``'180 days on created'``: rows whose time
-is within 180 days of the latest time in the table; ``on column`` may be left out if the table has one time column. The
-lifespan of a row is half open: a row that is exactly as old as the window is deleted.
+``'100000 rows'`` limits the number of rows; one more row deletes the oldest one. ``'180 days on created'`` keeps the
+rows less than 180 days older than the latest time in the table; ``on column`` may be omitted if the table has one time
+column. A row that is exactly as old as the window is deleted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SECONDS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 
 @dataclass(frozen=True)
 class Window:
-    """A limit of ``rows``, or a ``width``, in codes of the time ``column``, before the latest row."""
+    """A limit of ``rows``, or a ``width`` before the latest row, in codes of the time ``column``."""
 
     rows: int = 0
     column: str = ""
@@ -34,7 +34,7 @@ def window_of(table: TableDef) -> Window | None:
 
 
 def with_its_column(table: TableDef) -> TableDef:
-    """The table whose window names its time column, so that the table may have a second one."""
+    """The table whose window names its time column, so that a second time column may be added."""
     window = window_of(table)
     text = dict(table.properties).get(PROPERTY, "")
     if window is None or not window.column or re.search(r"\son\s", text, re.IGNORECASE):
@@ -47,22 +47,22 @@ def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:
     """Parse the text of a window for a table with these columns. Raises ValueError."""
     found = _FORM.fullmatch(text)
     if found is None or int(found[1]) == 0:
-        raise ValueError(f"'{text}' is no window; '100000 rows' or '180 days on created' is accepted")
+        raise ValueError(f"'{text}' is not a window; '100000 rows' or '180 days on created' is accepted")
     number, unit = int(found[1]), found[2].lower()
     if unit == "row":
         if found[3] is not None:
-            raise ValueError(f"'{text}': a window of rows goes by arrival, not by a column")
+            raise ValueError(f"'{text}': a window of rows has no ON: it is in order of arrival")
         return Window(rows=number)
     times = [c for c in columns if c.type.name in ("DATE", "TIMESTAMP")]
     if found[3] is not None:
         times = [c for c in times if c.name.lower() == found[3].lower()]
     if len(times) != 1:
-        raise ValueError(f"'{text}' needs one column of a DATE or TIMESTAMP; name it: '{number} {unit}s on column'")
+        raise ValueError(f"'{text}' needs the name of a DATE or TIMESTAMP column: '{number} {unit}s on column'")
     (column,) = times
     if column.nullable:
-        raise ValueError(f"'{text}': {column.name} must be NOT NULL, as a row without a time is in no window")
+        raise ValueError(f"'{text}': {column.name} must be NOT NULL, because every row needs a time")
     if column.type.name == "DATE":
         if unit != "day":
-            raise ValueError(f"'{text}': {column.name} is a DATE; days are accepted")
+            raise ValueError(f"'{text}': {column.name} is a DATE; write days")
         return Window(column=column.name, width=number)
     return Window(column=column.name, width=number * _SECONDS[unit] * 1_000_000)

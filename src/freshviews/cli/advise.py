@@ -40,7 +40,7 @@ class StreamError(FreshviewsError):
 
 
 def advise(script: PlannedScript, folder: str, trees: int) -> Iterator[str]:
-    """Lines of advice, per view over tables alone; at most ``trees`` trees of each are weighed."""
+    """Lines of advice, per view that reads only tables. At most ``trees`` join trees of each view are compared."""
     dictionary = Dictionary()
     tables = {table.name: table for table in script.tables}
     blocks = [block for one in script.views for block in one.view.blocks]
@@ -51,10 +51,10 @@ def advise(script: PlannedScript, folder: str, trees: int) -> Iterator[str]:
             number = f", block {i + 1}" if len(one.view.blocks) > 1 else ""
             yield f"view {one.view.name}{number}"
             if any(atom.relation not in tables for atom in block.query.atoms):
-                yield "  it reads other views, whose updates are not in the stream"
+                yield "  the view reads other views, whose updates are not in the stream"
                 continue
             if block.query.negated:
-                yield "  it has NOT EXISTS, which join trees do not support"
+                yield "  the view has NOT EXISTS, which join trees do not support"
                 continue
             yield from ("  " + line for line in _block(block.query, batches, tables, dictionary, trees))
 
@@ -98,7 +98,7 @@ def _block(
 
 
 def line_of(tree: JoinTree, query: Query) -> str:
-    """A tree in one line, in the syntax of ``freshviews.join_tree``."""
+    """A tree on one line, in the syntax of ``freshviews.join_tree``."""
     names = ", ".join(v for v in query.variables if v in tree.variables)
     label = f"[{names}]" if tree.name is None else tree.name
     below = ", ".join(line_of(child, query) for child in tree.children)
@@ -113,7 +113,7 @@ def _kind(spans: Mapping[str, Spans]) -> str:
 def _updates(
     atom: Atom, batch: CodeBatch, times: Codes, dictionary: Dictionary
 ) -> tuple[Codes, Codes, Codes]:
-    """The updates of an atom: variables of the rows that pass its filters, multiplicities, times."""
+    """The updates of an atom: the variables of rows that pass its filters, the multiplicities, and the times."""
     if all(isinstance(c, Column) for c in atom.columns) and not atom.filters:
         columns = [batch.columns[c.name] for c in atom.columns if isinstance(c, Column)]
         rows = np.column_stack(columns) if columns else np.empty((len(batch), 0), np.int64)
@@ -129,17 +129,17 @@ def _updates(
 
 
 def _batches(encoders: Mapping[str, TableEncoder], folder: Path) -> dict[str, tuple[CodeBatch, Codes]]:
-    """The updates of each table in order, with their times, which are positions in the whole stream."""
+    """The updates of each table in order, with their times: positions in the whole stream."""
     encoded: dict[str, CodeBatch] = {}
     orders: dict[str, Codes] = {}
     for name, encoder in encoders.items():
         path, table = _read(folder, name)
         if ORDER not in table.column_names:
-            raise StreamError(f"{path} has no column {ORDER}: the place of an update among all, a BIGINT")
+            raise StreamError(f"{path} has no column {ORDER}: a BIGINT with the position of each update in the stream")
         try:
             orders[name] = encode_arrow(BIGINT, table[ORDER], Dictionary(), nullable=False)
         except (TypeError, ValueError) as error:
-            raise StreamError(f"{path}, column {ORDER}: {error}; the place of an update is a BIGINT") from None
+            raise StreamError(f"{path}, column {ORDER}: {error}; the position of an update is a BIGINT") from None
         rows = table.drop_columns([ORDER])
         sign = 0 if MULTIPLICITY in rows.column_names else 1
         try:
@@ -178,4 +178,4 @@ def _read(folder: Path, name: str) -> tuple[Path, pa.Table]:
 
 
 MOST_TREES = LIMIT
-"""Limit on the trees that are weighed."""
+"""Most join trees of a view that are compared."""

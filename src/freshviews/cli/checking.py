@@ -1,4 +1,4 @@
-"""``freshviews check``: what of a script is in one cell, and which of its sources and sinks can be reached."""
+"""``freshviews check``: how many cells share each view and table, and which sources and sinks can be reached."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from freshviews.cells import Location, locations, plan_cells
 from freshviews.cli.pipeline import end_session
 from freshviews.cli.source import ReadError, Source
-from freshviews.cli.streaming_script import definition_in, placed
+from freshviews.cli.streaming_script import definition_in, message_with_place
 from freshviews.errors import SqlError
 from freshviews.spark.definition import catalog_of, declared_rows
 from freshviews.spark.settings import need_spark, packages_with, settings_of
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from freshviews.spark.io.reach import Tried
 
 
-def in_cells(source: Source, name: str, cells: int, *, folders: bool = True) -> list[Location]:
-    """Where each view and table is with this many cells, by declared sizes; nothing for one cell. ``folders``: as of
-    ``definition_in``. Raises what a run with as many raises: PlanError, and ReadError with the place in the file."""
+def cell_locations(source: Source, name: str, cells: int, *, folders: bool = True) -> list[Location]:
+    """The cells of each view and table, if there are this many, by declared sizes; empty for one cell. ``folders``: see
+    ``definition_in``. Raises what a run with as many cells raises: PlanError or ReadError."""
     try:
         text = plain(source.text)
         catalog = catalog_of(text)
     except SqlError as error:
-        raise ReadError(placed(source, error)) from error
+        raise ReadError(message_with_place(source, error)) from error
     if text != source.text:
         definition = definition_in(source, name, folders=folders)
         need_spark()
@@ -40,11 +40,11 @@ def in_cells(source: Source, name: str, cells: int, *, folders: bool = True) -> 
     return locations(plan, catalog, sizes) if cells > 1 else []
 
 
-def tried(
+def try_places(
     source: Source, name: str, checkpoint: str | None, packages: str | None, conf: Sequence[str]
 ) -> Iterator[Tried]:
-    """Each place that a script reads or writes, as it is tried, and the checkpoint if one is given. Starts Spark where
-    a place needs it. Raises ReadError with the place in the file, and what a session raises that does not start."""
+    """Try each place that a script reads or writes, and the checkpoint if one is given; yields the results. Starts
+    Spark if a place needs it. Raises ReadError, and the error of a session that does not start."""
     definition = definition_in(source, name, folders=False)
     settings = packages_with({**definition.settings, **settings_of(conf)}, packages)
     need_spark()

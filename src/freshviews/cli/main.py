@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from freshviews.cli.planned_script import PlannedScript
     from freshviews.cli.source import Source
 
-# A command imports what it needs when it runs. Parser, planner and compiler take over a second to import, and --help
+# Each command imports what it needs when it runs: parser, planner and compiler take over a second to import, and --help
 # and --version need none of them.
 
 TRACEBACK = "FRESHVIEWS_TRACEBACK"
@@ -65,17 +65,17 @@ Script = Annotated[str, typer.Argument(metavar="SCRIPT", help=_SCRIPT)]
 
 
 UNREACHED = 3
-"""The exit code of ``check --connect`` where the script is fine, and a place cannot be reached."""
+"""The exit code of ``check --connect`` if the script is valid but a place cannot be reached."""
 
 Checkpoint = Annotated[
-    str | None, typer.Option(metavar="FOLDER", help="Where the state is; shop.sql has shop.checkpoint beside it.")
+    str | None, typer.Option(metavar="FOLDER", help="The folder of the state; default: shop.checkpoint beside shop.sql")
 ]
 Packages = Annotated[
-    str | None, typer.Option(metavar="LIST", help="Packages of Maven that Spark loads: GROUP:NAME:VERSION,...")
+    str | None, typer.Option(metavar="LIST", help="Maven packages that Spark loads: GROUP:NAME:VERSION,...")
 ]
 Conf = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="A setting of Spark; may be repeated. It comes before the script's SET."),
+    typer.Option(metavar="NAME=VALUE", help="A setting of Spark; may be repeated. It overrides SET in the script."),
 ]
 
 
@@ -84,7 +84,7 @@ def check(
     script: Script,
     cells: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Say as well what of it would be in one of N cells, and why."),
+        typer.Option(metavar="N", min=1, help="Also show what would be in a single one of N cells, and why."),
     ] = None,
     connect: Annotated[
         bool, typer.Option("--connect", help="Try each source and sink; exit code 3 if one cannot be reached.")
@@ -101,14 +101,14 @@ def check(
     from freshviews.cli.report import cells_table, check_table, counts
     from freshviews.cli.source import read
 
-    with _errors_told():
+    with _errors_as_messages():
         source = read(script)
         planned = _planned_of(source)
         found = []
         if cells is not None:
-            from freshviews.cli.checking import in_cells
+            from freshviews.cli.checking import cell_locations
 
-            found = in_cells(source, script, cells, folders=not connect)
+            found = cell_locations(source, script, cells, folders=not connect)
         width = None if sys.stdout.isatty() else 1000
         if planned.views:
             Console(width=width).print(check_table(planned))
@@ -116,18 +116,18 @@ def check(
         if found:
             Console(width=width).print(cells_table(found))
             say()
-        say(f"{script}: {counts(planned)}, all can be kept fresh")
+        say(f"{script}: {counts(planned)}, all views can be maintained")
         if connect:
             raise typer.Exit(_connect(source, script, checkpoint, packages, conf or []))
 
 
 def _connect(source: Source, script: str, checkpoint: str | None, packages: str | None, conf: list[str]) -> int:
-    """Try the sources and sinks of a script; the exit code."""
-    from freshviews.cli.checking import tried
+    """Try the sources and sinks of a script; returns the exit code."""
+    from freshviews.cli.checking import try_places
 
     sys.stdout.flush()
     number = refused = 0
-    for one in tried(source, script, checkpoint, packages, conf):
+    for one in try_places(source, script, checkpoint, packages, conf):
         number += 1
         if one.cause is not None:
             refused += 1
@@ -141,12 +141,12 @@ def explain(
     script: Script,
     view: Annotated[str | None, typer.Option(metavar="NAME", help="This view alone.")] = None,
     cells: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How N engines would share the rows, instead.")
+        int | None, typer.Option(metavar="N", min=1, help="Print how N engines would share the rows instead.")
     ] = None,
 ) -> None:
-    """Print the plan of each view: class, reason, strategy, bounds, the program, what it stores."""
-    with _errors_told():
-        from freshviews.cli.planned_script import only
+    """Print the plan of each view: class, reason, strategy, bounds, program, stored views."""
+    with _errors_as_messages():
+        from freshviews.cli.planned_script import reduced_to
         from freshviews.cli.source import read
         from freshviews.plan.explain import explain as explanation
 
@@ -158,7 +158,7 @@ def explain(
             say(explain_cells(source, script, cells), end="")
             return
         if view is not None:
-            planned = only(planned, view)
+            planned = reduced_to(planned, view)
         say("\n".join(explanation(one.view, one.plans, {}) for one in planned.views), end="")
 
 
@@ -168,16 +168,16 @@ def advise(
     stream: Annotated[str, typer.Option(metavar="FOLDER", help="A file of updates per table; see docs/crown.md.")],
     view: Annotated[str | None, typer.Option(metavar="NAME", help="This view alone.")] = None,
 ) -> None:
-    """Weigh the join trees of each view by a stream of updates: enclosureness, the tree to take, its bound."""
-    with _errors_told():
+    """Compare the join trees of each view on a stream of updates: enclosureness, the best tree, its bound."""
+    with _errors_as_messages():
         from freshviews.cli.advise import MOST_TREES
         from freshviews.cli.advise import advise as advice
-        from freshviews.cli.planned_script import only
+        from freshviews.cli.planned_script import reduced_to
         from freshviews.cli.source import read
 
         planned = _with_views(read(script))
         if view is not None:
-            planned = only(planned, view)
+            planned = reduced_to(planned, view)
         for line in advice(planned, stream, MOST_TREES):
             say(line)
 
@@ -191,12 +191,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, an object per li
 @app.command()
 def run(
     script: PipelineScript,
-    once: Annotated[bool, typer.Option("--once", help="Take the current input, commit, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Read the current input, commit, and end.")] = False,
     master: Annotated[str | None, typer.Option(metavar="URL", help="Spark's master; local mode without it.")] = None,
     checkpoint: Checkpoint = None,
     cells: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Engines that share the rows, fixed at the first run; one per core."),
+        typer.Option(metavar="N", min=1, help="Engines that share the rows; the first run fixes them, one per core."),
     ] = None,
     packages: Packages = None,
     conf: Conf = None,
@@ -205,12 +205,12 @@ def run(
         typer.Option(metavar="PORT", min=1, max=65535, help="Serve metrics for Prometheus at /metrics of this port."),
     ] = None,
     metrics_host: Annotated[
-        str, typer.Option(metavar="HOST", help="The address on which metrics are served, to everybody there.")
+        str, typer.Option(metavar="HOST", help="The address on which metrics are served, without a password.")
     ] = "127.0.0.1",
     as_json: Json = False,
 ) -> None:
     """Maintain the views of a streaming script on Spark until it is stopped."""
-    with _errors_told():
+    with _errors_as_messages():
         from freshviews.cli.pipeline import run_script
 
         code = run_script(
@@ -222,7 +222,7 @@ def run(
 @app.command()
 def status(script: PipelineScript, checkpoint: Checkpoint = None, as_json: Json = False) -> None:
     """Version, rows, bad rows, bytes and last error of a pipeline."""
-    with _errors_told():
+    with _errors_as_messages():
         with no_collection():
             from freshviews.cli.reading import show_status
         show_status(script, checkpoint, as_json)
@@ -240,7 +240,7 @@ def query(
     SELECT columns, * or COUNT(*) FROM one view, with WHERE, ORDER BY, LIMIT and OFFSET, needs neither Spark nor Java;
     its condition compares columns and constants. Any other SELECT starts a local Spark, which takes seconds.
     """
-    with _errors_told(), no_collection():
+    with _errors_as_messages(), no_collection():
         from freshviews.cli.reading import query_script
 
         query_script(script, sql, checkpoint, as_json)
@@ -252,20 +252,20 @@ def serve(
     checkpoint: Checkpoint = None,
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="0: a free one.")] = 8321,
     host: Annotated[
-        str, typer.Option(metavar="HOST", help="The address on which it answers, to everybody there.")
+        str, typer.Option(metavar="HOST", help="The address on which it answers, without a password.")
     ] = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A name of this machine that requests may use; may be repeated."),
     ] = None,
-    max_rows: Annotated[int, typer.Option(metavar="N", min=1, help="Rows of an answer at most.")] = 1_000_000,
+    max_rows: Annotated[int, typer.Option(metavar="N", min=1, help="Most rows of an answer.")] = 1_000_000,
 ) -> None:
-    """Answer reads of the views over HTTP, while the pipeline runs or not: pages, JSON, CSV and Arrow. Read only.
+    """Serve the views over HTTP, read only: pages, JSON, CSV and Arrow. The pipeline may run or not.
 
     http://127.0.0.1:8321/ has the pipeline, /view/NAME a view, /query?sql=SELECT... a plain SELECT, each with
     format=html, json, csv or arrow. Every answer names its version.
     """
-    with _errors_told():
+    with _errors_as_messages():
         from freshviews.cli.reading import serve as answer_reads
 
         answer_reads(script, checkpoint, host, port, allow_host or [], max_rows)
@@ -275,10 +275,10 @@ def serve(
 def warm() -> None:
     """Prepare this machine for runs: compile kernels, and archive the classes of Spark. Takes a minute, once.
 
-    Later runs on Spark start sooner. Use it in the recipe of an image, too.
+    Later runs on Spark start sooner. A container image may run it when it is built.
     """
     os.environ["FRESHVIEWS_COMPILE"] = "ahead"
-    with _errors_told():
+    with _errors_as_messages():
         from freshviews.spark.settings import need_spark
 
         need_spark()
@@ -290,7 +290,7 @@ def warm() -> None:
 @app.command()
 def version() -> None:
     """Print the version."""
-    with _errors_told():
+    with _errors_as_messages():
         say(_version())
 
 
@@ -306,7 +306,7 @@ def options(
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:
-    """SQL views kept fresh while their tables change."""
+    """Maintain SQL views while their tables change."""
 
 
 def main() -> None:
@@ -350,7 +350,7 @@ def _fail(message: str) -> NoReturn:
 
 
 @contextmanager
-def _errors_told() -> Iterator[None]:
+def _errors_as_messages() -> Iterator[None]:
     """Print errors as messages. An unexpected error says how to see its traceback."""
     try:
         yield
@@ -362,7 +362,7 @@ def _errors_told() -> Iterator[None]:
         raise
     except OSError as error:
         if error.errno == errno.EPIPE:
-            raise  # the reader of the output has gone; typer ends quietly
+            raise  # the reader of the output has ended; typer ends without a message
         _fail(f"{error.filename or 'the output'} cannot be read or written: {error.strerror or error}")
     except Exception as error:
         if os.environ.get(TRACEBACK):
@@ -373,8 +373,8 @@ def _errors_told() -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    """The first line of an error's text; those of Spark have the stack of Java below it."""
+    """The first line of an error's text; errors of Spark have Java's stack trace after it."""
     try:
         return next((line for line in str(error).splitlines() if line.strip()), "")
-    except Exception:  # an error of Java asks Java for its text, which may have ended
+    except Exception:  # an error of Java gets its text from the Java process, which may have ended
         return ""

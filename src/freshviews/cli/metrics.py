@@ -1,7 +1,7 @@
 """The metrics of a running pipeline, as Prometheus text (exposition format 0.0.4).
 
-What a checkpoint knows is taken from the ``Status`` that ``freshviews status`` prints. The seconds by phase are those
-of this process. ``METRICS`` has every metric; docs/metrics.md lists them for users.
+The numbers of a checkpoint come from the ``Status`` that ``freshviews status`` prints; the seconds by phase are those
+of this process. ``METRICS`` lists every metric; docs/metrics.md documents them.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ PAGE = "/metrics"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 FRESH_SECONDS = 1.0
-"""Seconds for which a text is served again."""
+"""Seconds for which a text is served again, at least."""
 SHARE = 20
-"""A text is served again for this many times the seconds that it took: reading the numbers, such as a long list of
+"""A text is served again for this many times the seconds that it took. So reading the numbers, such as a long list of
 files, takes at most a twentieth of a core."""
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
-"""Values of labels, and the value of the metric."""
+"""The values of the labels, and the value of the metric."""
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """What the metrics are computed from.
+    """The numbers from which the metrics are computed.
 
-    ``release``: of freshviews. ``started``: when the run began, in seconds since 1970. ``phases``: seconds by phase.
-    ``sinks``: the format of each view's sink, by view. ``status``: None while it cannot be read. ``disk``: what the
-    checkpoint takes, by part, where a folder has it.
+    ``release``: the release of freshviews. ``started``: the start of the run, in seconds since 1970. ``phases``:
+    seconds by phase. ``sinks``: the format of each view's sink. ``status``: None while it cannot be read. ``disk``:
+    bytes of the parts of a checkpoint in a folder.
     """
 
     release: str
@@ -50,10 +50,10 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Described:
-    """A metric: its full name, its type (counter or gauge), its unit, its labels, one sentence, and its samples.
+    """A metric: its full name, type (counter or gauge), unit, labels, one sentence, and samples.
 
-    ``of_run``: samples of the run; ``of_status``: samples of the checkpoint, which are left out while it has no version
-    or cannot be read.
+    ``of_run``: samples of the run; ``of_status``: samples of the checkpoint, absent while it has no version or cannot
+    be read.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Described:
     of_status: Callable[[Numbers, Status], Samples] | None = None
 
     def samples(self, numbers: Numbers) -> Samples:
-        """Its samples; none where the numbers lack it."""
+        """Its samples; none if the numbers lack them."""
         if self.of_run is not None:
             return self.of_run(numbers)
         if self.of_status is not None and numbers.status is not None:
@@ -88,7 +88,7 @@ def _sinks(numbers: Numbers, status: Status, key: str) -> Samples:
 METRICS = (
     Described(
         "freshviews_info", "gauge", "always 1", ("release",),
-        "The release of freshviews that runs.",
+        "The running release of freshviews.",
         of_run=lambda n: [((n.release,), 1)],
     ),
     Described(
@@ -108,7 +108,7 @@ METRICS = (
     ),
     Described(
         "freshviews_starts_total", "counter", "runs", (),
-        "Runs of the checkpoint that began, this one included; restarts are its increase.",
+        "Runs that began on the checkpoint, this one included; each restart adds 1.",
         of_status=lambda n, s: _one(s.starts),
     ),
     Described(
@@ -138,7 +138,7 @@ METRICS = (
     ),
     Described(
         "freshviews_waiting_files", "gauge", "files", ("table",),
-        "Files in the folder of a table that are in no planned micro-batch; absent for other sources.",
+        "Files in the folder of a table that no micro-batch has planned; absent for other sources.",
         of_status=lambda n, s: [((table,), count) for table, count in s.waiting.items()],
     ),
     Described(
@@ -158,12 +158,12 @@ METRICS = (
     ),
     Described(
         "freshviews_cell_bytes", "gauge", "bytes", ("cell",),
-        "Memory that the tables and views of a cell take; the merge is a cell of its own.",
+        "Memory that the tables and views of a cell take; the merge counts as a cell.",
         of_status=lambda n, s: [((cell,), size) for cell, size in s.cells.items()],
     ),
     Described(
         "freshviews_stored_bytes", "gauge", "bytes", ("part",),
-        "Bytes of a part of the checkpoint in its store; absent for a store that is no folder.",
+        "Bytes of a part of the checkpoint in its store; absent for a store that is not a folder.",
         of_status=lambda n, s: _each(n.disk, "bytes"),
     ),
     Described(
@@ -196,7 +196,7 @@ METRICS = (
     Described(
         "freshviews_sink_failures_total", "counter", "versions", ("view", "sink"),
         "How often the sink of a view refused a version, since the checkpoint began. "
-        "Sinks of Spark are tried again; others once.",
+        "Sinks of Spark are tried again, others are not.",
         of_status=lambda n, s: _sinks(n, s, "failures"),
     ),
 )  # fmt: skip
@@ -204,7 +204,7 @@ METRICS = (
 
 
 def families(numbers: Numbers) -> list[Metric]:
-    """The metrics with their samples, as families of prometheus_client; those without samples are left out."""
+    """The metrics with their samples, as families of prometheus_client, without metrics that have no samples."""
     found: list[Metric] = []
     for one in METRICS:
         made: CounterMetricFamily | GaugeMetricFamily
@@ -226,7 +226,7 @@ def text_of(numbers: Numbers) -> bytes:
 
 @dataclass(frozen=True)
 class _Collector:
-    """Families in the form that prometheus_client takes."""
+    """Hands families to prometheus_client in the form that it expects."""
 
     found: list[Metric]
 
@@ -259,7 +259,7 @@ class Texts:
 
 
 def metrics_page(text: Callable[[float], bytes]) -> Callable[[Request], Answer]:
-    """What answers requests for /metrics. ``text`` is given the seconds for which it may wait before it raises Busy."""
+    """The handler of requests for /metrics. ``text`` gets the seconds that it may wait before it raises Busy."""
 
     def answer(request: Request) -> Answer:
         if request.target.partition("?")[0] != PAGE:

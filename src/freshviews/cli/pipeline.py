@@ -1,4 +1,4 @@
-"""``freshviews run``: a script of streaming SQL on Spark."""
+"""``freshviews run``: runs a script of streaming SQL on Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from freshviews.cells import describe, plan_cells
 from freshviews.cli.progress import Progress
 from freshviews.cli.source import ReadError, Source
 from freshviews.cli.stopping import Stopping
-from freshviews.cli.streaming_script import checkpoint_of, definition_in, definition_of, placed
+from freshviews.cli.streaming_script import checkpoint_of, definition_in, definition_of, message_with_place
 from freshviews.errors import FreshviewsError, SourceError, SqlError
 from freshviews.printable import say
 from freshviews.spark.definition import Definition, catalog_of, declared_rows
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from freshviews.spark.running_query import Query
 
 METRICS_HOST = "127.0.0.1"
-"""Where metrics are served unless the command line says otherwise: for this machine alone."""
+"""The default address of metrics: only this machine can reach it."""
 
 
 def run_script(
@@ -51,10 +51,10 @@ def run_script(
     metrics_port: int | None = None,
     metrics_host: str = METRICS_HOST,
 ) -> int:
-    """Run a script until it is stopped, or, with ``once``, until all current input is taken. Returns the exit code.
+    """Run a script until it is stopped or, with ``once``, until all current input is read. Returns the exit code.
 
-    ``packages`` and ``conf``: what Spark loads, and its settings, as the command line gives them. ``metrics_port``:
-    where metrics are served while it runs; None: nowhere.
+    ``packages`` and ``conf``: packages and settings of Spark, from the command line. ``metrics_port``: the port of
+    metrics while the script runs; None for no metrics.
     """
     definition = definition_of(name)
     settings = packages_with({**definition.settings, **settings_of(conf)}, packages)
@@ -75,7 +75,7 @@ def run_script(
     spark = None
 
     def at_once() -> str:
-        # The version in progress has no manifest yet, so nothing of it counts.
+        # The version in progress has no manifest, so it does not count.
         progress.close()
         made = Manifests(store).versions()[-1:]
         return f"stopped at once at version {made[0] if made else 0}; resume with: {resume}"
@@ -91,12 +91,12 @@ def run_script(
             added = [name for name in query.filling if name not in refilled]
             if added:
                 names = ", ".join(added)
-                say(f"{names}: backfill from the stored rows is running, the stream continues", to=sys.stderr)
+                say(f"{names}: backfill from stored rows is running; the stream continues", to=sys.stderr)
             if refilled:
                 names = ", ".join(refilled)
-                say(f"{names}: being refilled with another SELECT, the old one goes on until then", to=sys.stderr)
+                say(f"{names}: backfill with the new SELECT is running; the old one continues", to=sys.stderr)
             return _wait(query, progress, stopping, resume)
-        except KeyboardInterrupt:  # of Spark's own handler, in the moment before ours is there again
+        except KeyboardInterrupt:  # Spark's own handler raised it before ours was installed again
             stopping.end()
         except Exception as error:
             gone = _java_is_gone(0.5)
@@ -121,14 +121,14 @@ def run_script(
 
 
 def explain_cells(source: Source, name: str, cells: int) -> str:
-    """How this many cells would share the rows of a script. Samples its sources if it has any."""
+    """The text of how this many cells would share the rows of a script. Samples its sources if it has any."""
     try:
         if plain(source.text) == source.text:
             catalog = catalog_of(source.text)
             declared = declared_rows(catalog)
             return describe(plan_cells(catalog, cells, declared), catalog, declared)
     except SqlError as error:
-        raise ReadError(placed(source, error)) from error
+        raise ReadError(message_with_place(source, error)) from error
     definition = definition_in(source, name)
     need_spark()
     from freshviews.spark.driver.explain import explain_cells as explained
@@ -143,7 +143,7 @@ def explain_cells(source: Source, name: str, cells: int) -> str:
 
 @contextlib.contextmanager
 def _metrics(definition: Definition, store: Store, phases: Phases, host: str, port: int) -> Iterator[None]:
-    """Serve metrics within a block. Raises ServerError if the port cannot be taken, ReadError without the library."""
+    """Serve metrics within the context. Raises ServerError for a port in use, ReadError without the library."""
     if importlib.util.find_spec("prometheus_client") is None:
         raise ReadError("--metrics-port needs prometheus_client: pip install 'freshviews[spark]'")
     from freshviews.cli.metrics import PAGE, Numbers, Texts, metrics_page
@@ -159,7 +159,7 @@ def _metrics(definition: Definition, store: Store, phases: Phases, host: str, po
     def numbers() -> Numbers:
         try:
             found = status(store, definition)
-            # Elsewhere a list is a request per thousand objects, for every scrape.
+            # In other stores each scrape would cost a request per thousand objects.
             disk = on_disk(store) if store.is_local else {}
         except (FreshviewsError, OSError):
             found, disk = None, {}
@@ -175,7 +175,7 @@ def _metrics(definition: Definition, store: Store, phases: Phases, host: str, po
 
 
 def _wait(query: Query, progress: Progress, stopping: Stopping, resume: str) -> int:
-    """Wait until the query ends or a stop is requested."""
+    """Wait until the query ends or a stop is requested; returns the exit code."""
     while not stopping.asked:
         if query.awaitTermination(0.5):
             return 0
@@ -189,7 +189,7 @@ def _wait(query: Query, progress: Progress, stopping: Stopping, resume: str) -> 
 
 
 def _java_is_gone(seconds: float) -> bool:
-    """True if Spark's Java process has ended, or ends within some seconds."""
+    """True if Spark's Java process has ended, or ends within ``seconds``."""
     process = java_process()
     if process is None:
         return False
@@ -203,7 +203,7 @@ def _java_is_gone(seconds: float) -> bool:
 def _java_ended(store: Store, resume: str) -> str:
     from freshviews.spark.driver.run import note_error
 
-    message = "Spark's Java process has ended, killed or out of memory; nothing is lost"
+    message = "Spark's Java process was killed or ran out of memory; nothing is lost"
     note_error(store, FreshviewsError(message))
     return f"{message}; resume with: {resume}"
 

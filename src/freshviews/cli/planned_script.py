@@ -1,4 +1,4 @@
-"""A script that is planned, for ``check`` and ``explain``. Nothing is compiled or run."""
+"""Plans a script for ``check`` and ``explain``, without compiling or running it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def plan_script(text: str) -> PlannedScript:
 
 
 def _planned(view: ViewDef, written: ViewDef, catalog: Catalog, text: str) -> PlannedView:
-    """``written``: the view of the statement; ``view``: it or one of its internal views."""
+    """The plans of a view. ``written``: the view of the statement; ``view``: it or one of its internal views."""
     found = {name: catalog.relation(name) for name in view.inputs}
     inputs = {name: relation for name, relation in found.items() if relation is not None}
     try:
@@ -69,8 +69,8 @@ def _planned(view: ViewDef, written: ViewDef, catalog: Catalog, text: str) -> Pl
         raise ScriptError(str(error), line, column) from error
 
 
-def only(script: PlannedScript, name: str) -> PlannedScript:
-    """The script's view of that name, in any spelling, with its internal views. Raises ReadError."""
+def reduced_to(script: PlannedScript, name: str) -> PlannedScript:
+    """The script reduced to the view of this name, in any spelling, and its internal views. Raises ReadError."""
     wanted = name.lower()
     views = tuple(one for one in script.views if one.view.name.lower().split("#")[0] == wanted)
     if not views:

@@ -39,7 +39,7 @@ class Progress:
         if self._live is not None:
             self._live.start()
         if self._json:
-            # The output of a console sink is no JSON for machines.
+            # The output of a console sink is not JSON.
             self._aside.enter_context(contextlib.redirect_stdout(sys.stderr))
         return self
 
@@ -88,13 +88,13 @@ class Progress:
                 f"{latest.totals.get('changed', {}).get(name, 0):,}",
                 f"{_rate(rows, latest.seconds):,.0f}",
                 duration(latest.lag),
-                size(latest.bytes.get(name, 0)) if name in latest.views else "being filled",
+                size(latest.bytes.get(name, 0)) if name in latest.views else "backfilling",
             )
         return table
 
 
 def as_json(manifest: Manifest) -> dict[str, object]:
-    """A version for machines."""
+    """A version as a JSON object."""
     return {
         "version": manifest.version,
         "batch": manifest.batch,

@@ -1,4 +1,4 @@
-"""``freshviews status``, ``query`` and ``serve``: a checkpoint, read while its pipeline runs or not."""
+"""``freshviews status``, ``query`` and ``serve``: reads a checkpoint, whether or not its pipeline runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import asdict
 from threading import Event
 
 from freshviews.cli.source import STANDARD_INPUT, ReadError, read
-from freshviews.cli.streaming_script import checkpoint_of, definition_if_fine
+from freshviews.cli.streaming_script import checkpoint_of, definition_if_readable
 from freshviews.cli.units import duration, size
 from freshviews.printable import cell, json_line, say
 from freshviews.spark.reading.contents import latest, status
@@ -21,7 +21,7 @@ from freshviews.spark.state.stores.store import Store
 
 
 def _checkpoint(name: str, given: str | None) -> Store:
-    """The store that has the views of a script. Raises ReadError if the script cannot be read, nor a version there."""
+    """The store with the views of a script. Raises ReadError if neither the script nor a version there can be read."""
     store = checkpoint_of(name, given)
     if name != STANDARD_INPUT:
         try:
@@ -35,16 +35,16 @@ def _checkpoint(name: str, given: str | None) -> Store:
 def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
     """Print the status of a script's pipeline."""
     store = _checkpoint(name, checkpoint)
-    found = status(store, definition_if_fine(name))
+    found = status(store, definition_if_readable(name))
     disk = on_disk(store)
     if as_json:
         shown = asdict(found)
         moves = {"cellsLoaded": shown.pop("cells_loaded"), "cellsMoved": shown.pop("cells_moved")}
         say(json.dumps({**shown, **moves, "disk": disk}))
         return
-    state = {True: "running", False: "not running", None: "whether it runs is not known there"}[found.running]
+    state = {True: "running", False: "not running", None: "not known whether it runs"}[found.running]
     say(f"version {found.version} ({state}), made {duration(found.age)} ago, delivered up to {found.delivered}")
-    say(f"lag {duration(found.lag)} from the newest input to its version; {_behind(found.waiting)}")
+    say(f"lag {duration(found.lag)} from the newest input to its version; {_waiting_files(found.waiting)}")
     for table, numbers in found.tables.items():
         aside = f", {numbers['bad']:,} set aside" if numbers["bad"] else ""
         say(f"table {table}: {numbers['rows']:,} rows in, {size(numbers['bytes'])} in memory{aside}")
@@ -53,17 +53,17 @@ def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
         say(f"view {view}: {rows}{numbers['changed']:,} changes out, {size(numbers['bytes'])} in memory")
     for view in found.filling:
         absent = found.running is False
-        say(f"view {view}: {'not there yet; run the script to have it filled' if absent else 'being filled'}")
+        say(f"view {view}: {'not there yet; run the script to backfill it' if absent else 'backfill is running'}")
     for view in found.refilling:
         absent = found.running is False
         say(
-            f"view {view}: has the rows of the SELECT before; "
-            + ("run the script to have it refilled" if absent else "it is being refilled with that of the script")
+            f"view {view}: has the rows of the old SELECT; "
+            + ("run the script to backfill the new one" if absent else "backfill with the new one is running")
         )
     for view, numbers in found.sinks.items():
         if numbers["backlog"] or numbers["failures"]:
             said = f"; {found.refused[view]}" if view in found.refused else ""
-            waits = f"versions that wait: {numbers['backlog']}"
+            waits = f"waiting versions: {numbers['backlog']}"
             say(f"sink of {view}: refused {numbers['failures']:,} times, {waits}{said}")
     engines = _counted(len(found.cells), "engine")
     say(f"in memory: {size(sum(found.cells.values()))} of tables and views, in {engines}")
@@ -78,11 +78,11 @@ def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def _behind(waiting: dict[str, int]) -> str:
+def _waiting_files(waiting: dict[str, int]) -> str:
     if not waiting:
-        return "what waits is not known"
+        return "the number of waiting files is not known"
     files = ", ".join(f"{count:,} of {table}" for table, count in waiting.items() if count)
-    return f"files that wait: {files}" if files else "no files wait"
+    return f"waiting files: {files}" if files else "no files wait"
 
 
 def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> None:
@@ -107,7 +107,7 @@ def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> 
 def serve(
     name: str, checkpoint: str | None, host: str, port: int, allowed: Sequence[str], most_rows: int
 ) -> None:
-    """Answer reads over HTTP until SIGINT or SIGTERM. ``allowed``: names of the server that requests may use.
+    """Answer reads over HTTP until SIGINT or SIGTERM. ``allowed``: other names of this server that requests may use.
 
     Raises ServerError if the port cannot be taken.
     """
@@ -116,7 +116,7 @@ def serve(
 
     own = f"[{host}]" if ":" in host else host
     store = _checkpoint(name, checkpoint)
-    site = Site(name, store, lambda: definition_if_fine(name), [own, *allowed], most_rows)
+    site = Site(name, store, lambda: definition_if_readable(name), [own, *allowed], most_rows)
     server = HttpServer(host, port, site.answer, seconds=ANSWER_SECONDS)
     ended = Event()
     for one in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""The tables of ``check``, and what it counts."""
+"""The tables and the summary line of ``check``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_table(script: PlannedScript) -> Table:
 
 
 def cells_table(found: Sequence[Location]) -> Table:
-    """A row per view, or per block of it, and per table: how many cells have it, and why one engine where it is one."""
+    """A row per view, or per block of it, and per table: the number of its cells, and why it has one engine if so."""
     table = Table("in cells", "where", "why one engine", box=None, pad_edge=False, header_style="bold")
     for one in found:
         table.add_row(*(Text(cell(part)) for part in (one.name, one.where, one.reason)))
@@ -44,7 +44,7 @@ def _bounds(plan: Plan) -> list[str]:
 
 
 def counts(script: PlannedScript) -> str:
-    """``2 tables, 1 view``: what the script creates, without internal views."""
+    """``2 tables, 1 view``: the relations that the script creates, without internal views."""
     views = sum(not planned.view.internal for planned in script.views)
     return f"{_counted(len(script.tables), 'table')}, {_counted(views, 'view')}"
 

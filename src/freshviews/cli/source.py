@@ -1,4 +1,4 @@
-"""A script as text: read from a file, and an error at its place in it. Nothing is parsed here."""
+"""Reads a script as text, and shows an error at its place in it. Nothing is parsed here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from freshviews.secrets import starred
 
 STANDARD_INPUT = "-"
 _WIDEST = 400
-"""Most characters of the line at fault that are shown."""
+"""Most characters of the shown line of an error."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ def read(name: str) -> Source:
 def _bytes(name: str) -> bytes:
     if name != STANDARD_INPUT:
         return Path(name).read_bytes()
-    if sys.stdin is None:  # the caller has closed it
+    if sys.stdin is None:  # closed by the caller
         raise ReadError("standard input is closed; name a file, or pipe the SQL in")
     return sys.stdin.buffer.read()
 
 
 def error_text(source: Source, error: ScriptError) -> str:
-    """``file:line:column: message``, the line at fault, and a caret under its column."""
+    """``file:line:column: message``, the line of the error, and a caret under its column."""
     if not error.line:
         return f"{source.name}: {error}"
     where = f"{source.name}:{error.line}:{error.column}: {error}"

@@ -1,5 +1,5 @@
 """SIGINT and SIGTERM while a pipeline runs: the first finishes the current version, a second ends the process at once,
-with Spark's Java process and its Python workers. Before the stream runs, the first one ends it at once, too."""
+with Spark's Java process and its Python workers. Before the stream runs, already the first one ends it at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS_TO_END = 5.0
 
 
 class Stopping:
-    """Handlers of both signals. ``asked`` counts the requests to stop; ``finishes``: the first lets a version end."""
+    """Handlers of both signals. ``asked``: the number of signals; ``finishes``: the first one lets a version end."""
 
     def __init__(self, at_once: Callable[[], str]) -> None:
         """``at_once`` is called before the process ends at once; its result is printed."""
@@ -51,7 +51,7 @@ class Stopping:
         self.end()
 
     def end(self) -> NoReturn:
-        """End the process at once: with code 0 if one request was enough for that."""
+        """End the process at once, with code 0 if a single request ends it."""
         message = self._at_once()
         os.write(2, f"\n{printable(message)}\n".encode())
         end_java()

@@ -1,4 +1,4 @@
-"""A streaming script by its name on the command line, and where its checkpoint is."""
+"""A streaming script by its name on the command line, and the address of its checkpoint."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def definition_of(name: str) -> Definition:
 
 
 def definition_in(source: Source, name: str, *, folders: bool = True) -> Definition:
-    """The pipeline of a script that was read; ``name``: on the command line. ``folders``: the folders of its tables
-    have to be there. Raises ReadError with the place in the file."""
+    """The pipeline of a script that was read; ``name``: on the command line. ``folders``: require the folders of its
+    tables to exist. Raises ReadError with the place in the file."""
     folder = Path.cwd() if name == STANDARD_INPUT else Path(name).absolute().parent
     try:
         return read_script(source.text, folder, folders=folders)
     except SqlError as error:
-        raise ReadError(placed(source, error)) from error
+        raise ReadError(message_with_place(source, error)) from error
 
 
-def placed(source: Source, error: SqlError) -> str:
-    """An error with its place in a script, as a message."""
+def message_with_place(source: Source, error: SqlError) -> str:
+    """The message of an error, with its place in a script."""
     message = str(error).removeprefix(f"line {error.line}, column {error.column}: ")
     return error_text(source, ScriptError(message, error.line, error.column))
 
@@ -38,8 +38,8 @@ def checkpoint_of(name: str, given: str | None) -> Store:
     return store_of(given if given is not None else Path(name).absolute().with_suffix(".checkpoint"))
 
 
-def definition_if_fine(name: str) -> Definition | None:
-    """The script, if it can be read: it only says where waiting files are, and the checkpoint has the rest."""
+def definition_if_readable(name: str) -> Definition | None:
+    """The pipeline of a script, or None if it cannot be read: it only gives the folders of waiting files."""
     try:
         return definition_of(name)
     except FreshviewsError:

@@ -1,4 +1,4 @@
-"""Do once what a first run would do: compile, and archive the classes of Spark."""
+"""Prepares a machine for runs: compiles kernels, and archives the classes of Spark."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ CREATE MATERIALIZED VIEW lines AS
 def warm() -> Path:
     """Compile kernels for this machine and archive the classes of Spark, by a small pipeline in a temporary folder.
 
-    Returns the folder with both. With FRESHVIEWS_COMPILE=ahead, which has to be set before the first import, all that
-    it uses is compiled then. Takes about a minute of a core. Raises JavaError if there is no suitable Java or it
-    archives no classes.
+    Returns the folder with both. With FRESHVIEWS_COMPILE=ahead, set before the first import, it compiles all that the
+    pipeline uses. Takes about a minute of a core. Raises JavaError if there is no suitable Java, or if Java archives no
+    classes.
     """
     with tempfile.TemporaryDirectory(prefix="freshviews-") as place, class_archive.making() as options:
         folder = Path(place)

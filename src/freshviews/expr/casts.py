@@ -1,4 +1,4 @@
-"""Values to text and back, as Spark's CAST and ``date_format`` do it.
+"""Values to text and back, as Spark's CAST and ``date_format`` convert them.
 
 Dates are days, timestamps microseconds since 1970-01-01 (no zone), decimals unscaled integers. Text that does not parse
 raises ``ValueError`` with what is accepted.
@@ -25,8 +25,8 @@ from freshviews.types.calendar import (
     days_in_month,
 )
 
-# CAST strips blanks and control characters at both ends, as Spark's trimAll does; of numbers with a fraction, what
-# Java's trim does.
+# CAST strips blanks and control characters at both ends, as Spark's trimAll does; a CAST to a number with a fraction
+# strips as Java's trim does.
 _TRIMMED = "".join(map(chr, range(0x21)))
 _BLANKS = _TRIMMED + "\x7f"
 
@@ -57,7 +57,7 @@ def _shortest(value: float, text: str) -> str:
     if value == 0:
         return "0.0"
     mantissa, _, exponent = text.lstrip("-").partition("e")
-    if len(mantissa) <= 2:  # Java chooses among numbers of two digits, as 4.9E-324 for the least double, 5e-324
+    if len(mantissa) <= 2:  # Java prints at least two digits: 4.9E-324 for the least double, 5e-324
         mantissa, _, exponent = f"{abs(value):.1e}".partition("e")
     digits = mantissa.replace(".", "").rstrip("0") or "0"
     return _java_text(value < 0, digits, int(exponent))
@@ -177,13 +177,13 @@ def _date_pieces(pattern: str) -> tuple[_Piece, ...]:
 
 
 def date_format(micros: int, pattern: str) -> str:
-    """A timestamp by a pattern of Spark's letters y M d D E a H h m s S; names are English."""
+    """A timestamp printed by a pattern of Spark's letters y M d D E a H h m s S; names are English."""
     days, rest = divmod(micros, MICROS_PER_DAY)
     return "".join([piece(days, rest) for piece in _date_pieces(pattern)])
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-# In all these a digit can be matched in one way only, so that a long text takes no time quadratic in its length.
+# Each of these matches a digit in one way only, so that a long text does not take quadratic time.
 _FLOAT = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?")
 _HEXADECIMAL = re.compile(
     r"([+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[dDfF]?"
@@ -216,7 +216,7 @@ def string_to_int(text: str, low: int, high: int) -> int:
 
 
 def string_to_float(text: str) -> float:
-    """A number as Java reads one, decimal or hexadecimal, perhaps with a d or f; or inf, infinity, nan in any case."""
+    """A number as Java reads it: decimal or hexadecimal, with an optional d or f; or inf, infinity, nan in any case."""
     stripped = text.strip(_TRIMMED)
     if found := _FLOAT.fullmatch(stripped):
         return float(found[1])
@@ -249,12 +249,12 @@ def string_to_decimal(text: str, precision: int, scale: int) -> int:
     if abs(unscaled) >= 10**precision:
         raise ValueError(f"{text!r} does not fit DECIMAL({precision}, {scale})")
     if abs(unscaled) >= 2**63:
-        raise NotHeldError(f"{text!r} as DECIMAL({precision}, {scale}) is held in 64 bits here, which it does not fit")
+        raise NotHeldError(f"{text!r} as DECIMAL({precision}, {scale}) does not fit the 64 bits in which it is stored")
     return unscaled
 
 
 def _days(found: re.Match[str] | None) -> int | None:
-    """The day that a pattern has found, None where there is no such day."""
+    """The day that a match of a pattern names; None if there is no such day."""
     if found is None:
         return None
     year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
@@ -264,7 +264,7 @@ def _days(found: re.Match[str] | None) -> int | None:
 
 
 def string_to_date(text: str) -> int:
-    """Days of ``yyyy``, ``yyyy-MM`` or ``yyyy-MM-dd``; after a day, a blank or T and all after it are ignored."""
+    """Days of ``yyyy``, ``yyyy-MM`` or ``yyyy-MM-dd``; a blank or T after the day, and all that follows, is ignored."""
     days = _days(_DATE.fullmatch(text.strip(_BLANKS)))
     if days is None or not LEAST_DAY <= days <= GREATEST_DAY:
         raise ValueError(f"{text!r} is not a date; yyyy-MM-dd is accepted")
@@ -272,7 +272,7 @@ def string_to_date(text: str) -> int:
 
 
 def string_to_timestamp(text: str) -> int:
-    """Microseconds of a date, or of a day and ``HH[:mm[:ss[.fraction]]]``; digits past the sixth are cut off.
+    """Microseconds of a date, or of a day and ``HH[:mm[:ss[.fraction]]]``; digits after the sixth are dropped.
 
     TIMESTAMP has no zone and counts as UTC: an offset after the seconds (``Z``, ``+02:00``) is subtracted.
     """
@@ -293,7 +293,7 @@ def string_to_timestamp(text: str) -> int:
 
 
 def _offset(zone: str | None, whole: str) -> int:
-    """Seconds of what stands behind a time; 0 for nothing and for Z, UTC, GMT and UT."""
+    """The offset, in seconds, that follows a time; 0 if nothing follows, and for Z, UTC, GMT and UT."""
     name = (zone or "").strip(_TRIMMED)
     if name in ("", "Z", "UTC", "GMT", "UT"):
         return 0
@@ -302,7 +302,7 @@ def _offset(zone: str | None, whole: str) -> int:
     hours, minutes, seconds = [*map(int, parts), 0, 0, 0][:3]
     offset = (hours * 60 + minutes) * 60 + seconds
     if found is None or minutes > 59 or seconds > 59 or offset > 18 * 3600:
-        raise ValueError(f"{whole!r} has {name!r} behind the time; Z and offsets from -18:00 to +18:00 are accepted")
+        raise ValueError(f"{whole!r} has {name!r} after the time; Z and offsets from -18:00 to +18:00 are accepted")
     return -offset if found[1] == "-" else offset
 
 

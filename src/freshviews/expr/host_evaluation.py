@@ -1,15 +1,15 @@
 """Evaluates expressions with host operations over whole columns of codes, before compiled code runs.
 
 A host operation is a Python function over values; it runs once per distinct arguments. Each operation of an expression
-has a memo from the codes of its arguments to that of its result, until codes of the dictionary are freed. As in Spark,
-arguments of ``case``, ``coalesce``, ``and`` and ``or`` are evaluated only for the rows that need them, and an operation
-only for the rows that reach it. A failure is a value like others here: it becomes an error where compiled code uses it.
+has a memo from the codes of its arguments to the code of its result, valid until codes of the dictionary are freed. As
+in Spark, ``case``, ``coalesce``, ``and`` and ``or`` evaluate an argument only for the rows that need it. A failure is a
+value here; it becomes an error where compiled code uses it.
 
-Host operations over many values are what takes long in a commit, and nothing has changed while they run: so they can be
-interrupted, see ``Interruption``.
+Host operations over many values are the long part of a commit, and nothing has changed while they run, so Ctrl-C can
+interrupt them (``Interruption``).
 
-Compiled operations are called from ``freshviews.kernel.scalar.operations``, which imports only types: the one import of
-this package from the kernel.
+``freshviews.kernel.scalar.operations``, which has the compiled operations, is the one import of this package from the
+kernel; it imports only types.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from freshviews.types.values import constant_code, literal_code, literal_value, 
 Codes = npt.NDArray[np.int64]
 
 LARGEST_MEMO = 1 << 18
-"""Most entries of the memo of an operation; then it is emptied."""
+"""Most entries of the memo of an operation; a memo that reaches it is emptied."""
 
 
 class Interruption:
-    """Whether Ctrl-C was pressed, and whether evaluation may end by KeyboardInterrupt.
+    """The state of a request to interrupt evaluation by KeyboardInterrupt.
 
     ``asked``: the thread that received SIGINT; ``allowed``: the thread whose evaluation may end; 0 for none.
     """
@@ -50,7 +50,7 @@ class Interruption:
         self.asked = self.allowed = 0
 
     def raise_if_allowed(self) -> None:
-        """Raise KeyboardInterrupt, once, where it was asked for in this thread and is allowed."""
+        """Raise KeyboardInterrupt, once, if this thread received SIGINT and may end."""
         if self.asked == self.allowed == get_ident():
             self.asked = self.allowed = 0
             raise KeyboardInterrupt
@@ -61,14 +61,14 @@ INTERRUPTION = Interruption()
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HostFailure:
-    """A value that could not be computed: the operation that failed, and why."""
+    """The value of an operation that failed: the operation, and the reason."""
 
     call: Call
     reason: str
 
 
 def _failure(call: Call, error: Exception) -> HostFailure:
-    """The failure of an operation, with the function that gives NULL instead."""
+    """The failure of an operation; its reason names the function that gives NULL instead."""
     instead = next((by for op, by in _INSTEAD.items() if call.op.startswith(op)), None)
     if instead is None or isinstance(error, NotHeldError):
         return HostFailure(call, str(error))
@@ -88,8 +88,8 @@ NO_FAILURES: Failures = MappingProxyType({})
 def evaluator_for(expr: Expr, dictionary: Dictionary) -> Evaluator:
     """The function that evaluates one expression over batches of columns of codes, by name.
 
-    It returns a code for every row, NULL for one for which an operation fails, and these rows. An expression without
-    columns gives one row per row of the given columns.
+    It returns a code for every row, NULL where an operation fails, and the failures by row. An expression without
+    columns is evaluated once per row of the given columns.
     """
     node = _node(expr, dictionary)
     names = columns_of(expr)
@@ -100,7 +100,7 @@ def evaluator_for(expr: Expr, dictionary: Dictionary) -> Evaluator:
         found, failures = node(lists, range(count)), NO_FAILURES
         try:
             codes = np.array(found, np.int64)
-        except TypeError:  # a failure is no number
+        except TypeError:  # a failure is not a number
             failures = {row: code for row, code in enumerate(found) if isinstance(code, HostFailure)}
             codes = np.array([code if isinstance(code, int) else NULL for code in found], np.int64)
         if dictionary.mark is not None and expr.type.name == "STRING":
@@ -112,7 +112,7 @@ def evaluator_for(expr: Expr, dictionary: Dictionary) -> Evaluator:
 
 _Code = int | HostFailure
 
-# Returns the codes of the given rows, in their order.
+# Maps columns and row positions to the codes of these rows, in their order.
 _Node = Callable[[Mapping[str, list[int]], Sequence[int]], "list[_Code]"]
 
 
@@ -193,7 +193,7 @@ def _connective(left: _Node, right: _Node, decisive: int) -> _Node:
 
 
 def _attempt(arg: _Node, failed: bool) -> _Node:
-    """NULL in the place of a failure; or whether there is one."""
+    """NULL in the place of a failure; with ``failed``, TRUE if there is a failure."""
 
     def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[_Code]:
         found = arg(columns, rows)
@@ -205,7 +205,7 @@ def _attempt(arg: _Node, failed: bool) -> _Node:
 
 
 def _strict(call: Call, args: list[_Node], apply: Callable[..., _Code], dictionary: Dictionary) -> _Node:
-    """An operation that evaluates all its arguments, with its memo."""
+    """An operation that evaluates all its arguments, with a memo."""
     memo: dict[tuple[_Code, ...], _Code] = {}
     freed = 0
 
@@ -228,7 +228,7 @@ def _strict(call: Call, args: list[_Node], apply: Callable[..., _Code], dictiona
 def _of_one(
     call: Call, place: int, arg: _Node, function: Callable[..., object], dictionary: Dictionary
 ) -> _Node:
-    """A host operation whose arguments are constants but for one, the usual case; its memo is by that one's code."""
+    """A host operation with one argument that is not a constant, the usual case; its memo is keyed by that code."""
     constants = [
         literal_value(one.type, literal_code(one.type, one.value, dictionary), dictionary)
         for one in call.args
@@ -292,7 +292,7 @@ def _host(call: Call, op: Op, dictionary: Dictionary) -> Callable[..., _Code]:
 
 
 def constant(call: Call) -> int | float | bool | None:
-    """The value of a compiled operation over literals. Raises ValueError where it fails."""
+    """The value of a compiled operation over literals. Raises ValueError if it fails."""
     texts: dict[str, int] = {}
     codes = [
         texts.setdefault(arg.value, len(texts)) if isinstance(arg.value, str) else number_code(arg.type, arg.value)

@@ -1,4 +1,4 @@
-"""LIKE: a pattern cut at its ``%`` into segments, each found at the first place after the one before.
+"""LIKE: the ``%`` of a pattern cut it into segments, and each is found at its first place after the one before.
 
 The first segment is anchored at the beginning of the text and the last one at its end. Taking the first place of each
 segment in between never loses a match, so nothing is tried twice: the time is at most the length of the text times that
@@ -15,15 +15,15 @@ from collections.abc import Callable
 from functools import lru_cache
 
 Segment = list[str | None]
-"""Characters, None for any one character."""
+"""Characters; None stands for any one character."""
 
 Find = Callable[[str, int, int], int]
-"""The first place of a segment between two positions of a text, or -1."""
+"""Finds a segment between two positions of a text: its first place, or -1."""
 
 
 @lru_cache(maxsize=1024)
 def matcher(pattern: str, escape: str) -> Callable[[str], bool]:
-    """The test of a LIKE pattern; the escape must stand before ``%``, ``_`` or itself."""
+    """The test of a LIKE pattern. Raises ValueError unless the escape stands before ``%``, ``_`` or itself."""
     first, *rest = segments(pattern, escape)
     begins = _find(first)
     if not rest:
@@ -93,7 +93,7 @@ def _find(segment: Segment) -> Find:
     plain = [character for character in segment if character is not None]
     if len(plain) == len(segment):
         return _finds("".join(plain))
-    # A pattern of fixed length, so the search of ``re`` never goes back.
+    # The pattern has a fixed length, so the search of ``re`` never goes back.
     search = re.compile("".join("." if c is None else re.escape(c) for c in segment), re.DOTALL).search
 
     def find(text: str, start: int, stop: int) -> int:

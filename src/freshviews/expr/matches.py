@@ -1,6 +1,6 @@
-"""regexp_extract, regexp_replace and others: what a regular expression finds in a text, and where.
+"""regexp_extract, regexp_replace and others: the matches of a regular expression in a text, and their groups.
 
-``freshviews.expr.regular_expressions`` says which expressions are accepted. ``ValueError`` has the reason.
+``freshviews.expr.regular_expressions`` defines the accepted expressions. A ``ValueError`` has the reason of a refusal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PIECE = re.compile(r"\\(?P<character>.)|\$(?P<group>[0-9])|(?P<text>[^\\$]+)", 
 
 
 def regexp_extract(text: str, pattern: str, group: int = 1) -> str:
-    """The group of the first match; empty where there is no match, or the group takes no part in it."""
+    """The group of the first match; empty if there is no match, or the group takes no part in it."""
     count, found = finder(pattern)
     if not 0 <= group <= count:
         raise ValueError(f"{pattern!r} has {count} groups, and no group {group}")
@@ -24,7 +24,7 @@ def regexp_extract(text: str, pattern: str, group: int = 1) -> str:
 
 
 def regexp_substr(text: str, pattern: str) -> str | None:
-    """The first match; None where there is none, and where it is empty."""
+    """The first match; None if there is none or it is empty."""
     return regexp_extract(text, pattern, 0) or None
 
 
@@ -34,7 +34,7 @@ def regexp_count(text: str, pattern: str) -> int:
 
 
 def regexp_replace(text: str, pattern: str, by: str) -> str:
-    """The text with each match replaced. In ``by``, $1 is a group, and a backslash stands before any character."""
+    """The text with each match replaced by ``by``, in which $1 is a group and a backslash quotes any character."""
     count, found = finder(pattern)
     pieces = _pieces(by, count)
     made: list[str] = []
@@ -56,13 +56,13 @@ def regexp_replace(text: str, pattern: str, by: str) -> str:
 
 @lru_cache(maxsize=256)
 def _pieces(by: str, count: int) -> tuple[str | int, ...]:
-    """Texts and numbers of groups."""
+    """The texts and numbers of groups of a replacement."""
     made: list[str | int] = []
     place = 0
     while place < len(by):
         found = _PIECE.match(by, place)
         if found is None or int(found["group"] or 0) > count:
-            raise ValueError(f"the replacement {by!r} has a $ or \\ that names no group of {count}, at {place + 1}")
+            raise ValueError(f"the replacement {by!r} has a $ or \\ that names none of {count} groups, at {place + 1}")
         place = found.end()
         made.append(int(found["group"]) if found["group"] else found["character"] or found["text"])
     return tuple(made)

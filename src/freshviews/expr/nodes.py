@@ -27,8 +27,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant. ``written``: an operand as the query has it; an integer has the digits that are written beside a
-    decimal, and not those of its type."""
+    """A constant. ``written``: the constant is an operand of the query's text; an integer beside a decimal then has the
+    digits that are written, not those of its type."""
     value: str | int | float | bool | None
     type: SqlType
     written: bool = field(default=False, compare=False, repr=False)
@@ -68,17 +68,17 @@ def columns_of(expr: Expr) -> tuple[str, ...]:
 
 
 WORDS = "words"
-"""The call whose arguments, columns, have the words of an element of a ring, one after the other. A lift may be one; it
-is no operation of ``freshviews.expr.ops``, as an element has no code."""
+"""A call whose arguments are columns with the words of an element of a ring, in order. Only a lift may be one; it is
+not an operation of ``freshviews.expr.ops``, as an element has no code."""
 
 
 def words_in(expr: Expr) -> tuple[str, ...]:
-    """The columns that have the words of an element; () for a scalar."""
+    """The columns with the words of an element; () for a scalar."""
     return columns_of(expr) if isinstance(expr, Call) and expr.op == WORDS else ()
 
 
 def substitute(expr: Expr, mapping: Mapping[str, Expr]) -> Expr:
-    """The expression with columns replaced by the mapping; other columns stay."""
+    """The expression with columns replaced by the mapping; columns that it lacks stay."""
     if isinstance(expr, Column):
         return mapping.get(expr.name, expr)
     if isinstance(expr, Literal):

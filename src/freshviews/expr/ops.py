@@ -18,7 +18,7 @@ Semantics are those of Spark SQL in ANSI mode: a result that does not fit is an 
 stores a key of ``freshviews.kernel.scalar.operations.ERRORS`` there, and the operation returns NULL. A fallible host
 function raises ``ValueError`` with the reason.
 
-Arguments as tests, binder and codegen must agree on them
+Arguments, as tests, binder and code generation must agree on them
 ---------------------------------------------------------
 "int" below is any type whose codes order as integers: integers, BOOLEAN, DATE, TIMESTAMP, and
 DECIMALs of one scale. Factors, divisors, limits, digits and units are BIGINT literals.
@@ -29,10 +29,10 @@ operation                                          meaning
 eq ne lt le gt ge (a, b)                           on int; eq and ne also on strings
 eq_float ... ge_float (a, b)                       NaN equals NaN and is the greatest
 null_safe_eq (a, b)                                any one type; never NULL
-only_value (a, b)                                  any one type: a, or an error where b is another, or NULL
-attempt (x), failed (x)                            x, or NULL where x fails; whether x fails
-unless_counted (x, failed)                         x, or an error where an expression failed for a row of it
-unless_failed (x, error)                           x, or an error that was met before, where that is not 0
+only_value (a, b)                                  any one type: a, or an error if b is another value or NULL
+attempt (x), failed (x)                            x, or NULL if x fails; TRUE if x fails
+unless_counted (x, failed)                         x, or an error if an expression failed for a row of it
+unless_failed (x, error)                           x, or the earlier error ``error`` if that is not 0
 is_null is_not_null is_true is_nan (x)              never NULL; is_true(NULL) and is_nan(NULL) are false
 and or (a, b), not (x)                             three-valued
 add_int sub_int mul_int (a, b) neg_int abs_int     64-bit, checked
@@ -137,8 +137,8 @@ TIMESTAMP_UNITS = MappingProxyType({**DATE_UNITS, "day": 4, "hour": 5, "minute":
 class Op:
     """A scalar operation.
 
-    ``arity`` is the least and greatest number of arguments (None: any number). ``null`` says when the result can be
-    NULL: ``strict`` (exactly if an argument is), ``never``, or ``own`` (see the table above).
+    ``arity``: the least and greatest number of arguments (None: any number). ``null``: when the result can be NULL:
+    ``strict`` (exactly if an argument is), ``never``, or ``own`` (see the table above).
     """
 
     name: str
@@ -170,12 +170,12 @@ def _host(
 
 
 def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, None where an argument is."""
+    """The function, returning None if an argument is None."""
     return lambda *args: None if None in args else function(*args)
 
 
 def _attempt(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, None where an argument is or where it raises a ValueError that is no NotHeldError."""
+    """The function, returning None if an argument is None or if it raises a ValueError other than NotHeldError."""
 
     def attempt(*args: Any) -> Any:
         try:
@@ -283,7 +283,7 @@ _ALL = [
     _host("string_to_timestamp", casts.string_to_timestamp, 1, 1, fallible=True),
     _host("string_to_bool", casts.string_to_bool, 1, 1, fallible=True),
     _host("parse_timestamp", parsing.parse_timestamp, 2, 2, fallible=True),
-    # what a pattern finds
+    # matches of patterns
     _host("regexp_extract", matches.regexp_extract, 2, 3, fallible=True),
     _host("regexp_replace", matches.regexp_replace, 3, 3, fallible=True),
     _host("regexp_count", matches.regexp_count, 2, 2, fallible=True),
@@ -300,7 +300,7 @@ _ALL = [
 ]
 
 _UNHELD = ("string_to_int", "string_to_decimal", "string_to_timestamp")
-"""Operations that may read a value that 64 bits do not hold."""
+"""Operations that may read a value that does not fit 64 bits."""
 
 _ALL += [
     _host(f"try_{op.name}", _attempt(op.host), *op.arity, fallible=op.name in _UNHELD, null="own")
@@ -314,14 +314,14 @@ OPS: MappingProxyType[str, Op] = MappingProxyType({op.name: op for op in _ALL})
 TEXT_OPS = frozenset(
     ("substring", "left", "right", "trim", "ltrim", "rtrim", "length", "startswith", "endswith", "contains")
 )
-"""Operations on a text, the other arguments being constants, that never fail and that ``expr.texts`` takes."""
+"""Operations on a text with constants as other arguments, which never fail and which ``expr.texts`` compiles."""
 
 
 _DIVISIONS = frozenset(("div_int", "mod_int", "div_float", "mod_float"))
 
 
 def fails_itself(call: Call) -> bool:
-    """Whether the operation may fail for a row, its arguments being there. A division by a constant does not."""
+    """True if the operation itself may fail for a row, given its arguments. A division by a constant does not."""
     op = OPS.get(call.op)
     if op is None or not op.fallible:
         return False
@@ -330,7 +330,7 @@ def fails_itself(call: Call) -> bool:
 
 
 def may_fail(expr: Expr) -> bool:
-    """Whether an operation of the expression may fail for a row."""
+    """True if an operation of the expression may fail for a row."""
     if not isinstance(expr, Call) or expr.op in ("attempt", "failed"):
         return False
     return fails_itself(expr) or any(map(may_fail, expr.args))

@@ -30,7 +30,7 @@ def pieces_of(pattern: str, what: str) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=256)
 def _reader(pattern: str) -> re.Pattern[str]:
-    """A regular expression whose groups are the letters. Raises ValueError for a pattern that is not supported."""
+    """A regular expression whose groups are the letters. Raises ValueError for an unsupported pattern."""
     parts: list[str] = []
     seen: set[str] = set()
     for run, literal in pieces_of(pattern, "pattern"):
@@ -62,10 +62,10 @@ def _digits(letter: str, width: int) -> str:
 
 
 def parse_timestamp(text: str, pattern: str) -> int:
-    """Microseconds of a timestamp that is written by a pattern of the letters y M d H h m s S a; names are English."""
+    """Microseconds of a timestamp in the form of a pattern of the letters y M d H h m s S a; names are English."""
     found = _reader(pattern).fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is not written as {pattern!r}")
+        raise ValueError(f"{text!r} does not have the form {pattern!r}")
     parts = found.groupdict()
 
     def number(letter: str, default: int) -> int:
@@ -83,12 +83,12 @@ def parse_timestamp(text: str, pattern: str) -> int:
         hour = half % 12 + 12 * ((parts.get("a") or "AM").upper() == "PM") if 1 <= half <= 12 else 24
     minute, second = number("m", 0), number("s", 0)
     if not (1 <= month <= 12 and 1 <= day <= days_in_month(year, month) and hour < 24 and minute < 60 and second < 60):
-        raise ValueError(f"{text!r} is no date or time of the calendar")
+        raise ValueError(f"{text!r} is not a date and time of the calendar")
     fraction = int((parts.get("S") or "").ljust(6, "0")[:6])
     seconds = (hour * 60 + minute) * 60 + second
     return days_from_civil(year, month, day) * MICROS_PER_DAY + seconds * MICROS_PER_SECOND + fraction
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise ValueError for a pattern that is not supported."""
+    """Raise ValueError for an unsupported pattern."""
     _reader(pattern)

@@ -1,4 +1,4 @@
-"""Expressions as text, with infix operators where they are usual."""
+"""Expressions as text, with the usual infix operators."""
 
 from __future__ import annotations
 

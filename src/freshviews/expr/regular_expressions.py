@@ -1,14 +1,14 @@
-"""RLIKE: regular expressions of Java, as Spark takes them, searched by RE2 in time linear in the text.
+"""RLIKE: regular expressions of Java, as Spark accepts them, searched by RE2 in time linear in the text.
 
-A pattern is parsed by the grammar of ``java.util.regex.Pattern`` and written again for RE2, which reads some of it in
-another way: a class within a class, ``&&``, ``\\v``, ``.`` and ``$`` at ends of lines, and letters without regard to
-case. What RE2 has no equivalent for is refused with its place: references to groups and looking around, which no linear
-engine has, and what depends on the version of Java or of Unicode.
+A pattern is parsed by the grammar of ``java.util.regex.Pattern`` and rewritten for RE2, which reads some of it in
+another way: a class within a class, ``&&``, ``\\v``, ``.`` and ``$`` at ends of lines, and letters regardless of case.
+A construct without an equivalent in RE2 is refused with its place: references to groups and lookaround, which no linear
+engine has, and constructs that depend on the version of Java or of Unicode.
 
-A test asks only whether the pattern occurs, so all groups are written without capture and the reluctant forms of
-quantifiers as the greedy ones. ``finder`` keeps both. ``\\b`` is between ASCII letters and others, as in Java 19 and
-later. ``$`` stands last, where it may as well consume the end of the line; so, other than in Java, ``\\r$`` occurs in a
-text that ends in ``\\r\\n``.
+A test asks only whether the pattern occurs, so its groups do not capture and its reluctant quantifiers are greedy;
+``finder`` keeps both. ``\\b`` is between ASCII letters and others, as in Java 19 and later. ``$`` is accepted only at
+the end, where it may consume the end of the line; so, unlike in Java, ``\\r$`` occurs in a text that ends in
+``\\r\\n``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import re2
 LAST = 0x10FFFF
 
 LONGEST = 10_000
-"""Most characters of a pattern: the time of a search grows with the length of the pattern, too."""
+"""Most characters of a pattern; the time of a search also grows with this length."""
 
 Ranges = list[tuple[int, int]]
 """Code points from the first to the second, inclusive."""
@@ -79,19 +79,19 @@ _LINE_END_AT_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"
 
 @lru_cache(maxsize=1024)
 def searcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a pattern occurs in a text; ValueError where it is no regular expression, or one that is refused."""
-    # Compiled from bytes, RE2 need not translate positions to characters.
+    """The test whether a pattern occurs in a text. Raises ValueError if it is not a regular expression, or is
+    refused.""" # Compiled from bytes: RE2 then need not convert positions to characters.
     search = _compiled(pattern, to_re2(pattern).encode(), False).search
     return lambda text: search(text.encode()) is not None
 
 
 Spans = tuple[tuple[int, int] | None, ...]
-"""The places of a match and of its groups in a text; None for a group that does not take part."""
+"""The places of a match and of its groups in a text; None for a group that takes no part."""
 
 
 @lru_cache(maxsize=256)
 def finder(pattern: str) -> tuple[int, Callable[[str], Iterator[Spans]]]:
-    """The number of groups of a pattern, and a function that finds its matches in a text, from left to right."""
+    """The number of groups of a pattern, and a function that yields its matches in a text, from left to right."""
     parser = _Parser(pattern, True)
     matches = _compiled(pattern, _written(parser), True).finditer
     groups = [i for i, is_group in enumerate(parser.groups, 1) if is_group]
@@ -115,7 +115,7 @@ def _compiled(pattern: str, written: str | bytes, capture: bool) -> Any:
         return re2.compile(written, options=options)
     except re2.error as error:
         reason = error.args[0].decode(errors="replace") if error.args else ""
-        raise ValueError(f"{pattern!r} is not a regular expression that can be searched: {reason}") from None
+        raise ValueError(f"{pattern!r} is not a regular expression that RE2 can search: {reason}") from None
 
 
 def to_re2(pattern: str) -> str:
@@ -130,7 +130,7 @@ def _written(parser: _Parser) -> str:
     try:
         made = parser.alternatives(_Flags(), True)
     except RecursionError:
-        raise ValueError(f"the regular expression {pattern[:40]!r}... has too many groups within groups") from None
+        raise ValueError(f"the regular expression {pattern[:40]!r}... nests groups too deeply") from None
     if parser.place < len(pattern):
         parser.fail("has a ) without its (")
     return made
@@ -138,7 +138,7 @@ def _written(parser: _Parser) -> str:
 
 @dataclass(frozen=True)
 class _Flags:
-    """Whether case is ignored, ``.`` matches ends of lines, and ``^`` and ``$`` match at them."""
+    """Flags: case is ignored, ``.`` matches ends of lines, ``^`` and ``$`` match at them."""
 
     i: bool = False
     s: bool = False
@@ -147,7 +147,7 @@ class _Flags:
 
 @dataclass(frozen=True)
 class _Set:
-    """A set of characters: ranges, and classes of Unicode in RE2's words."""
+    """A set of characters: ranges, and Unicode classes in RE2's syntax."""
 
     ranges: Ranges
     classes: tuple[str, ...] = ()
@@ -168,7 +168,7 @@ class _Parser:
         self.names: set[str] = set()
         self.capture = capture
         self.groups: list[bool] = []
-        """For each group that is captured, whether it is one of the pattern, and not the end of a line."""
+        """For each captured group, True if it is a group of the pattern and not the end of a line."""
 
     def fail(self, reason: str, place: int | None = None) -> NoReturn:
         at = (self.place if place is None else place) + 1
@@ -184,7 +184,7 @@ class _Parser:
         return self.pattern[self.place : self.place + length]
 
     def alternatives(self, flags: _Flags, is_last: bool) -> str:
-        """Alternatives, up to the end or the ``)`` of their group. ``is_last``: nothing follows them."""
+        """Alternatives, up to the end of the pattern or of their group. ``is_last``: nothing follows them."""
         made = []
         while True:
             one, flags = self.sequence(flags, is_last)
@@ -194,7 +194,7 @@ class _Parser:
             self.place += 1
 
     def sequence(self, flags: _Flags, is_last: bool) -> tuple[str, _Flags]:
-        """One alternative, and the flags behind it."""
+        """One alternative, and the flags after it."""
         made: list[str] = []
         ended: int | None = None
         while self.peek() not in ("", "|", ")"):
@@ -221,12 +221,12 @@ class _Parser:
         return "".join(made), flags
 
     def quantifier(self, start: int, one: str) -> str:
-        """The quantifier behind what began at ``start``, if there is one."""
+        """The atom ``one``, which began at ``start``, with the quantifier after it, if any."""
         found = _QUANTIFIER.match(self.pattern, self.place)
         if found is None:
             return ""
         if found[1] == "+":
-            self.refuse("a possessive quantifier", "leave the + behind it out")
+            self.refuse("a possessive quantifier", "leave the + after it out")
         if one in ("", _LINE_END_AT_END, f"({_LINE_END_AT_END})"):
             self.refuse("a repetition of flags or of $", "leave it out", start)
         self.place = found.end()
@@ -235,7 +235,7 @@ class _Parser:
         return found[0].removesuffix(found[1]) if found[1] and not self.capture else found[0]
 
     def group(self, flags: _Flags, is_last: bool) -> tuple[str, _Flags]:
-        """A group, and the flags behind it: those of ``(?i)`` hold up to the end of the group around it."""
+        """A group, and the flags after it: ``(?i)`` holds up to the end of the enclosing group."""
         start = self.place
         self.place += 1
         inner = flags
@@ -243,7 +243,7 @@ class _Parser:
         if self.peek() == "?":
             for opening, what in _AROUND.items():
                 if self.pattern.startswith(opening, self.place):
-                    self.refuse(what, "no search in linear time has it", start)
+                    self.refuse(what, "a search in linear time cannot have it", start)
             found = _GROUP.match(self.pattern, self.place)
             if found is None:
                 self.fail("has a (? that begins no group", start)
@@ -259,7 +259,7 @@ class _Parser:
                     return "", inner
         if captured:
             self.groups.append(True)
-        # A group that is repeated is followed by itself.
+        # A repeated group is followed by itself.
         closing = self._closing()
         repeated = closing is not None and self.pattern[closing + 1 : closing + 2] in ("*", "+", "{")
         rest = closing is not None and self.pattern[closing + 1 :].lstrip("?")[:1] not in ("", "|", ")")
@@ -270,7 +270,7 @@ class _Parser:
         return f"({made})" if captured else f"(?:{made})", flags
 
     def _closing(self) -> int | None:
-        """Where the group that has just begun ends."""
+        """The position at which the current group ends."""
         depth, place, within, quoted = 0, self.place, 0, False
         while place < len(self.pattern):
             two, one = self.pattern[place : place + 2], self.pattern[place]
@@ -300,7 +300,7 @@ class _Parser:
         return _Flags(given.get("i", flags.i), given.get("s", flags.s), given.get("m", flags.m))
 
     def atom(self, flags: _Flags) -> str:
-        """A character, a class, or a place in the text."""
+        """A character, a class, or an anchor."""
         character = self.peek()
         if character in "^$" and flags.m:
             self.refuse(f"{character} under the flag m", "match the end of a line by \\n")
@@ -339,7 +339,7 @@ class _Parser:
         return _literal(found, flags) if isinstance(found, int) else found.written()
 
     def escaped(self, flags: _Flags) -> int | _Set:
-        """What an escape stands for, in a class or outside."""
+        """The character or set of an escape, in a class or outside."""
         start = self.place
         self.place += 1
         following = self.peek()
@@ -365,16 +365,16 @@ class _Parser:
             return _CONTROLS[following]
         if following.isascii() and following.isalnum():
             what = "a reference to a group" if following.isdigit() or following == "k" else f"\\{following}"
-            self.refuse(what, "write what it stands for", start)
+            self.refuse(what, "write out the text or characters", start)
         return ord(following)
 
     def code_point(self, point: int, start: int) -> int:
-        """A code point that is written as a number, perhaps as two surrogates."""
+        """A code point written as a number, or as two surrogates."""
         if 0xD800 <= point < 0xDC00 and (low := re.compile(r"\\u([dD][c-fC-F]..)").match(self.pattern, self.place)):
             self.place = low.end()
             return 0x10000 + ((point - 0xD800) << 10) + int(low[1], 16) - 0xDC00
         if point > LAST or 0xD800 <= point < 0xE000:
-            self.fail(f"names U+{point:04X}, which is no character", start)
+            self.fail(f"names U+{point:04X}, which is not a character", start)
         return point
 
     def property(self, name: str, negated: bool, flags: _Flags, start: int) -> _Set:
@@ -408,7 +408,7 @@ class _Parser:
                 if not made.ranges and not made.classes:
                     self.refuse("&& without a class before it", "write [a-z&&[^b]]")
                 if self.peek() == "]" or self.peek(2) == "&&":
-                    self.refuse("&& without a class behind it", "write [a-z&&[^b]]")
+                    self.refuse("&& without a class after it", "write [a-z&&[^b]]")
                 parts.append(made)
                 made, has_parts = _Set([]), True
                 continue
@@ -441,7 +441,7 @@ class _Parser:
         first = self.class_character(flags)
         if isinstance(first, _Set):
             if self.peek() == "-" and self.peek(2) != "-]":
-                self.refuse("a - behind a class", "write \\- or put it last")
+                self.refuse("a - after a class", "write \\- or put it last")
             return first
         if self.peek() != "-" or self.peek(2) in ("-", "-]"):
             return _Set(_cased(first, first, flags))
@@ -468,7 +468,7 @@ class _Parser:
 
 @dataclass(frozen=True)
 class _Negated(_Set):
-    """All characters but those of a set."""
+    """All characters except those of a set."""
 
     def written(self, negated: bool = False) -> str:
         return super().written(not negated)
@@ -489,7 +489,7 @@ def _range(first: int, last: int) -> str:
 
 
 def _cased(first: int, last: int, flags: _Flags) -> Ranges:
-    """A range, with the other case of its ASCII letters if case is ignored: Java folds no others."""
+    """A range, with the other case of its ASCII letters if case is ignored: Java folds only these."""
     found = [(first, last)]
     if flags.i:
         for low, high, other in ((0x41, 0x5A, 0x20), (0x61, 0x7A, -0x20)):

@@ -1,6 +1,6 @@
 """The string functions, over Python values, as Spark defines them.
 
-Arguments are never None unless the function says so. ``ValueError`` has the reason.
+Arguments are never None unless the function says so. A ``ValueError`` has the reason of a refusal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 from freshviews.expr.like import matcher
 from freshviews.expr.regular_expressions import searcher
 
-# Order by code points is order by UTF-8 bytes.
+# The order of code points is the order of UTF-8 bytes.
 less = operator.lt
 less_or_equal = operator.le
 greater = operator.gt
@@ -21,11 +21,11 @@ greater_or_equal = operator.ge
 contains = operator.contains
 
 LONGEST = 2**27
-"""Most characters of the result of a function that lengthens texts."""
+"""Most characters of the result of a function that lengthens a text."""
 
 
 def check_length(function: str, characters: int) -> None:
-    """Refuse a result that is too long, before it is made. Raises ValueError."""
+    """Refuse a result that would be too long, before it is computed. Raises ValueError."""
     if characters > LONGEST:
         raise ValueError(f"{function}: a text of {characters} characters is too long; at most {LONGEST} are accepted")
 
@@ -66,7 +66,7 @@ def ilike(text: str, pattern: str, escape: str = "\\") -> bool:
 
 
 def rlike(text: str, pattern: str) -> bool:
-    """Whether the pattern, a regular expression of Java, occurs in the text."""
+    """True if the pattern, a regular expression of Java, occurs in the text."""
     return searcher(pattern)(text)
 
 
@@ -174,16 +174,16 @@ def locate(part: str, text: str, position: int = 1) -> int:
 
 
 def split_part(text: str, delimiter: str, number: int) -> str:
-    """The part with a 1-based number, from the end if negative; empty if there is none."""
+    """The part at a 1-based position, from the end if negative; empty if there is none."""
     if number == 0:
-        raise ValueError("split_part counts parts from 1, or from -1 backwards; 0 is no part")
+        raise ValueError("split_part counts parts from 1, or backwards from -1, not 0")
     parts = text.split(delimiter) if delimiter else [text]
     index = number - 1 if number > 0 else len(parts) + number
     return parts[index] if 0 <= index < len(parts) else ""
 
 
 def translate(text: str, characters: str, by: str) -> str:
-    """The text with each of the characters replaced by the one at its place in ``by``, or left out."""
+    """The text with each of the characters replaced by the one at its position in ``by``, or removed."""
     table: dict[int, str | None] = {}
     for place, character in enumerate(characters):
         table.setdefault(ord(character), by[place] if place < len(by) else None)
@@ -191,7 +191,7 @@ def translate(text: str, characters: str, by: str) -> str:
 
 
 def substring_index(text: str, delimiter: str, count: int) -> str:
-    """The text before the delimiter of this number, or, counted from the end, after it. Delimiters may overlap."""
+    """The text before the delimiter number ``count``, or, from the end, after it. Delimiters may overlap."""
     if not delimiter or not count:
         return ""
     at = -1 if count > 0 else len(text) - len(delimiter) + 1
@@ -203,7 +203,7 @@ def substring_index(text: str, delimiter: str, count: int) -> str:
 
 
 def split_at(text: str | None, delimiter: str | None, place: int | None) -> str | None:
-    """The part at a place, counted from 0; None past the last one."""
+    """The part at a position, counted from 0; None after the last one."""
     if text is None or delimiter is None or place is None:
         return None
     parts = text.split(delimiter) if delimiter else [*text]
@@ -211,12 +211,12 @@ def split_at(text: str | None, delimiter: str | None, place: int | None) -> str 
 
 
 def hex_int(value: int) -> str:
-    """64 bits in two's complement."""
+    """64 bits in two's complement, as hexadecimal digits."""
     return f"{value % 2**64:X}"
 
 
 def hex_string(text: str) -> str:
-    """The bytes in UTF-8."""
+    """The bytes in UTF-8, as hexadecimal digits."""
     check_length("hex", 2 * octet_length(text))
     return text.encode().hex().upper()
 

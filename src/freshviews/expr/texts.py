@@ -1,8 +1,8 @@
 """Expressions over one text that compiled code computes from its UTF-8 bytes.
 
-``text_function`` takes an expression apart: a column of strings, operations that cut it, and one that asks something of
-what is left; all other arguments are constants. What it does not take is left to ``host_evaluation``, whose answers
-these functions give, too. They never fail: a constant that an operation refuses is not taken either.
+``text_function`` splits an expression into a column of strings, operations that cut it, and a final operation that
+tests or measures the rest; all other arguments are constants. ``host_evaluation`` computes any other expression, and
+agrees with these functions. They never fail: a constant that an operation refuses is left to it, too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from freshviews.expr.strings import members
 from freshviews.kernel.codes import texts as kernel
 
 MOST_MEMBERS = 16
-"""Most constants that a text is compared with one by one; more are looked up by their hash in ``host_evaluation``."""
+"""Most constants with which a text is compared one by one; ``host_evaluation`` looks more up by their hash."""
 
 _LONGEST = 2**31
 _ORDERS = {"lt_string": 1, "le_string": 3, "gt_string": 4, "ge_string": 6}
@@ -33,10 +33,10 @@ Words = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TextFunction:
-    """A function of the strings of a column. NULL has the result NULL.
+    """A function of the strings of a column; NULL for NULL.
 
-    ``words`` are the function of ``kernel.codes.texts``, whose memory ``kept`` holds. ``of`` is the same function in
-    Python. ``has_text``: its result is a text, of which compiled code finds the code if there is one.
+    ``words``: the function for ``kernel.codes.texts``, with memory that ``kept`` holds. ``of``: the same function in
+    Python. ``has_text``: the result is a text; compiled code finds its code if it has one.
     """
 
     column: str
@@ -52,14 +52,14 @@ class TextFunction:
 
 
 def text_function(expr: Expr) -> TextFunction | None:
-    """The function of an expression; None where it is none over one text."""
+    """The compiled function of an expression; None if it is not one over one text."""
     if not isinstance(expr, Call):
         return None
     kept: list[object] = []
     steps: list[tuple[int, ...]] = []
     calls: list[Call] = []
     try:
-        last = _question(expr, kept)
+        last = _final_step(expr, kept)
         node: Expr = expr
         if last is not None:
             calls.append(expr)
@@ -103,7 +103,7 @@ def _in_python(calls: list[Call]) -> Callable[[str], str | int]:
 
 
 def _cut(call: Call) -> tuple[int, ...] | None:
-    """The step of an operation that cuts its first argument; None where it is another one."""
+    """The step of an operation that cuts its first argument; None for another operation."""
     constants = _constants(call, 0)
     if constants is None:
         return None
@@ -124,9 +124,9 @@ def _cut(call: Call) -> tuple[int, ...] | None:
     return None
 
 
-def _question(call: Call, kept: list[object]) -> tuple[int, ...] | None:
-    """The last step, of an operation that asks something of its one argument that is no constant; None where it is
-    another one. Raises ValueError for a constant that is refused."""
+def _final_step(call: Call, kept: list[object]) -> tuple[int, ...] | None:
+    """The final step: an operation that tests or measures its only non-constant argument; None for another operation.
+    Raises ValueError for a refused constant."""
     if call.op == "length":
         return (kernel.LENGTH,)
     if call.op in _ORDERS:
@@ -155,7 +155,7 @@ def _question(call: Call, kept: list[object]) -> tuple[int, ...] | None:
 
 
 def _constants(call: Call, place: int) -> list[str | int | float | bool] | None:
-    """The arguments except that at a place; None where one of them is no constant, or NULL, or that one is one."""
+    """The arguments except the one at ``place``; None unless these alone are constants, and not NULL."""
     others = [arg for i, arg in enumerate(call.args) if i != place]
     found = [arg.value for arg in others if isinstance(arg, Literal) and arg.value is not None]
     return found if len(found) == len(others) and not isinstance(call.args[place], Literal) else None
@@ -170,14 +170,14 @@ def _like(pattern: list[list[str | None]], kept: list[object]) -> tuple[int, ...
 
 
 def _bytes(text: bytes, kept: list[object]) -> tuple[int, int]:
-    """The address and the number of bytes that are kept."""
+    """The address and the number of bytes of a text, which ``kept`` then holds."""
     held = np.frombuffer(text or b"\0", np.uint8)
     kept.append(held)
     return int(held.ctypes.data), len(text)
 
 
 def _block(rows: Sequence[tuple[int, ...]], kept: list[object]) -> int:
-    """The address of words that are kept."""
+    """The address of words, which ``kept`` then holds."""
     held = np.array(rows, np.int64)
     kept.append(held)
     return int(held.ctypes.data)

@@ -1,7 +1,7 @@
-"""Checks that the values of an Arrow column lie in its memory. Arrow trusts offsets, lengths and indices that it reads.
+"""Checks that the values of an Arrow column lie in its memory, since Arrow trusts offsets, lengths and indices.
 
 Arrow's own cheap check compares lengths with the sizes of buffers; it does not look at rows. The checks here visit all
-rows that are found by offsets or indices, but do not test whether text is valid UTF-8.
+rows that have offsets or indices, but do not test whether text is valid UTF-8.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _AS_BYTES = {
 
 
 def sizes_fit(rows: pa.Table | pa.RecordBatch) -> bool:
-    """Whether buffers have the bytes that lengths, and first and last offsets, need. Takes a microsecond."""
+    """True if buffers have the bytes that lengths, and first and last offsets, need. Takes a microsecond."""
     try:
         rows.validate()
     except pa.ArrowException:
@@ -35,15 +35,15 @@ def columns_of(rows: pa.Table | pa.RecordBatch) -> list[tuple[str, Any]]:
         return list(zip(rows.schema.names, rows.columns, strict=True))
     except UnicodeDecodeError:
         raise ValueError("a name of a column in the Arrow schema is not valid UTF-8 text") from None
-    except KeyError:  # pyarrow has no class for the type, as for months.
+    except KeyError:  # pyarrow has no class for some types, such as months.
         types = ", ".join(map(str, rows.schema.types))
         raise ValueError(f"pyarrow cannot read one of the columns, of types {types}") from None
 
 
 def flaw_of(column: pa.Array | pa.ChunkedArray) -> tuple[int | None, str] | None:
-    """The first row whose value lies outside of the memory of its column, and why; None if there is none.
+    """The first row whose value lies outside the memory of its column, and the reason; None if every value is inside.
 
-    The row is None if lengths are wrong, so that no row can be read.
+    The row is None if a length is wrong, so that no row can be read.
     """
     start = 0
     for chunk in _chunks(column):
@@ -56,7 +56,7 @@ def flaw_of(column: pa.Array | pa.ChunkedArray) -> tuple[int | None, str] | None
 
 
 def _first_flaw(chunk: pa.Array) -> int | None:
-    """The first row with a flaw; if there is none, None and a flaw of the whole column."""
+    """The first row with a flaw; if no row has one, None and the flaw of the whole column."""
     try:
         least, most = 0, len(chunk)
     except SystemError:  # The length is negative.
@@ -77,14 +77,14 @@ def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
 
 
 def cleaned(array: pa.Array) -> tuple[pa.Array, dict[int, bytes]]:
-    """A column without flaws (views as large strings, U+FFFD for invalid UTF-8), and the bytes of such rows."""
+    """A column without flaws (views as large strings, U+FFFD for invalid UTF-8), and the original bytes by row."""
     array = without_views(array)
     if not is_text(array.type):
         return array, {}
     try:
         array.validate(full=True)
         return array, {}
-    except pa.ArrowException:  # In a dictionary it may be a value that no row has.
+    except pa.ArrowException:  # The invalid string may be in a dictionary without being used by a row.
         plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     values = plain.view(_AS_BYTES[plain.type]).to_pylist()
     texts = [None if value is None else value.decode(errors="replace") for value in values]
@@ -93,14 +93,14 @@ def cleaned(array: pa.Array) -> tuple[pa.Array, dict[int, bytes]]:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether a column of an Arrow type has text, itself or in its dictionary."""
+    """True if a column of an Arrow type has text, itself or in its dictionary."""
     return (kind.value_type if pa.types.is_dictionary(kind) else kind) in _AS_BYTES
 
 
 def without_views(column: Any) -> Any:
-    """A column whose views are large strings; any other column itself. Both have no flaws.
+    """A column without flaws, with views converted to large strings; a column of another type unchanged.
 
-    Arrow's cast also reads the views of NULLs, which may be anything.
+    Arrow's cast also reads the views of NULLs, which may be any bytes.
     """
     if not pa.types.is_string_view(column.type):
         return column
@@ -125,7 +125,7 @@ def _is_utf8(value: bytes) -> bool:
 
 
 def _flaw(array: pa.Array) -> str | None:
-    """The reason for which values cannot be read; None if all can."""
+    """The reason why values cannot be read; None if all can."""
     kind = array.type
     try:
         array.validate()
@@ -134,7 +134,7 @@ def _flaw(array: pa.Array) -> str | None:
             return _flaw(array.dictionary) or _bad_index(array.indices, len(array.dictionary))
         if kind in _AS_BYTES:
             array.view(_AS_BYTES[kind]).validate(full=True)
-        elif not pa.types.is_date64(kind):  # Whether these are whole days, the reader of the column says.
+        elif not pa.types.is_date64(kind):  # ``columns`` checks that these are whole days.
             array.validate(full=True)
     except pa.ArrowException as error:
         return str(error)

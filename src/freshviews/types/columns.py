@@ -1,9 +1,9 @@
 """Whole Arrow columns to contiguous codes and back.
 
-A column is accepted if its type holds only values of the SQL type, or if all its values fit: an int64 column goes into
-INT if in range, a timestamp column into DATE if all values are midnights, nanoseconds into TIMESTAMP if whole
-microseconds. ``freshviews.types.values`` defines the accepted values, and its encoder words a refusal. Columns without
-nulls of int64, float64, timestamp[us] and aligned decimals are not copied more than their codes require; the codes may
+A column is accepted if its type holds only values of the SQL type, or if all its values fit: an int64 column fits INT
+if in range, a timestamp column fits DATE if all values are midnights, nanoseconds fit TIMESTAMP if whole microseconds.
+``freshviews.types.values`` defines the accepted values, and its encoder makes the text of a refusal. Columns without
+nulls of int64, float64, timestamp[us] and aligned decimals are copied only as far as their codes require; the codes may
 share the column's memory.
 """
 
@@ -26,7 +26,7 @@ Codes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 MULTIPLICITY = "_multiplicity"
-"""Name of the column that holds signed multiplicities, going in and coming out."""
+"""Name of the column of signed multiplicities, in inputs and results."""
 
 _LEAST = NULL + 1
 _GREATEST = 2**63 - 1
@@ -56,8 +56,8 @@ def encode_arrow(
 ) -> Codes:
     """Codes of a column, contiguous; the caller must not write to them.
 
-    Raises ``TypeError`` if no value of the column's Arrow type is accepted, ``BadValue`` with the first refused row
-    (its value is None if a null is refused).
+    Raises ``TypeError`` if no value of the column's Arrow type is accepted, and ``BadValue`` with the first refused row
+    (its value is None for a null).
     """
     if isinstance(array, pa.ChunkedArray):
         if array.num_chunks != 1:
@@ -123,18 +123,18 @@ def _strings(array: pa.Array, dictionary: Dictionary) -> Codes:
         return dictionary.encode_arrow(array)
     except UnicodeDecodeError:
         if pa.types.is_dictionary(array.type):
-            # No row may have the invalid string.
+            # The invalid string may be in the dictionary without being used by a row.
             return _strings(array.dictionary_decode(), dictionary)
         row = next(i for i, value in enumerate(array) if not _is_text(value))
         raise BadValue(row, array[row].as_buffer().to_pybytes(), "it is not valid UTF-8 text") from None
 
 
 def characters_over(array: pa.Array | pa.ChunkedArray, length: int) -> dict[int, int]:
-    """Rows of a column of strings, or of nulls, that have more than ``length`` characters, and how many they have."""
+    """Rows of a column of strings, or of nulls, with more than ``length`` characters, and how many each has."""
     array = without_views(array)
     if not pa.types.is_string(array.type):
         array = array.cast(pa.large_string())
-    # A string has at most as many characters as bytes, and bytes are counted by two offsets.
+    # A string has at most as many characters as bytes, and two offsets give the number of bytes.
     if (pc.max(pc.binary_length(array)).as_py() or 0) <= length:
         return {}
     counts = pc.fill_null(pc.utf8_length(array), 0).to_numpy(zero_copy_only=False)
@@ -150,9 +150,9 @@ def _is_text(value: pa.Scalar) -> bool:
 
 
 def _convert(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
-    """Codes, arbitrary in rows that are null or bad, and a mask of bad rows, or None without any.
+    """Codes, arbitrary in null and bad rows, and a mask of bad rows; the mask is None if no row is bad.
 
-    A null's row may be marked bad, too.
+    A null row may be marked bad, too.
     """
     given = array.type
     if kind.is_integer and pa.types.is_integer(given):
@@ -184,7 +184,7 @@ def _convert(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
 
 
 def _has_usual_scale(decimal: pa.DataType) -> bool:
-    """Whether Arrow can write the values of one of its types; its schemas may have any scale."""
+    """True if Arrow can write the values of a decimal type; its schemas may have any scale."""
     return bool(abs(decimal.scale) <= (76 if decimal.bit_width == 256 else 38))
 
 
@@ -201,7 +201,7 @@ _WIDTHS = {8: "1", 16: "2", 32: "4", 64: "8"}
 
 
 def _primitive(array: pa.Array) -> npt.NDArray[Any]:
-    """The values of a fixed-width array without a copy; arbitrary at nulls."""
+    """The values of a fixed-width array without a copy; arbitrary where null."""
     kind = array.type
     letter = "f" if pa.types.is_floating(kind) else "u" if pa.types.is_unsigned_integer(kind) else "i"
     item = np.dtype(letter + _WIDTHS[kind.bit_width])
@@ -221,9 +221,9 @@ def _whole(array: pa.Array, factor: int, low: int, high: int) -> tuple[Codes, Ma
 
 
 def _scale(values: Codes, factor: int, low: int, high: int) -> tuple[Codes, Mask | None]:
-    """``values * factor``, and a mask of results that are not between ``low`` and ``high``, or are NULL."""
+    """``values * factor``, and a mask of results that are outside ``low`` to ``high``, or are NULL."""
     low, high = max(low, _LEAST), min(high, _GREATEST)
-    if factor > _GREATEST:  # only 0 fits: no other int64 has that many zeros
+    if factor > _GREATEST:  # only 0 fits: no other int64 ends in so many zeros
         return np.zeros_like(values), values != 0
     least, greatest = -(-low // factor), high // factor
     bad = None
@@ -302,13 +302,13 @@ def _low_words(array: pa.Array) -> tuple[Codes, Mask | None]:
         return np.empty(0, np.int64), None
     words = np.frombuffer(data, np.int64, len(array) * width, array.offset * 8 * width).reshape(-1, width)
     low = np.ascontiguousarray(words[:, 0])
-    # Little-endian: a value fits its first word if all other words repeat the sign.
+    # Little-endian: a value fits its first word if every other word repeats the sign.
     wide = (words[:, 1:] != (low >> 63)[:, None]).any(axis=1)
     return low, wide if wide.any() else None
 
 
 def _decimals_one_by_one(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask]:
-    """For values wider than a word whose trailing zeros must be removed first."""
+    """Decimals wider than a word, whose trailing zeros must be removed before they fit."""
     codes, bad = np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_)
     encode = encoder_for(kind, True, Dictionary())
     for row, value in enumerate(array.to_pylist()):

@@ -1,11 +1,11 @@
 """The dictionary of a database: each distinct string and its code.
 
-Codes count from 0 in the order of first use. ``free`` frees the codes of strings that nothing names any more, which
-``engine.commit.collection`` finds; without collections a code keeps its meaning for the life of the dictionary. A free
-code is used again, the lowest first. One thread at a time may add strings; others may decode meanwhile.
+Codes count from 0 in the order of first use. ``engine.commit.collection`` finds the codes that nothing refers to, and
+``free`` frees them; the lowest free code is used first again. Without collections a code keeps its meaning for the life
+of the dictionary. One thread at a time may add strings; others may decode meanwhile.
 
-The strings are in a *store*. At first, these are Python objects; ``engine.codes.string_codes`` puts a store in native
-memory in its place (``put``), and the dictionary then remembers a bounded number of recent strings beside it.
+The strings are in a *store*: first of Python objects, later of native memory, which ``engine.codes.string_codes`` puts
+in its place (``put``). The dictionary then remembers a bounded number of recent strings as Python objects.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Codes = npt.NDArray[np.int64]
 RECENT = 1 << 15
 """Maximum number of strings that are remembered as Python objects."""
 LONG = 256
-"""Characters above which a string is not remembered."""
+"""Longest string, in characters, that is remembered."""
 
 
 class Store(Protocol):
@@ -46,23 +46,23 @@ class Store(Protocol):
         """The code of a string, a new one if it is new; ``data`` is its UTF-8."""
 
     def enter_all(self, texts: list[str]) -> tuple[list[int], list[int]]:
-        """The codes of strings, new ones of those that are new, and the positions of the others.
+        """The codes of strings, adding the new ones, and the positions of the strings that were not new.
 
-        UnicodeEncodeError if one has lone surrogates; none is added then.
+        Raises UnicodeEncodeError, and adds none, if one has lone surrogates.
         """
 
     def find(self, text: str, data: bytes) -> int | None:
-        """The code of a string; None if it is not there."""
+        """The code of a string; None if the store does not have it."""
 
     def text(self, code: int) -> str:
-        """The string of a code; ``IndexError`` if there is none."""
+        """The string of a code; raises ``IndexError`` for an unknown code."""
 
     def sizes(self, first: int, end: int) -> Codes:
         """The bytes of each string from one code to before another; -1 for a free code."""
 
     def data(self, first: int, starts: Codes) -> npt.NDArray[np.uint8]:
-        """The UTF-8 of strings from a code on, one after the other. ``starts`` says where each begins, and where the
-        last one ends, as ``sizes`` has it; the first need not begin at 0."""
+        """The UTF-8 of strings from code ``first`` on, one after the other. ``starts``: where each begins and the last
+        one ends, by ``sizes``; it need not begin at 0."""
 
     def array(self, codes: Codes) -> pa.Array:
         """The strings of codes as ``pa.string()``, null for NULL."""
@@ -70,16 +70,16 @@ class Store(Protocol):
     def extend_flat(
         self, offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], free: Sequence[int]
     ) -> None:
-        """Add strings, of valid UTF-8, after the last code; ``ValueError`` if one is not new, nothing is added then."""
+        """Add strings of valid UTF-8 after the last code. Raises ``ValueError``, and adds none, if one is not new."""
 
     def unmarked(self, marks: npt.NDArray[np.bool_], first: int, end: int) -> Codes:
-        """The codes from one to before another that have no mark, except free ones that may be used."""
+        """The codes in a range that have no mark, without free codes that may be used again."""
 
     def free(self, codes: Codes) -> int:
-        """Free codes; returns how many were in use. Nothing is freed where it raises an error."""
+        """Free codes; returns how many were in use. If it raises, no code is freed."""
 
     def give_back(self, strings: int) -> int:
-        """Give memory back, in a step over about this number of strings; 0 if there is nothing to do."""
+        """Give memory back, in a step over about this number of strings; 0 if none is left to give."""
 
     def bytes(self) -> int:
         """Bytes of memory."""
@@ -178,11 +178,10 @@ class _Objects:
 
 
 class _Recent(dict[str, int]):
-    """Codes of recent strings; looking up another string finds or adds it in the store. A key that is not a string
-    raises.
+    """Codes of recent strings; for another string, finds it in the store or adds it. A key that is not a string raises.
 
-    ``texts`` has the same strings by code. At any moment, as an error or Ctrl-C may come between two steps, it has at
-    least those that are keys: by it they are forgotten.
+    ``texts`` has the same strings by code. It always has at least the strings that are keys, also if an error or Ctrl-C
+    comes between two steps, because keys are forgotten by it.
     """
 
     __slots__ = ("store", "texts")
@@ -194,7 +193,7 @@ class _Recent(dict[str, int]):
     def __missing__(self, text: object) -> int:
         if not isinstance(text, str):
             raise TypeError(f"a str is accepted, not {type(text).__name__}")
-        text = str(text)  # or a subclass such as numpy.str_ would be stored and returned
+        text = str(text)  # else a subclass such as numpy.str_ would be stored and returned
         try:
             data = text.encode()
         except UnicodeEncodeError as error:
@@ -212,7 +211,7 @@ class _Recent(dict[str, int]):
             self[text] = code
 
     def forget(self) -> None:
-        """Remember no string."""
+        """Forget all strings."""
         self.clear()
         self.texts.clear()
 
@@ -229,8 +228,8 @@ class _Recent(dict[str, int]):
 class Living:
     """Weak references to objects; iterating yields those that still live, each as often as it was added.
 
-    A WeakSet calls a function of Python for each object that ends, which takes a tenth of a commit of one row. Here
-    references to such objects are dropped when they may be half of all. For one thread at a time.
+    A WeakSet calls a Python function for each object that ends, which takes a tenth of a commit of one row. This class
+    drops references to ended objects when they may be half of all. For one thread at a time.
     """
 
     __slots__ = ("_most", "_refs")
@@ -257,7 +256,7 @@ class Dictionary:
         self._recent = _Recent()
         self._texts = self._recent.texts
         self.freed = 0
-        """The number of times that codes were freed: values remembered by code before are invalid."""
+        """How often codes were freed; each time, values remembered by code become invalid."""
         self.pinned: set[int] = set()
         """Codes of constants, which are never freed."""
         self.held = Living()
@@ -265,12 +264,12 @@ class Dictionary:
         self.mark: Any = None
         """While a collection runs: a function that marks codes as in use."""
         self.encode = self._recent.__getitem__
-        """The code of a string; a new one if the string is new.
+        """The code of a string, adding a new string.
 
-        ``TypeError`` if it is not a ``str``, ``ValueError`` if it has lone surrogates.
+        Raises ``TypeError`` if it is not a ``str``, ``ValueError`` if it has lone surrogates.
         """
         self.strings = self.store.strings
-        """The number of strings. Each commit asks for it."""
+        """Returns the number of strings; each commit calls it."""
         self.extend(entries)
 
     @property
@@ -280,7 +279,7 @@ class Dictionary:
 
     def put(self, store: Store) -> None:
         """Move all strings, with their codes, to an empty store. A free code stays unused until a collection finds no
-        reference to it, because an image about to be opened may refer to it."""
+        reference to it, because an image that will be opened may refer to it."""
         sizes = self.sizes_between(0, len(self))
         starts = starts_of(sizes)
         if len(sizes):
@@ -294,12 +293,12 @@ class Dictionary:
         return self._recent.store.size()
 
     def decode(self, code: int) -> str:
-        """The string of a code; ``IndexError`` if there is none."""
+        """The string of a code; raises ``IndexError`` for an unknown code."""
         text = self._texts.get(code)
         return self._recent.store.text(code) if text is None else text
 
     def find(self, text: str) -> int | None:
-        """The code of a string; None if the dictionary does not have it. Adds nothing."""
+        """The code of a string; None, adding nothing, if the dictionary does not have it."""
         code = self._recent.get(text)
         if code is not None:
             return code
@@ -310,7 +309,7 @@ class Dictionary:
         return self._recent.store.find(text, data)
 
     def encode_all(self, texts: Sequence[str]) -> Codes:
-        """The codes of many strings. UnicodeEncodeError if one has lone surrogates; none is added then."""
+        """The codes of many strings. Raises UnicodeEncodeError, and adds none, if one has lone surrogates."""
         recent = self._recent
         codes = list(map(recent.get, texts))
         if None in codes:
@@ -318,7 +317,7 @@ class Dictionary:
             found, known = recent.store.enter_all([texts[place] for place in places])
             for place, code in zip(places, found, strict=True):
                 codes[place] = code
-            # A string that came once is not remembered: it may be one of many different ones.
+            # Strings that occur once are not remembered: there may be many of them.
             if len(recent) < RECENT // 2 or 4 * (len(texts) - len(places)) > len(known):
                 for number in known:
                     recent.remember(texts[places[number]], found[number])
@@ -345,7 +344,7 @@ class Dictionary:
         return self._recent.store.sizes(first, min(end, len(self)))
 
     def data_between(self, first: int, starts: Codes) -> npt.NDArray[np.uint8]:
-        """The UTF-8 of strings from a code on, one after the other: ``starts`` are those of their sizes, or a part."""
+        """The UTF-8 of strings from code ``first`` on, one after the other; ``starts`` as ``starts_of`` their sizes."""
         return self._recent.store.data(first, starts)
 
     def extend(self, entries: Iterable[str]) -> None:
@@ -359,9 +358,10 @@ class Dictionary:
         self, offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], free: Sequence[int] = ()
     ) -> None:
         """Add strings that must be new; string i is the bytes ``offsets[i]`` to ``offsets[i + 1]``. Raises
-        ``ValueError`` if one is not.
+        ``ValueError`` if one is not new.
 
-        ``free``: which of them were free. They are used again once a collection finds that nothing names them.
+        ``free``: the codes among them that were free. A collection that finds no reference to them lets them be used
+        again.
         """
         array = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
         array.validate(full=True)
@@ -369,7 +369,7 @@ class Dictionary:
 
     @property
     def bytes(self) -> int:
-        """Bytes that the strings take, with those that are remembered as Python objects, by the sizes of a thousand."""
+        """Bytes of the strings, and of those remembered as Python objects, estimated from a thousand of them."""
         recent = self._recent
         some = list(map(getsizeof, list(recent)[:: len(recent) // 1000 + 1]))
         # Blocks are multiples of 16 bytes; a number takes 32.
@@ -379,7 +379,7 @@ class Dictionary:
     def free(self, codes: Sequence[int] | Codes) -> int:
         """Free codes; returns how many were in use."""
         freed = np.array(codes, np.int64)
-        # Forgotten first, so that an error in between leaves none remembered.
+        # Forget first: an error in between must leave no freed string remembered.
         self._recent.leave(freed.tolist())
         self.freed += len(freed) > 0
         return self._recent.store.free(freed)
@@ -389,7 +389,7 @@ class Dictionary:
         return self.free(self._recent.store.unmarked(marks, first, end))
 
     def give_back(self, strings: int) -> int:
-        """Give memory of freed strings back, in a step over about this number of strings; 0 if nothing is left."""
+        """Give memory of freed strings back, in a step over about this number of strings; 0 if none is left to give."""
         return self._recent.store.give_back(strings)
 
     def encode_arrow(self, array: pa.Array) -> npt.NDArray[np.int64]:
@@ -417,15 +417,15 @@ class Dictionary:
 
 
 def starts_of(sizes: Codes) -> Codes:
-    """Where strings of these sizes begin, one after the other, and where the last one ends; -1 counts as 0."""
+    """The offsets of strings of these sizes, one after the other, and the end of the last; -1 counts as 0."""
     starts = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(np.maximum(sizes, 0), out=starts[1:])
     return starts
 
 
 def texts_array(texts: Sequence[str | None]) -> pa.Array:
-    """Strings as ``pa.string()``. ``pa.array``, which imports pandas, takes them in a third of the time: that is more
-    than its half second only if they are very many."""
+    """Strings as ``pa.string()``. ``pa.array`` takes a third of the time for very many strings, but imports pandas,
+    which takes half a second."""
     if len(texts) > _MANY_TEXTS:
         return pa.array(texts, pa.string())
     builder = pa.lib.StringBuilder()
@@ -440,7 +440,7 @@ def words_array(words: npt.NDArray[np.int64]) -> pa.Array:
 
 
 def validity_of(words: npt.NDArray[np.int64]) -> pa.Buffer | None:
-    """The bitmap of Arrow that says which words are not NULL; None if all are."""
+    """Arrow's bitmap of the words that are not NULL; None if all are not NULL."""
     valid = words != NULL
     return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
 

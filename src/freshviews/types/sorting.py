@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from freshviews.types import arrow_compute as pc
 
 SortKey = tuple[pa.Array | pa.ChunkedArray, bool, bool]
-"""A column, whether it is descending, and whether NULL is last."""
+"""A column, True if it is descending, and True if NULL is last."""
 
 
 def sorted_rows(keys: Sequence[SortKey]) -> NDArray[np.int64]:
@@ -22,7 +22,7 @@ def sorted_rows(keys: Sequence[SortKey]) -> NDArray[np.int64]:
 
 
 def _ranks(values: pa.Array | pa.ChunkedArray, descending: bool, nulls_last: bool) -> NDArray[np.int64]:
-    """A number per value, ordered as the values are."""
+    """A number per value, in the order of the values."""
     ranks = _integers(pc.rank(values, sort_keys="ascending", tiebreaker="dense"))
     found = -ranks if descending else ranks.copy()
     least = np.iinfo(np.int64)
@@ -31,8 +31,8 @@ def _ranks(values: pa.Array | pa.ChunkedArray, descending: bool, nulls_last: boo
 
 
 def _integers(values: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
-    """Integers or booleans without NULL as NumPy's; ``to_numpy`` imports pandas."""
-    if not len(values):  # Without chunks, ``combine_chunks`` imports pandas, too.
+    """Integers or booleans without NULL as a NumPy array; unlike ``to_numpy``, this does not import pandas."""
+    if not len(values):  # ``combine_chunks`` without chunks imports pandas, too.
         return np.empty(0, np.int64)
     whole = values.cast(pa.int64())
     array = whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole

@@ -1,4 +1,4 @@
-"""The SQL types, and how a value of each becomes a 64-bit code.
+"""The SQL types, and the 64-bit code of a value of each.
 
 =========  ==========================================================
 type       code
@@ -25,8 +25,8 @@ from functools import cached_property
 NULL = -(2**63)
 """The code of NULL, of every type."""
 
-RESERVED = f"{NULL} cannot be held: its 64-bit code stands for NULL"
-"""The reason of the error for a SQL value that would be read as NULL."""
+RESERVED = f"{NULL} cannot be stored: its 64-bit code stands for NULL"
+"""The error for a SQL value whose code would be read as NULL."""
 
 NAN = 0x7FF8000000000000
 """The code of the one NaN, of DOUBLE and FLOAT."""
@@ -86,7 +86,7 @@ TIMESTAMP = SqlType("TIMESTAMP")
 
 
 class NotHeldError(ValueError):
-    """A SQL value that does not fit 64 bits: an error even where another value that does not fit becomes NULL."""
+    """A SQL value that does not fit 64 bits: an error even where other values that do not fit become NULL."""
 
 
 def decimal(precision: int, scale: int) -> SqlType:

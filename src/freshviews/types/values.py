@@ -15,9 +15,9 @@ TIMESTAMP  datetime; one with a zone is converted to UTC; date at midnight; nump
            pandas.Timestamp of whole microseconds
 =========  ============================================================================================
 
-NumPy scalars count as the Python values they equal; pandas.NA, NaT and numpy's NaT as NULL. A refusal is a
-``TypeError`` (the type is never accepted), ``OverflowError`` (out of range) or ``ValueError`` (not this value); the
-message says why, and is read after the value.
+NumPy scalars count as the Python values they equal; pandas.NA, NaT and numpy's NaT count as NULL. A refusal is a
+``TypeError`` (the type is never accepted), ``OverflowError`` (out of range) or ``ValueError`` (this value is not
+accepted). Its message is the reason, and follows the value in the error that a user sees.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def encoder_for(kind: SqlType, nullable: bool, dictionary: Dictionary) -> Encode
 
 
 def limited(encode: Encoder, length: int) -> Encoder:
-    """The encoder of strings, of at most ``length`` characters."""
+    """The encoder, limited to strings of at most ``length`` characters."""
 
     def encode_short(value: Any) -> int:
         if isinstance(value, str) and len(value) > length:
@@ -89,12 +89,12 @@ def limited(encode: Encoder, length: int) -> Encoder:
 
 
 def too_long(length: int, characters: int) -> str:
-    """The reason of the error for a string with too many characters."""
+    """The error for a string with too many characters."""
     return f"VARCHAR({length}) accepts {length} characters, not {characters}"
 
 
 NULL_REFUSED = "NULL in a column declared NOT NULL"
-"""The reason of the error for a NULL that a column does not accept."""
+"""The error for a NULL in a column that accepts none."""
 
 
 def _null_code() -> int:
@@ -106,7 +106,7 @@ def _refuse_null() -> int:
 
 
 def _is_null(value: object) -> bool:
-    """Whether a value is None, or its counterpart in pandas or NumPy. Compares type names: pandas may be absent."""
+    """True for None and its counterparts in pandas and NumPy. Compares type names, because pandas may be absent."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (np.datetime64, np.timedelta64)) and bool(np.isnat(value))
@@ -198,7 +198,7 @@ def _decimal_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
         if isinstance(value, Decimal):
             if not value.is_finite():
                 raise ValueError(f"{kind} accepts finite decimals only")
-            # No type holds more than 40 digits before the point, and int() of the value could be enormous.
+            # No type holds more than 40 digits before the point; int() of a larger value could be enormous.
             # A zero has an exponent too.
             if not value:
                 return 0
@@ -215,7 +215,7 @@ def _decimal_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
         elif _is_null(value):
             return null()
         else:
-            hint = "; decimal.Decimal(str(value)) is what it prints as" if isinstance(value, float) else ""
+            hint = "; decimal.Decimal(str(value)) has the digits that it prints" if isinstance(value, float) else ""
             raise TypeError(f"{_refuse_type(str(kind), value, 'decimal.Decimal and int')}{hint}")
         if low <= code <= high:
             return code
@@ -227,7 +227,7 @@ def _decimal_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
 def _too_large(kind: SqlType) -> str:
     _, high = kind.bounds
     if 10**kind.precision - 1 > high:
-        return f"{kind} is held in 64 bits here: at most {high} without its point"
+        return f"{kind} is stored in 64 bits: at most {high} without its point"
     return f"{kind} accepts {kind.precision - kind.scale} digits before the point"
 
 
@@ -377,7 +377,7 @@ def literal_code(kind: SqlType, value: str | int | float | bool | None, dictiona
 
 
 def constant_code(kind: SqlType, value: str | int | float | bool | None, dictionary: Dictionary) -> int:
-    """As ``literal_code``, of a constant: its code keeps its meaning for the life of the dictionary."""
+    """The code of a constant; as ``literal_code``, but the code is never freed."""
     if isinstance(value, str):
         return dictionary.pin(value)
     return number_code(kind, value)

@@ -1,3 +1,3 @@
-"""HTTP for a pipeline: the server of both, the metrics of a run, and the pages of ``freshviews serve``."""
+"""HTTP: a server, the metrics of a running pipeline, and the pages of ``freshviews serve``."""
 
 __all__ = ["server", "site"]

@@ -13,7 +13,7 @@ from pyarrow import csv
 
 _BATCH = 10_000
 MOST_BYTES = 64 << 20
-"""Bytes of an answer."""
+"""Most bytes of an answer."""
 
 
 class TooLong(Exception):
@@ -22,8 +22,7 @@ class TooLong(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of a result. ``rows``: those asked for, from the place ``offset`` of ``total``; ``of``: the view or the
-    SELECT, for the answer."""
+    """Rows of a result, from position ``offset`` of ``total``. ``of``: the view or the SELECT, for the answer."""
 
     version: int
     of: Mapping[str, str]
@@ -35,8 +34,8 @@ class Part:
 def as_json(part: Part) -> bytes:
     """An object with the version, the columns and an object per row. Raises TooLong.
 
-    DECIMAL, DATE and TIMESTAMP are strings, as in ``freshviews query --json``, and so are NaN and infinities, for which
-    JSON has no numbers.
+    DECIMAL, DATE and TIMESTAMP are strings, as in ``freshviews query --json``; so are NaN and infinities, which JSON
+    lacks.
     """
     head = {
         "version": part.version,
@@ -57,7 +56,7 @@ def as_json(part: Part) -> bytes:
 
 
 def as_csv(part: Part) -> bytes:
-    """Lines with a header; strings are in quotes, and a NULL is an empty field without. Raises TooLong."""
+    """Lines with a header; strings are quoted, and NULL is an empty field without quotes. Raises TooLong."""
     out = pa.BufferOutputStream()
     with csv.CSVWriter(out, part.rows.schema) as writer:
         for batch in part.rows.to_batches(max_chunksize=_BATCH):
@@ -81,7 +80,7 @@ FORMS: Mapping[str, tuple[str, Callable[[Part], bytes]]] = {
     "csv": ("text/csv; charset=utf-8", as_csv),
     "arrow": ("application/vnd.apache.arrow.stream", as_arrow),
 }
-"""Per form, its media type and what writes it."""
+"""The media type and the writer of each form."""
 
 
 def _check(size: int) -> None:

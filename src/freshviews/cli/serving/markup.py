@@ -1,4 +1,4 @@
-"""HTML whose text is escaped unless it was made here."""
+"""HTML elements; text that is not an element made here is escaped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _WITHOUT_END = frozenset({"input", "link", "meta"})
 
 
 class Markup(str):
-    """HTML; any other text is escaped before it becomes a part of it."""
+    """HTML; any other text is escaped when it becomes a part of it."""
 
     __slots__ = ()
 

@@ -30,11 +30,11 @@ nav a, p.links a { margin-right: 1rem }
 """
 
 _MOST_SHOWN = 2000
-"""Characters of a value that a page shows; the other forms have all."""
+"""Most characters of a value that a page shows; the other forms show all."""
 
 
 def view_link(view: str, **parameters: str | int) -> str:
-    """The address of a view's page, or of its rows in a form."""
+    """The address of a view's page, or of its rows in another form."""
     return f"/view/{quote(view, safe='')}" + (f"?{urlencode(parameters)}" if parameters else "")
 
 
@@ -52,10 +52,10 @@ def _page(title: str, *parts: str) -> bytes:
 
 def status_page(name: str, status: Status, disk: Mapping[str, Mapping[str, int]]) -> bytes:
     """The pipeline: its version, tables, views and sinks."""
-    state = {True: "running", False: "not running", None: "whether it runs is not known there"}[status.running]
+    state = {True: "running", False: "not running", None: "not known whether it runs"}[status.running]
     lines = [
         tag("p", f"Version {status.version}, {state}. Made {duration(status.age)} ago, delivered up to "
-            f"{status.delivered}; lag {duration(status.lag)}; begun {status.starts} times."),
+            f"{status.delivered}; lag {duration(status.lag)}; started {status.starts} times."),
         *([tag("p", f"Last error: {status.error}", class_="error")] if status.error else []),
         tag("h2", "Views"),
         _table(
@@ -64,11 +64,11 @@ def status_page(name: str, status: Status, disk: Mapping[str, Mapping[str, int]]
                 [tag("a", view, href=view_link(view)), _count(n.get("rows")), _count(n["changed"]),
                  size(n["bytes"]), _sink(status, view)]
                 for view, n in status.views.items()
-            ] + [[view, "", "", "", "being filled" if status.running else "not there yet"] for view in status.filling],
+            ] + [[view, "", "", "", "backfilling" if status.running else "not there yet"] for view in status.filling],
         ),
         tag("h2", "Tables"),
         _table(
-            ["table", "rows in", "set aside", "in memory", "files that wait"],
+            ["table", "rows in", "set aside", "in memory", "waiting files"],
             [
                 [table, _count(n["rows"]), _count(n["bad"]), size(n["bytes"]), _count(status.waiting.get(table))]
                 for table, n in status.tables.items()
@@ -86,10 +86,10 @@ def status_page(name: str, status: Status, disk: Mapping[str, Mapping[str, int]]
 
 def _sink(status: Status, view: str) -> str:
     sink = status.sinks.get(view)
-    refill = f"being refilled with another SELECT{'' if sink is None else '; '}" if view in status.refilling else ""
+    refill = f"backfill with the new SELECT{'' if sink is None else '; '}" if view in status.refilling else ""
     if sink is None:
         return refill
-    waits = f"versions that wait: {sink['backlog']}" if sink["backlog"] else "has every version"
+    waits = f"waiting versions: {sink['backlog']}" if sink["backlog"] else "has every version"
     refused = f"; refused {sink['failures']:,} times" if sink["failures"] else ""
     return refill + waits + refused + (f": {status.refused[view]}" if view in status.refused else "")
 
@@ -118,7 +118,7 @@ def view_page(part: Part, view: str, limit: int, sql: str, plan: str) -> bytes:
 
 
 def query_page(part: Part | None, sql: str, error: str = "") -> bytes:
-    """A SELECT to write, and its result."""
+    """A form for a SELECT, and its result."""
     form = tag(
         "form",
         tag("p", tag("textarea", sql, name="sql", rows=4, maxlength=4000, aria_label="SELECT")),
@@ -133,7 +133,7 @@ def query_page(part: Part | None, sql: str, error: str = "") -> bytes:
 
 
 def error_page(status: HTTPStatus, message: str) -> bytes:
-    """A request that is not answered."""
+    """The page of an error."""
     return _page(str(status.value), tag("h1", f"{status.value} {status.phrase}"), tag("p", message, class_="error"))
 
 

@@ -1,8 +1,8 @@
-"""An HTTP server in threads beside other work, which it can neither block nor end.
+"""An HTTP server in threads, which can neither block nor end the other work of its process.
 
 It trusts no client. A connection has ``SECONDS`` for its request, and in all, unless the server gives answers more. At
-most ``MOST`` connections are open: a new one beyond that takes the place of the oldest, so connections that wait
-silently shut nobody out. A request has at most ``LONGEST`` bytes, and only GET is answered.
+most ``MOST`` connections are open: a further one closes the oldest, so silent connections keep nobody out. A request
+has at most ``LONGEST`` bytes, and only GET is answered.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any, BinaryIO
 from freshviews.errors import FreshviewsError
 
 SECONDS = 5.0
-"""Seconds that a connection may take."""
+"""Seconds that a connection may last."""
 MOST = 32
-"""Connections that may be open."""
+"""Most open connections."""
 LONGEST = 1 << 16
-"""Bytes of a request."""
+"""Most bytes of a request."""
 _POLL = 0.2
 _PAUSE = 0.1
 
@@ -42,7 +42,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent; ``headers`` besides the type and the length of the body."""
+    """An answer. ``headers``: those besides the type and the length of the body."""
 
     status: HTTPStatus
     kind: str
@@ -51,12 +51,12 @@ class Answer:
 
 
 def plain_answer(status: HTTPStatus, message: str) -> Answer:
-    """An error as a line of text."""
+    """A line of text as the answer."""
     return Answer(status, "text/plain; charset=utf-8", f"{status.value} {message}\n".encode())
 
 
 class Busy(Exception):
-    """Another request has been computing for too long."""
+    """Another request is still being computed."""
 
 
 class ServerError(FreshviewsError):
@@ -64,7 +64,7 @@ class ServerError(FreshviewsError):
 
 
 class HttpServer:
-    """Serves from ``start`` until ``close``; the port is taken when it is created."""
+    """Serves from ``start`` until ``close``; takes its port when created."""
 
     def __init__(
         self,
@@ -75,29 +75,29 @@ class HttpServer:
         option: str = "",
         seconds: float | None = None,
     ) -> None:
-        """``answer`` must not raise. ``option``: how the options ``host`` and ``port`` of the command line begin.
-        ``seconds``: what a connection has from its request until all is sent; without it ``SECONDS`` in all.
+        """``answer`` must not raise. ``option``: the prefix of the options ``host`` and ``port`` of the command line.
+        ``seconds``: the time of a connection from its request until all is sent; by default ``SECONDS`` in all.
 
         Raises ServerError if the port cannot be taken.
         """
         accepted = "name one, such as 127.0.0.1, or 0.0.0.0 for all"
         if not host:
-            raise ServerError(f"--{option}host has no address; {accepted}")
+            raise ServerError(f"--{option}host is empty; {accepted}")
         try:
             family, _, _, _, place = socket.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
         except (OSError, UnicodeError) as error:
             raise ServerError(
-                f"--{option}host {host} is no address of this machine: {getattr(error, 'strerror', None) or error}; "
-                f"{accepted}"
+                f"--{option}host {host} is not an address of this machine: {getattr(error, 'strerror', None) or error}"
+                f"; {accepted}"
             ) from None
         try:
             self._server = _Server(family, place[:2], answer, seconds)
         except OSError as error:
             reason = os.strerror(error.errno or 0)
             if error.errno == errno.EADDRNOTAVAIL:
-                message = f"--{option}host {host} is no address of this machine: {reason}; {accepted}"
+                message = f"--{option}host {host} is not an address of this machine: {reason}; {accepted}"
                 raise ServerError(message) from None
             remedy = "name another port" + (
                 ", or end the process that listens there" if error.errno == errno.EADDRINUSE else ", above 1023"
@@ -116,7 +116,7 @@ class HttpServer:
         self._thread.start()
 
     def close(self) -> None:
-        """End, and close all connections. It may be called twice, and before ``start``."""
+        """End, and close all connections. May be called twice, and before ``start``."""
         if self._thread.is_alive():
             self._server.shutdown()
         self._server.server_close()
@@ -124,11 +124,11 @@ class HttpServer:
 
 
 class _Server(ThreadingMixIn, TCPServer):
-    """A thread per connection. ``_open`` has the connections, the oldest first, with the time when they are cut."""
+    """A thread per connection. ``_open``: the connections, the oldest first, with the time at which each is closed."""
 
     daemon_threads = True
     block_on_close = False
-    # Else a port is not free for a minute after a run.
+    # Without this, a port stays taken for a minute after a run.
     allow_reuse_address = True
     request_queue_size = MOST
 
@@ -146,7 +146,7 @@ class _Server(ThreadingMixIn, TCPServer):
         try:
             return super().get_request()
         except OSError:
-            # The process has too many open files, perhaps: do not try in a busy loop.
+            # The process may have too many open files: do not retry in a busy loop.
             time.sleep(_PAUSE)
             raise
 
@@ -163,7 +163,7 @@ class _Server(ThreadingMixIn, TCPServer):
         super().process_request(request, client_address)
 
     def _room(self) -> bool:
-        """Wait for threads of connections that were cut to end; False if they do not: then no more may begin."""
+        """Wait until threads of closed connections end; False if they do not, so that no further one may begin."""
         end = time.monotonic() + SECONDS
         while len(self._open) > 2 * MOST and time.monotonic() < end:
             time.sleep(_PAUSE / 10)
@@ -179,30 +179,30 @@ class _Server(ThreadingMixIn, TCPServer):
         self.cut(time.monotonic())
 
     def answering(self, request: socket.socket) -> None:
-        """The request has been read: from here on its connection has the seconds of an answer."""
+        """The request has been read: its connection now has the seconds of an answer."""
         with self._changing:
             if self._seconds is not None and request in self._open:
                 self._open[request] = time.monotonic() + self._seconds
 
     def cut(self, moment: float) -> None:
-        """Cut the connections whose time is up at a moment."""
+        """Close the connections whose time has passed at a moment."""
         with self._changing:
             old = [request for request, end in self._open.items() if end <= moment]
         for request in old:
             _cut(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: what a client does wrong concerns no user of the pipeline."""
+        """Log nothing: errors of clients do not concern users of the pipeline."""
 
 
 def _cut(request: socket.socket) -> None:
-    """Make the thread of a connection end: what it reads is the end of the stream, and what it writes fails."""
+    """End the thread of a connection: its reads see the end of the stream, and its writes fail."""
     with suppress(OSError):
         request.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET, and nothing else."""
+    """Answers GET only."""
 
     server: _Server
     rfile: Any
@@ -232,18 +232,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(made.body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 class _Limited:
-    """A file of which at most ``LONGEST`` bytes are read by lines."""
+    """A file whose lines have at most ``LONGEST`` bytes in all."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._left = LONGEST
 
     def readline(self, size: int) -> bytes:
-        """Raises ConnectionError where the limit is reached."""
+        """Raises ConnectionError beyond the limit."""
         line = self._file.readline(min(size, self._left))
         self._left -= len(line)
         if not self._left:

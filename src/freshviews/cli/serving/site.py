@@ -1,8 +1,8 @@
-"""What ``freshviews serve`` answers: pages to look at, and rows of views and of plain SELECTs, read only.
+"""The answers of ``freshviews serve``: pages, and rows of views and of plain SELECTs, read only.
 
 ``/`` is the pipeline, ``/view/NAME`` a view, ``/query?sql=`` a SELECT; each as ``format`` html, json, csv or arrow.
-Requests are not trusted (docs/operations.md lists what is refused). A request names its server in the header Host: a
-page of another site, whose name was made to lead here, has its own name there.
+Requests are not trusted (docs/operations.md lists what is refused). The header Host of a request must name this server:
+a page of another site whose name was made to lead here sends that site's name.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from freshviews.spark.reading.disk import on_disk
 from freshviews.spark.state.stores.store import Store
 
 MOST_ROWS = 1_000_000
-"""Rows of an answer, unless ``--max-rows`` says otherwise."""
+"""Most rows of an answer, unless ``--max-rows`` says otherwise."""
 ANSWER_SECONDS = 60.0
-"""Seconds from a request until its answer is sent, or cut."""
+"""Seconds from a request until its answer is sent or cut off."""
 _FIRST_ROWS = {"html": 50, "json": 1000}
-"""Rows where a request names no limit; the other forms have all."""
+"""Number of rows if a request has no limit; the other forms have all rows."""
 _MOST_ON_PAGE = 1000
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
@@ -49,7 +49,7 @@ _HTML = "text/html; charset=utf-8"
 
 
 @dataclass(frozen=True)
-class Asked:
+class Parameters:
     """The parameters of a request."""
 
     form: str
@@ -70,7 +70,7 @@ class Site:
         hosts: Collection[str] = (),
         most_rows: int = MOST_ROWS,
     ) -> None:
-        """``name``: of the script. ``hosts``: names of this server besides those of the machine itself."""
+        """``name``: the script's. ``hosts``: names of this server besides those of the machine itself."""
         self._name = name
         self._versions = Versions(store)
         self._definition = definition
@@ -78,45 +78,45 @@ class Site:
         self._most_rows = most_rows
 
     def answer(self, request: Request) -> Answer:
-        """The answer to a request, with headers that keep browsers from doing more with it than to show it."""
+        """The answer to a request, with headers that let browsers only show it."""
         try:
             made = self._answer(request)
         except Refused as error:
             made = Answer(error.status, _HTML, error_page(error.status, str(error)))
         except FreshviewsError as error:
-            made = _failed(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+            made = _error(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         except OSError as error:
             message = f"the checkpoint cannot be read: {error.strerror or type(error).__name__}"
-            made = _failed(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+            made = _error(HTTPStatus.INTERNAL_SERVER_ERROR, message)
         except Exception as error:
-            made = _failed(HTTPStatus.INTERNAL_SERVER_ERROR, f"an error inside freshviews: {type(error).__name__}")
+            made = _error(HTTPStatus.INTERNAL_SERVER_ERROR, f"an error inside freshviews: {type(error).__name__}")
         return replace(made, headers={**_HEADERS, **made.headers})
 
     def _answer(self, request: Request) -> Answer:
         self._check_host(request)
         if not request.target.startswith("/"):
-            raise Refused(HTTPStatus.BAD_REQUEST, "a path that begins with / is accepted")
+            raise Refused(HTTPStatus.BAD_REQUEST, "the path must begin with /")
         path, query = _split(request.target)
         if path == "/style.css":
             return Answer(HTTPStatus.OK, "text/css; charset=utf-8", STYLE.encode())
-        asked = _asked(query)
+        asked = _parsed(query)
         if path == "/":
             return self._status(asked)
         if path == "/query":
             return self._query(asked)
         if path.startswith("/view/"):
             return self._view(path.removeprefix("/view/"), asked)
-        raise Refused(HTTPStatus.NOT_FOUND, "there are /, /query and /view/NAME")
+        raise Refused(HTTPStatus.NOT_FOUND, "the pages are /, /query and /view/NAME")
 
     def _check_host(self, request: Request) -> None:
         found = _HOST.fullmatch(request.hosts[0]) if len(request.hosts) == 1 else None
         if found is None or found[1].lower() not in self._hosts:
             raise Refused(
                 HTTPStatus.MISDIRECTED_REQUEST,
-                "this server does not have the name that the header Host gives; --allow-host NAME gives it one",
+                "the header Host does not name this server; --allow-host NAME accepts another name",
             )
 
-    def _status(self, asked: Asked) -> Answer:
+    def _status(self, asked: Parameters) -> Answer:
         if asked.form not in ("html", "json"):
             raise Refused(HTTPStatus.BAD_REQUEST, "format: html and json are accepted here")
         manifest = self._versions.at(None)
@@ -128,18 +128,18 @@ class Site:
             return Answer(HTTPStatus.OK, FORMS["json"][0], f"{text}\n".encode(), version)
         return Answer(HTTPStatus.OK, _HTML, status_page(self._name, found, disk), version)
 
-    def _view(self, name: str, asked: Asked) -> Answer:
+    def _view(self, name: str, asked: Parameters) -> Answer:
         if asked.sql is not None:
-            raise Refused(HTTPStatus.BAD_REQUEST, "sql is accepted at /query")
+            raise Refused(HTTPStatus.BAD_REQUEST, "sql is accepted only at /query")
         manifest, view, rows = self._versions.rows(asked.version, name)
         part = self._part(rows, manifest.version, {"view": view}, asked)
         if asked.form != "html":
             return _rows_in(asked.form, part, view)
         limit = asked.limit or _FIRST_ROWS["html"]
         page = view_page(part, view, limit, manifest.views[view], plan_text(manifest, view))
-        return Answer(HTTPStatus.OK, _HTML, page, _about(part))
+        return Answer(HTTPStatus.OK, _HTML, page, _source_of(part))
 
-    def _query(self, asked: Asked) -> Answer:
+    def _query(self, asked: Parameters) -> Answer:
         sql = (asked.sql or "").strip()
         if asked.form != "html":
             return _rows_in(asked.form, self._selected(sql, asked), "query")
@@ -149,13 +149,13 @@ class Site:
             part = self._selected(sql, asked)
         except Refused as error:
             return Answer(error.status, _HTML, query_page(None, sql, str(error)))
-        return Answer(HTTPStatus.OK, _HTML, query_page(part, sql), _about(part))
+        return Answer(HTTPStatus.OK, _HTML, query_page(part, sql), _source_of(part))
 
-    def _selected(self, sql: str, asked: Asked) -> Part:
+    def _selected(self, sql: str, asked: Parameters) -> Part:
         manifest, rows = self._versions.select(asked.version, sql)
         return self._part(rows, manifest.version, {"sql": sql}, asked)
 
-    def _part(self, rows: pa.Table, version: int, of: dict[str, str], asked: Asked) -> Part:
+    def _part(self, rows: pa.Table, version: int, of: dict[str, str], asked: Parameters) -> Part:
         most = min(self._most_rows, _MOST_ON_PAGE) if asked.form == "html" else self._most_rows
         limit = _FIRST_ROWS.get(asked.form) if asked.limit is None else asked.limit
         if limit is None and rows.num_rows - asked.offset > most:
@@ -175,24 +175,24 @@ def _split(target: str) -> tuple[str, str]:
         parts = urlsplit(target)
         return unquote(parts.path, errors="strict"), parts.query
     except ValueError:  # UnicodeDecodeError, too
-        raise Refused(HTTPStatus.BAD_REQUEST, "the address is no text in UTF-8") from None
+        raise Refused(HTTPStatus.BAD_REQUEST, "the address is not text in UTF-8") from None
 
 
-def _asked(query: str) -> Asked:
+def _parsed(query: str) -> Parameters:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=8)
     except ValueError:
-        raise Refused(HTTPStatus.BAD_REQUEST, "the parameters are too many, or no text in UTF-8") from None
+        raise Refused(HTTPStatus.BAD_REQUEST, "there are too many parameters, or they are not text in UTF-8") from None
     given = dict(pairs)
     for name in given:
         if name not in ("format", "limit", "offset", "version", "sql"):
-            raise Refused(HTTPStatus.BAD_REQUEST, "the parameters are format, limit, offset, version and sql")
+            raise Refused(HTTPStatus.BAD_REQUEST, "the accepted parameters are format, limit, offset, version and sql")
     if len(given) < len(pairs):
         raise Refused(HTTPStatus.BAD_REQUEST, "a parameter is given twice")
     form = given.get("format", "html")
     if form not in ("html", *FORMS):
         raise Refused(HTTPStatus.BAD_REQUEST, f"format: html, {', '.join(FORMS)} are accepted")
-    return Asked(
+    return Parameters(
         form, _number(given, "limit", 1), _number(given, "offset") or 0, _number(given, "version"), given.get("sql")
     )
 
@@ -215,16 +215,16 @@ def _rows_in(form: str, part: Part, name: str) -> Answer:
             f"the answer has more than {MOST_BYTES >> 20} MB; give limit and offset, and version={part.version} for "
             "parts of one version",
         ) from None
-    headers = _about(part)
+    headers = _source_of(part)
     if form != "json":
         file = re.sub(r"[^A-Za-z0-9_]", "_", name)
         headers["Content-Disposition"] = f'attachment; filename="{file}-{part.version}.{form}"'
     return Answer(HTTPStatus.OK, kind, body, headers)
 
 
-def _about(part: Part) -> dict[str, str]:
+def _source_of(part: Part) -> dict[str, str]:
     return {"Freshviews-Version": str(part.version), "Freshviews-Total-Rows": str(part.total)}
 
 
-def _failed(status: HTTPStatus, message: str) -> Answer:
+def _error(status: HTTPStatus, message: str) -> Answer:
     return Answer(status, _HTML, error_page(status, message))

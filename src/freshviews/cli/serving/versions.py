@@ -1,11 +1,11 @@
 """Views of a checkpoint at committed versions, for many readers in one process.
 
-Cells stay loaded, and continue from one version to the next by their log, so a new version costs its change. Contents
-that were read are kept up to ``KEPT_BYTES``. One thread loads and selects at a time.
+Cells stay loaded and advance from one version to the next by their log, so a new version costs only its changes.
+Contents that were read are cached up to ``KEPT_BYTES``. One thread at a time loads and selects.
 
-The pipeline commits and collects meanwhile. A reader who names no version gets the last one. Who has waited gets what
-another one has read meanwhile, so cells never go back; where the state of a version is collected before it is read, a
-newer one is read, at most ``TRIES`` times.
+Meanwhile the pipeline commits and collects. A reader who names no version gets the last one; if another thread has read
+a newer one while it waited, it gets this, so cells never go back. If the state of a version is collected before it is
+read, a newer version is read, at most ``TRIES`` times.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pyarrow as pa
 from freshviews.catalog.catalog import unknown
 from freshviews.catalog.kept_rings import aggregates_in
 from freshviews.catalog.rings import known_as
-from freshviews.cli.planned_script import only, plan_script
+from freshviews.cli.planned_script import plan_script, reduced_to
 from freshviews.errors import CatalogError, StoreError
 from freshviews.plan.explain import explain
 from freshviews.spark.reading.contents import contents, latest, view_schema
@@ -37,15 +37,15 @@ _R = TypeVar("_R")
 
 KEPT_BYTES = 512 << 20
 PATIENCE = 20.0
-"""Seconds that a reader waits for another one."""
+"""Seconds that a reader waits for another reader."""
 TRIES = 5
 """Versions that a reader tries, each newer than the one before."""
 LONGEST_SELECT = 4000
-"""Characters of a SELECT: what it costs grows with its length."""
+"""Most characters of a SELECT: its cost grows with its length."""
 
 
 class Refused(Exception):
-    """A request that is not answered: the status and a message."""
+    """A request that is refused: the status and a message."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
@@ -56,7 +56,7 @@ class Gone(Refused):
     """The state of a version is collected."""
 
     def __init__(self, version: int) -> None:
-        message = f"the state of version {version} is not kept any more; ask for the last one"
+        message = f"the state of version {version} has been deleted; read the last one"
         super().__init__(HTTPStatus.GONE, message)
 
 
@@ -78,7 +78,7 @@ class Versions:
             raise Refused(status, str(error)) from None
 
     def rows(self, version: int | None, name: str) -> tuple[Manifest, str, pa.Table]:
-        """A version, a view of it as it is named there, and the view's contents."""
+        """A version, the name of a view in it, and the view's contents."""
 
         def find(manifest: Manifest) -> str:
             try:
@@ -91,12 +91,12 @@ class Versions:
             known = self._kept.get((manifest.version, view))
             if known is not None:
                 return manifest, view, known
-            with self._alone():
+            with self._exclusive():
                 manifest = self._newest(manifest, version)
                 view = find(manifest)
                 return manifest, view, self._rows(self.store, manifest, view)
 
-        return self._tried(version, read)
+        return self._read_at(version, read)
 
     def select(self, version: int | None, sql: str) -> tuple[Manifest, pa.Table]:
         """A version, and the result of a plain SELECT."""
@@ -112,14 +112,14 @@ class Versions:
             ) from None
 
         def read(manifest: Manifest) -> tuple[Manifest, pa.Table]:
-            with self._alone():
+            with self._exclusive():
                 manifest = self._newest(manifest, version)
                 return manifest, self._selected(manifest, view, sql)
 
-        return self._tried(version, read)
+        return self._read_at(version, read)
 
-    def _tried(self, version: int | None, read: Callable[[Manifest], _R]) -> _R:
-        """What is read at a version; of the last one, if it is collected meanwhile, at a newer one."""
+    def _read_at(self, version: int | None, read: Callable[[Manifest], _R]) -> _R:
+        """The result of ``read`` at a version. If the last version is collected meanwhile, reads a newer one."""
         for _ in range(TRIES - 1):
             try:
                 return read(self.at(version))
@@ -129,13 +129,13 @@ class Versions:
         return read(self.at(version))
 
     def _newest(self, manifest: Manifest, version: int | None) -> Manifest:
-        """The version to read by the thread that reads now: a newer one, if another thread has read that."""
+        """The version to read now: a newer one if another thread has read it meanwhile."""
         last = self._last
         if version is not None or last is None or last.version <= manifest.version:
             return manifest
         manifest = self.at(None)
         if manifest.version < last.version:
-            # The checkpoint was deleted, and a new one is in its place.
+            # The checkpoint was deleted and replaced by a new one.
             self._kept.clear()
             self._last = None
         return manifest
@@ -149,14 +149,14 @@ class Versions:
             columns = ", ".join(f"{one.name} {one.type}" for one in view_schema(manifest, view)[1])
             raise Refused(
                 HTTPStatus.BAD_REQUEST,
-                f"the SELECT names other columns than {view} has ({columns}), compares values of two kinds, or "
+                f"the SELECT names a column that {view} lacks ({columns}), compares values of two types, or "
                 "needs Spark; freshviews query says what is wrong, or answers it",
             ) from None
 
     def _rows(self, store: Store, manifest: Manifest, view: str) -> pa.Table:
         key = (manifest.version, view)
         if key not in self._kept:
-            # To read an older version must not take the cells back, of which the next newer one needs all.
+            # Reading an older version must not move the cells back: the next newer one needs all of them.
             newest = self._last is None or manifest.version >= self._last.version
             try:
                 self._kept[key] = contents(store, manifest, view, keep_cells=newest)
@@ -169,7 +169,7 @@ class Versions:
         return self._kept[key]
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusive(self) -> Iterator[None]:
         if not self._computing.acquire(timeout=PATIENCE):
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "another request is being computed; try again")
         try:
@@ -179,11 +179,11 @@ class Versions:
 
 
 def plan_text(manifest: Manifest, view: str) -> str:
-    """What EXPLAIN says of a view."""
+    """The text of EXPLAIN for a view."""
     return _plan_text(manifest.script, view, json.dumps(manifest.rings))
 
 
 @lru_cache(64)
 def _plan_text(script: str, view: str, rings: str) -> str:
     with known_as(aggregates_in(json.loads(rings))):
-        return "\n".join(explain(one.view, one.plans, {}) for one in only(plan_script(script), view).views)
+        return "\n".join(explain(one.view, one.plans, {}) for one in reduced_to(plan_script(script), view).views)

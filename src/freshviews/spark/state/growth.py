@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from freshviews.catalog.catalog import Catalog, column_named
 from freshviews.catalog.definitions import TableDef, ViewDef
-from freshviews.catalog.widening import holds, is_as_wide, said
+from freshviews.catalog.widening import holds, is_as_wide, type_text
 from freshviews.catalog.window import with_its_column
 
 
@@ -59,5 +59,5 @@ def refusal(before: TableDef, now: TableDef) -> str | None:
         if old is None and not column.may_be_absent:
             return f"column {column.name} is new and NOT NULL, and stored rows have no value for it; give it a DEFAULT"
         if old is not None and not holds(column, old):
-            return f"column {column.name} was {said(old)}, and {said(column)} does not hold all of its values"
+            return f"column {column.name} was {type_text(old)}, and {type_text(column)} does not hold all of its values"
     return None

@@ -1,10 +1,10 @@
 """SQL aggregate calls to ``AggregateCall``.
 
-FIRST, ANY_VALUE and LAST, which in SQL are of any row, are the least and the greatest value that is not NULL.
+FIRST, ANY_VALUE and LAST, for which SQL allows any row, are the least and the greatest value that is not NULL.
 ``FILTER (WHERE c)`` becomes a CASE around the arguments. COUNT_IF(c) counts ``CASE WHEN c THEN 1 END``. BOOL_OR and
 BOOL_AND are MAX and MIN. MAX_BY(x, y) ignores rows where y is NULL. ONLY_VALUE(x) is the least and the greatest x, NULL
-included, which must be equal. Those that make a text of all rows are in ``text_aggregates``. Equal calls share one
-``AggregateCall``.
+included, which must be equal. ``text_aggregates`` has the aggregates that make a text of all rows. Equal calls share
+one ``AggregateCall``.
 """
 
 from __future__ import annotations
@@ -58,28 +58,28 @@ class Collector:
         """Return the reference for an aggregate call, with or without FILTER, or the value of GROUPING."""
         if node.name.lower() in GROUPINGS:
             return self._grouping(node)
-        if self._over and _called(node) in _OF_ANY[1:]:
-            what = f"{_called(node).upper()} OVER"
+        if self._over and _function_name(node) in _OF_ANY[1:]:
+            what = f"{_function_name(node).upper()} OVER"
             raise self._scalar.text.unsupported(node, what, "MIN, MAX, ANY_VALUE, LAG and LEAD OVER are accepted")
-        if self._over and _called(node) == PROVENANCE:
-            raise self._scalar.text.unsupported(node, "PROVENANCE() OVER", "GROUP BY in a subquery, and join it")
+        if self._over and _function_name(node) == PROVENANCE:
+            raise self._scalar.text.unsupported(node, "PROVENANCE() OVER", "GROUP BY in a subquery, then join it")
         try:
             self._check_own(node)
             if is_matrix(node):
-                what = f"{_called(node)} stands for several columns: write it as an item of the SELECT list, alone"
+                what = f"{_function_name(node)} returns several columns; write it as an item of the SELECT list, alone"
                 raise Fault(what)
-            if _called(node) in MOMENTS:
+            if _function_name(node) in MOMENTS:
                 return self._moment(node)
             call = self._call(node)
         except Fault as fault:
             raise self._scalar.text.error(node, str(fault)) from None
         least = self._reference(call)
-        if call.function == "min_by" and _called(node) == "only_value":
+        if call.function == "min_by" and _function_name(node) == "only_value":
             return expression("only_value", (least, self._reference(replace(call, function="max_by"))), call.type)
         return or_empty(least) if call.function == PROVENANCE else least
 
     def columns(self, node: Node) -> list[tuple[str, Expr]]:
-        """The names and references of the columns that a call stands for, see ``is_matrix``."""
+        """The names and references of the columns that a call returns; see ``is_matrix``."""
         try:
             self._check_own(node)
             name, arguments, distinct, keep = self._parts(node)
@@ -90,7 +90,7 @@ class Collector:
             args = [self._scalar.bind(chosen.get(i, argument)) for i, argument in enumerate(arguments)]
 
             def reference(call: AggregateCall) -> Expr:
-                found = self._reference(kept_by(call, keep))
+                found = self._reference(filtered(call, keep))
                 return or_empty(found) if call.function == RELATION else found
 
             if ring is not None:
@@ -100,14 +100,14 @@ class Collector:
             raise self._scalar.text.error(node, str(fault)) from None
 
     def _check_own(self, node: Node) -> None:
-        """Refuse an aggregate whose columns are all of enclosing queries: in SQL it is an aggregate of one of these."""
+        """Refuse an aggregate over columns of enclosing queries alone: it belongs to an enclosing query."""
         if self._over or any(node.find_all(exp.Query)):
             return
         columns = [self._scalar.bind(one) for one in node.find_all(exp.Column) if not is_unit(one)]
         if columns and all(map(is_marked, columns)):
             text = self._scalar.text
-            what = f"{text.of(node)} in a subquery, an aggregate of columns of the query around alone,"
-            raise text.unsupported(node, what, "name a column of the subquery in it, or compute it in the query around")
+            what = f"{text.of(node)} in a subquery, an aggregate of columns of the enclosing query alone,"
+            raise text.unsupported(node, what, "name a column of the subquery in it, or move it there")
 
     def _moment(self, node: Node) -> Expr:
         """A variance, covariance or regression: an expression over references to sums."""
@@ -118,7 +118,7 @@ class Collector:
         return moment(name, args, self._reference)
 
     def _parts(self, node: Node) -> tuple[str, list[Node], bool, Callable[[Expr], Expr]]:
-        """The name of a call, its arguments, whether they are DISTINCT, and what FILTER makes of an argument."""
+        """The name of a call, its arguments, True for DISTINCT, and the function that applies FILTER."""
         keep: Callable[[Expr], Expr] = _as_is
         if isinstance(node, exp.Filter):
             keep = _only_where(replace(self._scalar, clause="FILTER").condition(node.expression.this))
@@ -139,7 +139,7 @@ class Collector:
     def _call(self, node: Node) -> AggregateCall:
         name, arguments, distinct, keep = self._parts(node)
         if name in _OF_ANY and len(arguments) == 2 and isinstance(arguments[1], exp.Boolean):
-            arguments = arguments[:1]  # the second argument of first(x, true) is that NULL does not count
+            arguments = arguments[:1]  # the second argument of first(x, true) says that NULL is ignored
         name = _SYNONYMS.get(name, name)
         if name in JOINING:
             return joined_texts(node.this if isinstance(node, exp.Filter) else node, self._scalar.bind, keep)
@@ -149,12 +149,12 @@ class Collector:
         if ring is not None:
             if distinct:
                 raise Refusal(f"{name} of DISTINCT values", "take it over SELECT DISTINCT in FROM")
-            return kept_by(call_of_ring(ring, [self._scalar.bind(argument) for argument in arguments]), keep)
+            return filtered(call_of_ring(ring, [self._scalar.bind(argument) for argument in arguments]), keep)
         if name in ("count", "count_distinct"):
             return self._count(arguments, distinct or name == "count_distinct", keep)
         if name in BY:
             if len(arguments) != 2:
-                raise Fault(f"{name} takes 2 arguments, the value and what it is ordered by, not {len(arguments)}")
+                raise Fault(f"{name} takes 2 arguments, a value and the value to order by, not {len(arguments)}")
             value, by = (self._typed(self._scalar.bind(argument)) for argument in arguments)
             return AggregateCall(name, (value, keep(by)), False, value.type)
         if len(arguments) != 1:
@@ -176,18 +176,18 @@ class Collector:
             bound: list[Expr] = [Literal(1, INT)]
         else:
             bound = [self._typed(self._scalar.bind(argument)) for argument in arguments]
-        return kept_by(AggregateCall("count", tuple(bound), distinct, BIGINT), keep)
+        return filtered(AggregateCall("count", tuple(bound), distinct, BIGINT), keep)
 
     def _counting(self, test: Expr, keep: Callable[[Expr], Expr]) -> AggregateCall:
         taken = logic.choose([(test, Literal(1, INT))], null(VOID))
-        return kept_by(AggregateCall("count", (taken,), False, BIGINT), keep)
+        return filtered(AggregateCall("count", (taken,), False, BIGINT), keep)
 
     def _typed(self, argument: Expr) -> Expr:
         return null(INT) if argument.type == VOID else argument
 
 
 def columns_outside(node: Node) -> Iterator[exp.Column]:
-    """The names of columns in an expression, left to right, but for those in aggregate calls and in subqueries."""
+    """The columns in an expression, left to right, except those in aggregate calls and in subqueries."""
     waiting = [node]
     while waiting:
         one = waiting.pop()
@@ -222,7 +222,7 @@ def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], 
 
 
 def is_matrix(node: Node) -> bool:
-    """True if an item of a SELECT list stands for several columns."""
+    """True if an item of a SELECT list returns several columns."""
     call = node.this if isinstance(node, exp.Alias) else node
     call = call.this if isinstance(call, exp.Filter) else call
     if not isinstance(call, exp.Anonymous):
@@ -231,8 +231,8 @@ def is_matrix(node: Node) -> bool:
     return call.name.lower() in MATRICES or (ring is not None and not ring.is_single)
 
 
-def kept_by(call: AggregateCall, keep: Callable[[Expr], Expr]) -> AggregateCall:
-    """The call over the rows that FILTER keeps."""
+def filtered(call: AggregateCall, keep: Callable[[Expr], Expr]) -> AggregateCall:
+    """The call over the rows that pass FILTER."""
     args = tuple(map(keep, call.args))
     if call.function == "count" and not call.distinct:
         # An argument that is never NULL needs no test; COUNT(1) and COUNT(*) are one aggregate.
@@ -240,7 +240,7 @@ def kept_by(call: AggregateCall, keep: Callable[[Expr], Expr]) -> AggregateCall:
     return replace(call, args=args)
 
 
-def _called(node: Node) -> str:
+def _function_name(node: Node) -> str:
     return (node.this if isinstance(node, exp.Filter) else node).name.lower()
 
 

@@ -30,12 +30,12 @@ _THERE = "\x1dthere"
 class AggregateCall:
     """An aggregate call over expressions.
 
-    ``function``: ``count`` (without arguments all rows, else the rows where no argument is NULL), ``sum``, ``avg``, or
-    one of ``SCANNED``, or one of ``COFACTORS``, whose ``entry`` names a number of the cofactor of the arguments by
-    their positions, or one of ``RINGS``, whose ``entry`` is the number of a value, of the family of rings ``ring``; or
-    an aggregate with a ``gathering``, whose columns are the arguments. Of one with several texts ``entry`` has the
-    position of the text; the arguments are the columns of its relations, which are groups of the rows where no argument
-    is NULL, and then what is summed by them.
+    ``function``: ``count`` (without arguments of all rows, else of the rows where no argument is NULL), ``sum``,
+    ``avg``, one of ``SCANNED``, one of ``COFACTORS`` or one of ``RINGS``; or the function of an aggregate with a
+    ``gathering``. ``entry``: for ``COFACTORS`` the number of the cofactor, by positions of arguments; for ``RINGS`` the
+    number of the value, of the family ``ring``; for a ``gathering`` with several texts the position of the text. The
+    arguments of such a call are the columns of its relations, which are groups of the rows where no argument is NULL,
+    then the values to sum.
     """
 
     function: str
@@ -52,12 +52,12 @@ class AggregateCall:
 
     @property
     def needs_several(self) -> bool:
-        """True if a group may have rows and no value: one row has no covariance."""
+        """True if a group with rows may have no value: one row has no covariance."""
         return self.function in ("covariance", "correlation")
 
     @property
     def label(self) -> str:
-        """A readable name: sum_qty, count_distinct_part."""
+        """A readable name, such as sum_qty or count_distinct_part."""
         args = [self.args[i] for i in self.entry] if self.function in COFACTORS else self.args
         names = [name_of(n.name) for arg in args for n in nodes_of(arg) if isinstance(n, Column)]
         function = self.ring.partition(".")[0] or self.function
@@ -77,7 +77,7 @@ class Item:
 class Absent:
     """NOT EXISTS over a source.
 
-    The row qualifies if no row of the source passes ``filters`` and equals it in every pair (the source's expression,
+    The row qualifies if no row of the source passes ``filters`` and is equal in every pair (the source's expression,
     the enclosing query's expression).
     """
 
@@ -88,9 +88,9 @@ class Absent:
 
 @dataclass(frozen=True)
 class OptionalSource:
-    """A source on the right of an outer join: where no row of it has ``on``, its columns are NULL.
+    """The right source of an outer join: its columns are NULL if no row of it passes ``on``.
 
-    ``alias``: that of the source in ``Select.sources``. ``on``: predicates that ``blocks.optional.keyed`` accepts.
+    ``alias``: of the source in ``Select.sources``. ``on``: predicates that ``blocks.optional.keyed`` accepts.
     """
 
     alias: str
@@ -108,11 +108,11 @@ class Sort:
 
 @dataclass(frozen=True)
 class Limited:
-    """ORDER BY ... LIMIT ... OFFSET of a bag over one source, of each of its groups.
+    """ORDER BY ... LIMIT ... OFFSET of a bag over one source, for each of its groups.
 
-    ``numbers``: ``row_number`` or ``rank``; items then have that of a row by ``number_ref``. ``beside``: the
-    columns that are wanted of the row ``shift`` places further on; items then have these by ``beside_ref``, and whether
-    there is such a row by ``there_ref``. ``limit`` is EVERY then.
+    ``numbers``: ``row_number`` or ``rank``, which items refer to by ``number_ref``. ``beside``: columns of the row
+    ``shift`` places later, which items refer to by ``beside_ref``, and by ``there_ref`` to whether there is such a row.
+    With either, ``limit`` is EVERY.
     """
 
     order: tuple[Sort, ...]
@@ -132,8 +132,7 @@ class Limited:
 class Select:
     """One SELECT: ``kind`` as in ``freshviews.query.block``.
 
-    ``optional``: the sources of outer joins, in an order in which each is joined with sources before it. The first of
-    ``sources`` is not optional.
+    ``optional``: the sources of outer joins, each joined with sources before it. The first source is not one.
     """
 
     kind: str
@@ -146,7 +145,7 @@ class Select:
     absent: tuple[Absent, ...] = ()
     limit: Limited | None = None
     sets: tuple[tuple[int, ...], ...] = ()
-    """Grouping sets, each as positions in ``groups``; empty where the SELECT has a single grouping."""
+    """Grouping sets, each as positions in ``groups``; empty if there is a single grouping."""
     optional: tuple[OptionalSource, ...] = ()
 
     @property
@@ -171,7 +170,7 @@ class Select:
         return (*found, *(() if self.limit is None else self.limit.exprs))
 
     def mapped(self, to: Callable[[Expr], Expr]) -> Select:
-        """The SELECT with another expression for each of its expressions."""
+        """The SELECT with ``to`` applied to each of its expressions."""
 
         def items(some: tuple[Item, ...]) -> tuple[Item, ...]:
             return tuple(replace(item, expr=to(item.expr)) for item in some)
@@ -205,7 +204,7 @@ class Bound:
     selects: tuple[Select, ...]
     combined: SetOperation | None = None
     nullable: tuple[bool, ...] | None = None
-    """By column, whether it may be NULL; None: as the SELECTs say."""
+    """For each column, True if it may be NULL; None to derive it from the SELECTs."""
 
     @property
     def columns(self) -> tuple[ColumnDef, ...]:
@@ -218,8 +217,8 @@ class Bound:
 
 
 def places_of_groups(bound: Bound) -> tuple[int, ...] | None:
-    """The columns of a query that are its groups, where views of texts by group are joined for it; None for another
-    query, and where a group is no column of it."""
+    """The columns of a query that are its groups, if it joins views of texts by group; None for another query, or if a
+    group is not one of its columns."""
     (select, *more) = bound.selects
     if more or select.sets or all(one.gathering is None for one in select.aggregates):
         return None
@@ -248,22 +247,22 @@ def number_ref() -> Column:
 
 
 def beside_ref(index: int, column: Column) -> Column:
-    """A reference to a column of the row beside a row; NULL where there is none."""
+    """A reference to a column of the row beside a row; NULL if there is no such row."""
     return replace(column, name=f"{_BESIDE}{index}", nullable=True)
 
 
 def there_ref() -> Column:
-    """A reference to 1 where there is a row beside a row, else 0."""
+    """A reference to 1 if there is a row beside a row, else 0."""
     return Column(_THERE, INT, False)
 
 
 def is_of_place(expr: Expr) -> bool:
-    """True if the name refers to the number of a row, or to a row beside it."""
+    """True if the name refers to the number of a row, or to the row beside it."""
     return isinstance(expr, Column) and expr.name.startswith((_NUMBER, _BESIDE, _THERE))
 
 
 def grouping_ref() -> Column:
-    """A reference to the value of GROUPING, resolved when the groups are known."""
+    """A reference to the value of GROUPING, resolved once the groups are known."""
     return Column(f"{_AGGREGATE}0", BIGINT, False)
 
 
@@ -306,8 +305,8 @@ def over_groups(expr: Expr, groups: tuple[Item, ...]) -> Expr:
 
 
 def ungrouped(expr: Expr) -> Column | None:
-    """The first column that is neither grouped nor aggregated nor of an enclosing query, after ``over_groups``; None if
-    there is none."""
+    """The first column, after ``over_groups``, that is neither grouped nor aggregated nor of an enclosing query; None
+    if there is none."""
     columns = (n for n in nodes_of(expr) if isinstance(n, Column))
     return next((n for n in columns if not is_ref(n) and not is_marked(n)), None)
 

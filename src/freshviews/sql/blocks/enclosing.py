@@ -1,4 +1,4 @@
-"""Names of enclosing queries, and the values that they take."""
+"""Names of enclosing queries, and the values of their columns."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from freshviews.sql.names.scope import Scope
 from freshviews.sql.text.parse import SqlText
 
 Domain = Callable[[tuple[Expr, ...]], Select]
-"""The distinct values that columns of a query have in its rows, or more than these."""
+"""A superset of the distinct values of columns in the rows of a query."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """The names that a subquery may use of the queries around it.
+    """The names of enclosing queries that a subquery may use.
 
-    ``scope``: those of the enclosing query; its ``outer`` has those further around. ``domain``: the values of its
-    columns.
+    ``scope``: the names of the nearest enclosing query; its ``outer`` has those further out. ``domain``: the values of
+    its columns.
     """
 
     text: SqlText
@@ -48,7 +48,7 @@ class Names:
 
     @property
     def around(self) -> Names | None:
-        """The names further around."""
+        """The names of the next enclosing query."""
         outer = self.scope.outer
         assert outer is None or isinstance(outer, Names)
         return outer

@@ -1,6 +1,6 @@
-"""The forms of expressions as written, equal where Spark takes two expressions for the same group.
+"""Forms of expressions as written; two expressions have equal forms if Spark takes them for the same group.
 
-``a + b`` and ``b + a`` have one form, ``a > b`` and ``b < a``, ``NOT (a > b)`` and ``a <= b``; so have chains of one
+``a + b`` and ``b + a`` have one form; so have ``a > b`` and ``b < a``, ``NOT (a > b)`` and ``a <= b``, chains of one
 operation in any order, ``greatest`` of the same values, and IN of the same members.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from freshviews.sql.expressions.expression import is_asked
+from freshviews.sql.expressions.expression import is_subquery_value
 from freshviews.sql.names.scope import Entry, Scope
 from freshviews.sql.names.star import columns_of, is_star
 from freshviews.sql.text.parse import Node, SqlText
@@ -40,9 +40,9 @@ class Forms:
     aliases: Mapping[str, Form | None]
 
     def of(self, node: Node, shown: Mapping[str, int] = NONE) -> Form | None:
-        """The form of an expression; None if it has a name that is no column.
+        """The form of an expression; None if a name in it is not a column.
 
-        ``shown``: names that denote a column of the list, by position, before one of FROM.
+        ``shown``: names that denote a column of the list, by position, rather than one of FROM.
         """
         return form_of(node, self.scope, self.aliases, {name: self.items[i] for name, i in shown.items()})
 
@@ -66,7 +66,7 @@ def form_of(
 ) -> Form | None:
     """The form of a node or of a node's argument.
 
-    ``aliases`` apply where FROM has no such name; ``shown`` applies before FROM.
+    ``aliases`` apply if FROM has no such name; ``shown`` applies before FROM.
     """
 
     def of(inner: Any) -> Form | None:
@@ -82,8 +82,8 @@ def form_of(
         return aliases.get(name) if entry is None else column_form(entry)
     if isinstance(node, exp.Literal):
         return (exp.Literal, node.is_string, node.this)
-    if isinstance(node, Node) and is_asked(node) and not isinstance(node, exp.Window):
-        # Its names are its own; equal texts are the same.
+    if isinstance(node, Node) and is_subquery_value(node) and not isinstance(node, exp.Window):
+        # A subquery's names are its own, so only equal texts are the same.
         return (exp.Subquery, node.unnest())
     if type(node) in _BINARY:
         left, right = of(node.this), of(node.expression)
@@ -104,7 +104,7 @@ def form_of(
 
 
 def _in_order(kind: type[Node], left: Form, right: Form) -> Form:
-    """The form of a binary operation: operands of a commutative one are sorted, also across a chain of it."""
+    """The form of a binary operation: the operands of a commutative one, also across a chain of it, are sorted."""
     if kind in _NEGATED:
         return negated(_in_order(_NEGATED[kind], left, right))
     if kind in _TURNED:
@@ -122,7 +122,7 @@ def negated(form: Form) -> Form:
 
 
 def _sorted(form: Form) -> Form:
-    """The form of a call, where the order of its arguments does not count."""
+    """The form of a call, with its arguments sorted if their order does not matter."""
     args = dict(form[1:])
     if form[0] is exp.In and "expressions" in args:
         return (exp.In, args["this"], *_members(False, args["expressions"]))
@@ -133,7 +133,7 @@ def _sorted(form: Form) -> Form:
 
 
 def _members(head: Form | bool, forms: Sequence[Form]) -> list[Form]:
-    """The operands of an operation, sorted; those that begin with ``head`` are chains of it."""
+    """The sorted operands of an operation; an operand that begins with ``head`` is a chain and adds its own."""
     size = len(head) if isinstance(head, tuple) else 0
     parts = [part for one in forms for part in (one[size:] if size and one[:size] == head else (one,))]
     return sorted(parts, key=repr)

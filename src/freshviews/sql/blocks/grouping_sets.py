@@ -1,10 +1,9 @@
-"""ROLLUP, CUBE and GROUPING SETS: the sets that GROUP BY writes, and the value of a group in a row of one
-set.
+"""ROLLUP, CUBE and GROUPING SETS: the sets of a GROUP BY, and the value of a group in a row of one set.
 
-As in Spark, a group is identified by how it is written over the columns of FROM. Of ``(SELECT a AS x, a AS y ...)`` x
-and y are two groups, and a row may have one without the other. ``COALESCE(a, 0)`` is not the group a, even if a is NOT
-NULL. So a SELECT list is bound twice: once to find the groups that its aliases and numbers name, then with a reference
-in place of each group. The reference is nullable where some set lacks the group.
+As in Spark, a group is identified by its text over the columns of FROM. In ``(SELECT a AS x, a AS y ...)`` x and y are
+two groups, and a row may have one without the other. ``COALESCE(a, 0)`` is not the group a, even if a is NOT NULL. So a
+SELECT list is bound twice: once to find the groups that its aliases and numbers name, then with a reference in place of
+each group. The reference is nullable if some set lacks the group.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import BIGINT, BOOLEAN, TINYINT, SqlType
 
 MOST = 64
-"""Limit on the grouping sets of one SELECT."""
+"""Most grouping sets of one SELECT."""
 
 Sets = tuple[tuple[int, ...], ...]
 """Per grouping set, the positions of its groups, ascending."""
@@ -40,7 +39,7 @@ class Written:
     """GROUP BY as written.
 
     ``nodes``: its expressions in order of first appearance; some may be equal. ``sets``: per grouping set the positions
-    of its expressions; None where GROUP BY has no grouping sets.
+    of its expressions; None if GROUP BY has no grouping sets.
     """
 
     nodes: tuple[Node, ...]
@@ -62,8 +61,8 @@ def written(text: SqlText, group: exp.Group) -> Written:
         return Written(tuple(group.expressions))
     clause = (behind or parts)[0]
     if behind and parts:
-        what = f"{_WORDS[type(clause)]} after the groups stands alone and last"
-        raise text.error(clause, f"{what}; GROUP BY ROLLUP (a), CUBE (b) puts several together")
+        what = f"{_WORDS[type(clause)]} after the groups must be alone and last"
+        raise text.error(clause, f"{what}; GROUP BY ROLLUP (a), CUBE (b) combines several")
     nodes: list[Node] = []
     if behind:
         if isinstance(clause, exp.GroupingSets):
@@ -130,7 +129,7 @@ def _too_many(text: SqlText, place: Node, number: int) -> SqlError:
 class GroupingSets:
     """The grouping sets of a SELECT.
 
-    ``groups``: expressions over columns of the sources. ``places``: the position of the group with a form.
+    ``groups``: expressions over columns of the sources. ``places``: the position of the group of each form.
     """
 
     text: SqlText
@@ -153,7 +152,7 @@ class GroupingSets:
         return self.reference(self.forms.of(node, shown))
 
     def grouping(self, node: Node) -> Expr:
-        """GROUPING and GROUPING_ID: a bit per argument, 1 where the row's set lacks the group; the last group is the
+        """GROUPING and GROUPING_ID: one bit per argument, 1 if the row's set lacks the group; the last group is the
         lowest bit."""
         name, arguments = node.name.upper(), list(node.expressions)
         if name == "GROUPING" and len(arguments) != 1:
@@ -167,7 +166,7 @@ class GroupingSets:
         place = None if form is None else self.places.get(form)
         if place is None:
             known = ", ".join(dict.fromkeys(group.name for group in self.groups)) or "there are none"
-            raise self.text.error(node, f"{name} takes groups of this GROUP BY ({known}); {self.text.of(node)} is none")
+            raise self.text.error(node, f"{name} takes groups of this GROUP BY ({known}), not {self.text.of(node)}")
         return place
 
 
@@ -190,11 +189,11 @@ def grouping_sets(
 
 
 def check_group(text: SqlText, item: Item, node: Node) -> None:
-    """Raise SqlError where a group contains an aggregate, or a window function of groups."""
+    """Raise SqlError if a group contains an aggregate, or a window function over groups."""
     if has_aggregate(item.expr):
         raise text.error(node, f"GROUP BY {text.of(node)} is an aggregate; group by columns and expressions")
     if has_subquery_ref(item.expr):
-        what = f"GROUP BY {text.of(node)} has a window function, which is of the groups"
+        what = f"GROUP BY {text.of(node)} has a window function, which is computed over the groups"
         raise text.error(node, f"{what}; compute it in a subquery of FROM, and group by its column")
 
 
@@ -206,7 +205,7 @@ def _bits(flags: Iterable[bool]) -> int:
 
 
 def by_set(values: Sequence[Expr], of: SqlType) -> Expr:
-    """A value per grouping set, as an expression over the number of the row's set."""
+    """An expression over the number of the row's set, with a value per grouping set."""
     distinct = {key(value): value for value in values}
     *first, last = distinct
     args: list[Expr] = []
@@ -216,7 +215,7 @@ def by_set(values: Sequence[Expr], of: SqlType) -> Expr:
 
 
 def _within(positions: Sequence[int], count: int) -> Expr:
-    """True where the row's set is one of ``chosen``; ``count``: the number of sets."""
+    """TRUE if the row's set is one of ``positions``; ``count``: the number of sets."""
     position = Column(SET, BIGINT, False)
     if positions == list(range(len(positions))):
         return call("lt", (position, integer(len(positions))), BOOLEAN)
@@ -226,6 +225,6 @@ def _within(positions: Sequence[int], count: int) -> Expr:
 
 
 def in_sets(group: int, value: Expr, sets: Sets) -> Expr:
-    """The value of a group in a row: NULL where the row's set lacks the group."""
+    """The value of a group in a row: NULL if the row's set lacks the group."""
     absent = null(value.type)
     return by_set([value if group in one else absent for one in sets], value.type)

@@ -1,9 +1,9 @@
-"""``ORDER BY`` and ``LIMIT``: read the clause, and make the SELECT that holds the first rows.
+"""``ORDER BY`` and ``LIMIT``: reads the clause, and makes the SELECT of the first rows.
 
 Ties in the columns of ORDER BY are broken by all columns of the list, from left to right, so that the rows of the view
-depend on the tables alone; so LIMIT without ORDER BY keeps the least rows. An ORDER BY expression that is not in the
-list becomes a hidden column. Where the query is more than the rows of one relation, the ordered rows are those of an
-internal view.
+depend on the tables alone. So LIMIT without ORDER BY keeps the least rows. An ORDER BY expression that is not in the
+list becomes a hidden column. If the query is more than the rows of one relation, an internal view has the rows to
+order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PARTS = ("order", "limit", "offset")
 
 @dataclass(frozen=True)
 class Clause:
-    """ORDER BY, LIMIT and OFFSET as written; ``limit`` is None where there is none."""
+    """ORDER BY, LIMIT and OFFSET as written; ``limit`` is None without LIMIT."""
 
     order: tuple[exp.Ordered, ...]
     limit: int | None
@@ -37,7 +37,7 @@ class Clause:
 
 
 def clause_of(text: SqlText, node: Node) -> Clause | None:
-    """The clause of a query; None if it has none. Raises UnsupportedSql where a part is missing or out of order."""
+    """The clause of a query; None if it has none. Raises UnsupportedSql if a part is missing or out of order."""
     order, limit, offset = (node.args.get(name) for name in _PARTS)
     if limit is None:
         if offset is not None:
@@ -66,7 +66,7 @@ def has_limit(node: Node) -> bool:
 
 
 def check_operand(text: SqlText, node: Node, word: str) -> None:
-    """Raise UnsupportedSql where an operand of UNION, EXCEPT or INTERSECT has a clause that belongs at the end of the
+    """Raise UnsupportedSql if an operand of UNION, EXCEPT or INTERSECT has a clause that belongs at the end of the
     query."""
     found = [node.args[name] for name in _PARTS if node.args.get(name) is not None]
     if isinstance(node, exp.Select) and found:
@@ -95,7 +95,7 @@ def _number(text: SqlText, node: Node, word: str) -> int:
 def places_of(
     clause: Clause, items: tuple[Item, ...], binder: Binder, position: Callable[[exp.Literal], int]
 ) -> tuple[tuple[SortPlace, ...], tuple[Item, ...], tuple[Node, ...]]:
-    """Return the place of each ORDER BY column in the list, the items to add to the list, and their nodes."""
+    """The position in the list of each ORDER BY column, the items to add to the list, and their nodes."""
     every = list(items)
     places: list[SortPlace] = []
     nodes: list[Node] = []
@@ -120,7 +120,7 @@ def places_of(
 
 
 def _is_all(node: Node, binder: Binder) -> bool:
-    """True for ALL, where no column has this name."""
+    """True for ALL, if no column has this name."""
     if not isinstance(node, exp.Column) or node.table or node.name.lower() != "all":
         return False
     try:

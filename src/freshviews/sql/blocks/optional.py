@@ -1,7 +1,7 @@
 """ON of an outer join, as a lookup.
 
-A plan looks an optional source up by a key: values of the rows so far, each equal to an expression of the source. This
-module splits ON into that key and filters of the source, or says that ON has another form.
+A plan looks up an optional source by a key: values of the preceding rows, each equal to an expression of the source.
+This module splits ON into that key and filters of the source, or reports that ON has another form.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import TRUE, call, null, rejects_null, sharpened
+from freshviews.sql.expressions.build import TRUE, call, null, refined, rejects_null
 from freshviews.sql.names.scope import aliases_in
 from freshviews.types import BOOLEAN, INT
 
@@ -19,7 +19,7 @@ EQUALITIES = ("eq", "eq_float", "null_safe_eq")
 
 
 def equality(own: Expr, other: Expr) -> Call:
-    """The predicate that a column of a domain has the value of an expression; NULL is a value."""
+    """The predicate that a column of a domain has the value of an expression, NULL included."""
     op = "null_safe_eq" if own.nullable else "eq_float" if own.type.is_float else "eq"
     made = call(op, (own, other), BOOLEAN)
     assert isinstance(made, Call)
@@ -28,18 +28,19 @@ def equality(own: Expr, other: Expr) -> Call:
 
 @dataclass(frozen=True)
 class Keyed:
-    """The partners of a row: the source's rows that pass ``filters`` and are equal to it in every pair (the source's
-    expression, the row's expression). NULL equals NULL; where it must not, a filter excludes it."""
+    """The partners of a row: the source's rows that pass ``filters`` and are equal in every pair (the source's
+    expression, the row's expression). NULL equals NULL; a filter excludes it if it must not."""
 
     filters: tuple[Expr, ...]
     pairs: tuple[tuple[Expr, Expr], ...]
 
 
 def keyed(on: Iterable[Expr], alias: str, optional: Collection[str] = ()) -> Keyed | None:
-    """Split ON of a join with the source ``alias``; None where it has another form.
+    """Split ON of a join with the source ``alias``; None if it has another form.
 
-    Each equality is between the source and one source before it. Of an ``optional`` one only a column is accepted, in
-    an equality that NULL does not pass. A predicate over a source before it alone decides whether the key is NULL.
+    Each equality is between the source and one earlier source. For an ``optional`` earlier source only a column is
+    accepted, in an equality that NULL does not pass. A predicate over an earlier source alone decides whether the key
+    is NULL.
     """
     filters: list[Expr] = []
     pairs: list[tuple[Expr, Expr, bool]] = []
@@ -68,14 +69,14 @@ def keyed(on: Iterable[Expr], alias: str, optional: Collection[str] = ()) -> Key
         own, other, _ = pairs.pop(place) if place is not None else (one, one, True)
         pairs.append((own, call("case", (test, other, null(other.type)), other.type), True))
     known = frozenset[str]().union(*map(rejects_null, filters))
-    filters += [call("is_not_null", (o,), BOOLEAN) for o, _, strict in pairs if strict and sharpened(o, known).nullable]
+    filters += [call("is_not_null", (o,), BOOLEAN) for o, _, strict in pairs if strict and refined(o, known).nullable]
     # Without an equality all rows have one key.
     chosen = [(own, other) for own, other, _ in pairs] or [(Literal(1, INT), Literal(1, INT))]
     return Keyed(tuple(filters), tuple(chosen))
 
 
 def _pair(term: Expr, alias: str, optional: Collection[str]) -> tuple[Expr, Expr, bool] | None:
-    """An equality as (the source's side, the other side, NULL does not pass); None where it is no such equality."""
+    """An equality as (the source's side, the other side, True if NULL does not pass); None for another predicate."""
     if not isinstance(term, Call) or term.op not in EQUALITIES:
         return None
     strict = term.op != "null_safe_eq"

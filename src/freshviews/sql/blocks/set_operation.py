@@ -1,9 +1,9 @@
-"""UNION, EXCEPT and INTERSECT: every SELECT below them becomes the distinct rows of a join, counted where ALL needs it.
+"""UNION, EXCEPT and INTERSECT: each SELECT in them becomes the distinct rows of a join, counted if ALL needs it.
 
-An operation on sets reads distinct rows, so UNION ALL and INTERSECT ALL below it are without ALL. A SELECT stays as it
-is where its rows are distinct and can be looked up by their values. Other SELECTs become SELECT DISTINCT, below EXCEPT
-ALL and INTERSECT ALL with COUNT(*); one that is grouped, or computes values that do not determine its row, goes through
-an internal view.
+An operation on sets reads distinct rows, so UNION ALL and INTERSECT ALL below it are evaluated without ALL. A SELECT is
+unchanged if its rows are distinct and can be looked up by their values. Any other becomes SELECT DISTINCT, with
+COUNT(*) below EXCEPT ALL and INTERSECT ALL. One that is grouped, or computes values that do not determine its row,
+becomes an internal view first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ALL = "all"
 def set_operation(kind: str, left: Bound, right: Bound, views: Views) -> Bound:
     """Combine two queries with the same number of columns; ``kind`` as in SetOperation.
 
-    Raises Fault where columns have no common type.
+    Raises Fault if columns have no common type.
     """
     word = "UNION" if kind == ALL else kind.upper().replace("_", " ")
     types = [
@@ -78,7 +78,7 @@ def blocks_of(bound: Bound, views: Views) -> list[Block]:
 def _cast(bound: Bound, types: list[SqlType], views: Views) -> Bound:
     """Cast the query's columns to these types.
 
-    A cast may make different rows equal, so the set operations of the query are evaluated before it.
+    A cast may make different rows equal, so the query's own set operations are evaluated before it.
     """
     if [c.type for c in bound.columns] == types:
         return bound
@@ -89,12 +89,12 @@ def _cast(bound: Bound, types: list[SqlType], views: Views) -> Bound:
 
 
 def typed(bound: Bound, views: Views) -> Bound:
-    """The query with a type for each column: STRING for one that is NULL alone, of Spark's type VOID."""
+    """The query with a type for each column: STRING for a column of Spark's type VOID, which is always NULL."""
     return _cast(bound, [STRING if column.type == VOID else column.type for column in bound.columns], views)
 
 
 def everything(source: Source, named: Bound) -> Select:
-    """All rows of an internal view of a query, with the query's column names and NULL for columns of nothing else."""
+    """All rows of an internal view of a query, with the query's column names; columns of type VOID are NULL."""
     items = zip(named.columns, source.columns, strict=True)
     values = ((one.name, null(VOID) if one.type == VOID else source.column(column)) for one, column in items)
     return Select("bag", (source,), (), tuple(Item(name, value) for name, value in values))
@@ -106,7 +106,7 @@ def _cast_items(select: Select, types: list[SqlType]) -> Select:
 
 
 def _distinct(select: Select, views: Views, counted: bool) -> Select:
-    """The distinct rows of a SELECT; ``counted``: with how often they are there."""
+    """The distinct rows of a SELECT; ``counted``: with the number of copies of each."""
     if select.kind == "bag":
         made = distinct_over(select)
         return replace(made, aggregates=(AggregateCall("count", (), False, BIGINT),)) if counted else made
@@ -137,9 +137,9 @@ def _term(bound: Bound, kind: str) -> SetTerm:
 
 
 def _of_sets(term: SetTerm) -> SetTerm:
-    """The term where only its distinct rows count."""
+    """The term if only its distinct rows matter."""
     if isinstance(term, int) or term.kind not in (ALL, "intersect_all"):
-        return term  # What is below an operation on sets is of sets already.
+        return term  # Operations below an operation on sets are on sets already.
     return SetOperation("union" if term.kind == ALL else "intersect", _of_sets(term.left), _of_sets(term.right))
 
 

@@ -1,9 +1,9 @@
 """Aggregates whose value is a text of all rows of a group: STRING_AGG, LISTAGG, GROUP_CONCAT, and PROVENANCE.
 
-``STRING_AGG(x, sep ORDER BY y)`` becomes an ``AggregateCall`` over y and x, by which the rows of the group are ordered,
-with a ``Gathering``. Without ORDER BY it is ordered by x. Rows where x is NULL, or that FILTER drops, have NULL in all
-arguments. PROVENANCE has no arguments as written. Those of the call are the columns that identify a row of each source
-of FROM, so ``with_provenance`` adds them when the sources are known.
+``STRING_AGG(x, sep ORDER BY y)`` becomes an ``AggregateCall`` over y and x, which order the rows of the group, with a
+``Gathering``; without ORDER BY, x orders them. Rows where x is NULL, or that FILTER drops, have NULL in all arguments.
+PROVENANCE is written without arguments. Its call has as arguments the columns that identify a row of each source of
+FROM; ``with_provenance`` adds them once the sources are known.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import BOOLEAN, INT, STRING
 
 JOINING = {"string_agg": "", "listagg": "", "group_concat": ","}
-"""Aggregates that join texts, and their separators where none is given."""
+"""Aggregates that join texts, and their default separators."""
 PROVENANCE = "provenance"
 EMPTY = "[]"
 """The provenance of no rows."""
 TIMES = "times"
-"""The member of a JSON object that has the multiplicity."""
+"""The member of a JSON object that holds the multiplicity."""
 
 
 @dataclass(frozen=True)
 class _Written:
-    """A call of STRING_AGG as it is written."""
+    """A call of STRING_AGG as written."""
 
     arguments: tuple[Node, ...]
     distinct: bool
@@ -43,7 +43,7 @@ class _Written:
 
 
 def joined_texts(node: Node, bind: Callable[[Node], Expr], keep: Callable[[Expr], Expr]) -> AggregateCall:
-    """The call of STRING_AGG, LISTAGG or GROUP_CONCAT. ``keep``: what FILTER makes of an argument. Raises Fault."""
+    """The call of STRING_AGG, LISTAGG or GROUP_CONCAT. ``keep``: applies FILTER to an argument. Raises Fault."""
     name = node.name.lower()
     written = _written(node)
     if not 1 <= len(written.arguments) <= 2:
@@ -57,7 +57,7 @@ def joined_texts(node: Node, bind: Callable[[Node], Expr], keep: Callable[[Expr]
         if written.distinct and key(made) != key(value):
             raise Refusal(
                 f"{name} of DISTINCT values in the order of {one.this.sql(dialect='spark')}",
-                "order them by the value itself, or leave DISTINCT or ORDER BY out",
+                "order them by the value itself, or leave out DISTINCT or ORDER BY",
             )
         if isinstance(made, Literal):
             continue
@@ -75,25 +75,25 @@ def joined_texts(node: Node, bind: Callable[[Node], Expr], keep: Callable[[Expr]
 
 
 def provenance_call(arguments: Sequence[Node], distinct: bool, filtered: bool) -> AggregateCall:
-    """The call of PROVENANCE, without the sources. Raises Fault."""
+    """The call of PROVENANCE, without its sources. Raises Fault."""
     if arguments:
-        raise Fault(f"{PROVENANCE} takes no arguments, not {len(arguments)}; it is of the rows of all tables in FROM")
+        raise Fault(f"{PROVENANCE} takes no arguments, not {len(arguments)}; it covers all tables in FROM")
     if distinct or filtered:
-        raise Refusal(f"{PROVENANCE} with {'DISTINCT' if distinct else 'FILTER'}", "WHERE chooses the rows")
+        raise Refusal(f"{PROVENANCE} with {'DISTINCT' if distinct else 'FILTER'}", "select the rows by WHERE")
     return AggregateCall(PROVENANCE, (), False, STRING, gathering=Gathering(()))
 
 
 def or_empty(value: Expr) -> Expr:
-    """The provenance of a group, where NULL stands for no rows."""
+    """The provenance of a group, with an empty list in place of NULL."""
     return logic.first_of((value, Literal(EMPTY, STRING)))
 
 
 def with_provenance(
     calls: Sequence[AggregateCall], joined: Joined, views: Views, text: SqlText, select: exp.Select
 ) -> tuple[AggregateCall, ...]:
-    """The aggregate calls of a SELECT, where those of PROVENANCE have the columns that identify rows of the sources.
+    """The aggregate calls of a SELECT, with the columns that identify rows of the sources as arguments of PROVENANCE.
 
-    Raises UnsupportedSql where rows of the join are not made of one row of each table.
+    Raises UnsupportedSql if a row of the join is not made of exactly one row of each table.
     """
     if not any(one.function == PROVENANCE for one in calls):
         return tuple(calls)
@@ -114,15 +114,15 @@ def with_provenance(
 def _check_join(joined: Joined, text: SqlText, node: Node) -> None:
     if joined.optional:
         names = ", ".join(one.alias for one in joined.optional)
-        instead = "inner joins are accepted; make a materialized view of the outer join, whose rows are then the inputs"
+        instead = "inner joins are accepted; make a materialized view of the outer join; its rows are then the inputs"
         raise text.unsupported(node, f"PROVENANCE() of an outer join, which may lack a row of {names},", instead)
     if joined.absent:
-        instead = "make a materialized view of the rows that are left, which are then the inputs"
+        instead = "make a materialized view of the remaining rows; they are then the inputs"
         raise text.unsupported(node, "PROVENANCE() of rows chosen by NOT EXISTS, NOT IN or an anti-join", instead)
     for source in joined.sources:
         if "#" in source.relation:
             what = f"PROVENANCE() of {source.alias}, a subquery or view that is more than a join of tables,"
-            raise text.unsupported(node, what, "make it a materialized view, whose rows are then the inputs")
+            raise text.unsupported(node, what, "make it a materialized view; its rows are then the inputs")
         if source.alias.lower() == TIMES:
             raise text.error(node, f"{TIMES} is the multiplicity in PROVENANCE(); give the table another alias")
 
@@ -137,10 +137,10 @@ def _written(node: Node) -> _Written:
     distinct = bool(arguments) and isinstance(arguments[0], exp.Distinct)
     if distinct:
         arguments = [*arguments[0].expressions, *arguments[1:]]
-    # The comma of (x ORDER BY y, ', ') is read as one of ORDER BY.
+    # In (x ORDER BY y, ', ') the comma is read as part of ORDER BY.
     late = len(arguments) == 1 and any(isinstance(one.this, exp.Literal) and one.this.is_string for one in order)
     if late or any(isinstance(one, exp.Order) for one in arguments):
-        raise Fault(f"ORDER BY stands after the separator in {node.name.lower()}: (value, ', ' ORDER BY column)")
+        raise Fault(f"ORDER BY follows the separator in {node.name.lower()}: (value, ', ' ORDER BY column)")
     return _Written(tuple(arguments), distinct, order)
 
 
@@ -149,7 +149,7 @@ def _separator(name: str, given: Sequence[Expr]) -> str:
         return JOINING[name]
     (separator,) = given
     if not isinstance(separator, Literal) or separator.type not in (STRING, VOID):
-        raise Fault(f"the separator of {name} is a string in quotes, as in {name}(x, ', ')")
+        raise Fault(f"the separator of {name} must be a string in quotes, as in {name}(x, ', ')")
     return "" if separator.value is None else str(separator.value)
 
 

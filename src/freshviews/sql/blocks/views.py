@@ -1,4 +1,4 @@
-"""What the stages ask of the binder of a view: internal views, and sources for them."""
+"""The interface by which the stages use the binder of a view: internal views, and sources for them."""
 
 from __future__ import annotations
 

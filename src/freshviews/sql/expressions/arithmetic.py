@@ -1,7 +1,7 @@
 """+ - * / % div and unary minus, over numbers, dates and intervals.
 
 ``INT + INT`` is an INT and checked as one; ``/`` of integers is a DOUBLE; decimals follow the rules of
-``freshviews.sql.expressions.coerce``. Division by zero is an error, as everywhere in ANSI mode.
+``freshviews.sql.expressions.coerce``. Division by zero is an error, as in all of ANSI mode.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MICROS_PER_DAY = 86_400_000_000
 
 @dataclass(frozen=True)
 class Interval:
-    """A constant INTERVAL. ``whole_days``: its smallest unit is a day, so that a DATE stays a DATE."""
+    """A constant INTERVAL. ``whole_days``: its smallest unit is a day or more, so a DATE plus it is a DATE."""
 
     months: int = 0
     micros: int = 0
@@ -59,7 +59,7 @@ _MICROS = {
 
 
 def interval_of(amount: str, unit: str) -> Interval:
-    """``INTERVAL 'amount' unit``. Raises ``Fault`` for an unknown unit or an amount that is no number."""
+    """``INTERVAL 'amount' unit``. Raises ``Fault`` for an unknown unit or an amount that is not a number."""
     name = unit.upper()
     name = name[:-1] if name.endswith("S") and name[:-1] in {**_MONTHS, **_MICROS} else name
     try:
@@ -85,10 +85,10 @@ def interval_of(amount: str, unit: str) -> Interval:
 
 
 def interval_of_text(written: str) -> Interval:
-    """An interval of numbers and units, as in ``1 hour 30 minutes``. Raises ``Fault``."""
+    """An interval written as numbers and units, such as ``1 hour 30 minutes``. Raises ``Fault``."""
     words = written.lower().removeprefix("interval").split()
     if not words or len(words) % 2:
-        raise Fault(f"the interval '{written}' is not understood; write numbers and units, as in '10 minutes'")
+        raise Fault(f"the interval '{written}' cannot be read; write numbers and units, as in '10 minutes'")
     made = Interval()
     for amount, unit in zip(words[::2], words[1::2], strict=True):
         made = made.plus(interval_of(amount, unit))
@@ -96,7 +96,7 @@ def interval_of_text(written: str) -> Interval:
 
 
 def shifted(moment: Expr, by: Interval) -> Expr:
-    """DATE or TIMESTAMP plus an interval; a DATE stays one unless the interval has hours or less, and a STRING does."""
+    """A moment plus an interval, of the same type; a DATE becomes a TIMESTAMP if the interval has hours or less."""
     if moment.type == STRING and not by.months:
         return cast(shifted(cast(moment, TIMESTAMP), by), STRING)
     if moment.type == DATE:
@@ -135,7 +135,7 @@ def subtract(a: Expr | Interval, b: Expr | Interval) -> Expr | Interval:
     if a.type == DATE and b.type.is_integer:
         return call("date_add_days", (a, negative(_day_count(b))), DATE)
     if a.type in (DATE, TIMESTAMP) and b.type in (DATE, TIMESTAMP):
-        raise Fault(f"{a.type} - {b.type} is an INTERVAL, which is no column type; use datediff(a, b)")
+        raise Fault(f"{a.type} - {b.type} is an INTERVAL, which cannot be the type of a column; use datediff(a, b)")
     return _sum("-", a, b)
 
 
@@ -166,7 +166,7 @@ def multiply(a: Expr | Interval, b: Expr | Interval) -> Expr | Interval:
 
 
 def divide(a: Expr, b: Expr) -> Expr:
-    """``/``: DOUBLE for integers and floats, a decimal where a decimal meets an integer or decimal."""
+    """``/``: DOUBLE for integers and floats, a decimal for a decimal with an integer or decimal."""
     a, b = (null(DOUBLE) if operand.type == VOID else operand for operand in (a, b))
     a, b, to = _operands("/", a, b)
     if not to.is_decimal:
@@ -191,7 +191,7 @@ def integral_divide(a: Expr, b: Expr) -> Expr:
 
 
 def remainder(a: Expr, b: Expr, op: str = "mod") -> Expr:
-    """``%`` and mod (the sign of a), or pmod (never negative for a positive b)."""
+    """``%`` and mod (with the sign of a), or pmod (never negative for a positive b)."""
     a, b, to = _operands("%", a, b)
     if to.is_float:
         rest = _float("mod_float", a, b, to)
@@ -261,7 +261,7 @@ def _float(op: str, a: Expr, b: Expr, to: SqlType) -> Expr:
 
 
 def _operands(sign: str, a: Expr, b: Expr) -> tuple[Expr, Expr, SqlType]:
-    """Both operands at their common type, which is returned; two decimals keep their own scales."""
+    """Both operands at their common type, and this type; two decimals keep their own scales."""
     if a.type == VOID and b.type == VOID:
         a, b = (null(BIGINT if sign == "div" else DOUBLE) for _ in range(2))
     to = common(a.type, b.type)
@@ -275,7 +275,7 @@ def _operands(sign: str, a: Expr, b: Expr) -> tuple[Expr, Expr, SqlType]:
 
 
 def _exact(operand: Expr, other: Expr) -> Expr:
-    """An operand beside a decimal. An integer that is written there has just the digits it has."""
+    """An operand beside a decimal. An integer constant gets the precision of its written digits."""
     if operand.type.is_decimal:
         return operand
     if operand.type == VOID:

@@ -1,7 +1,7 @@
-"""TRY_CAST: NULL where CAST refuses the value.
+"""TRY_CAST: NULL if CAST refuses the value.
 
-A string is converted by an operation that gives NULL for what it cannot read. For the others, a CASE around the CAST
-keeps away values that do not fit.
+An operation converts a string, and returns NULL for one that it cannot read. For other types, a CASE around the CAST
+excludes values that do not fit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _INT64 = 2**63 - 1
 
 
 def try_cast(expr: Expr, to: SqlType) -> Expr:
-    """TRY_CAST(expr AS to). Raises ``Fault`` where Spark has no such cast."""
+    """TRY_CAST(expr AS to). Raises ``Fault`` if Spark has no such cast."""
     made = cast(Column("x", expr.type, True), to)
     if not may_fail(made):
         return cast(expr, to)
@@ -42,7 +42,7 @@ def try_cast(expr: Expr, to: SqlType) -> Expr:
 
 
 def _attempt(part: Expr) -> Expr | None:
-    """The operation that gives NULL where this one fails; None where it is none that reads a string."""
+    """The operation that returns NULL if this one fails; None if this one does not read a string."""
     name = getattr(part, "op", "")
     return call(f"try_{name}", part.args, part.type) if name.startswith("string_to_") else None  # type: ignore[union-attr]
 
@@ -56,28 +56,28 @@ def _at_most(expr: Expr, bound: Literal) -> Expr:
 
 
 def _fitting(source: SqlType, to: SqlType) -> tuple[Literal, Literal]:
-    """The least and the greatest code that fits; of floats, the values below and above."""
+    """The least and the greatest code that fits; for floats, the values just outside."""
     high = 10**to.precision - 1 if to.is_decimal else to.bounds[1] if to.is_integer else _INT64
     low = -high if not to.is_integer else to.bounds[0]
     if source.is_float:
         unit = 10**to.scale if to.is_decimal else 1
-        # A fraction is cut off by an integer and rounded by a decimal.
+        # An integer cuts off a fraction; a decimal rounds it.
         beyond = 0.5 if to.is_decimal else 1.0
         below, above = (low - beyond) / unit, (high + beyond) / unit
-        if below == low:  # the least BIGINT, beside which doubles are farther apart
+        if below == low:  # the least BIGINT, near which doubles are farther apart
             below = nextafter(below, -inf)
         return Literal(below, DOUBLE), Literal(above, DOUBLE)
     if to.is_numeric:
         down, up = (to.scale if to.is_decimal else 0), (source.scale if source.is_decimal else 0)
         return _scaled(low, up - down, to), _scaled(high, up - down, to)
-    # A date or a number of seconds as microseconds.
+    # A date or a number of seconds, in microseconds.
     unit = 86_400_000_000 if source.name == "DATE" else 1_000_000
     bound = min(_INT64 * 10**source.scale // unit, _INT64)
     return integer(-bound), integer(bound)
 
 
 def _scaled(bound: int, digits: int, to: SqlType) -> Literal:
-    """The bound in units of the source, which has more digits; a decimal rounds half a unit more away."""
+    """The bound in units of the source, which has more digits; for a decimal, half a unit farther out, as it rounds."""
     if digits < 0:
         whole = abs(bound) // 10**-digits
     elif to.is_decimal:

@@ -1,7 +1,7 @@
-"""Making expression nodes: nullability, constants, and what a node needs of its columns.
+"""Makes expression nodes: nullability, constants, and tests and rewriting of expressions.
 
-``call`` is the one way the front end makes a ``Call``: it works out whether the result may be NULL and
-computes the value where every argument is a constant.
+``call`` is the one way the front end makes a ``Call``: it determines whether the result may be NULL, and computes the
+value if every argument is a constant.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from freshviews.sql.expressions.fold import computed, is_computed
 from freshviews.types import BIGINT, BOOLEAN, STRING, NotHeldError, SqlType
 
 VOID = SqlType("VOID")
-"""The type of a bare NULL until it meets another type; never leaves the front end."""
+"""The type of a bare NULL until it gets another type; it never leaves the front end."""
 
 
 class Fault(Exception):
-    """An error in an expression; the caller that knows the place turns it into a SqlError."""
+    """An error in an expression; a caller that knows the place turns it into a SqlError."""
 
 
 class Refusal(Fault):
@@ -35,7 +35,7 @@ class Refusal(Fault):
 
 
 class NotHeld(Fault):
-    """A constant that SQL has and 64 bits do not hold: TRY_CAST does not make NULL of it."""
+    """A constant that is valid in SQL and does not fit 64 bits: TRY_CAST does not turn it into NULL."""
 
 
 def integer(value: int) -> Literal:
@@ -57,8 +57,8 @@ def null(of: SqlType) -> Literal:
 def call(op: str, args: tuple[Expr, ...], result: SqlType) -> Expr:
     """The operation applied to the arguments; a literal where all of them are constants.
 
-    Raises ``Fault`` where computing the constant fails (overflow, division by zero, bad text); under ``perhaps`` it
-    stays a call, which fails for the rows that reach it.
+    Raises ``Fault`` if computing the constant fails (overflow, division by zero, bad text). Under ``perhaps`` it stays
+    a call instead, which fails for the rows that reach it.
     """
     if op in ("attempt", "failed") and not may_fail(args[0]):
         return args[0] if op == "attempt" else FALSE
@@ -68,13 +68,13 @@ def call(op: str, args: tuple[Expr, ...], result: SqlType) -> Expr:
     constants = [a for a in args if isinstance(a, Literal)]
     if len(constants) == len(args) and is_computed(op, constants):
         try:
-            return Literal(_tried(computed, op, constants, result), result)
+            return Literal(_constant_of(computed, op, constants, result), result)
         except Fault:
             if not _perhaps.get():
                 raise
     if op in _PATTERNS and how.host is not None and all(isinstance(a, Literal) for a in args[1:]):
-        # A pattern that is wrong is refused at CREATE, not with the first batch.
-        _tried(how.host, "", *(a.value for a in args[1:] if isinstance(a, Literal)))
+        # A wrong pattern is refused at CREATE, not with the first batch.
+        _constant_of(how.host, "", *(a.value for a in args[1:] if isinstance(a, Literal)))
     return Call(op, args, result, nullable_call(op, args))
 
 
@@ -83,7 +83,7 @@ _perhaps: ContextVar[bool] = ContextVar("perhaps", default=False)
 
 @contextmanager
 def perhaps(possible: bool = True) -> Iterator[None]:
-    """While an argument is bound that CASE, COALESCE, AND or OR may not evaluate, where that is ``possible``."""
+    """The context for binding an argument that CASE, COALESCE, AND or OR may not evaluate, if ``possible``."""
     before = _perhaps.set(possible or _perhaps.get())
     try:
         yield
@@ -94,7 +94,7 @@ def perhaps(possible: bool = True) -> Iterator[None]:
 _PATTERNS = ("like", "ilike", "rlike", "regexp_extract", "regexp_replace", "regexp_count", "regexp_substr")
 
 
-def _tried(compute: Callable[..., Any], *values: Any) -> Any:
+def _constant_of(compute: Callable[..., Any], *values: Any) -> Any:
     try:
         return compute(*values)
     except NotHeldError as error:
@@ -127,7 +127,7 @@ def retyped(expr: Expr, to: SqlType) -> Expr:
 
 
 def key(expr: Expr) -> tuple[Any, ...]:
-    """Equal for expressions that give the same codes; types and nullability do not count."""
+    """A key that is equal for expressions with the same codes; it ignores types and nullability."""
     if isinstance(expr, Column):
         return ("column", expr.name)
     if isinstance(expr, Literal):
@@ -144,7 +144,7 @@ def nodes_of(expr: Expr) -> Iterator[Expr]:
 
 
 def renamed(expr: Expr, names: Callable[[str], str]) -> Expr:
-    """The expression with each column's name changed, types and nullability as they are."""
+    """The expression with ``names`` applied to the name of each column; types and nullability stay."""
     if isinstance(expr, Column):
         return replace(expr, name=names(expr.name))
     if isinstance(expr, Literal):
@@ -153,8 +153,8 @@ def renamed(expr: Expr, names: Callable[[str], str]) -> Expr:
 
 
 def replaced(expr: Expr, by: Callable[[Expr], Expr | None]) -> Expr:
-    """The expression with the topmost nodes for which ``by`` answers replaced by the answer; a
-    replacement takes the type of what it stands for."""
+    """The expression with its topmost nodes for which ``by`` returns a node replaced by that node, which gets the type
+    of the replaced one."""
     found = by(expr)
     if found is not None:
         return retyped(found, expr.type)
@@ -164,7 +164,7 @@ def replaced(expr: Expr, by: Callable[[Expr], Expr | None]) -> Expr:
 
 
 def has_host(expr: Expr) -> bool:
-    """Whether a part of it is computed outside compiled code."""
+    """True if a part of it is computed outside compiled code."""
     return any(isinstance(node, Call) and OPS[node.op].host is not None for node in nodes_of(expr))
 
 
@@ -174,7 +174,7 @@ _OVERFLOWING = ("add_int", "sub_int", "mul_int", "neg_int", "abs_int", "scale_up
 
 
 def _divides(call: Call) -> bool:
-    """Whether it divides by a value other than 0: a constant, or ``nullif(divisor, 0)``."""
+    """True if it divides by a value that cannot be 0: a constant, or ``nullif(divisor, 0)``."""
     if call.op not in _DIVISIONS:
         return False
     divisor = call.args[1]
@@ -186,10 +186,10 @@ def _divides(call: Call) -> bool:
 
 
 def is_guarded(expr: Expr) -> bool:
-    """Whether it can fail for a value that a CASE around it may be there to exclude.
+    """True if it can fail for a value that an enclosing CASE may exclude.
 
-    Overflow of + - * and texts that are too long do not count: such an expression may be computed for rows whose
-    result is not needed.
+    Overflow of + - * and texts that are too long do not count: such an expression may be computed for rows that do not
+    need its result.
     """
     if not isinstance(expr, Call) or expr.op in ("attempt", "failed"):
         return False
@@ -206,42 +206,42 @@ def is_guarded(expr: Expr) -> bool:
 def rejects_null(condition: Expr) -> frozenset[str]:
     """Columns that cannot be NULL in a row for which the condition is TRUE."""
     if not isinstance(condition, Call):
-        return _known_with(condition)
+        return _not_null_with(condition)
     op, args = condition.op, condition.args
     if op == "and":
         return rejects_null(args[0]) | rejects_null(args[1])
     if op == "or":
         return rejects_null(args[0]) & rejects_null(args[1])
     if op == "is_not_null":
-        return _known_with(args[0])
+        return _not_null_with(args[0])
     if op == "is_true":
         return rejects_null(args[0])
     if op == "not":
         inner = args[0]
         if isinstance(inner, Call) and inner.op == "is_null":
-            return _known_with(inner.args[0])
+            return _not_null_with(inner.args[0])
         if isinstance(inner, Call) and inner.op == "not":
             return rejects_null(inner.args[0])
-        return _known_with(inner)
-    return _known_with(condition)
+        return _not_null_with(inner)
+    return _not_null_with(condition)
 
 
-def _known_with(value: Expr) -> frozenset[str]:
-    """Columns that are not NULL where the value is not NULL."""
+def _not_null_with(value: Expr) -> frozenset[str]:
+    """Columns that are not NULL if the value is not NULL."""
     if isinstance(value, Column):
         return frozenset((value.name,))
     if isinstance(value, Call) and OPS[value.op].null == "strict":
-        return frozenset().union(*map(_known_with, value.args))
+        return frozenset().union(*map(_not_null_with, value.args))
     return frozenset()
 
 
-def sharpened(expr: Expr, never_null: frozenset[str]) -> Expr:
-    """The expression once some columns are known not to be NULL."""
+def refined(expr: Expr, never_null: frozenset[str]) -> Expr:
+    """The expression with refined nullability, given that some columns are never NULL."""
     if isinstance(expr, Column):
         return replace(expr, nullable=False) if expr.name in never_null else expr
     if isinstance(expr, Literal):
         return expr
     if not never_null:
         return expr
-    args = tuple(sharpened(arg, never_null) for arg in expr.args)
+    args = tuple(refined(arg, never_null) for arg in expr.args)
     return replace(expr, args=args, nullable=nullable_call(expr.op, args))

@@ -1,7 +1,7 @@
-"""CAST, asked for or implied, as operations over codes.
+"""CAST, explicit or implied, as operations over codes.
 
-``cast`` makes the code of one type into the code of another. Where the codes agree (INT as BIGINT,
-FLOAT as DOUBLE, INT as DECIMAL(10, 0)) nothing is computed and only the type changes.
+``cast`` converts the code of one type to the code of another. If the codes are equal (INT as BIGINT, FLOAT as DOUBLE,
+INT as DECIMAL(10, 0)) nothing is computed and only the type changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _INT64 = 2**63 - 1
 
 
 def cast(expr: Expr, to: SqlType) -> Expr:
-    """CAST(expr AS to). Raises ``Fault`` where Spark has no such cast or a constant does not fit."""
+    """CAST(expr AS to). Raises ``Fault`` if Spark has no such cast or a constant does not fit."""
     source = expr.type
     if source == to:
         return expr
@@ -56,7 +56,7 @@ def _number(literal: Literal) -> Expr:
 
 
 def checked(expr: Expr, to: SqlType) -> Expr:
-    """The value as ``to``, an integer or decimal of the same scale, or an error where it does not fit."""
+    """The value as ``to``, an integer or decimal of the same scale; an error if it does not fit."""
     low, high = to.bounds
     if high >= _INT64:
         return retyped(expr, to)
@@ -64,7 +64,7 @@ def checked(expr: Expr, to: SqlType) -> Expr:
 
 
 def scaled(expr: Expr, to: SqlType) -> Expr:
-    """A decimal at another scale, rounded HALF_UP where digits go; its precision is not checked."""
+    """A decimal at another scale, rounded HALF_UP if digits are lost; its precision is not checked."""
     up = to.scale - expr.type.scale
     if up > 0:
         return call("scale_up", (expr, power_of_ten(up)), to)
@@ -80,7 +80,7 @@ def power_of_ten(digits: int) -> Literal:
 
 
 def _cut(expr: Expr, scale: int) -> Expr:
-    """A decimal with fewer digits after the point; those past them are cut off."""
+    """A decimal with fewer digits after the point; further digits are cut off."""
     return call("div_int", (expr, power_of_ten(expr.type.scale - scale)), BIGINT)
 
 
@@ -128,7 +128,7 @@ def _as_float(double: Expr, to: SqlType) -> Expr:
 def _from_string(expr: Expr, to: SqlType) -> Expr:
     if to.is_integer:
         low, high = to.bounds
-        # An argument of a host operation that is NULL makes the result NULL, and the least BIGINT is NULL's code.
+        # A NULL argument of a host operation makes the result NULL, and the least BIGINT is NULL's code.
         return call("string_to_int", (expr, integer(max(low, NULL + 1)), integer(high)), to)
     if to.is_decimal:
         return call("string_to_decimal", (expr, integer(to.precision), integer(to.scale)), to)
@@ -175,5 +175,5 @@ def literal_decimal(digits: str) -> Literal:
     scale = len(fraction)
     precision = max(len(str(abs(unscaled))), scale)
     if precision > 38 or abs(unscaled) > _INT64:
-        raise Fault(f"{digits[:60]}{'...' * (len(digits) > 60)} has more digits than a 64-bit decimal holds")
+        raise Fault(f"{digits[:60]}{'...' * (len(digits) > 60)} has more digits than a 64-bit decimal can store")
     return Literal(unscaled, decimal(precision, scale))

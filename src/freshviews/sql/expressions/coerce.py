@@ -1,8 +1,8 @@
 """The type rules of Spark SQL with ANSI mode on.
 
-Least common types, and the precision and scale of decimal arithmetic. One departure: the scale of a
-decimal quotient, up to 38 digits in Spark, is cut to what leaves an int64 code room for the integral
-digits (never below 6, which is Spark's own floor), by the rule Spark applies at 38 digits.
+Least common types, and the precision and scale of decimal arithmetic. One departure: the scale of a decimal quotient,
+up to 38 digits in Spark, is cut so that an int64 code has room for the integral digits, but not below 6 digits, by the
+rule that Spark applies at 38 digits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def as_decimal(numeric: SqlType) -> SqlType:
 
 
 def wider(one: SqlType, other: SqlType) -> SqlType:
-    """The decimal that holds both, as far as 38 digits go; integral digits come first."""
+    """The decimal that holds both, up to 38 digits; integral digits take precedence."""
     whole = max(one.precision - one.scale, other.precision - other.scale)
     scale = max(one.scale, other.scale)
     if whole + scale <= GREATEST_PRECISION:
@@ -33,7 +33,7 @@ def wider(one: SqlType, other: SqlType) -> SqlType:
 
 
 def common(one: SqlType, other: SqlType) -> SqlType | None:
-    """The least common type, or None where Spark has none."""
+    """The least common type; None if Spark has none."""
     if one == other or other == VOID:
         return one
     if one == VOID:
@@ -47,7 +47,7 @@ def common(one: SqlType, other: SqlType) -> SqlType | None:
         if one.is_integer and other.is_integer:
             return max(one, other, key=lambda t: _RANK[t.name])
         if one.is_float or other.is_float:
-            # INT with FLOAT is DOUBLE too, so that no digit is lost; FLOAT with FLOAT was equal.
+            # INT with FLOAT is DOUBLE too, so that no digit is lost; FLOAT with FLOAT was handled as equal.
             return DOUBLE
         return wider(as_decimal(one), as_decimal(other))
     if {one, other} == {DATE, TIMESTAMP}:
@@ -85,7 +85,7 @@ def remainder_of(one: SqlType, other: SqlType) -> SqlType:
 
 
 def total_of(argument: SqlType) -> SqlType | None:
-    """The type of SUM, None where the type cannot be summed."""
+    """The type of SUM; None for a type without a sum."""
     if argument.is_integer:
         return BIGINT
     if argument.is_decimal:
@@ -94,7 +94,7 @@ def total_of(argument: SqlType) -> SqlType | None:
 
 
 def mean_of(argument: SqlType) -> SqlType | None:
-    """The type of AVG, None where the type has none."""
+    """The type of AVG; None for a type without a mean."""
     if argument.is_decimal:
         return _bounded(argument.precision + 4, argument.scale + 4)
     return DOUBLE if argument.is_numeric or argument == STRING else None
@@ -105,7 +105,7 @@ def _bounded(precision: int, scale: int) -> SqlType:
 
 
 def _adjusted(precision: int, scale: int) -> SqlType:
-    """Spark's adjustPrecisionScale: past 38 digits the fraction gives way, down to 6 digits."""
+    """Spark's adjustPrecisionScale: beyond 38 digits the fraction is shortened, down to 6 digits."""
     if precision <= GREATEST_PRECISION:
         return decimal(precision, scale)
     whole = precision - scale

@@ -16,7 +16,7 @@ DATE_PARTS = ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofy
 
 
 def moment_of(value: Expr, to: SqlType) -> Expr:
-    """A DATE, TIMESTAMP or STRING as a DATE or TIMESTAMP."""
+    """A DATE, TIMESTAMP or STRING cast to DATE or TIMESTAMP."""
     if value.type not in (DATE, TIMESTAMP, STRING, VOID):
         raise Fault(f"a {to} is needed here, not {value.type}")
     return cast(value, to)
@@ -64,7 +64,7 @@ def date_diff(end: Expr, start: Expr) -> Expr:
 
 
 def add_months(moment: Expr, months: Expr) -> Expr:
-    """A DATE, also of a TIMESTAMP."""
+    """A DATE, also for a TIMESTAMP."""
     if not months.type.is_numeric and months.type not in (STRING, VOID):
         raise Fault(f"a number of months is an INT, not {months.type}")
     return call("add_months", (moment_of(moment, DATE), cast(months, INT)), DATE)

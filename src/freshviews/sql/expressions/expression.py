@@ -1,8 +1,7 @@
 """Stage 3: a scalar expression of SQL to a typed ``Expr`` over columns.
 
-``Binder.bind`` walks the tree; names go through ``resolve``, aggregate calls through ``aggregate``
-(absent where SQL allows none). Every ``Fault`` of the type rules gets the place of the innermost node
-it concerns.
+``Binder.bind`` walks the tree; names go through ``resolve``, aggregate calls through ``aggregate`` (absent in clauses
+without aggregates). Every ``Fault`` of the type rules gets the place of the innermost node that causes it.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, NULL, RE
 Bound = Expr | Interval
 
 _GREATEST_FLOAT = 3.4028235677973366e38
-"""Half a unit above the greatest finite FLOAT: what is more rounds to infinity."""
+"""Half a unit above the greatest finite FLOAT: greater values round to infinity."""
 
 COMPARISONS: dict[type[Node], str] = {
     exp.EQ: "=",
@@ -72,7 +71,7 @@ _BITS: dict[type[Node], Callable[[Expr, Expr], Expr]] = {
     exp.BitwiseXor: bits_xor,
 }
 
-WITHIN_GROUP = "LISTAGG and STRING_AGG take it; AVG, MIN, MAX, MIN_BY and MAX_BY are accepted"
+WITHIN_GROUP = "it is accepted for LISTAGG and STRING_AGG; AVG, MIN, MAX, MIN_BY and MAX_BY are accepted"
 
 _REFUSED: dict[type[Node], tuple[str, str]] = {
     exp.Window: ("a window function (OVER) here", "SELECT, ORDER BY and QUALIFY take it"),
@@ -107,15 +106,15 @@ _WITH_UNIT = frozenset(("date_add", "dateadd", "timestampadd", "datediff", "date
 
 
 def is_unit(node: Node) -> bool:
-    """Whether a bare word is a unit, as in ``timestampadd(MONTH, 1, t)``, and no column."""
+    """True for a bare word that is a unit, not a column, as in ``timestampadd(MONTH, 1, t)``."""
     call = node.parent
     if not isinstance(node, exp.Column) or not isinstance(call, exp.Anonymous):
         return False
     return call.name.lower() in _WITH_UNIT and len(call.expressions) == 3 and call.expressions[0] is node
 
 
-def is_asked(node: Node) -> bool:
-    """True for a window function or a subquery as a value, with what it is compared with by IN, ANY, SOME or ALL."""
+def is_subquery_value(node: Node) -> bool:
+    """True for a window function, a subquery as a value, or IN, ANY, SOME or ALL of a subquery with its operand."""
     if isinstance(node, exp.In):
         return node.args.get("query") is not None
     if type(node) in COMPARISONS:
@@ -134,13 +133,13 @@ class Binder:
     aggregate: Callable[[Node], Expr] | None = None
     subquery: Callable[[Node, Callable[[Node], Expr]], Expr] | None = None
     group: Callable[[Node], Expr | None] | None = None
-    """What stands for a node, where it is not what it says."""
+    """The value that replaces a node, or None to bind the node itself."""
 
     def bind(self, node: Node) -> Expr:
-        """The expression as a value. Raises SqlError or UnsupportedSql at the node in question."""
+        """The expression as a value. Raises SqlError or UnsupportedSql at the node that is wrong."""
         bound = self.bind_any(node)
         if isinstance(bound, Interval):
-            raise self.text.error(node, "an INTERVAL stands only beside + or - of a DATE or TIMESTAMP")
+            raise self.text.error(node, "an INTERVAL can only be added to or subtracted from a DATE or TIMESTAMP")
         return bound
 
     def bind_any(self, node: Node) -> Bound:
@@ -152,7 +151,7 @@ class Binder:
             raise self.text.error(node, str(fault)) from None
 
     def _operand(self, node: Node) -> Bound:
-        """The operand of an arithmetic operation: an integer may have the digits that are written."""
+        """The operand of an arithmetic operation: an integer constant may keep its written digits."""
         bound = self.bind_any(node)
         return replace(bound, written=self._is_whole(node.unnest())) if isinstance(bound, Literal) else bound
 
@@ -161,14 +160,14 @@ class Binder:
         return self.bind(node) if isinstance(bound, Interval) else bound
 
     def _is_whole(self, node: Node) -> bool:
-        """True for an integer that is written without a letter, L or S aside; one with Y has a TINYINT's digits."""
+        """True for an integer constant without a suffix, or with L or S; one with Y has a TINYINT's digits."""
         if isinstance(node, exp.Cast):
             return self.text.of(node)[-1] in "lLsS" and isinstance(node.this, exp.Literal) and not node.this.is_string
         return isinstance(node, exp.Literal) and not node.is_string
 
     def condition(self, node: Node, casts: bool = False) -> Expr:
-        """A condition, or a term of one, which AND may leave out if it follows another one; ``casts``: values of other
-        types are cast to BOOLEAN, as HAVING does."""
+        """A condition, or a term that AND may skip after another one. ``casts``: cast other types to BOOLEAN, as HAVING
+        does."""
         with perhaps(follows(node)):
             bound = self.bind(node)
         try:
@@ -200,7 +199,7 @@ class Binder:
             return _DIVISION[type(node)](self._value(node.this), self._value(node.expression))
         if isinstance(node, (exp.Anonymous, exp.Filter)):
             return self._call(node)
-        if self.subquery is not None and is_asked(node):
+        if self.subquery is not None and is_subquery_value(node):
             return self.subquery(node, self.bind)
         if type(node) in _REFUSED:
             raise self.text.unsupported(node, *_REFUSED[type(node)])
@@ -261,17 +260,17 @@ class Binder:
         return cast(a, TIMESTAMP), arithmetic.shifted(cast(b, TIMESTAMP), length)
 
     def _rows_compared(self, node: Node, other: exp.Tuple) -> Expr:
-        """A row of values compared with another one; NULLs in it are equal."""
+        """A row of values compared with another one; NULLs in them are equal."""
         rows = node.this.expressions, other.expressions
         if len(rows[0]) != len(rows[1]):
-            raise Fault(f"a row of {len(rows[0])} values is compared with one of {len(rows[1])}")
+            raise Fault(f"a row of {len(rows[0])} values cannot be compared with a row of {len(rows[1])}")
         if not isinstance(node, (exp.EQ, exp.NEQ, exp.In)):
-            raise self.text.unsupported(node, f"{COMPARISONS[type(node)]} of rows of values", "compare their values")
+            raise self.text.unsupported(node, f"{COMPARISONS[type(node)]} of rows of values", "compare each value")
         equal = [logic.null_safe_equal(self.bind(a), self.bind(b)) for a, b in zip(*rows, strict=True)]
         return logic.negation(logic.all_of(equal)) if isinstance(node, exp.NEQ) else logic.all_of(equal)
 
     def _terms(self, node: exp.Connector) -> list[Expr]:
-        """The terms of a chain of AND, or of OR, bound. A part of it that ``group`` stands for is one term."""
+        """The bound terms of a chain of AND, or of OR. A part of it that ``group`` replaces is one term."""
         terms = [node.expression]
         left = node.this
         while type(left) is type(node) and (self.group is None or self.group(left) is None):
@@ -280,7 +279,7 @@ class Binder:
         return [self.bind(left), *(self.bind_perhaps(term) for term in reversed(terms))]
 
     def _after(self, node: Node, *compared: Expr) -> Expr:
-        """The value that is compared last with others, which may leave it out if they are constants."""
+        """The value compared last with others, which may exclude it if they are constants."""
         with perhaps(all(isinstance(one, Literal) for one in compared)):
             return self.bind(node)
 
@@ -300,7 +299,7 @@ class Binder:
                 return _float(node.this, to)
             made = (try_cast if node.args.get("safe") else cast)(self.bind(node.this), to)
             if isinstance(made, Call) and isinstance(node.this, exp.Literal) and self.text.of(node)[-1] in "'\"":
-                raise Fault(f"{self.text.of(node)} is no {to}")
+                raise Fault(f"{self.text.of(node)} is not a {to}")
             return made
         if type(node) in _BITS:
             return _BITS[type(node)](self.bind(node.this), self.bind(node.expression))
@@ -330,7 +329,7 @@ class Binder:
         if isinstance(inner, exp.WithinGroup):
             return self._special(inner)
         if not isinstance(inner, exp.Anonymous):
-            raise self.text.error(node, "FILTER (WHERE ...) follows an aggregate function")
+            raise self.text.error(node, "FILTER (WHERE ...) is accepted after an aggregate function")
         name = inner.name.lower()
         if is_aggregate_name(name) or (name in GROUPINGS and inner is node):
             if self.aggregate is None:
@@ -338,16 +337,16 @@ class Binder:
                 raise self.text.error(node, f"{what} cannot stand in {self.clause}; SELECT and HAVING take it")
             return self.aggregate(node)
         if isinstance(node, exp.Filter):
-            raise self.text.error(node, f"FILTER (WHERE ...) follows an aggregate function, which {name} is not")
+            raise self.text.error(node, f"FILTER (WHERE ...) follows an aggregate function, and {name} is not one")
         for argument in inner.expressions:
             if isinstance(argument, exp.Distinct):
-                raise self.text.error(argument, f"DISTINCT stands in aggregate functions, which {name} is not")
+                raise self.text.error(argument, f"DISTINCT is accepted in aggregate functions, and {name} is not one")
         if name in LAZY and inner.expressions:
             first = self._value(inner.expressions[0])
             with perhaps():
                 return scalar(name, [first, *map(self._value, inner.expressions[1:])])
         if name in _WITH_UNIT and len(inner.expressions) == 3 and not is_unit(inner.expressions[0]):
-            raise Fault(f"{name} of three arguments takes a unit as a word, as in {name}(MONTH, ...)")
+            raise Fault(f"{name} with three arguments takes a unit as a word first, as in {name}(MONTH, ...)")
         bind: Callable[[Node], Any] = self.bind_any if name in WITH_INTERVALS else self._value
         return scalar(name, [text(arg.name) if is_unit(arg) else bind(arg) for arg in inner.expressions])
 
@@ -368,7 +367,7 @@ class Binder:
         if isinstance(node.this, exp.Tuple):
             rows = [member for member in node.expressions if isinstance(member, exp.Tuple)]
             if len(rows) < len(node.expressions):
-                raise Fault("(a, b) IN takes rows of as many values, as in (a, b) IN ((1, 2), (3, 4))")
+                raise Fault("(a, b) IN takes rows with equally many values, as in (a, b) IN ((1, 2), (3, 4))")
             return logic.any_of([self._rows_compared(node, row) for row in rows])
         value = self.bind(node.this)
         first = node.expressions[0]
@@ -398,7 +397,7 @@ class Binder:
         more = () if escape is None else (escape,)
         tests = [call(op, (value, cast(self.bind(one), STRING), *more), BOOLEAN) for one in patterns]
         if node.args.get("negate"):
-            # The parser wraps NOT RLIKE in NOT, as it does NOT IN, but notes NOT LIKE in the node itself.
+            # The parser wraps NOT RLIKE and NOT IN in a NOT node, but marks NOT LIKE in the node itself.
             tests = [logic.negation(test) for test in tests]
         return logic.all_of(tests) if every else logic.any_of(tests)
 
@@ -441,7 +440,8 @@ def _between(value: Expr, low: Expr, high: Expr) -> Expr:
 
 
 def _members(node: Node) -> tuple[bool, list[Node]] | None:
-    """Whether ANY, SOME or ALL of a list is meant, and its members: ``= ANY (ARRAY[1])``, ``LIKE ALL ('a', 'b')``."""
+    """True for ANY or SOME and False for ALL of a list, and its members: ``= ANY (ARRAY[1])``, ``LIKE ALL ('a', 'b')``;
+    None for another node."""
     inside: Any = None
     every = isinstance(node, exp.All)
     if isinstance(node, (exp.Any, exp.All)):
@@ -465,12 +465,12 @@ def _float(node: exp.Literal, to: SqlType) -> Expr:
     """A constant such as 1.5D and 1.5F; 1e39F, which would be infinity, is refused."""
     value = float(node.name)
     if isinf(value) or (to == FLOAT and abs(value) > _GREATEST_FLOAT):
-        raise Fault(f"{node.name}{to.name[0]} is more than a {to} holds; CAST('Infinity' AS {to}) is infinity")
+        raise Fault(f"{node.name}{to.name[0]} is greater than every {to}; CAST('Infinity' AS {to}) is infinity")
     return cast(Literal(value, DOUBLE), to)
 
 
 def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
-    """A long IN: strings, and constants of types whose codes are equal where the values are, are data, a JSON text of
+    """A long IN. Strings, and constants of types whose codes are equal if the values are, become data: a JSON text of
     the codes. Other members are compared one by one."""
     codes: dict[Any, None] = {}
     compared: dict[Expr, None] = {}
@@ -514,10 +514,10 @@ def _literal(node: exp.Literal) -> Expr:
 def _number(digits: str) -> Expr:
     if "e" in digits.lower():
         if digits[-1] not in "0123456789":
-            raise Fault(f"{digits} is no number; an exponent has digits, as in 1E3")
+            raise Fault(f"{digits} is not a number; an exponent has digits, as in 1E3")
         value = float(digits)
         if isinf(value):
-            raise Fault(f"{digits} is more than a DOUBLE holds; CAST('Infinity' AS DOUBLE) is infinity")
+            raise Fault(f"{digits} is greater than every DOUBLE; CAST('Infinity' AS DOUBLE) is infinity")
         return Literal(value, DOUBLE)
     if "." in digits:
         return literal_decimal(digits)

@@ -1,6 +1,6 @@
 """Operations over constants, so that ``DATE '2026-01-01' - INTERVAL '90' DAY`` is a literal.
 
-Host operations compute values, compiled ones codes: both as they do for the rows of a table.
+Host operations compute values, compiled ones codes, both exactly as for the rows of a table.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from freshviews.expr.ops import OPS
 from freshviews.types import SqlType
 
 _FOR_ROWS = ("only_value", "unless_failed", "unless_counted")
-"""Operations that say what fails for a row."""
+"""Operations that report failures of rows."""
 
 
 def is_computed(op: str, args: Sequence[Literal]) -> bool:
-    """Whether an operation over constants is a constant. A host operation over a NULL that it may take stays a call."""
+    """True if an operation over constants is a constant. A host operation that may take NULL stays a call over one."""
     how = OPS[op]
     if how.host is not None:
         return all(arg.value is not None for arg in args)
@@ -25,11 +25,11 @@ def is_computed(op: str, args: Sequence[Literal]) -> bool:
 
 
 def computed(op: str, args: Sequence[Literal], result: SqlType) -> Any:
-    """The value of an operation over constants. Raises ValueError or OverflowError where it fails."""
+    """The value of an operation over constants. Raises ValueError or OverflowError if it fails."""
     how = OPS[op]
     if how.host is not None:
         return how.host(*(arg.value for arg in args))
-    # Loads the parts that run machine code, which a process that only reads a script does not need.
+    # This import loads machine code, which a process that only reads a script does not need.
     from freshviews.expr.host_evaluation import constant
 
     return constant(Call(op, tuple(args), result, True))

@@ -1,7 +1,7 @@
 """The scalar functions, by their SQL names.
 
-Each entry of ``FUNCTIONS`` says how many arguments it takes and what it becomes. Arguments arrive bound,
-with their own types; the entry casts them to what it needs.
+Each entry of ``FUNCTIONS`` has the number of arguments and a function that makes the expression. Arguments arrive
+bound, with their own types; the entry casts them to the types that it needs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ANY = 1_000_000
 
 @dataclass(frozen=True)
 class Function:
-    """A scalar function: the least and greatest number of arguments, and what it becomes."""
+    """A scalar function: the least and greatest number of arguments, and a function that makes its expression."""
 
     least: int
     greatest: int
@@ -42,8 +42,8 @@ def scalar(name: str, args: Sequence[Expr]) -> Expr:
         known = near(name, (*FUNCTIONS, *AGGREGATES, *aggregates_over()))
         raise Refusal(
             f"function {name}",
-            f"docs/sql.md lists the functions{known}; the aggregate of a ring of yours is known once "
-            "freshviews.register_ring has registered the ring in this process, or a module that FRESHVIEWS_RINGS names",
+            f"docs/sql.md lists the functions{known}; the aggregate of your own ring is known after "
+            "freshviews.register_ring in this process, also in a module that FRESHVIEWS_RINGS names",
         )
     if not function.least <= len(args) <= function.greatest:
         raise Fault(f"{name} takes {_counted(function)}, not {len(args)}")
@@ -51,7 +51,7 @@ def scalar(name: str, args: Sequence[Expr]) -> Expr:
 
 
 def _counted(function: Function) -> str:
-    """How many arguments a function takes, in words."""
+    """The accepted numbers of arguments, in words."""
     least, greatest = function.least, function.greatest
     if greatest == _ANY:
         return f"{least} or more arguments"
@@ -68,7 +68,7 @@ def date_part(part: str, moment: Expr) -> Expr:
 
 
 def _seconds(moment: Expr) -> Expr:
-    """The seconds of a minute, with their fraction."""
+    """The seconds within a minute, with their fraction."""
     micros = call("pmod_int", (dates.moment_of(moment, TIMESTAMP), integer(60_000_000)), BIGINT)
     return retyped(micros, decimal(8, 6))
 
@@ -172,7 +172,7 @@ def _remainder(op: str) -> Callable[[Expr, Expr], Expr]:
 
 
 def _log(base: Expr, value: Expr | None = None) -> Expr:
-    """log(x) is the natural logarithm, log(base, x) to a base."""
+    """log(x) is the natural logarithm; log(base, x) has a base."""
     if value is None:
         return _double("ln")(base)
     return call("quotient_float", (_double("ln")(value), _double("ln")(base)), DOUBLE)
@@ -197,7 +197,7 @@ def _extreme(which: str) -> Callable[..., Expr]:
 
 
 def _two_trim(op: str) -> Callable[..., Expr]:
-    """ltrim and rtrim take the characters first, btrim last, as in Spark."""
+    """ltrim and rtrim take the characters first, btrim takes them last, as in Spark."""
 
     def make(first: Expr, second: Expr | None = None) -> Expr:
         if second is None:
@@ -232,7 +232,7 @@ def _bits(op: str) -> Callable[[Expr, Expr], Expr]:
             a, b = (cast(one, BIGINT) if one.type == STRING else one for one in (a, b))
         to = common(a.type, b.type)
         if to is None or not to.is_integer:
-            raise Fault(f"bits are those of integers, not of {a.type} and {b.type}")
+            raise Fault(f"bit operations take integers, not {a.type} and {b.type}")
         return call(op, (cast(a, to), cast(b, to)), to)
 
     return make
@@ -243,7 +243,7 @@ bits_and, bits_or, bits_xor = map(_bits, ("bits_and", "bits_or", "bits_xor"))
 
 def bits_not(a: Expr) -> Expr:
     if a.type == STRING:
-        raise Fault("bits are those of integers, not of STRING")
+        raise Fault("bit operations take integers, not STRING")
     return bits_xor(a, Literal(-1, a.type if a.type.is_integer else INT))
 
 
@@ -271,7 +271,7 @@ def _either_diff(*args: Expr) -> Expr:
 
 def _sha2(value: Expr, bits: Expr) -> Expr:
     if _constant_int("sha2", bits) not in (0, 256):
-        raise Refusal("sha2 of other than 256 bits", "write sha2(text, 256)")
+        raise Refusal("sha2 with another length than 256 bits", "write sha2(text, 256)")
     return call("sha256", (_string(value),), STRING)
 
 

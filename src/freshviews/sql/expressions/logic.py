@@ -1,4 +1,4 @@
-"""Comparison, AND OR NOT, CASE and what is made of them."""
+"""Comparison, AND OR NOT, CASE, and functions built from them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def compare(sign: str, a: Expr, b: Expr) -> Expr:
 
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _STRICT = {"<": "<=", ">=": ">"}
-"""Signs beside a constant with a fraction, and those beside the integer below it."""
+"""Maps a sign beside a constant with a fraction to the sign beside the next lower integer."""
 
 
 def _of_two_scales(sign: str, a: Expr, b: Expr) -> Expr | None:
-    """A comparison of integers or decimals of different scales that scales neither column up, so that it never
-    overflows; None where the common type is another one, or nothing can overflow."""
+    """A comparison of integers or decimals of different scales that never overflows, because it scales neither column
+    up; None if the common type is another one, or nothing can overflow."""
     if not (_is_exact(a) and _is_exact(b)) or a.type.scale == b.type.scale:
         return None
     if isinstance(a, Literal) or (not isinstance(b, Literal) and a.type.scale > b.type.scale):
@@ -88,13 +88,13 @@ def null_safe_equal(a: Expr, b: Expr) -> Expr:
 
 
 def alike(values: Sequence[Expr], what: str) -> tuple[Expr, Expr, SqlType]:
-    """Two values and the common type they were cast to."""
+    """Two values cast to their common type, and this type."""
     to = common_type(values, what)
     return cast(values[0], to), cast(values[1], to), to
 
 
 def common_type(values: Sequence[Expr | ColumnDef], what: str) -> SqlType:
-    """The least common type of all values, in order. Raises ``Fault`` where there is none."""
+    """The least common type of all values, in order. Raises ``Fault`` if there is none."""
     to: SqlType = VOID
     for value in values:
         wider = common(to, value.type)
@@ -141,7 +141,7 @@ def negation(a: Expr) -> Expr:
 
 
 SHORT = 16
-"""Terms of AND or OR that are joined one after the other; more of them are a balanced tree, which nests less."""
+"""Most terms of AND or OR that are joined one after the other; more become a balanced tree, which nests less."""
 
 
 def one_of(terms: Sequence[Expr]) -> Expr:
@@ -165,7 +165,7 @@ def any_of(terms: Sequence[Expr]) -> Expr:
 
 
 def conjuncts_of(expr: Expr) -> tuple[Expr, ...]:
-    """The terms of a conjunction; of OR, the conjuncts that every branch has come out in front."""
+    """The terms of a conjunction; conjuncts common to all branches of an OR become terms of their own."""
     if isinstance(expr, Call) and expr.op == "and":
         return (*conjuncts_of(expr.args[0]), *conjuncts_of(expr.args[1]))
     if isinstance(expr, Call) and expr.op == "or":
@@ -186,7 +186,7 @@ def all_of(terms: Sequence[Expr]) -> Expr:
 
 
 def choose(branches: Sequence[tuple[Expr, Expr]], otherwise: Expr) -> Expr:
-    """CASE WHEN ... THEN ... ELSE ... END, its values brought to one type."""
+    """CASE WHEN ... THEN ... ELSE ... END, with its values cast to one type."""
     to = common_type([*(value for _, value in branches), otherwise], "CASE")
     if to == VOID:
         return otherwise
@@ -229,5 +229,5 @@ def extreme(which: str, values: Sequence[Expr]) -> Expr:
 
 
 def as_boolean_code(flag: Expr, to: SqlType) -> Expr:
-    """A condition as 1 where TRUE and 0 where FALSE or NULL."""
+    """A condition as 1 if TRUE, and 0 if FALSE or NULL."""
     return retyped(call("is_true", (flag,), BOOLEAN) if flag.nullable else flag, to)

@@ -1,4 +1,4 @@
-"""What an expression is where some of its columns are NULL.
+"""Simplifies expressions, given that some of their columns are NULL.
 
 An outer join fills the columns of a side without a partner with NULL. ``where_null`` folds an expression over such
 columns; ``rejects`` says that a predicate drops every such row, which turns an outer join into an inner one.
@@ -17,7 +17,7 @@ Names = Callable[[str], bool]
 
 
 def where_null(expr: Expr, is_null: Names) -> Expr:
-    """The expression with NULL for these columns, folded to a literal where it can be."""
+    """The expression with NULL for these columns, folded to a literal if possible."""
     if isinstance(expr, Column):
         return null(expr.type) if is_null(expr.name) else expr
     if isinstance(expr, Literal):
@@ -58,12 +58,12 @@ def _is_null(expr: Expr) -> bool:
 
 
 def is_null_at(expr: Expr, is_null: Names) -> bool:
-    """True if the expression is NULL where these columns are."""
+    """True if the expression is NULL whenever these columns are."""
     return _is_null(where_null(expr, is_null))
 
 
 def rejects(condition: Expr, is_null: Names) -> bool:
-    """True if the condition is not TRUE where these columns are NULL."""
+    """True if the condition is never TRUE when these columns are NULL."""
     return any(map(is_null, columns_of(condition))) and _never_true(where_null(condition, is_null))
 
 
@@ -78,7 +78,7 @@ def _never_true(condition: Expr) -> bool:
 
 
 def with_nullability(expr: Expr, nullable: Mapping[str, bool]) -> Expr:
-    """The expression where these columns may or may not be NULL."""
+    """The expression with the given nullability of its columns."""
     if isinstance(expr, Column):
         return replace(expr, nullable=nullable.get(expr.name, expr.nullable))
     if isinstance(expr, Literal):

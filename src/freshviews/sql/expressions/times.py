@@ -1,4 +1,4 @@
-"""Functions of dates and timestamps that are made of other operations: units, windows, differences, formats."""
+"""Functions of dates and timestamps that are composed of other operations: units, windows, differences, formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _SECONDS = "yyyy-MM-dd HH:mm:ss"
 _MONDAY = 946_857_600_000_000
-"""2000-01-03, a Monday: where the buckets of time_bucket begin."""
+"""2000-01-03, a Monday: the origin of the buckets of time_bucket."""
 
 
 def size_of(what: str, size: Expr | Interval) -> int:
@@ -46,7 +46,7 @@ def _of(op: str, *args: Expr) -> Expr:
 
 
 def _start(moment: Expr, size: int, origin: Expr) -> Expr:
-    """The last moment, at a whole number of sizes from the origin, that is not after a moment."""
+    """The last moment, a whole number of sizes from the origin, that is not after ``moment``."""
     t = _micros(moment)
     return retyped(_of("sub_int", t, _of("pmod_int", _of("sub_int", t, origin), integer(size))), TIMESTAMP)
 
@@ -60,12 +60,12 @@ def _from_start(what: str, offset: Expr | Interval | None) -> Expr:
 
 
 def tumble(moment: Expr, size: Expr | Interval, offset: Expr | Interval | None = None) -> Expr:
-    """The start of the tumbling window that has a moment."""
+    """The start of the tumbling window that contains a moment."""
     return _start(moment, size_of("a window", size), _from_start("a window", offset))
 
 
 def hop(moment: Expr, slide: Expr | Interval, size: Expr | Interval, number: Expr, offset: Expr | None = None) -> Expr:
-    """The start of a hopping window that has a moment: the last one, or the one this number of slides before."""
+    """The start of a hopping window that contains a moment: the last one, or the one ``number`` slides before."""
     width = size_of("a slide", slide)
     last = _start(moment, width, _from_start("a window", offset))
     back = _of("mul_int", retyped(number, BIGINT), integer(-width))
@@ -73,7 +73,7 @@ def hop(moment: Expr, slide: Expr | Interval, size: Expr | Interval, number: Exp
 
 
 def date_bin(size: Expr | Interval, moment: Expr, origin: Expr | None = None) -> Expr:
-    """The start of the interval, counted from an origin, that has a moment."""
+    """The start of the interval, counted from an origin, that contains a moment."""
     return _start(moment, size_of("date_bin", size), integer(0) if origin is None else _micros(origin))
 
 
@@ -83,14 +83,14 @@ def time_bucket(size: Expr | Interval, moment: Expr, origin: Expr | None = None)
 
 
 def difference(unit: Expr, start: Expr, end: Expr) -> Expr:
-    """timestampdiff and datediff of a unit: whole units from start to end, a BIGINT."""
+    """timestampdiff and datediff with a unit: whole units from start to end, a BIGINT."""
     name = dates.word("timestampdiff", unit).upper().removesuffix("S")
     if name in _MICROS:
         return _of("div_int", _of("sub_int", _micros(end), _micros(start)), integer(_MICROS[name]))
     if name not in _MONTHS:
         raise Refusal(f"timestampdiff of {name}", f"accepted are {', '.join((*_MONTHS, *_MICROS))}")
     one, other = (call("timestamp_to_date", (dates.moment_of(t, TIMESTAMP),), DATE) for t in (start, end))
-    # A day that is not complete does not count.
+    # An incomplete day does not count.
     before, after = (_of("pmod_int", _micros(t), integer(MICROS_PER_DAY)) for t in (start, end))
     less = logic.both(_is("gt", other, one), _is("lt", after, before))
     more = logic.both(_is("lt", other, one), _is("gt", after, before))
@@ -114,7 +114,7 @@ def _packed(day: Expr) -> Expr:
 
 
 def months_between(end: Expr, start: Expr) -> Expr:
-    """Months from start to end, a DOUBLE with 8 digits; whole for equal days of the month, or the last ones of both."""
+    """Months from start to end, a DOUBLE with 8 digits; whole for equal days of the month, or two last ones."""
     one, other = dates.moment_of(end, DATE), dates.moment_of(start, DATE)
     months = _of("sub_int", _months(one), _months(other))
     days = _of("sub_int", dates.part("day")(one), dates.part("day")(other))
@@ -129,7 +129,7 @@ def months_between(end: Expr, start: Expr) -> Expr:
 
 
 def next_day(day: Expr, name: Expr) -> Expr:
-    """The first day of that name, as 'MON', after a day."""
+    """The first day after ``day`` with the given name, such as 'MON'."""
     wanted = dates.word("next_day", name).upper()[:2]
     if wanted not in _WEEKDAYS:
         raise Fault(f"next_day takes the name of a day, as in 'MON', not {wanted!r}")
@@ -139,7 +139,7 @@ def next_day(day: Expr, name: Expr) -> Expr:
 
 
 def make_date(year: Expr, month: Expr, day: Expr) -> Expr:
-    """A DATE; an error where there is no such day."""
+    """A DATE; an error for a day that does not exist."""
     parts = [retyped(cast(one, INT), BIGINT) for one in (year, month, day)]
     since = _of("mul_int", _of("sub_int", parts[0], integer(1970)), integer(12))
     ahead = _of("sub_int", _of("check_range", parts[1], integer(1), integer(12)), integer(1))
@@ -151,7 +151,7 @@ def make_date(year: Expr, month: Expr, day: Expr) -> Expr:
 
 
 def parsed(op: str) -> Callable[[Expr, Expr], Expr]:
-    """A string as a TIMESTAMP, by a pattern of Spark's letters."""
+    """A function from a string and a pattern of Spark's letters to a TIMESTAMP."""
 
     def made(value: Expr, pattern: Expr) -> Expr:
         try:
@@ -179,7 +179,7 @@ def unix(unit: int) -> Callable[[Expr], Expr]:
 
 
 def unix_timestamp(moment: Expr, pattern: Expr | None = None) -> Expr:
-    """Whole seconds since 1970, rounded towards 1970; of a text that is written by a pattern."""
+    """Whole seconds since 1970, rounded towards 1970, of a moment or of a text in the form of a pattern."""
     if moment.type == STRING:
         moment = parsed("parse_timestamp")(moment, pattern or text(_SECONDS))
     return _of("div_int", _micros(moment), integer(1_000_000))
@@ -197,8 +197,8 @@ def since_epoch(unit: int) -> Callable[[Expr], Expr]:
 
 
 def timestamp_seconds(number: Expr) -> Expr:
-    """The TIMESTAMP of a number of seconds since 1970. A decimal has at most six digits after the point; of a DOUBLE
-    those past them are cut off, and NULL is the moment of NaN and infinities."""
+    """The TIMESTAMP of a number of seconds since 1970. A decimal has at most six digits after the point; further digits
+    of a DOUBLE are cut off, and NaN and infinities give NULL."""
     if not (number.type.is_numeric or number.type == VOID):
         raise Fault(f"timestamp_seconds takes a number, not {number.type}")
     if number.type.is_float:
@@ -223,7 +223,7 @@ def seconds_between(start: Expr, end: Expr) -> Expr:
 
 
 def within_minute(unit: int) -> Callable[[Expr], Expr]:
-    """EXTRACT(MILLISECONDS) and the like: units since the minute began."""
+    """EXTRACT(MILLISECONDS) and the like: units since the start of the minute."""
     return lambda t: _of("div_int", _of("pmod_int", _micros(t), integer(60_000_000)), integer(unit))
 
 
@@ -233,7 +233,7 @@ def isodow(moment: Expr) -> Expr:
 
 
 def isoyear(moment: Expr) -> Expr:
-    """The year of the ISO week: that of its Thursday."""
+    """The year of the ISO week, which is the year of its Thursday."""
     day = dates.moment_of(moment, DATE)
     thursday = call("date_add_days", (day, _of("sub_int", integer(3), dates.part("weekday")(day))), DATE)
     return dates.part("year")(thursday)

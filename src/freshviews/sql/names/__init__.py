@@ -1,3 +1,3 @@
-"""What a name in a query means: scopes, and stars."""
+"""The meaning of names in a query: scopes, and stars."""
 
 __all__ = ["marks", "scope", "star"]

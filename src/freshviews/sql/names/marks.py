@@ -1,7 +1,7 @@
-"""Marks of names of enclosing queries.
+"""Marks on the names of enclosing queries.
 
-A column of the query around a subquery is marked, one of a query further around is marked twice, until the subquery is
-tied to the row of the enclosing query. A marked column is a constant of the subquery.
+A column of the nearest enclosing query is marked once, one of the next further out twice, until the subquery is tied to
+the row of the enclosing query. A marked column is a constant for the subquery.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from sqlglot import exp
 from freshviews.catalog.catalog import near, same, unknown
 from freshviews.catalog.definitions import ColumnDef
 from freshviews.expr.nodes import Column, Expr
-from freshviews.sql.expressions.build import nodes_of, sharpened
+from freshviews.sql.expressions.build import nodes_of, refined
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import REFUSED_FUNCTIONS, WITHOUT_PARENTHESES
 
@@ -25,7 +25,7 @@ _SEPARATOR = "\x1f"
 
 @dataclass(frozen=True)
 class Source:
-    """One occurrence of a relation in a join; ``alias`` is unique in it."""
+    """One occurrence of a relation in a join, in which ``alias`` is unique."""
 
     alias: str
     relation: str
@@ -36,7 +36,7 @@ class Source:
 
 
 def alias_of(column_key: str) -> str:
-    """The alias of the source a column key belongs to."""
+    """The alias of the source that a column key belongs to."""
     return column_key.split(_SEPARATOR, 1)[0]
 
 
@@ -46,7 +46,7 @@ def name_of(column_key: str) -> str:
 
 
 def aliases_in(expr: Expr) -> frozenset[str]:
-    """The sources an expression reads."""
+    """The sources that an expression reads."""
     return frozenset(alias_of(n.name) for n in nodes_of(expr) if isinstance(n, Column))
 
 
@@ -60,7 +60,7 @@ class Entry:
 
 
 class Outer(Protocol):
-    """The names of the queries around a subquery."""
+    """The names of the queries that enclose a subquery."""
 
     def has(self, column: exp.Column) -> bool: ...
 
@@ -74,8 +74,8 @@ class Scope:
     """The columns of a FROM clause.
 
     ``entries``: all columns. ``visible``: the columns that ``*`` and unqualified names denote, in order; of two columns
-    joined by USING or NATURAL only the first. ``aliases``: columns of the SELECT list that a name may denote if FROM
-    has no such name. ``outer``: the names of the queries around, which a name denotes that is none of these.
+    joined by USING or NATURAL only the first. ``aliases``: columns of the SELECT list that a name denotes if FROM has
+    no such name. ``outer``: the names of the enclosing queries, for a name that is none of the others.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -100,7 +100,7 @@ class Scope:
         return found
 
     def named(self, name: str, table: str = "") -> list[Entry]:
-        """The columns that a name denotes: of a table, or of those that need none."""
+        """The columns that a name denotes: in a table, or unqualified."""
         if table:
             return self._by_table.get(table.lower(), {}).get(name.lower(), [])
         return self._visible_by_name.get(name.lower(), [])
@@ -125,12 +125,12 @@ class Scope:
         return replace(self, aliases=aliases)
 
     def knowing(self, never_null: frozenset[str]) -> Scope:
-        """The scope after WHERE and ON have excluded NULL from some columns."""
+        """The scope, given that WHERE and ON exclude NULL from some columns."""
 
-        return self.mapped(lambda expr: sharpened(expr, never_null))
+        return self.mapped(lambda expr: refined(expr, never_null))
 
     def mapped(self, to: Callable[[Expr], Expr]) -> Scope:
-        """The scope with another expression for each column."""
+        """The scope with ``to`` applied to the expression of each column."""
 
         def now(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
             return tuple(replace(e, expr=to(e.expr)) for e in entries)
@@ -200,7 +200,7 @@ class Scope:
 
 
 def table_scope(source: Source, names: tuple[str, ...] | None = None) -> Scope:
-    """The scope of one relation; ``names`` rename its columns where the alias has a column list."""
+    """The scope of one relation; ``names`` rename its columns if the alias has a column list."""
     entries = tuple(
         Entry(source.alias, name, source.column(column))
         for column, name in zip(source.columns, names or [c.name for c in source.columns], strict=True)

@@ -18,7 +18,7 @@ def columns_of(text: SqlText, node: Node, scope: Scope) -> tuple[Entry, ...]:
     star = node.this if isinstance(node, exp.Column) else node
     table = node.table if isinstance(node, exp.Column) else ""
     if star.args.get("replace") or star.args.get("rename"):
-        raise text.unsupported(node, "* REPLACE", "* and * EXCEPT (columns) are")
+        raise text.unsupported(node, "* REPLACE", "* and * EXCEPT (columns) are accepted")
     found = scope.star(text, node, table)
     for column in star.args.get("except_") or ():
         if not isinstance(column, exp.Column):

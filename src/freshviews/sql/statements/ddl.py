@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from freshviews.catalog.catalog import AlterTable, Catalog, column_named, same, unknown
 from freshviews.catalog.definitions import ColumnDef, Default, ForeignKey, TableDef
-from freshviews.catalog.widening import holds, said
+from freshviews.catalog.widening import holds, type_text
 from freshviews.catalog.window import window_of, with_its_column
 from freshviews.errors import NameProblem, SqlError
 from freshviews.sql.statements.defaults import check_null, default_of
@@ -35,7 +35,7 @@ _CONSTRAINTS = "accepted are NOT NULL, DEFAULT, PRIMARY KEY, UNIQUE, REFERENCES,
 
 @dataclass
 class _Table:
-    """A CREATE TABLE while its parts are read."""
+    """A CREATE TABLE whose parts are being read."""
 
     name: str
     columns: list[ColumnDef] = field(default_factory=list)
@@ -43,11 +43,11 @@ class _Table:
     unique: list[tuple[str, ...]] = field(default_factory=list)
     foreign: list[tuple[Node, tuple[str, ...], exp.Reference]] = field(default_factory=list)
     defaults: dict[str, Node] = field(default_factory=dict)
-    """What follows DEFAULT, by column."""
+    """The expression after DEFAULT, by column."""
 
 
 def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
-    """Return the table that a CREATE TABLE defines. Raises SqlError with the place."""
+    """The table that a CREATE TABLE defines. Raises SqlError with the place."""
     schema = node.this
     if node.expression is not None:
         raise text.unsupported(
@@ -93,16 +93,16 @@ def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
 
 
 def altered_table(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterTable:
-    """Return the table that an ALTER TABLE ... ADD COLUMNS makes. Raises SqlError with the place."""
+    """The table as an ALTER TABLE changes it. Raises SqlError with the place."""
     target = node.this
     table = catalog.table(target.name)
     if table is None:
         known = catalog.named(target.name)
         if known is not None:
-            raise NameProblem(f"{known.name} is no table; {_ADDING} of a table", *text.at(target))
+            raise NameProblem(f"{known.name} is not a table; {_ADDING} of a table", *text.at(target))
         raise NameProblem(unknown("table", target.name, catalog.names_of("TABLE")), *text.at(target))
     if node.args.get("exists"):
-        raise text.unsupported(node, "IF EXISTS of ALTER TABLE", f"{_ADDING} of a table that is there")
+        raise text.unsupported(node, "IF EXISTS of ALTER TABLE", f"{_ADDING} of an existing table")
     actions = node.args.get("actions") or []
     if len(actions) == 1 and isinstance(actions[0], exp.AlterColumn):
         return AlterTable(_widened(text, node, actions[0], table, catalog), 0)
@@ -115,7 +115,7 @@ def altered_table(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterTabl
         if not column.may_be_absent:
             place = place or text.at(part.this)
         elif column.default is None:
-            # Rows of the time before it are still on their way.
+            # Rows from before the change may still be arriving.
             made.columns[-1] = replace(column, default=Default(None))
         if part.name in made.defaults:
             check_null(text, made.defaults[part.name], made.columns[-1])
@@ -124,7 +124,7 @@ def altered_table(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterTabl
 
 
 def _widened(text: SqlText, node: Node, action: exp.AlterColumn, table: TableDef, catalog: Catalog) -> TableDef:
-    """The table with a wider type of a column: one that has the values, and the codes, of the old one."""
+    """The table with a wider type for a column: one that has the values, and the codes, of the old type."""
     kind = action.args.get("dtype")
     if {name for name, value in action.args.items() if value} != {"this", "dtype"} or kind is None:
         raise text.unsupported(node, "this ALTER TABLE", f"{_ADDING}, or ALTER COLUMN name TYPE type, is accepted")
@@ -133,10 +133,10 @@ def _widened(text: SqlText, node: Node, action: exp.AlterColumn, table: TableDef
         raise text.error(action.this, unknown("column", action.name, (c.name for c in table.columns), table.name))
     of, length = _type_of_a_column(text, kind)
     made = replace(column, type=of, length=length)
-    what = f"column {column.name} is {said(column)}"
+    what = f"column {column.name} is {type_text(column)}"
     if not holds(made, column) or of.scale != column.type.scale:
         wider = "INT to BIGINT, FLOAT to DOUBLE, a DECIMAL with more digits before the point, or a longer VARCHAR"
-        raise text.error(kind, f"{what}, and {said(made)} does not hold its values as they are; {wider} is accepted")
+        raise text.error(kind, f"{what}, and {type_text(made)} does not hold its values unchanged; {wider} is accepted")
     keys = [key.columns for key in table.foreign_keys]
     for one in catalog.tables.values():
         keys += [key.referenced for key in one.foreign_keys if same(key.table, table.name)]
@@ -152,7 +152,7 @@ def _widened(text: SqlText, node: Node, action: exp.AlterColumn, table: TableDef
 
 
 def _type_of_a_column(text: SqlText, kind: Node) -> tuple[SqlType, int]:
-    """The type, and the most characters, as CREATE TABLE reads it: elsewhere sqlglot drops the length of a VARCHAR."""
+    """The type and the limit of characters, read as in CREATE TABLE: elsewhere sqlglot drops a VARCHAR's length."""
     inner = SqlText(f"CREATE TABLE t (c {text.whole(kind)})")
     try:
         (column,) = parse(inner)[0].find_all(exp.ColumnDef)
@@ -179,15 +179,15 @@ def _added(text: SqlText, node: exp.Alter) -> list[exp.ColumnDef]:
 
 def _check_added(text: SqlText, table: TableDef, node: exp.ColumnDef) -> None:
     if column_named(table.columns, node.name) is not None:
-        raise text.error(node.this, f"table {table.name} has a column {node.name} already; choose another name")
+        raise text.error(node.this, f"table {table.name} already has a column {node.name}; choose another name")
     if node.args.get("position") is not None:
         raise text.unsupported(node.this, "FIRST or AFTER", "columns are added at the end")
     if node.args.get("exists"):
-        raise text.unsupported(node.this, "IF NOT EXISTS of a column", "leave it out where the column is not there")
+        raise text.unsupported(node.this, "IF NOT EXISTS of a column", "leave it out if the column is new")
     for constraint in node.constraints:
         kind = constraint.kind
         if isinstance(kind, exp.PrimaryKeyColumnConstraint | exp.UniqueColumnConstraint | exp.Reference):
-            what = f"{text.of(constraint)} of a column that is added"
+            what = f"{text.of(constraint)} of an added column"
             raise text.unsupported(constraint, what, "NOT NULL, DEFAULT and COMMENT are accepted")
 
 
@@ -207,7 +207,7 @@ def _column(text: SqlText, table: _Table, node: exp.ColumnDef) -> None:
     name = node.name
     check_column_name(text, node.this, name)
     if column_named(table.columns, name) is not None:
-        raise text.error(node.this, f"column {name} stands twice in table {table.name}")
+        raise text.error(node.this, f"column {name} is given twice in table {table.name}")
     if node.kind is None:
         raise text.error(node, f"column {name} needs a type")
     nullable = True
@@ -294,7 +294,7 @@ def _foreign_key(
         keys = " or ".join(f"({', '.join(known)})" for known in other.keys) or "none"
         raise text.error(target, f"a foreign key refers to a PRIMARY KEY or UNIQUE columns; {other.name} has {keys}")
     if len(referenced) != len(columns):
-        raise text.error(node, f"the foreign key has {len(columns)} columns and refers to {len(referenced)}")
+        raise text.error(node, f"the foreign key has {len(columns)} columns but refers to {len(referenced)}")
     for own, its in zip(columns, referenced, strict=True):
         types = [column_named(one.columns, name) for one, name in ((table, own), (other, its))]
         if types[0] is not None and types[1] is not None and types[0].type != types[1].type:
@@ -329,7 +329,7 @@ def properties_in(text: SqlText, parts: Iterable[Node], known: Sequence[str]) ->
             if name not in known:
                 raise text.error(part, f"unknown property {name}; known are {', '.join(known)}")
         if name in found:
-            raise text.error(part, f"property {name} stands twice; leave one of them out")
+            raise text.error(part, f"property {name} is given twice; leave out one")
         found[name] = value
     return found
 
@@ -338,7 +338,7 @@ def _property(text: SqlText, name: str, value: Node) -> str:
     if isinstance(value, exp.Boolean):
         return "true" if value.this else "false"
     if not isinstance(value, exp.Literal):
-        raise text.error(value, f"the value of property {name} is no constant: {text.of(value)}; {_PROPERTY}")
+        raise text.error(value, f"the value of property {name} is not a constant: {text.of(value)}; {_PROPERTY}")
     return value.name
 
 

@@ -1,7 +1,7 @@
 """DEFAULT of a column: a constant of its type, computed when the column is declared.
 
-A constant of another type is taken where it stays the value that it is: 5 in a BIGINT, 5.0 in an INT, 0.1 in a DOUBLE,
-'2026-01-01' in a DATE, and anything in a STRING.
+A constant of another type is accepted if its value stays the same: 5 in a BIGINT, 5.0 in an INT, 0.1 in a DOUBLE,
+'2026-01-01' in a DATE, and any value in a STRING.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CONSTANTS = "a constant such as 5, 'new' or DATE '2026-01-01' is accepted"
 
 
 def default_of(text: SqlText, node: Node, column: ColumnDef) -> Default:
-    """The constant that follows DEFAULT. Raises SqlError with the place."""
+    """The constant after DEFAULT. Raises SqlError with the place."""
     what = f"DEFAULT of column {column.name}"
 
     def refused(named: exp.Column) -> Expr:
@@ -45,9 +45,9 @@ def default_of(text: SqlText, node: Node, column: ColumnDef) -> Default:
 
 
 def check_null(text: SqlText, node: Node, column: ColumnDef) -> None:
-    """Refuse DEFAULT NULL of a column that has no NULL."""
+    """Refuse DEFAULT NULL of a column that is NOT NULL."""
     if not column.nullable and column.default == Default(None):
-        raise text.error(node, f"DEFAULT of column {column.name}: {NULL_REFUSED}; leave DEFAULT NULL out")
+        raise text.error(node, f"DEFAULT of column {column.name}: {NULL_REFUSED}; leave out DEFAULT NULL")
 
 
 def _as(given: Expr, to: SqlType) -> Expr:
@@ -58,11 +58,11 @@ def _as(given: Expr, to: SqlType) -> Expr:
         return found
     if "BOOLEAN" in (source.name, to.name) and to.name != "STRING":
         example = "TRUE or FALSE" if to.name == "BOOLEAN" else "a number"
-        raise Fault(f"a constant of {source} is no {to}; {example} is accepted")
+        raise Fault(f"a constant of {source} is not a {to}; {example} is accepted")
     infinite = isinstance(found, Literal) and isinstance(found.value, float) and isinf(found.value)
     if infinite and source.name != "STRING" and given != found:
-        raise Fault(f"it is beyond what {to} holds")
+        raise Fault(f"it does not fit {to}")
     loses = source.name != "STRING" and to.name != "STRING" and (source.is_integer or not to.is_float)
     if loses and isinstance(found, Literal) and cast(found, source) != given:
-        raise Fault("it would be rounded; write the value that is meant")
+        raise Fault("it would be rounded; write the exact value")
     return found

@@ -4,7 +4,7 @@
 
     text --parse--> trees --bind--> SELECTs --block--> blocks of queries --> TableDef, ViewDefs, PlainView, drops
 
-Each statement is bound against the catalog as the statements before it leave it.
+Each statement is bound against the catalog after the preceding statements.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _ACCEPTED = (
 @room()
 @hiding_secrets
 def parse_script(text: str, catalog: Catalog) -> list[Statement]:
-    """Return the statements of a script, in order. A statement that IF [NOT] EXISTS makes void is left out.
+    """The statements of a script, in order, without those that IF [NOT] EXISTS makes void.
 
     Raises SqlError, UnsupportedSql or NameProblem, each with line and column. Nothing is executed, and ``catalog`` does
     not change.
@@ -69,7 +69,7 @@ def parse_script(text: str, catalog: Catalog) -> list[Statement]:
             raise sql.error(node, TOO_DEEP) from None
         for one in unknown_nodes(node.walk()):
             kind = type(one).__name__.upper()
-            raise sql.unsupported(one, f"{kind}, as in {sql.of(one)},", "see docs/sql.md for what is")
+            raise sql.unsupported(one, f"{kind}, as in {sql.of(one)},", "see docs/sql.md for the accepted SQL")
         for statement in made:
             statements.append(statement)
             catalog = catalog.after(statement)
@@ -77,8 +77,7 @@ def parse_script(text: str, catalog: Catalog) -> list[Statement]:
 
 
 def _statements(text: SqlText, node: Node, catalog: Catalog) -> tuple[Statement, ...]:
-    """The statements that one of SQL comes to: none where IF [NOT] EXISTS makes it void, and two of CREATE OR REPLACE.
-    """
+    """The statements for one SQL statement: none if IF [NOT] EXISTS makes it void, two for CREATE OR REPLACE."""
     if isinstance(node, exp.Create) and node.kind in ("TABLE", "VIEW"):
         return _create(text, node, catalog)
     if isinstance(node, exp.Drop) and node.kind in ("TABLE", "VIEW"):
@@ -89,7 +88,7 @@ def _statements(text: SqlText, node: Node, catalog: Catalog) -> tuple[Statement,
         return (_alter(text, node, catalog),)
     if isinstance(node, (exp.Insert, exp.Delete, exp.Update, exp.Merge)):
         what = type(node).__name__.upper()
-        raise text.unsupported(node, what, "rows come and go by insert, delete and apply of the Database")
+        raise text.unsupported(node, what, "insert, delete and apply of Database change rows")
     if isinstance(node, (exp.Select, exp.SetOperation, exp.Subquery)):
         raise text.unsupported(node, "a query by itself", "CREATE MATERIALIZED VIEW name AS SELECT ... is accepted")
     words = short(" ".join(text.of(node).split()[:2]))
@@ -108,7 +107,7 @@ def _create(text: SqlText, node: exp.Create, catalog: Catalog) -> tuple[Statemen
         if node.kind == "TABLE":
             raise text.unsupported(node, "CREATE OR REPLACE TABLE", "DROP it, then CREATE it")
         if node.args.get("exists"):
-            raise text.error(node, "OR REPLACE and IF NOT EXISTS exclude each other; leave one of them out")
+            raise text.error(node, "OR REPLACE and IF NOT EXISTS exclude each other; leave out one")
         if known is not None:
             replaced = (_dropped(text, target, known, catalog, "VIEW"),)
             catalog = catalog.after(replaced[0])
@@ -156,7 +155,7 @@ def _bound(
     if isinstance(node.this, exp.Schema):
         names = [one.name for one in node.this.expressions]
         if len(names) != len(columns):
-            raise text.error(node.this, f"view {target.name} lists {len(names)} columns, its query {len(columns)}")
+            raise text.error(node.this, f"view {target.name} lists {len(names)} columns, its query has {len(columns)}")
         columns = tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True))
     seen: set[str] = set()
     for column in columns:
@@ -164,7 +163,7 @@ def _bound(
         if column.name.lower() in seen:
             raise text.error(
                 node.expression,
-                f"column {column.name} stands twice in view {target.name}; rename one with AS, or list the names of "
+                f"column {column.name} is given twice in view {target.name}; rename one with AS, or list the names of "
                 f"all columns, as in {target.name} ({', '.join(c.name for c in uniquely_named(bound).columns)}) AS ...",
             )
         seen.add(column.name.lower())
@@ -197,7 +196,7 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
         view = replace(view, group=tuple(columns[place].name for place in places))
     internal = binder.internal
     if own and binder.order is not None and binder.order.relation:
-        # So do they to the internal view that has the columns of ORDER BY.
+        # They also apply to the internal view that has the columns of ORDER BY.
         kept = tuple(one for one in view.properties if not one[0].startswith("freshviews."))
         wanted = binder.order.relation
         how = partial(replace, strategy=view.strategy, properties=view.properties)
@@ -212,7 +211,7 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
                 ordered = ordered - {one.name} | set(one.inputs)
         internal = [how(one) if one.name in ordered else one for one in internal]
     if own and _has_texts(view, internal):
-        # They also apply to the internal views that join the rows of the texts, and to that of other aggregates.
+        # They also apply to the internal views that join the rows of the texts, and to the view of other aggregates.
         how = partial(replace, strategy=view.strategy, properties=view.properties)
         joining = set(view.inputs)
         for one in internal:
@@ -259,7 +258,7 @@ def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
 def _drop(text: SqlText, node: exp.Drop, catalog: Catalog) -> tuple[Statement, ...]:
     targets = node.args.get("tables") or [node.this]
     if len(targets) != 1:
-        raise text.unsupported(targets[1], "DROP of several", "one DROP per table or view")
+        raise text.unsupported(targets[1], "DROP of several names", "one DROP per table or view")
     if node.args.get("cascade"):
         raise text.unsupported(node, "CASCADE", "DROP the views first")
     target = targets[0]
@@ -270,7 +269,7 @@ def _drop(text: SqlText, node: exp.Drop, catalog: Catalog) -> tuple[Statement, .
             return ()
         raise NameProblem(unknown(kind.lower(), target.name, catalog.names_of(kind)), *text.at(target))
     if isinstance(known, PlainView) and node.args.get("materialized"):
-        raise NameProblem(f"{known.name} is no materialized view; write DROP VIEW", *text.at(target))
+        raise NameProblem(f"{known.name} is not a materialized view; write DROP VIEW", *text.at(target))
     if isinstance(known, TableDef) != (kind == "TABLE") and node.args.get("exists"):
         return ()
     return (_dropped(text, target, known, catalog, kind),)
@@ -279,10 +278,10 @@ def _drop(text: SqlText, node: exp.Drop, catalog: Catalog) -> tuple[Statement, .
 def _dropped(
     text: SqlText, target: Node, known: TableDef | ViewDef | PlainView, catalog: Catalog, kind: str
 ) -> DropTable | DropView:
-    """The statement that drops what a name means. Raises NameProblem where it is not of this kind, or still needed."""
+    """The statement that drops a named relation. Raises NameProblem if it is not of this kind, or is still needed."""
     if isinstance(known, TableDef) != (kind == "TABLE"):
         right = {TableDef: "TABLE", ViewDef: "MATERIALIZED VIEW", PlainView: "VIEW"}[type(known)]
-        raise NameProblem(f"{known.name} is no {kind.lower()}; write DROP {right}", *text.at(target))
+        raise NameProblem(f"{known.name} is not a {kind.lower()}; write DROP {right}", *text.at(target))
     users = [name for name in catalog.users_of(known.name) if name.lower() != known.name.lower()]
     if users:
         raise NameProblem(f"{known.name} is still needed by {', '.join(users)}; DROP them first", *text.at(target))

@@ -1,4 +1,4 @@
-"""Streaming SQL: split sources and sinks off a script.
+"""Streaming SQL: separates sources and sinks from a script.
 
 ::
 
@@ -7,8 +7,8 @@
     CREATE MATERIALIZED VIEW v USING parquet OPTIONS (path 'out/v') AS SELECT a, COUNT(*) AS n FROM t GROUP BY a;
     ALTER TABLE t ADD COLUMN b INT
 
-becomes plain SQL, a ``Using`` per table and view that has one, and the settings. Removed characters become blanks, so
-that errors keep their places.
+becomes plain SQL, a ``Using`` per table and view with a source or sink, and the settings. Blanks replace removed
+characters, so that errors keep their places.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Using:
 class Split:
     """A statement of a streaming script.
 
-    ``kind``: table, view, or alter, of a table. ``name``: None if it cannot be read; the parser then refuses the
+    ``kind``: table, view, or alter (of a table). ``name``: None if it cannot be read; the parser then refuses the
     statement. ``sql``: the plain statement. ``line``, ``column``: where it begins.
     """
 
@@ -69,8 +69,8 @@ class Split:
 
 @dataclass(frozen=True)
 class Streaming:
-    """A script without its sources and sinks. ``sql`` is as long as the original text, and places are the same.
-    ``settings``: those of Spark, by name."""
+    """A script without sources and sinks. ``sql`` is as long as the original, so places are the same. ``settings``:
+    Spark's."""
 
     sql: str
     statements: tuple[Split, ...] = field(default=())
@@ -79,12 +79,12 @@ class Streaming:
 
 @hiding_secrets
 def split_streaming(text: str) -> Streaming:
-    """Split sources and sinks off a script. Raises SqlError with line and column."""
+    """Separate sources and sinks from a script. Raises SqlError with line and column."""
     sql = SqlText(text)
     try:
         tokens = Spark().tokenize(text)
     except TokenError:
-        parse(sql)  # raises the same at its place
+        parse(sql)  # raises the same error with its place
         raise
     plain = list(text)
     statements: list[Split] = []
@@ -94,8 +94,8 @@ def split_streaming(text: str) -> Streaming:
             start, end = tokens_of_one[0].start, tokens_of_one[-1].end + 1
             setting, value = _setting(sql, tokens_of_one[0], text[start:end])
             if statements or setting in settings:
-                told = f"{setting} is set twice" if setting in settings else "SET stands before the first CREATE"
-                raise SqlError(told, *_at(sql, tokens_of_one[0]))
+                message = f"{setting} is set twice" if setting in settings else "SET must come before the first CREATE"
+                raise SqlError(message, *_at(sql, tokens_of_one[0]))
             settings[setting] = value
             semicolon = text.find(";", end)
             end = end if semicolon < 0 else semicolon + 1
@@ -110,7 +110,7 @@ def split_streaming(text: str) -> Streaming:
 
 
 def _setting(sql: SqlText, token: Any, text: str) -> tuple[str, Option]:
-    """The name and the value that ``SET name = value`` gives; quotes around the value are left out."""
+    """The name and the value of ``SET name = value``; quotes around the value are removed."""
     found = _SETTING.fullmatch(text)
     if found is None:
         raise SqlError("SET name = value is accepted, as in SET spark.sql.shuffle.partitions = 8", *_at(sql, token))
@@ -122,7 +122,7 @@ def _setting(sql: SqlText, token: Any, text: str) -> tuple[str, Option]:
 
 @hiding_secrets
 def plain(text: str) -> str:
-    """Return a streaming script without sources and sinks; any other text unchanged. Raises SqlError."""
+    """A streaming script without sources and sinks; any other text unchanged. Raises SqlError."""
     return split_streaming(text).sql if _STREAMING.search(text) else text
 
 
@@ -142,7 +142,7 @@ def _statement(sql: SqlText, tokens: list[Any]) -> tuple[str, str | None, Using 
     if words[:2] == ["ALTER", "TABLE"] and len(words) > 2:
         return "alter", tokens[2].text, None, blanks
     if words[0] != "CREATE":
-        raise SqlError(f"a statement that begins with {words[0]} has no place here; {_ACCEPTED}", *_at(sql, tokens[0]))
+        raise SqlError(f"a statement that begins with {words[0]} is refused here; {_ACCEPTED}", *_at(sql, tokens[0]))
     streaming = len(words) > 1 and words[1] == "STREAMING"
     if streaming:
         blanks.append((tokens[1].start, tokens[1].end + 1))
@@ -163,7 +163,7 @@ def _statement(sql: SqlText, tokens: list[Any]) -> tuple[str, str | None, Using 
         )
     if at is None:
         if streaming:
-            raise SqlError(f"table {name} needs USING and where its rows come from", *_at(sql, tokens[0]))
+            raise SqlError(f"table {name} needs USING and the source of its rows", *_at(sql, tokens[0]))
         return kind, name, None, blanks
     using, end = _using(sql, tokens, at)
     blanks.append((tokens[at].start, tokens[end].end + 1))
@@ -179,7 +179,7 @@ def _name(tokens: list[Any], words: list[str]) -> str | None:
 
 
 def _using(sql: SqlText, tokens: list[Any], at: int) -> tuple[Using, int]:
-    """Parse the clause that begins at a token; also return the position of its last token."""
+    """Parse the clause that begins at a token; also returns the position of its last token."""
     if at + 1 >= len(tokens):
         raise SqlError("USING needs the name of a format, such as csv", *_at(sql, tokens[at]))
     last = at + 1
@@ -194,8 +194,7 @@ def _using(sql: SqlText, tokens: list[Any], at: int) -> tuple[Using, int]:
 
 
 def _options(sql: SqlText, tokens: list[Any], i: int, options: dict[str, Option]) -> int:
-    """Read ``(key [=] value, ...)`` from token ``i`` into ``options``; return the position of the closing parenthesis.
-    """
+    """Read ``(key [=] value, ...)`` from token ``i`` into ``options``; returns the position of its ``)``."""
 
     def expect(condition: bool, what: str) -> None:
         if not condition:
@@ -231,7 +230,7 @@ def _options(sql: SqlText, tokens: list[Any], i: int, options: dict[str, Option]
 
 
 def _mark(token: Any) -> str:
-    """The text of a token that is not a string, else empty: a string '(' is no parenthesis."""
+    """The text of a token that is not a string, else empty: the string '(' is not a parenthesis."""
     return "" if token.token_type.name == "STRING" else str(token.text)
 
 

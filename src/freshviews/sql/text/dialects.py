@@ -1,16 +1,16 @@
-"""What people write in other dialects, as Spark's SQL says it.
+"""Rewrites forms of other SQL dialects as Spark's SQL.
 
 - ``FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)`` and ``HOP`` (Flink, RisingWave, Materialize's demos)
-  are subqueries with the columns window_start and window_end. A hopping window joins each row with the numbers of the
-  windows that have it.
+  become subqueries with the columns window_start and window_end. A hopping window joins each row with the numbers of
+  the windows that contain it.
 - ``GROUP BY window(ts, '10 minutes')`` with ``window.start`` and ``window.end`` (Spark), and ``TUMBLE(...)`` with
-  ``TUMBLE_START(...)`` (Calcite), are scalar functions of the moment; so is ``HOP(...)``, beside such a join.
+  ``TUMBLE_START(...)`` (Calcite), become scalar functions of the moment; so does ``HOP(...)``, with such a join.
 - ``SELECT DISTINCT ON (a) ... ORDER BY a, b`` (Postgres) is QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1.
-- ``FETCH FIRST n ROWS ONLY`` is LIMIT n, and ``LIMIT ALL`` (Postgres, Spark) no LIMIT.
+- ``FETCH FIRST n ROWS ONLY`` is LIMIT n, and ``LIMIT ALL`` (Postgres, Spark) is removed.
 - ``FIRST_VALUE(x) IGNORE NULLS`` (the standard, Spark) is ``FIRST_VALUE(x, true)`` (Spark).
 - ``LISTAGG(x, sep) WITHIN GROUP (ORDER BY y)`` (Spark, Oracle) is ``LISTAGG(x, sep ORDER BY y)`` (Postgres, DuckDB).
 
-Rows whose moment is NULL are in no window, as in Spark. Nodes keep their spans, so errors point at what was written.
+As in Spark, a row whose moment is NULL is in no window. Nodes keep their spans, so errors point at the written text.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _NULLS = (exp.IgnoreNulls, exp.RespectNulls)
 _JOINING = ("string_agg", "listagg", "group_concat")
 _NUMBERS = "\x1dhops"
 _MOST = 10_000
-"""Most hopping windows that have one moment."""
+"""Most hopping windows that contain one moment."""
 
 
 class Misuse(Exception):
-    """A form that is written in a wrong way: the node, and what is accepted."""
+    """A form that is used wrongly: the node, and the accepted form."""
 
     def __init__(self, node: Node, message: str) -> None:
         super().__init__(message)
@@ -46,15 +46,15 @@ class Misuse(Exception):
 
 
 def tokens_of(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens without TABLE around TUMBLE and HOP and before their table, with ``window(`` as a function, and with
-    ALL and DISTINCT as names where they are none of SELECT and of an aggregate."""
+    """The tokens, without TABLE around TUMBLE and HOP and before their table, with ``window(`` as a function, and with
+    ALL and DISTINCT as names unless they belong to SELECT or to an aggregate."""
     made: list[Token] = []
     for i, token in enumerate(tokens):
         if token.token_type not in _CHANGED:
             made.append(token)
             continue
         if token.token_type in (TokenType.ALL, TokenType.DISTINCT):
-            # With nothing behind it that it could be about, it is a name.
+            # Without an operand after it, it is a name.
             follows = tokens[i + 1].token_type if i + 1 < len(tokens) else TokenType.SEMICOLON
             is_name = follows in _ENDED and i > 0 and tokens[i - 1].token_type in _STARTED
             made.append(as_name(token, TokenType.VAR) if is_name else token)
@@ -72,7 +72,7 @@ def tokens_of(tokens: Sequence[Token]) -> list[Token]:
 
 
 def as_spark(tree: Node, kinds: frozenset[type[Node]]) -> None:
-    """Put the tree, which has nodes of these kinds, in Spark's forms. Raises Misuse."""
+    """Rewrite the nodes of these kinds in a tree to Spark's forms. Raises Misuse."""
     for table in list(tree.find_all(exp.Table)) if exp.Anonymous in kinds else ():
         if isinstance(table.this, exp.Anonymous) and table.this.name.upper() in _TABLES:
             _put(table, _windowed(table))
@@ -98,7 +98,7 @@ def as_spark(tree: Node, kinds: frozenset[type[Node]]) -> None:
 
 
 def _ignore_nulls(nulls: Node) -> None:
-    """IGNORE NULLS behind a call, or behind its last argument, as a further argument TRUE."""
+    """Rewrite IGNORE NULLS after a call, or after its last argument, to a further argument TRUE."""
     before = nulls.this.this if isinstance(nulls.this, exp.Filter) else nulls.this
     call = next((one for one in (before, nulls.parent) if _is_of_nulls(one)), None)
     if call is None:
@@ -115,13 +115,13 @@ def _is_of_nulls(node: Node | None) -> bool:
 
 
 def _order_inside(within: exp.WithinGroup) -> None:
-    """Put WITHIN GROUP (ORDER BY ...) of an aggregate that joins texts behind its last argument."""
+    """Move WITHIN GROUP (ORDER BY ...) of an aggregate that joins texts to its last argument."""
     call, order = within.this, within.expression
     if not isinstance(call, exp.Anonymous) or call.name.lower() not in _JOINING or not isinstance(order, exp.Order):
         return
     arguments = list(call.expressions)
     if any(isinstance(one, exp.Order) for one in arguments):
-        raise Misuse(within, f"{call.name} has an ORDER BY and WITHIN GROUP (ORDER BY ...); write one of them")
+        raise Misuse(within, f"{call.name} has an ORDER BY and WITHIN GROUP (ORDER BY ...); write only one")
     if arguments:
         last = exp.Order(this=arguments[-1].copy(), expressions=[one.copy() for one in order.expressions])
         call.set("expressions", [*arguments[:-1], last])
@@ -129,7 +129,7 @@ def _order_inside(within: exp.WithinGroup) -> None:
 
 
 def _put(node: Node, made: Node) -> None:
-    """Put a node in the place of another one, with its span."""
+    """Replace a node by another one with its span."""
     for name, value in node.meta.items():
         made.meta.setdefault(name, value)
     node.replace(made)
@@ -146,7 +146,7 @@ def _windowed(table: exp.Table) -> Node:
     if not wanted <= len(call.expressions) <= wanted + 1 or not isinstance(call.expressions[0], exp.Column):
         intervals = "INTERVAL '10' MINUTE" if word == "TUMBLE" else "INTERVAL '5' MINUTE, INTERVAL '10' MINUTE"
         example = f"{word}(TABLE t, DESCRIPTOR(ts), {intervals})"
-        raise Misuse(call, f"{word} in FROM takes a table, a column and intervals, as {example}")
+        raise Misuse(call, f"{word} in FROM takes a table, a column and intervals, as in {example}")
     source, moment, *intervals = call.expressions
     if isinstance(moment, exp.Anonymous) and moment.name.upper() == "DESCRIPTOR" and len(moment.expressions) == 1:
         moment = moment.expressions[0]
@@ -179,7 +179,7 @@ _MICROS = {
 
 
 def _size(node: Node) -> int:
-    """The microseconds of an interval, or of a text as '10 minutes'."""
+    """The microseconds of an interval, or of a text such as '10 minutes'."""
     amount = node.this if isinstance(node, exp.Interval) else node
     unit = node.args.get("unit") if isinstance(node, exp.Interval) else None
     words = f"{amount.this} {unit.name}".split() if unit is not None else str(amount.this).split()
@@ -190,29 +190,29 @@ def _size(node: Node) -> int:
     except (ValueError, KeyError):
         micros = 0
     if micros <= 0:
-        raise Misuse(node, "a window takes a constant interval above 0, as INTERVAL '10' MINUTE or '10 minutes'")
+        raise Misuse(node, "a window takes a constant interval above 0, such as INTERVAL '10' MINUTE or '10 minutes'")
     return micros
 
 
 def _tumbling(select: exp.Select, moment: Node, intervals: Sequence[Node]) -> tuple[Node, Node]:
-    """The start and the end of tumbling windows; the SELECT leaves out rows without a moment."""
+    """The start and the end of tumbling windows; adds to the SELECT a filter of rows without a moment."""
     _filter(select, exp.Not(this=exp.Is(this=moment.copy(), expression=exp.Null())))
     start = _call("tumble_start", moment, *intervals)
     return start, _end(start, intervals[0])
 
 
 def _end(start: Node, size: Node) -> Node:
-    """The end of a window, an expression over its start, so that it may stand beside GROUP BY of that."""
+    """The end of a window as an expression over its start, so that it is accepted beside GROUP BY of the start."""
     interval = exp.Interval(this=exp.Literal.string(str(_size(size))), unit=exp.Var(this="MICROSECOND"))
     return exp.Paren(this=exp.Add(this=start.copy(), expression=interval))
 
 
 def _hops(select: exp.Select, call: Node, moment: Node, intervals: Sequence[Node]) -> tuple[Node, Node]:
-    """The start and the end of hopping windows; the SELECT gets the join with their numbers."""
+    """The start and the end of hopping windows; adds to the SELECT the join with their numbers."""
     slide, width = (_size(one) for one in intervals[:2])
     count = -(-width // slide)
     if count > _MOST:
-        raise Misuse(call, f"each moment is in {count} windows; {_MOST} are accepted")
+        raise Misuse(call, f"each moment is in {count} windows; up to {_MOST} are accepted")
     number = exp.Column(this=exp.to_identifier("n"), table=exp.to_identifier(_NUMBERS))
     args = (moment, *intervals[:2], number, *intervals[2:])
     start = _call("hop_start", *args)
@@ -220,7 +220,7 @@ def _hops(select: exp.Select, call: Node, moment: Node, intervals: Sequence[Node
     rows = [exp.Tuple(expressions=[exp.Literal.number(i)]) for i in range(count)]
     alias = exp.TableAlias(this=exp.to_identifier(_NUMBERS), columns=[exp.to_identifier("n")])
     select.append("joins", exp.Join(this=exp.Values(expressions=rows, alias=alias), kind="CROSS"))
-    # Of slides that do not divide the size, the first window may end before the moment.
+    # If slides do not divide the size, the first window may end before the moment.
     within = exp.GT(this=end.copy(), expression=moment.copy())
     _filter(select, within if width % slide else exp.Not(this=exp.Is(this=moment.copy(), expression=exp.Null())))
     return start, end
@@ -233,7 +233,7 @@ def _filter(select: exp.Select, condition: Node) -> None:
 
 
 def _group_windows(select: exp.Select) -> None:
-    """``window(...)``, ``tumble(...)`` and ``hop(...)`` of GROUP BY, and what names them, as starts of windows."""
+    """Rewrite ``window(...)``, ``tumble(...)`` and ``hop(...)`` of GROUP BY, and their names, to starts of windows."""
     group = select.args.get("group")
     if group is None:
         return
@@ -243,7 +243,7 @@ def _group_windows(select: exp.Select) -> None:
             continue
         moment, *intervals = call.expressions
         if name == "window" and len(intervals) > 1:
-            # Spark names the size first, and HOP the slide.
+            # Spark gives the size first, HOP gives the slide first.
             intervals = [intervals[1], intervals[0], *intervals[2:]]
         hops = name == "hop" or len(intervals) > 1
         if hops and name == "tumble":
@@ -259,7 +259,7 @@ def _group_windows(select: exp.Select) -> None:
 
 
 def _name_windows(select: exp.Select, call: exp.Anonymous, start: Node, end: Node) -> None:
-    """Replace what names the start and the end of a window outside of GROUP BY."""
+    """Replace references to the start and the end of a window outside of GROUP BY."""
     name = call.name.lower()
     for node in list(select.walk()):
         if node is call or node.parent_select is not select:
@@ -280,7 +280,7 @@ def _name_windows(select: exp.Select, call: exp.Anonymous, start: Node, end: Nod
 
 
 def _first_of_each(select: exp.Select, distinct: exp.Distinct) -> None:
-    """DISTINCT ON: the first row of each group in the order of ORDER BY."""
+    """Rewrite DISTINCT ON to the first row of each group in the order of ORDER BY."""
     on = distinct.args["on"]
     groups = list(on.expressions) if isinstance(on, exp.Tuple) else [on]
     order = select.args.get("order")
@@ -292,7 +292,7 @@ def _first_of_each(select: exp.Select, distinct: exp.Distinct) -> None:
     ahead = [one.this for one in sorts[: sorts.index(later[0])]] if later else groups
     behind = next((one for one in groups if one not in ahead), None)
     if behind is not None:
-        what = f"ORDER BY has all expressions of DISTINCT ON before others; {behind.sql('spark')} is not before"
+        what = f"ORDER BY must begin with all expressions of DISTINCT ON; {behind.sql('spark')} is not before"
         raise Misuse(on, f"{what} {later[0].this.sql('spark')}")
     later = later or [exp.Ordered(this=one.copy(), nulls_first=True) for one in groups]
     number = exp.Window(
@@ -304,7 +304,7 @@ def _first_of_each(select: exp.Select, distinct: exp.Distinct) -> None:
     first: Node = exp.EQ(this=number, expression=exp.Literal.number(1))
     qualify = select.args.get("qualify")
     if qualify is not None:
-        raise Misuse(on, "DISTINCT ON and QUALIFY stand in one SELECT; put one of them in a subquery")
+        raise Misuse(on, "DISTINCT ON and QUALIFY are in one SELECT; put one of them in a subquery")
     for node in first.walk():
         for name, value in distinct.meta.items():
             node.meta.setdefault(name, value)
@@ -313,7 +313,7 @@ def _first_of_each(select: exp.Select, distinct: exp.Distinct) -> None:
 
 
 def _named(select: exp.Select, node: Node) -> Node:
-    """An expression of the list that a position or an alias means, else the node."""
+    """The expression of the list that a position or an alias denotes, else the node itself."""
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
         place = int(node.name)
         if 1 <= place <= len(select.expressions):

@@ -1,8 +1,8 @@
-"""The fields of each node of a tree that are read, so that no clause is ignored.
+"""The fields of each node of a tree that the binder reads, so that no clause is ignored.
 
-``READ`` has, for each class of nodes that the binder knows, the arguments that it reads or that mean nothing. Any other
-argument that is there is a clause that sqlglot reads and nobody looks at: the statement is refused. A class that is
-absent here is refused by the binder, or by ``unknown_nodes`` after it.
+``READ`` has, for each class of nodes that the binder knows, the arguments that it reads and those without a meaning.
+Any other argument that is present is a clause that sqlglot parses and the binder ignores: the statement is refused. The
+binder, or ``unknown_nodes`` after it, refuses a node of a class that is absent here.
 """
 
 from __future__ import annotations
@@ -136,9 +136,9 @@ _IN_FROM = (exp.From, exp.Join, exp.Lateral, exp.Subquery)
 
 
 def unread(nodes: Iterable[Node]) -> tuple[Node, str, str] | None:
-    """The place, the name and the remedy of the first clause of a statement that nobody reads; None if there is none.
+    """The place, the name and the remedy of the first clause that the binder does not read; None if it reads all.
 
-    ``nodes``: those of a tree, the root first. Statements that are refused as a whole have none.
+    ``nodes``: the nodes of a tree, the root first; statements that are refused as a whole have none.
     """
     first = True
     for node in nodes:
@@ -160,29 +160,29 @@ def unread(nodes: Iterable[Node]) -> tuple[Node, str, str] | None:
 
 
 def _misplaced(node: Node) -> tuple[Node, str, str] | None:
-    """The place, the name and the remedy of an argument that has no meaning where it is."""
+    """The place, the name and the remedy of an argument that has no meaning at its place; None if it has one."""
     kind = type(node)
     named = node.args.get(_NAMED.get(kind, ""))
     if kind is exp.TableAlias and isinstance(named, exp.Parameter):
         # sqlglot reads t@v1 as a table and its alias.
         return node, "time travel (table@version)", _CLAUSES["version"][1]
     if named is not None and not isinstance(named, exp.Identifier):
-        return node, "a name that is none", _NAME
+        return node, "a string as a name", _NAME
     if kind is exp.Column and not isinstance(node.this, (exp.Identifier, exp.Star)):
-        return node, "a name that is none", _NAME
+        return node, "a string as a name", _NAME
     values = node.expressions if kind in _WITH_ARGUMENTS else ()
     bare = next((one for one in values if isinstance(one, (exp.Select, exp.SetOperation))), None)
     if bare is not None:
-        what = "a subquery without parentheses of its own among values"
+        what = "a subquery without its own parentheses among values"
         return bare, what, "f((SELECT ...)) and IN (SELECT ...) are accepted"
     if kind is exp.Join and node.args.get("method") and (node.args.get("on") or node.args.get("using")):
         return node, f"{node.args['method']} JOIN with ON or USING", "write one of them"
     if kind is exp.CTE and node.args.get("materialized") is not None:
         return node, *_CLAUSES["materialized"]
     if kind is exp.Alias and not isinstance(node.parent, exp.Select):
-        return node, "a name for an expression here", "the list of a SELECT has names"
+        return node, "a name for an expression here", "only the list of a SELECT has names"
     if kind is exp.Subquery and node.args.get("alias") is not None and not isinstance(node.parent, _IN_FROM):
-        return node, "a name for a query here", "FROM and WITH have names of queries"
+        return node, "a name for a query here", "only FROM and WITH name queries"
     if kind is exp.Select and node.args.get("joins") and node.args.get("from_") is None:
         return node, "JOIN without FROM", "FROM a JOIN b ON ... is accepted"
     if kind is exp.Select:
@@ -192,7 +192,7 @@ def _misplaced(node: Node) -> tuple[Node, str, str] | None:
                 return early, f"{later} before {word}", f"write {word} before {later}"
     builds = kind is exp.Window and node.args.get("alias") is not None
     if builds and any(node.args.get(name) for name in ("partition_by", "order", "spec")):
-        return node, "a window that builds on another one", "write PARTITION BY and ORDER BY in each"
+        return node, "a window that refers to another one", "write PARTITION BY and ORDER BY in each"
     return None
 
 
@@ -201,5 +201,5 @@ def _first(clause: Node | list[Node]) -> Node:
 
 
 def unknown_nodes(nodes: Iterable[Node]) -> Iterator[Node]:
-    """The nodes that the binder cannot know: what it accepts has none."""
+    """The nodes whose class the binder does not know, so that it cannot have read them."""
     return (node for node in nodes if type(node) not in READ)

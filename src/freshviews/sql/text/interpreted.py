@@ -1,8 +1,8 @@
-"""The parser of sqlglot for Spark, as a class that a class in Python can inherit from.
+"""The parser of sqlglot for Spark, as a class from which a Python class can inherit.
 
-``sqlglot[c]``, which other tools bring, has modules that mypyc has compiled, over their sources in the same folder. A
-class in Python cannot inherit from a compiled one. Then the modules of the parser are loaded from their sources, beside
-the compiled ones, which everyone else goes on using.
+``sqlglot[c]``, which other tools install, has modules compiled by mypyc beside their sources. A Python class cannot
+inherit from a compiled class. So the modules of the parser are loaded from their sources as well, beside the compiled
+ones, which all other code continues to use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sqlglot
 from sqlglot.parsers import spark
 
 _MODULES = ("sqlglot.parser", "sqlglot.parsers.hive", "sqlglot.parsers.spark2", "sqlglot.parsers.spark")
-"""In the order in which they import each other."""
+"""The modules in the order in which they import each other."""
 
 
 def spark_parser() -> Any:
@@ -32,7 +32,7 @@ def spark_parser() -> Any:
             spec = spec_from_loader(name, SourceFileLoader(name, str(path)))
             assert spec is not None and spec.loader is not None
             module = module_from_spec(spec)
-            # Where the next one looks for it.
+            # The next module looks for it there.
             _put(name, module)
             spec.loader.exec_module(module)
         return module.SparkParser

@@ -1,9 +1,9 @@
 """Keywords as names. Spark reserves almost none of its keywords; sqlglot's parser reserves some fifty.
 
-The tokens are read from left to right, with one fact: whether an operand (an expression, a relation, a name) must come
-next. A keyword that cannot begin one is a name there, if the token behind it can follow an operand. In lists of columns
-of CREATE every word is a name. Elsewhere a keyword is a name only where no clause can begin. All other keywords stay
-keywords; in backquotes each is a name everywhere.
+The tokens are read from left to right with one fact: whether an operand (an expression, a relation, a name) must come
+next. There, a keyword that cannot begin an operand is a name if the token after it can follow an operand. In lists of
+columns of CREATE every word is a name. Elsewhere a keyword is a name only where no clause can begin. All other keywords
+stay keywords; in backquotes each is a name everywhere.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _ONLY_FIRST = frozenset(
         T.SERDE_PROPERTIES,
     )
 )
-"""Keywords with which no clause inside of a statement begins, unless it is ALTER."""
+"""Keywords that begin no clause inside a statement, except in ALTER."""
 _WITHOUT_PARENTHESES = frozenset((T.CURRENT_DATE, T.CURRENT_TIME, T.CURRENT_TIMESTAMP, T.CURRENT_USER, T.SESSION_USER))
-"""Functions. A column of such a name comes first."""
+"""Functions called without parentheses. A column of the same name takes precedence."""
 _LOGIC = frozenset((T.AND, T.OR, T.LIKE, T.ILIKE, T.RLIKE))
 _INNER = _LOGIC | {
     *(T.ALIAS, T.BETWEEN, T.CROSS, T.ELSE, T.EXCEPT, T.FETCH, T.FOR, T.FROM, T.HAVING, T.IN, T.INNER, T.IS),
     *(T.INTERSECT, T.INTO, T.JOIN, T.LATERAL, T.ON, T.OUTER, T.TABLE_SAMPLE, T.THEN, T.UNION, T.USING, T.WHEN, T.WHERE),
 }
-"""Keywords with which no operand begins."""
+"""Keywords that begin no operand."""
 _OPERATORS = frozenset(
     (T.EQ, T.NEQ, T.NULLSAFE_EQ, T.LT, T.LTE, T.GT, T.GTE, T.PIPE, T.AMP, T.CARET, T.DPIPE, T.SLASH, T.MOD, T.DIV)
 )
@@ -38,25 +38,25 @@ _OPENING = (_OPERATORS | _SIGNS | _LOGIC) | {
     *(T.GROUP_BY, T.ORDER_BY, T.PARTITION_BY, T.CASE, T.WHEN, T.THEN, T.ELSE, T.BETWEEN, T.FROM, T.JOIN),
     *(T.OVER, T.WINDOW, T.WITH),
 }
-"""Tokens after which an operand comes."""
+"""Tokens before an operand."""
 _ENDING = frozenset((T.COMMA, T.R_PAREN, T.R_BRACKET, T.SEMICOLON))
 _AFTER = (_ENDING | _OPERATORS | _INNER) | {
     *(T.DCOLON, T.GROUP_BY, T.ORDER_BY, T.LIMIT, T.OFFSET, T.QUALIFY, T.WINDOW),
     *(T.END, T.ASC, T.DESC, T.LEFT, T.RIGHT, T.FULL, T.NATURAL, T.SEMI, T.ANTI, T.ROWS, T.RANGE),
 }
-"""Tokens that stand behind an operand."""
+"""Tokens after an operand."""
 _BEGINNING = {
     T.NOT: (_ENDING | _OPERATORS) - {T.DIV},
     **dict.fromkeys((T.VALUES, T.WITH, T.INTERVAL, T.CUBE, T.ROLLUP, T.CASE), _AFTER - {T.WHEN}),
     **dict.fromkeys((T.SELECT, T.DISTINCT, T.ALL), _AFTER - {T.FROM}),
 }
-"""Keywords with which an operand, a query or a group may begin, and the tokens before which each is a name."""
+"""Keywords that may begin an operand, a query or a group, and the tokens before which each is a name."""
 _QUERIES = {
     T.SELECT: frozenset((T.L_PAREN, T.ALL, T.DISTINCT, T.COMMA)),
     **dict.fromkeys((T.DISTINCT, T.ALL), frozenset((T.L_PAREN, T.SELECT))),
     **dict.fromkeys((T.CUBE, T.ROLLUP), frozenset((T.WITH,))),
 }
-"""Tokens behind which these are no names."""
+"""Keywords, and the tokens after which each is not a name."""
 _NEGATED = frozenset((T.IN, T.LIKE, T.ILIKE, T.RLIKE, T.BETWEEN))
 _LISTING = frozenset((T.USING, T.PRIMARY_KEY))
 """Keywords before lists of names."""
@@ -74,17 +74,17 @@ _END = Token(token_type=T.SEMICOLON, text=";")
 
 
 def is_no_alias(word: str) -> bool:
-    """Whether a word, without backquotes, names no table in FROM."""
+    """True if a word without backquotes cannot name a table in FROM."""
     return word.upper() in _NOT_ALIASES
 
 
 def is_often_a_name(kind: T) -> bool:
-    """Whether a token of this kind is a keyword that Spark also takes for a name where it is none here."""
+    """True if Spark also takes a keyword of this kind for a name, though it is a keyword here."""
     return kind in _INNER or kind in _BEGINNING
 
 
 def with_names(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens; those of keywords that are names are as if they were in backquotes."""
+    """The tokens, with the keywords that are names marked as if in backquotes."""
     made: list[Token] = []
     statement, opened, depth, defining, listed = _END, False, 0, False, False
     for i, token in enumerate(tokens):
@@ -108,7 +108,7 @@ def with_names(tokens: Sequence[Token]) -> list[Token]:
         listed = kind != T.R_PAREN and (listed or (kind == T.L_PAREN and around.before in _LISTING))
         depth += (kind == T.L_PAREN) - (kind == T.R_PAREN)
         defining = defining and not (kind in (T.ALIAS, T.R_PAREN) and depth == 0)
-        # A star of all columns, and names that the parser knows as such, are operands.
+        # A star of all columns, and names that the parser knows as names, are operands.
         is_operand = kind == T.STAR or (kind in (T.DIV, T.OVER, T.WINDOW) and around.after in _AFTER)
         opened = kind in _OPENING and not (opened and is_operand)
     return made
@@ -119,7 +119,7 @@ def as_name(token: Token, kind: T) -> Token:
 
 
 class _Around:
-    """A word and its neighbours. ``opened``: whether an operand must come."""
+    """A word and its neighbours. ``opened``: an operand must come next."""
 
     def __init__(self, tokens: Sequence[Token], i: int, before: Token, opened: bool) -> None:
         self._tokens, self._i, self._opened = tokens, i, opened
@@ -132,7 +132,7 @@ class _Around:
         return self._tokens[place] if 0 <= place < len(self._tokens) else _END
 
     def is_defined(self, inside: bool) -> bool:
-        """In a definition: what TABLE, VIEW and COLUMN name, and the columns of the list. ``inside``: of a list."""
+        """True for a name that TABLE, VIEW or COLUMN defines, or a list of columns. ``inside``: in a list."""
         listed = inside and self.before in (T.L_PAREN, T.COMMA)
         if self._kind == T.CONSTRAINT and listed:
             return not self._at(2).text.upper().startswith(_CONSTRAINTS)
@@ -167,10 +167,10 @@ class _Around:
         if after == T.NOT:
             return kind in _INNER and self._at(2).token_type in _NEGATED
         if after in _SIGNS:
-            # INTERVAL - 1 DAY is no difference.
+            # INTERVAL - 1 DAY is not a difference.
             is_signed = kind == T.INTERVAL and self._at(3).text.upper().rstrip("S") in _UNITS
             if kind in (T.VALUES, T.SELECT):
-                # The argument of a call is no query.
+                # The argument of a call is not a query.
                 return self.before == T.L_PAREN and self._at(-2).token_type in (T.VAR, T.IDENTIFIER)
             return (kind in _INNER or kind == T.INTERVAL) and not is_signed
         if kind in _INNER:

@@ -1,7 +1,7 @@
-"""The precedence of operators, as Spark's grammar has it; sqlglot's is another one.
+"""The precedence of operators in Spark's grammar, which differs from sqlglot's.
 
 From the tightest: ``- + ~`` before an operand; ``* / % DIV``; ``+ - ||``; ``<< >> >>>``; ``&``; ``^``; ``|``; all
-comparisons, of one level; one predicate (IS, IN, BETWEEN, LIKE ...) whose operands may be comparisons; NOT; AND; OR.
+comparisons, at one level; one predicate (IS, IN, BETWEEN, LIKE ...) whose operands may be comparisons; NOT; AND; OR.
 Binary operators of a level are read from left to right.
 """
 
@@ -22,7 +22,7 @@ else:
 Node = exp.Expr
 
 SPAN = "freshviews_span"
-"""Where a node has the offsets of its first and its last character, in ``meta``."""
+"""The key in ``meta`` of the offsets of a node's first and last character."""
 
 _LEVELS: tuple[dict[TokenType, type[Node]], ...] = (
     {
@@ -45,7 +45,7 @@ _SHIFTS = {TokenType.LT: exp.BitwiseLeftShift, TokenType.GT: exp.BitwiseRightShi
 
 
 def _matching(kind: type[Node]) -> Callable[[Any, Any], Any]:
-    """Reads what follows LIKE and the like: a pattern, which may be a comparison, and ESCAPE."""
+    """A parser of what follows LIKE and the like: a pattern, which may be a comparison, and ESCAPE."""
 
     def parse(self: Any, value: Any) -> Any:
         return self._parse_escape(self.expression(kind(this=value, expression=self._parse_comparison())))
@@ -79,7 +79,7 @@ class Operators(SparkParser):
         return self.expression(exp.Anonymous(this="positive", expressions=[operand]))
 
     def _parse_minus(self) -> Any:
-        """Minus. Before a number it is a part of the number, so that - 2 :: STRING is '-2'."""
+        """Minus. Before a number it is part of the number, so - 2 :: STRING is '-2'."""
         is_number = self._curr is not None and self._curr.token_type == TokenType.NUMBER
         operand = number = self._parse_unary()
         while isinstance(number, exp.Cast):

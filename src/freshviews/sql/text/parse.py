@@ -1,8 +1,8 @@
 """Stage 1: SQL text to sqlglot trees whose nodes know their place in the text.
 
-sqlglot keeps positions for identifiers and a few other tokens. Here every parsing method also stores, on the node it
-returns, the span of characters it consumed, so that an error can point at any construct: ``SqlText.error(node, ...)``
-has the 1-based line and column of the node's first character.
+sqlglot stores positions only for identifiers and a few other tokens. Here every parsing method also stores, on the node
+that it returns, the span of characters that it consumed, so that an error can point at any construct:
+``SqlText.error(node, ...)`` has the 1-based line and column of the node's first character.
 
 Ordinary function calls stay as written, ``Anonymous(name, arguments)``; ``freshviews.sql.expressions.functions`` gives
 them meaning. Calls with a syntax of their own (CAST, EXTRACT, TRIM ...) keep sqlglot's nodes.
@@ -39,7 +39,7 @@ LONGEST_NUMBER = 1000
 
 _LIST = "freshviews_list"
 _LONG_LIST = 1000
-"""Fewest constants of an IN that are read at once."""
+"""Fewest constants of an IN that become one node."""
 
 _CONSTANT = r"(?:-?[0-9]{1,18}(?:\.[0-9]{1,9})?(?:E[+-]?[0-9]{1,2})?|'(?:[^'\\]|\\.)*+'|NULL)"
 _BLANK = r"[ \t\r\n]*+"
@@ -53,21 +53,21 @@ _QUANTIFIERS = {"EXISTS": exp.Exists, "ANY": exp.Any, "SOME": exp.Any, "ALL": ex
 
 
 def is_list(node: Node) -> bool:
-    """Whether a literal is all constants of a long IN: ``this`` is their text, with the commas between them. A constant
-    is a number, perhaps with a sign, a string or NULL."""
+    """True for a literal that has all constants of a long IN: ``this`` is their text, with the commas. A constant is a
+    number, perhaps with a sign, a string or NULL."""
     return _LIST in node.meta
 
 
 def string_of(quoted: str) -> str:
-    """The value of a string as it is written, with its quotes."""
+    """The value of a string that is written with its quotes."""
     return str(Spark().tokenize(quoted)[0].text) if "\\" in quoted else quoted[1:-1]
 
 
 class _Parser(Strict):
     """The Spark parser, extended: it stores spans and keeps function calls as written.
 
-    ``lists``: by the offset of its parenthesis, the constants of an IN that the tokens leave out; ``taken``: the
-    offsets of those that it has come to.
+    ``lists``: the constants of an IN that the tokens omit, by the offset of its parenthesis. ``taken``: the offsets of
+    the lists that were parsed.
     """
 
     FUNCTIONS = {}  # noqa: RUF012
@@ -99,9 +99,9 @@ class _Parser(Strict):
         super().raise_error(plain_message(message), *args, **options)
 
     def validate_expression(self, expression: Any, args: Any = None) -> Any:
-        """Refuse a node without one of its parts, at the word beside which the part is missing.
+        """Refuse a node that lacks a part, at the word beside which the part is missing.
 
-        The message of sqlglot names its own classes, and stands at the token that comes next.
+        sqlglot's message names its own classes, and has the place of the next token.
         """
         messages = expression.error_messages(args)
         if not messages:
@@ -117,7 +117,7 @@ class _Parser(Strict):
         return expression
 
     def _parse_join(self, *args: Any, **options: Any) -> Any:
-        """Refuse a comma, ON and USING that nothing follows; sqlglot passes over them."""
+        """Refuse a comma, ON and USING that nothing follows; sqlglot accepts them."""
         comma = self._curr if self._curr and self._curr.token_type == TokenType.COMMA else None
         made = super()._parse_join(*args, **options)
         if made is None and comma is not None:
@@ -129,15 +129,15 @@ class _Parser(Strict):
         return made
 
     def _parse_table_alias(self, *args: Any, **options: Any) -> Any:
-        """Refuse the words that Spark takes for no alias; sqlglot takes them after AS."""
+        """Refuse the words that Spark accepts as no alias; sqlglot accepts them after AS."""
         made = super()._parse_table_alias(*args, **options)
         name = made.this if made is not None else None
         if isinstance(name, exp.Identifier) and not name.args.get("quoted") and is_no_alias(name.name):
-            self.raise_error(f"{name.name} is no alias; `{name.name}`, in backquotes, is one", self._prev)
+            self.raise_error(f"{name.name} is not an alias; in backquotes, `{name.name}`, it is", self._prev)
         return made
 
     def _parse_csv(self, parse_method: Any, sep: TokenType = TokenType.COMMA) -> Any:
-        """Refuse a comma that nothing follows; sqlglot passes over it."""
+        """Refuse a comma that nothing follows; sqlglot accepts it."""
 
         def parse() -> Any:
             before = self._prev
@@ -149,17 +149,17 @@ class _Parser(Strict):
         return super()._parse_csv(parse, sep)
 
     def _parse_partition_by(self) -> Any:
-        """Refuse PARTITION BY that nothing follows; sqlglot passes over it."""
+        """Refuse PARTITION BY that nothing follows; sqlglot accepts it."""
         made = super()._parse_partition_by()
         if self._prev and self._prev.token_type == TokenType.PARTITION_BY:
             self.raise_error("something is missing after PARTITION BY", self._prev)
         return made
 
     def _warn_unsupported(self) -> None:
-        """Log nothing: a statement that sqlglot does not know is refused by its first words."""
+        """Log nothing: an unknown statement is refused by its first words."""
 
     def _parse_select(self, nested: bool = False, table: bool = False, *args: Any, **options: Any) -> Any:
-        """A query of VALUES, outside FROM, is a SELECT over them, so that it may stand and be ordered as one."""
+        """A query of VALUES outside FROM becomes a SELECT over them, so that it is accepted and ordered as one."""
         made = super()._parse_select(nested, table, *args, **options)
         if table or not isinstance(made, exp.Values):
             return made
@@ -167,7 +167,7 @@ class _Parser(Strict):
         return exp.Select(expressions=[exp.Star()], from_=exp.From(this=made), **clauses)
 
     def _parse_function(self, *args: Any, **options: Any) -> Any:
-        """EXISTS, ANY, SOME and ALL of a query that does not begin with SELECT are no functions."""
+        """EXISTS, ANY, SOME and ALL of a query that does not begin with SELECT are not functions."""
         made = super()._parse_function(*args, **options)
         if not isinstance(made, exp.Anonymous) or len(made.expressions) != 1:
             return made
@@ -175,7 +175,7 @@ class _Parser(Strict):
         return self.expression(kind(this=query)) if kind is not None and isinstance(query, exp.Query) else made
 
     def _parse_cube_or_rollup(self, with_prefix: bool = False) -> Any:
-        """Accept any expression inside CUBE and ROLLUP; sqlglot accepts no conditions there."""
+        """Accept any expression inside CUBE and ROLLUP; sqlglot does not accept conditions there."""
         kind = exp.Cube if self._match(TokenType.CUBE) else exp.Rollup if self._match(TokenType.ROLLUP) else None
         if kind is None:
             return None
@@ -253,18 +253,18 @@ class SqlText:
         return line, offset - self._line_starts[line - 1] + 1
 
     def at(self, node: Node) -> tuple[int, int]:
-        """Line and column of a node's first character; (0, 0) where unknown."""
+        """Line and column of a node's first character; (0, 0) if unknown."""
         offset = _start(node)
         return (0, 0) if offset is None else self.place(offset)
 
     def before(self, node: Node, word: str) -> tuple[int, int]:
-        """Line and column of the keyword that stands before a node."""
+        """Line and column of the keyword before a node."""
         offset = _start(node) or 0
         found = self.text.upper().rfind(word, 0, offset)
         return self.place(found if found >= 0 else offset)
 
     def follows(self, node: Node, sign: str) -> bool:
-        """True if the sign stands before the node."""
+        """True if the sign comes before the node."""
         return self.text[: _start(node) or 0].rstrip().endswith(sign)
 
     def of(self, node: Node) -> str:
@@ -283,7 +283,7 @@ class SqlText:
         return SqlError(message, *self.at(node))
 
     def unsupported(self, node: Node, what: str, instead: str) -> UnsupportedSql:
-        """An error for a refused construct; ``instead`` says what is accepted."""
+        """An error for a refused construct; ``instead`` names what is accepted."""
         return UnsupportedSql(f"{what} is not supported; {instead}", *self.at(node))
 
 
@@ -299,7 +299,7 @@ def _start(node: Node) -> int | None:
 def parse(sql: SqlText) -> list[Node]:
     """The statements of a script, each a tree with spans.
 
-    Raises SqlError, with line and column, where the text is not SQL.
+    Raises SqlError, with line and column, if the text is not SQL.
     """
     found = _without_lists(sql)
     if found is None:
@@ -319,9 +319,9 @@ def parse(sql: SqlText) -> list[Node]:
 
 
 def _without_lists(sql: SqlText) -> list[Node] | None:
-    """The statements of a script with long lists of constants, of which no tokens are made: blanks stand for them, so
-    that all other places stay. None where there is no such list, or where one is no list of an IN, but part of a string
-    or a comment, or where there is an error."""
+    """The statements of a script with long lists of constants, for which no tokens are made: blanks replace them, so
+    that all other places stay. None if there is no such list or there is an error, or if a match is not a list of an IN
+    but part of a string or a comment."""
     if len(sql.text) < 2 * _LONG_LIST:
         return None
     lists: dict[int, str] = {}
@@ -349,7 +349,7 @@ def _parsed(sql: SqlText, text: str, parser: _Parser) -> list[Node]:
     """The statements of a text whose places are those of the script."""
     alone = _SURROGATE.search(text)
     if alone is not None:
-        raise SqlError(f"{alone[0]!a} is half of a character; write the whole one", *sql.place(alone.start()))
+        raise SqlError(f"{alone[0]!a} is half of a character; write the whole character", *sql.place(alone.start()))
     try:
         tokens = with_names(Spark().tokenize(text))
         for before, token in zip([None, *tokens], tokens, strict=False):
@@ -385,7 +385,7 @@ _LEVELS = (exp.Func, exp.Unary, exp.Binary, exp.Subquery)
 
 
 def _check_brackets(sql: SqlText, tokens: list[Token]) -> None:
-    """Refuse brackets without their partners, and what nests more deeply than the parser can follow."""
+    """Refuse brackets without their partners, and nesting that is too deep for the parser."""
     cases = 0
     opened: list[Token] = []
     for token in tokens:
@@ -398,13 +398,13 @@ def _check_brackets(sql: SqlText, tokens: list[Token]) -> None:
         elif sign == ";" and opened:
             break
         elif sign in _PAIRS and (not opened or opened.pop().text != _PAIRS[sign]):
-            raise SqlError(f"{sign} closes nothing that is open here", *sql.place(token.start))
+            raise SqlError(f"{sign} closes no open bracket", *sql.place(token.start))
     if opened:
         raise SqlError(f"Missing {_CLOSED_BY[opened[-1].text]} to close what begins here", *sql.place(opened[-1].start))
 
 
 def _check_depth(sql: SqlText, tree: Node) -> None:
-    """Refuse more than DEPTH calls, operators and subqueries inside each other."""
+    """Refuse more than DEPTH nested calls, operators and subqueries."""
     below = [(tree, 0)]
     while below:
         node, depth = below.pop()
@@ -418,12 +418,11 @@ def _check_depth(sql: SqlText, tree: Node) -> None:
 _QUOTES = re.compile(
     r"""--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|(?P<open>['"`])""", re.DOTALL
 )
-"""Comments and what is quoted; ``open`` is a quote that nothing closes."""
+"""Comments and quoted texts; ``open`` is a quote that is never closed."""
 
 
 def _token_error(sql: SqlText, message: str) -> SqlError:
-    """Place the error at the opening quote: sqlglot reports ``Missing ' from line:offset``, and its compiled form only
-    that there is an error."""
+    """An error at the opening quote; sqlglot reports ``Missing ' from line:offset``, or no place if compiled."""
     found = re.search(r"(Missing \S+) from \d+:(\d+)", message)
     comment = sql.text.rfind("/*")
     if found is None and comment > sql.text.rfind("*/"):

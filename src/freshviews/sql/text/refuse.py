@@ -1,4 +1,4 @@
-"""Functions and forms that are refused, each with what is accepted instead."""
+"""Refused functions and forms, each with an accepted alternative."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ AGGREGATES = frozenset(
         *("string_agg", "listagg", "group_concat", "provenance"),
     )
 )
-"""Accepted aggregate functions, beside those of registered rings."""
+"""Accepted aggregate functions, besides those of registered rings."""
 
 GROUPINGS = frozenset(("grouping", "grouping_id"))
 """Functions that return the grouping set of a row."""
 
 
 def is_aggregate_name(name: str) -> bool:
-    """Whether a function of this lower-case name is an aggregate."""
+    """True if a function of this lower-case name is an aggregate."""
     return name in AGGREGATES or aggregate_over(name) is not None
 
 
@@ -45,7 +45,7 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
     **_each(
         "rand random randn uuid shuffle monotonically_increasing_id spark_partition_id",
         "function {}, which is not deterministic,",
-        "the same rows must always give the same view",
+        "a view must depend on its tables alone",
     ),
     **_each(
         "median mode percentile percentile_approx approx_percentile percentile_cont percentile_disc quantile "
@@ -55,13 +55,13 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
     ),
     **_each(
         "collect_list collect_set array_agg array_concat_agg",
-        "aggregate function {}, which gathers all values of a group in one,",
-        "values have plain types; STRING_AGG joins them in a text, and a view of the rows, with ORDER BY, has them all",
+        "aggregate function {}, which collects all values of a group,",
+        "columns have plain types; STRING_AGG joins values as a text, and a view with ORDER BY lists the rows",
     ),
     **_each(
         "try_add try_subtract try_multiply try_mod try_sum try_avg try_to_number",
         "function {}",
-        "use the one without try_, which refuses the batch where a value does not fit",
+        "use the function without try_, which refuses a batch if a value does not fit",
     ),
     **_each(
         "window tumble tumble_end hop hop_end",
@@ -70,7 +70,7 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
     ),
     **_each(
         "session_window",
-        "{}, whose windows end where no row follows in time,",
+        "{}, whose windows end if no row follows in time,",
         "GROUP BY window(ts, '10 minutes') is accepted; LAG(ts) OVER (ORDER BY ts) has the gap before a row",
     ),
     **_each(
@@ -86,19 +86,19 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
     **_each(
         "explode explode_outer posexplode inline stack",
         "the generator {}",
-        "a row of a table gives one row of a join",
+        "a row of a table can only give one row of a join",
     ),
 }
-"""Known functions that are refused: what to call each in the error, and what is accepted."""
+"""Functions that are known and refused: their name in the error, and what is accepted."""
 
 WITHOUT_PARENTHESES = frozenset(
     ("current_date", "current_time", "current_timestamp", "localtimestamp", "current_user", "session_user", "user")
 )
-"""Refused functions that are called without parentheses, where no column has the name."""
+"""Refused functions that are called without parentheses, unless a column has the name."""
 
 
 def check_select(text: SqlText, node: exp.Select) -> None:
-    """Raise SqlError for a SELECT without columns, UnsupportedSql for what its DISTINCT and GROUP BY do not accept."""
+    """Raise SqlError for a SELECT without columns, UnsupportedSql for refused forms of DISTINCT and GROUP BY."""
     if not node.expressions:
         raise text.error(node, "SELECT needs at least one column; write *, or name the columns")
     distinct = node.args.get("distinct")

@@ -1,4 +1,4 @@
-"""Messages for text that is no SQL: sqlglot's words without its classes, and keywords that are perhaps misspelt."""
+"""Messages for text that is not SQL: sqlglot's words without its classes, and suggestions for misspelt keywords."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from freshviews.sql.text.names import is_often_a_name
 
 NO_STATEMENT = "a statement is missing"
 
-# The keywords of the statements that are accepted, and the types; a name that is none of these may be one misspelt.
+# The keywords of accepted statements, and the types; a name that is none of these may be a misspelt one.
 _WORDS = """
     ALL ALTER AND AS ASC BETWEEN BY CASE CREATE CROSS CUBE CURRENT DESC DISTINCT DROP ELSE END ESCAPE EXCEPT EXISTS
     FETCH FILTER FIRST FOLLOWING FOREIGN FROM FULL GROUP GROUPING HAVING IN INNER INTERSECT INTERVAL INTO IS JOIN
@@ -23,12 +23,12 @@ _WORDS = """
 _KEYWORDS = tuple(_WORDS.split())
 _ALIKE = 0.75
 _BESIDE = (0, -1, 1, -2, 2)
-"""Where a misspelt keyword is, counted from the token that the parser refuses; the likeliest place comes first."""
+"""Positions of a misspelt keyword relative to the token that the parser refuses, the likeliest one first."""
 
 
 def misspelt(tokens: Sequence[Token], failed_at: int | None) -> str:
-    """``; did you mean SELECT where SELCT stands?`` if a word beside the offset of an error is nearly a keyword; else
-    the remedy if a keyword there may be meant as a name: one in lower case."""
+    """``; did you mean SELECT instead of SELCT?`` if a word near the offset of an error is nearly a keyword; else, if
+    a lower-case keyword there may be meant as a name, the remedy."""
     at = next((i for i, token in enumerate(tokens) if token.start == failed_at), None)
     if at is None:
         return ""
@@ -40,15 +40,15 @@ def misspelt(tokens: Sequence[Token], failed_at: int | None) -> str:
             continue  # a name: it has a definition and a use
         close = get_close_matches(word.upper(), _KEYWORDS, n=1, cutoff=_ALIKE)
         if close and close[0] != word.upper():
-            return f"; did you mean {close[0]} where {word} stands?"
+            return f"; did you mean {close[0]} instead of {word}?"
     for token in tokens[max(at - 1, 0) : at + 1]:
         if is_often_a_name(token.token_type) and token.text.islower():
-            return f"; as a name, {token.text} stands in backquotes"
+            return f"; as a name, write {token.text} in backquotes"
     return ""
 
 
 def plain_message(message: str) -> str:
     """A message of sqlglot's parser without its tokens and classes."""
     if message.startswith("Expected table name but got"):
-        return "the name of a table or view is missing; a keyword as a name stands in backquotes"
+        return "the name of a table or view is missing; write a keyword that is a name in backquotes"
     return message.replace("Invalid expression / Unexpected token", "Unexpected token")

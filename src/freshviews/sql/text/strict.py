@@ -1,4 +1,4 @@
-"""A parser that refuses what sqlglot passes over and Spark does not: missing words, items and names."""
+"""A parser that refuses missing words, items and names, which sqlglot accepts and Spark does not."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _OF_TWO_WORDS = (
 
 
 class Strict(Operators):
-    """The Spark parser, which misses nothing."""
+    """The Spark parser, without sqlglot's leniency."""
 
     def _needs(self, token: TokenType, word: str, example: str) -> None:
         if not self._match(token):
             self.raise_error(f"{word} is missing, as in {example}")
 
     def _value(self, parse: Callable[[], Any]) -> Any:
-        """The value that the method reads; an error if there is none."""
+        """The value that ``parse`` reads; an error if it reads none."""
         before, made = self._prev, parse()
         if made is None:
             self.raise_error(f"something is missing after {before.text}", before)
@@ -56,7 +56,7 @@ class Strict(Operators):
         return super()._parse_id_var(any_token and is_word, tokens)
 
     def _parse_string_as_identifier(self) -> None:
-        """A string is no name."""
+        """Read nothing: a string is not a name."""
 
     def _parse_alias(self, this: Any, explicit: bool = False) -> Any:
         made = super()._parse_alias(this, explicit)
@@ -91,7 +91,7 @@ class Strict(Operators):
         return super()._parse_primary()
 
     def _parse_limit(self, this: Any = None, top: bool = False, skip_limit_token: bool = False) -> Any:
-        """LIMIT and FETCH. TOP and FETCH before the list are none of Spark's clauses."""
+        """LIMIT and FETCH. TOP, and FETCH before the list, are not clauses of Spark."""
         if top:
             return this
         fetch, example = self._curr, "as in FETCH FIRST 3 ROWS ONLY"
@@ -116,7 +116,7 @@ class Strict(Operators):
 
     def _parse_lambda(self, alias: bool = False) -> Any:
         if self._prev.token_type == TokenType.COMMA and self._curr.token_type == TokenType.ALL:
-            self.raise_error("ALL stands before the first argument of an aggregate only, as in COUNT(ALL a)")
+            self.raise_error("ALL is accepted only before the first argument of an aggregate, as in COUNT(ALL a)")
         return super()._parse_lambda(alias)
 
     def _parse_cast(self, *args: Any, **options: Any) -> Any:
@@ -126,7 +126,7 @@ class Strict(Operators):
         return made
 
     def _parse_row(self) -> Any:
-        """ROW FORMAT, of which sqlglot passes over ROW alone."""
+        """ROW FORMAT is refused; sqlglot accepts ROW alone."""
         self.raise_error("Unexpected token", self._prev)
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> Any:
@@ -194,8 +194,8 @@ class Strict(Operators):
             clauses["grouping_sets"] = [sets]
         more = self._curr.token_type
         if behind is not self._curr and more in (TokenType.COMMA, TokenType.WITH, TokenType.GROUPING_SETS):
-            what = f"{behind.text.upper()} after the groups stands alone and last"
-            self.raise_error(f"{what}; GROUP BY ROLLUP (a), CUBE (b) puts several together", behind)
+            what = f"{behind.text.upper()} after the groups must be alone and last"
+            self.raise_error(f"{what}; GROUP BY ROLLUP (a), CUBE (b) combines several", behind)
         return self.expression(exp.Group(**clauses))
 
     def _parse_ordered(self, parse_method: Any = None) -> Any:
@@ -204,7 +204,7 @@ class Strict(Operators):
         def inner() -> Any:
             found = (parse_method or self._parse_disjunction)()
             if self._curr.token_type == TokenType.ASC and self._next.token_type == TokenType.DESC:
-                self.raise_error("ASC and DESC exclude each other; write one of them")
+                self.raise_error("ASC and DESC exclude each other; write only one")
             return None if found is None else exp.Paren(this=found)
 
         made = super()._parse_ordered(inner)
@@ -224,7 +224,7 @@ class Strict(Operators):
         return super()._parse_named_window()
 
     def _parse_window_spec(self) -> dict[str, Any]:
-        """A bound of a frame. BETWEEN and AND, of which sqlglot needs neither, stand before and after the first one."""
+        """A bound of a frame. BETWEEN must come before the first bound, AND after it; sqlglot requires neither."""
         before, example = self._prev.token_type, "as in ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"
         value = "UNBOUNDED" if self._match_text_seq("UNBOUNDED") else None
         value = "CURRENT ROW" if value is None and self._match_text_seq("CURRENT", "ROW") else value

@@ -21,7 +21,7 @@ def terms_of(condition: Node) -> Iterator[Node]:
 
 
 def follows(term: Node) -> bool:
-    """Whether AND joins the term to one before it, which may leave it out."""
+    """True if AND joins the term to one before it, which may exclude it."""
     inner, around = term, term.parent
     while isinstance(around, (exp.Paren, exp.Not, exp.And)):
         if isinstance(around, exp.And) and around.expression is inner:

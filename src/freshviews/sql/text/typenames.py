@@ -31,7 +31,7 @@ _TYPES = {
     "TEXT": STRING,
     "VARCHAR": STRING,
     "DATE": DATE,
-    # sqlglot reads Spark's TIMESTAMP as one with a time zone; ours has none, as TIMESTAMP_NTZ.
+    # sqlglot reads Spark's TIMESTAMP as one with a time zone; here it has none, as TIMESTAMP_NTZ.
     "TIMESTAMP": TIMESTAMP,
     "TIMESTAMPTZ": TIMESTAMP,
     "TIMESTAMPNTZ": TIMESTAMP,
@@ -45,7 +45,7 @@ _LONGEST = 2**31 - 1
 
 
 def type_of(text: SqlText, node: Node) -> SqlType:
-    """The type that a DataType node names. Raises UnsupportedSql for other types, SqlError for invalid digits."""
+    """The type that a DataType node names. Raises UnsupportedSql for another type, SqlError for invalid digits."""
     if not isinstance(node, exp.DataType):
         raise text.unsupported(node, f"type {text.of(node)}", _ACCEPTED)
     name = str(getattr(node.this, "value", node.this))
@@ -57,19 +57,19 @@ def type_of(text: SqlText, node: Node) -> SqlType:
 
 
 def column_type(text: SqlText, node: Node) -> tuple[SqlType, int]:
-    """The type that a column is declared with, and the most characters of its values, 0 without a limit."""
+    """The type with which a column is declared, and the most characters of its values, 0 for no limit."""
     if not isinstance(node, exp.DataType) or node.this != exp.DataType.Type.VARCHAR or not node.expressions:
         return type_of(text, node), 0
     digits = node.expressions[0].name
     if len(node.expressions) > 1 or not digits.isdecimal() or not 1 <= int(digits) <= _LONGEST:
-        raise text.error(node, f"{text.of(node)} is no type; the length of a VARCHAR is one number, 1 to {_LONGEST}")
+        raise text.error(node, f"{text.of(node)} is not a type; the length of a VARCHAR is one number, 1 to {_LONGEST}")
     return STRING, int(digits)
 
 
 def _decimal(text: SqlText, node: exp.DataType) -> SqlType:
     words = [part.name for part in node.expressions]
     if len(words) > 2 or not all(word.removeprefix("-").isdecimal() and len(word) < 10 for word in words):
-        what = f"{text.of(node)} is no type; a DECIMAL has a precision and a scale, as in DECIMAL(12, 2)"
+        what = f"{text.of(node)} is not a type; a DECIMAL has a precision and a scale, as in DECIMAL(12, 2)"
         raise text.error(node, what)
     digits = list(map(int, words))
     precision = digits[0] if digits else 10
@@ -77,12 +77,12 @@ def _decimal(text: SqlText, node: exp.DataType) -> SqlType:
     if not 1 <= precision <= 38 or not 0 <= scale <= precision:
         raise text.error(
             node,
-            f"DECIMAL({precision}, {scale}) is no type; the precision is 1 to 38, the scale at most that",
+            f"DECIMAL({precision}, {scale}) is not a type; the precision is 1 to 38, the scale at most the precision",
         )
     if scale > 18:
         raise text.unsupported(
             node,
             f"DECIMAL({precision}, {scale})",
-            "values are held in 64 bits, so that a scale up to 18 is accepted",
+            "values are stored in 64 bits; a scale up to 18 is accepted",
         )
     return decimal(precision, scale)

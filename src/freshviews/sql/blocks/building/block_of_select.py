@@ -1,6 +1,6 @@
 """Stage 4: a bound SELECT to a ``Block``.
 
-The result is one block in most cases. An inner SELECT becomes an internal view where the outer one needs an expression
+The result is one block in most cases. An inner SELECT becomes an internal view if the outer one needs an expression
 over several sources at a leaf: a condition with a string function across tables, a GROUP BY expression, an argument of
 MIN, MAX or COUNT(DISTINCT), or an expression that NOT EXISTS compares with. The inner block is then the join, as a bag
 of the needed columns, and every expression is over its one source.
@@ -62,11 +62,11 @@ from freshviews.sql.expressions.build import (
     key,
     nodes_of,
     null,
+    refined,
     rejects_null,
     renamed,
     replaced,
     retyped,
-    sharpened,
 )
 from freshviews.sql.names.scope import aliases_in, name_of
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
@@ -141,7 +141,7 @@ def _over_inner(select: Select, views: Views) -> Select:
 
 @dataclass
 class _Builder:
-    """Builds one block. Raises AcrossWithHost where the SELECT needs an inner block."""
+    """Builds one block. Raises AcrossWithHost if the SELECT needs an inner block."""
 
     select: Select
     join: Join = field(init=False)
@@ -197,13 +197,13 @@ class _Builder:
         return made
 
     def _negated(self, absent: Absent) -> Atom:
-        """A NOT EXISTS source as a negated atom. Where two of its values equal one variable, a filter makes them equal.
+        """A NOT EXISTS source as a negated atom. If two of its values equal one variable, a filter makes them equal.
         """
         own: dict[str, Expr] = {}
         filters = [*absent.filters]
         for value, around in absent.pairs:
             other = localised(around, self.join.shared)
-            # An update of the absent source finds rows by these values, and a default row is not found by its NULLs.
+            # An update of the absent source finds rows by these values; it cannot find a default row by its NULLs.
             if len(aliases_in(other)) > 1 or aliases_in(other) & self.join.optional.keys():
                 raise AcrossWithHost
             first = own.setdefault(self.variables.of(other).name, value)
@@ -214,7 +214,7 @@ class _Builder:
         return Atom(absent.source.alias, absent.source.relation, tuple(own), columns, tuple(map(at_leaf, filters)))
 
     def _bag_outputs(self) -> tuple[list[Expr], Expr | None]:
-        """Items and condition over free variables. Parts that may fail are computed from these after the join."""
+        """Items and condition over free variables; parts that may fail are computed from them after the join."""
         lazily = len(self.select.sources) > 1 or bool(self.select.absent)
         made: dict[int, Expr] = {}
         for i, item in enumerate(self.select.items):
@@ -231,8 +231,8 @@ class _Builder:
         return exprs, having
 
     def _first_rows(self, limited: Limited) -> tuple[list[Expr], Limit]:
-        """The items of a SELECT with LIMIT over free variables. Every expression of its groups and its ORDER BY over
-        the one source gets a variable."""
+        """The items of a SELECT with LIMIT over free variables. Every expression of its groups and its ORDER BY gets a
+        variable of the one source."""
         assert len(self.select.sources) == 1
         order: dict[str, SortColumn] = {}
         exprs: list[Expr] = []
@@ -243,7 +243,7 @@ class _Builder:
             if is_of_place(made):
                 exprs.append(made)
                 continue
-            # Constants do not order rows; if there is nothing else, one constant is the row.
+            # Constants do not order rows; without other expressions, one constant is the row.
             if not isinstance(made, Literal) or (place == len(self.select.items) - 1 and not order):
                 made = self.variables.of(made, "" if place < 0 else self.select.items[place].name)
                 column = SortColumn(made.name, made.type, sort.descending, sort.nulls_last)
@@ -268,7 +268,7 @@ class _Builder:
     def _groups(self) -> list[Expr]:
         """The groups over free variables.
 
-        The variables become the query's free variables; with grouping sets, those in most sets come first.
+        The variables become free variables of the query; with grouping sets, the variables of most sets come first.
         """
         sets = self.select.sets
         exprs = [localised(group.expr, self.join.shared) for group in self.select.groups]
@@ -295,7 +295,7 @@ class _Builder:
         return [in_sets(i, value, sets) for i, value in enumerate(values)] if sets else values
 
     def _from_free(self, expr: Expr) -> Expr:
-        """Compute a group over several sources from the free variables, where they hold its columns."""
+        """Compute a group over several sources from the free variables, if they hold its columns."""
         for node in nodes_of(expr):
             if isinstance(node, Column):
                 found = self.variables.find(node)
@@ -319,7 +319,7 @@ class _Builder:
         return replaced(expr, value)
 
     def _value(self, call_: AggregateCall) -> Expr:
-        """An aggregate call over results; most need one result."""
+        """An aggregate call over results; most calls need one result."""
         args = call_.args
         if call_.function in SCANNED:
             return self._result(call_, (self._distinct(call_.function, call_),))
@@ -350,14 +350,14 @@ class _Builder:
             total = self._component("integer", lifts.of_sum(args[0], self.variables), _label("sum", call_))
         if len(counts) == 1:
             return self._result(call_, (total, counts[0]))
-        # Several components count the rows that are not NULL; the sum is NULL where all of them are 0.
+        # Several components count the rows that are not NULL; the sum is NULL if all of them are 0.
         number = AggregateCall("count", args, False, BIGINT)
         rows = self._added([self._result(number, (count,)) for count in counts])
         value = self._result(call_, (total, "count"))
         return call("case", (call("gt", (rows, integer(0)), BOOLEAN), value, null(value.type)), value.type)
 
     def _added(self, counts: Sequence[Expr]) -> Expr:
-        """The sum of the counts; 0 where the argument is NULL in every row, as there are none."""
+        """The sum of the counts; 0 without counts, as the argument is then NULL in every row."""
         return reduce(lambda a, b: call("add_int", (a, b), BIGINT), counts) if counts else integer(0)
 
     def _result(self, call_: AggregateCall, components: tuple[str, ...]) -> Column:
@@ -400,7 +400,7 @@ class _Builder:
         kind_type = BIGINT if kind == "count" else call_.args[0].type if kind in SCANNED else call_.type
         if kind == "sum" and call_.function == "avg":
             kind_type = DOUBLE if real else args[0].type
-        # Atoms are added when every variable of the block is known; ``free`` holds the arguments until then.
+        # Atoms are added once every variable of the block is known; until then ``free`` holds the arguments.
         query, ring = Query("", tuple(chosen), ()), "real" if real else "integer"
         by = call_.args[1].type if kind in BY else None
         self.distinct[identity] = DistinctAggregate(name, kind, query, kind_type, ring, by)
@@ -416,7 +416,7 @@ class _Builder:
                 # A default row has NULL here: the source is required.
                 extra.setdefault(alias, ())
             filters = (*self.join.filters[alias], *extra.get(alias, ()))
-            if sharpened(expr, frozenset[str]().union(*map(rejects_null, filters))).nullable:
+            if refined(expr, frozenset[str]().union(*map(rejects_null, filters))).nullable:
                 extra[alias] = (*extra.get(alias, ()), call("is_not_null", (expr,), BOOLEAN))
         used = {n.name for expr in conditions for n in nodes_of(expr) if isinstance(n, Column)}
         used.update(v for atom in negated for v in atom.variables)
@@ -470,7 +470,7 @@ def _named_limit(limit: Limit, name: Callable[[str], str]) -> Limit:
 
 
 def _names_of_places(limit: Limit, name: Callable[[str], str], taken: Collection[str]) -> dict[str, str]:
-    """Names for the variables that a row has by its place."""
+    """Names for the variables whose value is the place of a row."""
     wishes = {limit.number: "rank" if limit.ranks else "row_number"} if limit.number else {}
     if limit.beside is not None:
         wishes[limit.beside.there] = "there"

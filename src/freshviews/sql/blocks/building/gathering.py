@@ -1,7 +1,7 @@
 """Texts of all rows of a group, as internal views.
 
-For each aggregate with a ``Gathering`` there is an internal view of its texts by group; those with the same rows share
-one. The SELECT joins these views with a view of its other aggregates::
+Each aggregate with a ``Gathering`` has an internal view of its texts by group; aggregates over the same rows share one.
+The SELECT joins these views with a view of its other aggregates::
 
     SELECT k, SUM(x), STRING_AGG(y, ', ') FROM t GROUP BY k
 
@@ -9,10 +9,10 @@ one. The SELECT joins these views with a view of its other aggregates::
     v#2(k, text)     the texts of SELECT k, y FROM t, by k
     v(k, c1, text)   SELECT v#1.k, v#1.c1, v#2.text FROM v#1 JOIN v#2 ON v#1.k = v#2.k
 
-Of several grouping sets there is a view of texts by the groups of each set. Their rows together, with the number of the
-set and NULL for the groups that it lacks, are one more internal view, which is joined by these columns.
+With several grouping sets, each set has a view of texts by its groups. One more internal view is the union of their
+rows, with the number of the set and NULL for the groups that the set lacks, and is joined by these columns.
 
-The rows of relations (a gathering with ``listed``) are groups themselves, of one more internal view::
+The rows of relations (a gathering with ``listed``) are themselves groups, of one more internal view::
 
     SELECT k, COFACTOR(x, CATEGORY(c), CATEGORY(d)) FROM t GROUP BY k
 
@@ -37,7 +37,7 @@ from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, OptionalSour
 from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import call, key, null, rejects_null, replaced, sharpened
+from freshviews.sql.expressions.build import call, key, null, refined, rejects_null, replaced
 from freshviews.sql.names.scope import Source
 from freshviews.types import BIGINT, BOOLEAN
 
@@ -52,7 +52,7 @@ def over_texts(select: Select, views: Views, block_of: Callable[[Select], Block]
     to: dict[str, Expr] = {}
     others = [(i, one) for i, one in enumerate(select.aggregates) if one.gathering is None]
     if others or select.sets:
-        # Of grouping sets it has the rows that there are, also where only texts are selected.
+        # With grouping sets this view has the existing rows, also if only texts are selected.
         counts = [] if others else [AggregateCall("count", (), False, BIGINT)]
         numbered = [aggregate_ref(i, one, grouped) for i, (_, one) in enumerate(others)]
         items = tuple(Item(f"c{i}", ref) for i, ref in enumerate([*refs, *numbered], 1))
@@ -94,7 +94,7 @@ def over_texts(select: Select, views: Views, block_of: Callable[[Select], Block]
 
 
 def _rows(select: Select, aggregate: AggregateCall, views: Views) -> Select:
-    """The rows that the texts of an aggregate are made of: the columns of the group, and the arguments."""
+    """The rows whose texts an aggregate joins: the columns of the group, and the arguments."""
     assert aggregate.gathering is not None
     if aggregate.gathering.listed:
         return _relations(select, aggregate, aggregate.gathering, views)
@@ -104,12 +104,12 @@ def _rows(select: Select, aggregate: AggregateCall, views: Views) -> Select:
 
 
 def _relations(select: Select, aggregate: AggregateCall, gathering: Gathering, views: Views) -> Select:
-    """The rows of relations, of which an internal view has the groups."""
-    known = list(map(_known, aggregate.args))
+    """The rows of relations: the groups of an internal view."""
+    known = list(map(_without_null, aggregate.args))
     tests = [test for _, found in known for test in found]
     never_null = frozenset[str]().union(*map(rejects_null, tests))
-    values = [sharpened(value, never_null) for value, _ in known]
-    # Before the count are the number of the relation and the keys of all relations.
+    values = [refined(value, never_null) for value, _ in known]
+    # The number of the relation and the keys of all relations come before the count.
     count, own = gathering.listed[0][1][-1], {number: places[:-1] for number, places in gathering.listed}
     keys, summed = values[: count - 1], values[count - 1 :]
     groups = (*(group.expr for group in select.groups), *keys)
@@ -134,22 +134,22 @@ def _relations(select: Select, aggregate: AggregateCall, gathering: Gathering, v
     return Select("bag", (source,), (), tuple(Item(one.name, source.column(one)) for one in source.columns))
 
 
-def _known(arg: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+def _without_null(arg: Expr) -> tuple[Expr, tuple[Expr, ...]]:
     """An argument in the rows where it is not NULL, and the predicates of these rows.
 
-    What a CASE has only where a test is TRUE, as with FILTER, is taken out of it if it cannot fail elsewhere. So tests
-    and values of different sources stay apart.
+    The value of a CASE with one branch, as of FILTER, is taken out of it if it cannot fail in other rows. So tests and
+    values of different sources stay apart.
     """
     if isinstance(arg, Call) and arg.op == "case" and len(arg.args) == 3:
         test, then, otherwise = arg.args
         if isinstance(otherwise, Literal) and otherwise.value is None and not may_fail(then):
-            value, tests = _known(then)
+            value, tests = _without_null(then)
             return value, (*logic.conjuncts_of(test), *tests)
     return arg, (call("is_not_null", (arg,), BOOLEAN),) if arg.nullable else ()
 
 
 def _keys(select: Select) -> list[Column]:
-    """What a row of a grouped SELECT is known by: its groups, and the number of its grouping set."""
+    """The columns that identify a row of a grouped SELECT: its groups, and the number of its grouping set."""
     lacking = {i for one in select.sets for i in range(len(select.groups)) if i not in one}
     refs = [group_ref(i, group.expr) for i, group in enumerate(select.groups)]
     refs = [replace(ref, nullable=ref.nullable or i in lacking) for i, ref in enumerate(refs)]

@@ -1,4 +1,4 @@
-"""Place each predicate of a join.
+"""Places each predicate of a join.
 
 - a predicate of one source filters that source at its leaf
 - ``=`` and ``<=>`` between expressions of two sources join them; classes of equal expressions are closed under
@@ -6,10 +6,11 @@
 - other predicates are conditions over several sources, unless equalities let one source decide them
 
 A filter on a joined column is repeated on every source that has the column, so that each source stores only rows that
-can have a partner.
+may have a partner.
 
-The equalities of an outer join have a direction: they do not join classes, and filters are repeated from the rows so
-far to the optional source only. A predicate over an optional source filters rows of the join, so it is a condition.
+The equalities of an outer join have a direction: they do not join classes, and filters are repeated only from the
+preceding rows to the optional source. A predicate over an optional source filters rows of the join, so it is a
+condition.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from freshviews.sql.expressions.build import (
     is_guarded,
     key,
     nodes_of,
+    refined,
     rejects_null,
     replaced,
-    sharpened,
 )
 from freshviews.sql.expressions.nulls import is_null_at, where_null
 from freshviews.sql.names.scope import Source, alias_of, aliases_in
@@ -42,7 +43,7 @@ _Key = tuple[object, ...]
 class Shared:
     """Expressions that are equal in every row of the join: one per source, by alias.
 
-    ``others``: further expressions of those sources; filters make them equal to the first one.
+    ``others``: further expressions of these sources; filters make them equal to the first one.
     """
 
     members: Mapping[str, Expr]
@@ -57,7 +58,7 @@ class Shared:
 class Join:
     """A join with its predicates placed: filters by alias, shared variables, conditions across sources.
 
-    ``optional``: by alias the keys of the sources of outer joins.
+    ``optional``: the keys of the sources of outer joins, by alias.
     """
 
     sources: tuple[Source, ...]
@@ -67,15 +68,14 @@ class Join:
     optional: Mapping[str, Keyed] = field(default_factory=dict)
 
     def in_atom(self, expr: Expr) -> bool:
-        """True if one atom can compute the expression from its row; an optional one, if it is NULL in its default row.
-        """
+        """True if one atom can compute the expression from its row; an optional atom, if its default row gives NULL."""
         aliases = aliases_in(expr)
         if not aliases & self.optional.keys():
             return len(aliases) <= 1
         return len(aliases) == 1 and is_null_at(expr, lambda name: True)
 
     def lifted_in_atom(self, factor: Expr) -> bool:
-        """True if one atom can compute a factor of an aggregate; an optional one, if it is 0 in its default row."""
+        """True if one atom can compute a factor of an aggregate; an optional atom, if its default row gives 0."""
         aliases = aliases_in(factor)
         if not aliases & self.optional.keys():
             return len(aliases) <= 1
@@ -119,15 +119,15 @@ def joined(sources: tuple[Source, ...], conjuncts: Iterable[Expr], optional: Seq
     for alias, found in keys.items():
         _repeat_inward(filters, alias, found, shared)
     for condition in conditions:
-        # A leaf computes its expressions before the condition is tested, so it must not see NULLs that the rest of the
-        # query may assume away.
+        # A leaf computes its expressions before the condition is tested, so it must filter the NULLs that the rest of
+        # the query may assume away.
         rejected = rejects_null(condition)
         for node in nodes_of(condition):
             if isinstance(node, Column) and node.name in rejected and alias_of(node.name) not in keys:
-                _keep_known(filters[alias_of(node.name)], node)
+                _exclude_null(filters[alias_of(node.name)], node)
     for one in _strict(equalities, shared):
         for alias, term in one.members.items():
-            _keep_known(filters[alias], term)
+            _exclude_null(filters[alias], term)
     placed = {alias: tuple(found) for alias, found in filters.items()}
     return Join(sources, placed, shared, tuple(conditions), keys)
 
@@ -143,15 +143,15 @@ def keys_of(optional: Sequence[OptionalSource]) -> dict[str, Keyed]:
     return keys
 
 
-def _keep_known(filters: list[Expr], term: Expr) -> None:
+def _exclude_null(filters: list[Expr], term: Expr) -> None:
     """Add a filter that the term is not NULL, unless the source's filters imply it."""
     known = frozenset[str]().union(*map(rejects_null, filters))
-    if sharpened(term, known).nullable:
+    if refined(term, known).nullable:
         filters.append(call("is_not_null", (term,), BOOLEAN))
 
 
 def joins(conjunct: Expr) -> bool:
-    """Whether it is an equality of two expressions that read one source each."""
+    """True for an equality of two expressions that read one source each."""
     if not isinstance(conjunct, Call) or conjunct.op not in EQUALITIES:
         return False
     left, right = map(aliases_in, conjunct.args)
@@ -159,7 +159,7 @@ def joins(conjunct: Expr) -> bool:
 
 
 def _classes(equalities: Sequence[Call], filters: dict[str, list[Expr]], order: list[str]) -> tuple[Shared, ...]:
-    """Classes of equal terms (union-find). Two terms of one source become a filter on it."""
+    """Classes of equal terms (union-find). Two terms of one source become a filter of it."""
     parent: dict[_Key, _Key] = {}
     terms: dict[_Key, Expr] = {}
 
@@ -200,13 +200,13 @@ def _equal(a: Expr, b: Expr, strict: bool) -> Expr:
 
 
 def _strict(equalities: Sequence[Call], shared: tuple[Shared, ...]) -> list[Shared]:
-    """The classes that contain a ``=``: no member is NULL. Classes of ``<=>`` alone join NULL to NULL."""
+    """The classes with a ``=``: no member is NULL. Classes of ``<=>`` alone join NULL to NULL."""
     plain = {key(arg) for e in equalities if e.op != "null_safe_eq" for arg in e.args}
     return [one for one in shared if any(key(term) in plain for term in one.terms)]
 
 
 def localised(expr: Expr, shared: tuple[Shared, ...]) -> Expr:
-    """Rewrite the expression over one source where equalities allow it; else return it unchanged."""
+    """The expression over one source if equalities allow it; else unchanged."""
     aliases = aliases_in(expr)
     if len(aliases) <= 1:
         return expr
@@ -240,7 +240,7 @@ def _repeat_filters(filters: dict[str, list[Expr]], shared: tuple[Shared, ...]) 
 
 
 def _repeat_inward(filters: dict[str, list[Expr]], alias: str, keys: Keyed, shared: tuple[Shared, ...]) -> None:
-    """Repeat filters of the rows so far on the key of an optional source."""
+    """Repeat filters of the preceding rows on the key of an optional source."""
     known = []
     for own, other in keys.pairs:
         equal = next((one.terms for one in shared if key(other) in map(key, one.terms)), (other,))

@@ -1,7 +1,7 @@
-"""Expressions that may fail for a row which the rest of a join leaves out.
+"""Expressions that may fail for a row that the rest of a join excludes.
 
-A source computes its filters, groups and arguments as its rows come, before it is known whether they join. So a failure
-travels with the row. With tables t(a, b) and u(a, c)::
+A source computes its filters, groups and arguments when a row arrives, before it is known whether the row joins. So a
+failure travels with the row. With tables t(a, b) and u(a, c)::
 
     SELECT t.b, SUM(10 / t.a) FROM t JOIN u USING (a) WHERE 20 / t.a > 3 GROUP BY t.b
 
@@ -9,9 +9,9 @@ travels with the row. With tables t(a, b) and u(a, c)::
     SUM(attempt(10 / t.a)), COUNT(CASE WHEN failed(20 / t.a > 3) OR failed(10 / t.a) THEN true END)
 
 and a group whose count is not 0 is an error. A comparison with another table stays a range: ``20 / t.a < u.c`` is
-``CASE WHEN failed(20 / t.a) THEN least ELSE attempt(20 / t.a) END < u.c``. A SELECT without groups has what fails as a
-column beside those that are wanted; its items are computed from the columns of the join, in the end. Overflow of
-arithmetic does not travel: it is an error where the row comes.
+``CASE WHEN failed(20 / t.a) THEN least ELSE attempt(20 / t.a) END < u.c``. A SELECT without groups has the failures as
+a column beside the wanted columns; its items are computed at the end, from the columns of the join. Overflow of
+arithmetic does not travel: it is an error when the row arrives.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ _GREATEST = 2**63 - 1
 
 
 def with_failures(select: Select) -> Select:
-    """The SELECT in which failures travel with the rows; the same one where nothing can leave a row out, or nothing
-    fails."""
+    """The SELECT in which failures travel with the rows; the same one if nothing fails or no row is excluded."""
     if len(select.sources) == 1 and not select.absent:
         return select
     failures: dict[str, list[Expr]] = {}
@@ -89,7 +88,7 @@ def with_failures(select: Select) -> Select:
 
 
 def _fails(expr: Expr) -> bool:
-    """Whether it may fail for a value that the join may leave out; ONLY_VALUE is that of a source of its own."""
+    """True if it may fail for a value that the join may exclude; ONLY_VALUE is computed over a source of its own."""
     if isinstance(expr, Call) and expr.op == "only_value":
         return False
     plain = replaced(expr, lambda part: part.args[0] if isinstance(part, Call) and part.op == "only_value" else None)
@@ -97,8 +96,9 @@ def _fails(expr: Expr) -> bool:
 
 
 def _ranged(condition: Expr) -> tuple[int, Expr] | None:
-    """The place of the side of a comparison that may fail, and a bound which all values of the other side pass: so the
-    comparison is still a range. None where both may fail, for another condition, and for types without such a bound."""
+    """The position of the side of a comparison that may fail, and a bound that every value of the other side passes, so
+    that the comparison stays a range. None if both sides may fail, or for another condition or a type without a
+    bound."""
     if not isinstance(condition, Call) or condition.op not in ("lt", "le", "gt", "ge"):
         return None
     found = [place for place, side in enumerate(condition.args) if _fails(side)]

@@ -1,22 +1,23 @@
 """MIN and MAX of a sum over several sources, without the join of all their rows.
 
-Addition grows with its terms, so the least sum is the sum of the least terms: min and + are a semiring, as + and * are,
-and a MIN passes through a join as a SUM does (F-IVM: Nikolic and Olteanu, SIGMOD 2018, with the semiring of least sums
-in the place of a ring). There is no subtraction in it: a view with MIN keeps all values of a group in order, so that a
+Addition is monotonic, so the least sum is the sum of the least terms: min and + are a semiring, as + and * are, and a
+MIN passes through a join as a SUM does (F-IVM: Nikolic and Olteanu, SIGMOD 2018, with the semiring of least sums in the
+place of a ring). This semiring has no subtraction: a view with MIN keeps all values of a group in order, so that a
 delete finds the next one.
 
-Each source becomes an internal view of the least and greatest values of its terms, grouped by what else the SELECT
-reads of it. With tables r(k, x) and s(k, y)::
+Each source becomes an internal view of the least and greatest values of its terms, grouped by the other columns that
+the SELECT reads. With tables r(k, x) and s(k, y)::
 
     SELECT MIN(r.x - s.y) FROM r JOIN s USING (k)
     v#1 = SELECT k, MIN(x) AS min_x FROM r GROUP BY k
     v#2 = SELECT k, MAX(y) AS max_y FROM s GROUP BY k
     v   = SELECT MIN(v#1.min_x - v#2.max_y) FROM v#1 JOIN v#2 USING (k)
 
-An update of r costs a logarithm of the rows with its k, and changes the join, now one row for each k, where it changes
-the least value. Without these views it costs as many steps as s has rows with its k, and the rows of the join are kept.
+An update of r costs a logarithm of the rows with its k. It changes the join, which has one row per k, only if it
+changes the least value. Without these views it costs as many steps as s has rows with its k, and the rows of the join
+are stored.
 
-Sums of doubles stay as they are: infinity plus minus infinity is no number, so they do not grow with their terms.
+Sums of doubles are not rewritten: infinity plus minus infinity is NaN, so they are not monotonic.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from freshviews.sql.expressions.build import key, nodes_of, renamed, replaced
 from freshviews.sql.names.scope import Source, aliases_in, name_of
 
 Part = tuple[Expr, bool]
-"""A part of an argument, and whether the argument falls where the part grows."""
+"""A part of an argument, and True if the argument falls where the part grows."""
 
 _GROWING = {"add_int", "date_add_days", "add_micros", "check_range", "scale_up", "scale_down"}
 _LIMITS = {"least_int", "greatest_int"}
@@ -40,8 +41,8 @@ _OTHER = {"min": "max", "max": "min"}
 
 
 def over_least(select: Select, views: Views) -> Select | None:
-    """The SELECT over a view of the least and greatest values of each source; None if it is of another form, or if
-    no source has fewer rows in such a view."""
+    """The SELECT over a view of the least and greatest values of each source; None if it has another form, or if no
+    source has fewer rows in such a view."""
     if select.kind == "bag" or select.optional or select.absent or select.sets or select.limit is not None:
         return None
     if any(call.function not in _OTHER or call.distinct for call in select.aggregates):
@@ -91,8 +92,7 @@ def over_least(select: Select, views: Views) -> Select | None:
 
 
 def _parts(expr: Expr, falls: bool) -> Iterator[Part]:
-    """The parts of an argument, each over one source; over several where it neither grows nor falls with what is below.
-    """
+    """The parts of an argument, each over one source, or over several if it is not monotonic in its operands."""
     if len(aliases_in(expr)) <= 1 or not isinstance(expr, Call):
         if not isinstance(expr, Literal):
             yield expr, falls
@@ -111,8 +111,8 @@ def _parts(expr: Expr, falls: bool) -> Iterator[Part]:
 def _least_of(
     source: Source, columns: Sequence[Column], select: Select, parts: Sequence[Sequence[Part]], views: Views
 ) -> tuple[Source, dict[object, Column]]:
-    """A view of a source: ``columns`` and the least or greatest values of its parts. Its columns come back by the
-    names of ``columns``, and by place for the parts."""
+    """A view of a source: ``columns``, and the least or greatest values of its parts. The result maps the names of
+    ``columns``, and each part's ``_place``, to columns of the view."""
     own = _names(source)
     taken = Names()
     groups = tuple(Item(taken.take(name_of(one.name)), own[one.name]) for one in columns)
@@ -121,7 +121,7 @@ def _least_of(
         for part, falls in found:
             if aliases_in(part) == {source.alias}:
                 function = _OTHER[call.function] if falls else call.function
-                # The rest of the SELECT may keep out NULLs, which the source has.
+                # The source may have NULLs that the rest of the SELECT excludes.
                 value = replaced(part, lambda n: own.get(n.name) if isinstance(n, Column) else None)
                 calls.setdefault(_place(call, part, falls), AggregateCall(function, (value,), False, part.type))
     values = tuple(
@@ -141,7 +141,7 @@ def _least_of(
 
 
 def _under_its_name(select: Select) -> Select:
-    """The SELECT over its one source under the name of the relation: the same one for each side of a self join."""
+    """The SELECT with the relation's name as its one alias, so that both sides of a self-join are equal."""
     (source,) = select.sources
     named = replace(source, alias=source.relation)
     to = dict(zip(_names(source), _names(named), strict=True))

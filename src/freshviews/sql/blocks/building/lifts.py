@@ -1,9 +1,9 @@
 """The argument of a linear aggregate as a product of lifts.
 
 ``SUM(o.discount * i.price)`` sums, over derivations, a factor of o times a factor of i, so a view tree can push each
-factor to its leaf. Factors are found in products, in a change of sign, in scaling by a constant, and in ``CASE WHEN c
-THEN v ELSE 0 END``, which is (1 or 0 for c) times v. A factorised product of several tables is exact. Only the sum is
-then checked; that an INT product fits an INT is not.
+factor to its leaf. Products, changes of sign, scalings by a constant, and ``CASE WHEN c THEN v ELSE 0 END`` (1 or 0 for
+c, times v) have factors. A factorised product of several tables is exact: only the sum is checked, not that an INT
+product fits an INT.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def of_real_sum(argument: Expr, variables: Variables) -> Lifts:
 
 
 def of_arguments(args: Sequence[Expr], variables: Variables) -> Lifts:
-    """The lifts of a cofactor or a user's ring: a value per argument, and factors of 0 or 1 for the rows where none is
-    NULL. A BOOLEAN has no value: it is TRUE or NULL, and comes after the numbers."""
+    """The lifts of a cofactor or a user's ring: a value per argument, and factors that are 1 for the rows where none is
+    NULL, else 0. A BOOLEAN, TRUE or NULL, has no value and comes after the numbers."""
     terms = of_count(args, variables)
     flags = terms[0] if len(terms) == 1 else _placed([_flag("is_not_null", arg) for arg in args], variables)
     flagged = {lift.atom for lift in flags.lifts}
@@ -62,7 +62,7 @@ def of_arguments(args: Sequence[Expr], variables: Variables) -> Lifts:
     for place, arg in enumerate(arg for arg in args if arg.type != BOOLEAN):
         value = _zero_for_null(localised(arg, variables.join.shared))
         alias = next(iter(aliases_in(value)), variables.join.sources[0].alias)
-        # A default row has 0 for all lifts of its atom; where it counts, its value is computed over variables.
+        # A default row has 0 for all lifts of its atom; if it counts, its value is computed over variables.
         counts = alias in variables.join.optional and alias not in flagged
         if variables.join.lifted_in_atom(value) and not counts:
             values.append(Lift(alias, at_leaf(value), place))
@@ -72,12 +72,12 @@ def of_arguments(args: Sequence[Expr], variables: Variables) -> Lifts:
 
 
 def of_known(made: Lifts) -> Lifts:
-    """Of the lifts of arguments, those that count the rows where none is NULL."""
+    """The lifts that count the rows where no argument is NULL, from the lifts of arguments."""
     return Lifts(tuple(lift for lift in made.lifts if lift.place is None))
 
 
 def of_count(args: Sequence[Expr], variables: Variables) -> list[Lifts]:
-    """Lifts whose sums add up to COUNT(args), the rows where no argument is NULL; in most cases one."""
+    """Lifts whose sums add up to COUNT(args), the rows where no argument is NULL; most calls need one."""
     terms: list[list[Expr]] = [[]]
     for arg in args:
         terms = [[*one, *other] for one in terms for other in _presence(arg)]
@@ -85,12 +85,12 @@ def of_count(args: Sequence[Expr], variables: Variables) -> list[Lifts]:
 
 
 def _in_order(factors: dict[tuple[object, ...], Expr]) -> list[Expr]:
-    """Factors by key: COUNT(x, y) and COUNT(y, x) are one sum."""
+    """Factors in the order of their keys, so that COUNT(x, y) and COUNT(y, x) are one sum."""
     return [factors[one] for one in sorted(factors, key=str)]
 
 
 def of_one_count(arg: Expr, variables: Variables) -> Lifts:
-    """The lifts of COUNT(arg) as a single sum, even where it is then no product."""
+    """The lifts of COUNT(arg) as a single sum, even if its condition is then not factorised."""
     terms = of_count([arg], variables)
     return terms[0] if len(terms) == 1 else _placed([_flag("is_not_null", arg)], variables)
 
@@ -151,7 +151,7 @@ def _factors(expr: Expr) -> list[Expr]:
         return [integer(-1), *_factors(args[0])]
     if expr.op == "scale_up":
         return [args[1], *_factors(args[0])]
-    chosen = _chosen(expr)
+    chosen = _single_branch(expr)
     if chosen is not None and not any(map(is_guarded, args)):
         flags, value = chosen
         return [*flags, *_factors(value)]
@@ -159,7 +159,7 @@ def _factors(expr: Expr) -> list[Expr]:
 
 
 def _presence(expr: Expr) -> list[list[Expr]]:
-    """Products of 0-or-1 factors that add up to 1 where the expression is not NULL, else to 0."""
+    """Products of 0-or-1 factors whose sum is 1 if the expression is not NULL, else 0."""
     if not expr.nullable:
         return [[]]
     if isinstance(expr, Call) and OPS[expr.op].null == "strict":
@@ -169,12 +169,12 @@ def _presence(expr: Expr) -> list[list[Expr]]:
         return terms
     if isinstance(expr, Call) and expr.op == "case" and len(expr.args) == 3:
         test, then, otherwise = expr.args
-        # What cannot fail may be asked whether it is NULL where the test is not TRUE, too.
+        # An expression that cannot fail may be tested for NULL even where the condition of the CASE is not TRUE.
         if _is_null(otherwise) and not (then.nullable and may_fail(then)) and not is_guarded(test):
-            return [[*_taken(test), *term] for term in _presence(then)]
+            return [[*_when_true(test), *term] for term in _presence(then)]
         if len(aliases_in(expr)) > 1 and not any(map(is_guarded, expr.args)):
-            taken = [[*_taken(test), *term] for term in _presence(then) if not _is_null(then)]
-            left = [[_not_taken(test), *term] for term in _presence(otherwise) if not _is_null(otherwise)]
+            taken = [[*_when_true(test), *term] for term in _presence(then) if not _is_null(then)]
+            left = [[_unless_true(test), *term] for term in _presence(otherwise) if not _is_null(otherwise)]
             return taken + left
     return [[_flag("is_not_null", expr)]]
 
@@ -188,30 +188,30 @@ def _flag(op: str, expr: Expr) -> Expr:
     return integer(int(bool(made.value))) if isinstance(made, Literal) else retyped(made, BIGINT)
 
 
-def _taken(test: Expr) -> list[Expr]:
-    """Factors that are 1 where the test is TRUE; one per conjunct."""
+def _when_true(test: Expr) -> list[Expr]:
+    """Factors that are 1 if the test is TRUE; one per conjunct."""
     return [logic.as_boolean_code(term, BIGINT) for term in logic.conjuncts_of(test)]
 
 
-def _not_taken(test: Expr) -> Expr:
-    """1 where the test is FALSE or NULL."""
+def _unless_true(test: Expr) -> Expr:
+    """1 if the test is FALSE or NULL."""
     taken = call("is_true", (test,), BOOLEAN) if test.nullable else test
     return _flag("not", taken)
 
 
-def _chosen(expr: Call) -> tuple[list[Expr], Expr] | None:
-    """For a CASE with one branch and 0 or NULL otherwise: the factors for the branch being taken, and its value."""
+def _single_branch(expr: Call) -> tuple[list[Expr], Expr] | None:
+    """For a CASE with one branch and 0 or NULL otherwise: the factors of its test, and its value."""
     if expr.op != "case" or len(expr.args) != 3:
         return None
     test, then, otherwise = expr.args
-    if _is_nothing(otherwise):
-        return _taken(test), then
-    if _is_nothing(then):
-        return [_not_taken(test)], otherwise
+    if _is_zero_or_null(otherwise):
+        return _when_true(test), then
+    if _is_zero_or_null(then):
+        return [_unless_true(test)], otherwise
     return None
 
 
-def _is_nothing(value: Expr) -> bool:
+def _is_zero_or_null(value: Expr) -> bool:
     return isinstance(value, Literal) and (value.value is None or value.value == 0)
 
 

@@ -1,8 +1,8 @@
-"""Row numbers that are compared with constants: only the first places are kept.
+"""Cuts views of row numbers that are compared with constants to the first places.
 
-A window function ROW_NUMBER or RANK reads an internal view of all rows with their numbers. Where everything that reads
-this view asks for small numbers alone, the view has only these rows; and where nothing else reads the number, the view
-does not have it. ``SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY g ORDER BY x) n FROM t) WHERE n <= 3``::
+A window function ROW_NUMBER or RANK reads an internal view of all rows with their numbers. If every reader of this view
+selects only small numbers, the view stores only these rows; if no reader uses the number otherwise, the view drops it.
+``SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY g ORDER BY x) n FROM t) WHERE n <= 3``::
 
     v#1(id, g, x, row_number)    numbers of the rows of an order        v reads v#1 where row_number <= 3
     v#1(id, g, x)                the first 3 rows of each group         v reads v#1
@@ -21,11 +21,11 @@ from freshviews.query.query import Atom, Query
 _OPPOSITE = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 
 Places = tuple[int, int]
-"""A range of numbers: the first one, and the one after the last."""
+"""A range of numbers: the first, and the one after the last."""
 
 
 def narrowed(views: Sequence[ViewDef]) -> tuple[ViewDef, ...]:
-    """The views of a statement, the view itself last, where views of numbered rows have the places that are read."""
+    """The views of a statement, the view itself last, with views of numbered rows cut to the places that are read."""
     made = {view.name: view for view in views}
     for name in [view.name for view in views[:-1] if _number_of(view) is not None]:
         readers = [(block, atom) for view in made.values() for block, atom in _readings(view, name)]
@@ -35,7 +35,7 @@ def narrowed(views: Sequence[ViewDef]) -> tuple[ViewDef, ...]:
 
 
 def _number_of(view: ViewDef) -> str | None:
-    """The column of an internal view that has the numbers of its rows; None if it has none."""
+    """The column of row numbers of an internal view; None if it has none."""
     limit = view.blocks[0].limit if len(view.blocks) == 1 else None
     if limit is None or not limit.number:
         return None
@@ -74,7 +74,7 @@ def _narrow(made: dict[str, ViewDef], name: str, readers: Sequence[tuple[Query, 
 
 
 def _places_of(filters: Sequence[Expr], number: str) -> Places:
-    """The numbers that filters let pass."""
+    """The range of numbers that passes the filters."""
     first, end = 1, EVERY + 1
     for op, value in (one for one in (_bound(part, number) for part in filters) if one is not None):
         if op in ("gt", "ge", "eq"):

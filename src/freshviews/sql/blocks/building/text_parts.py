@@ -1,12 +1,12 @@
-"""Internal views have the part of a text that is read of them, and not the whole text.
+"""Internal views store the part of a text that is read, not the whole text.
 
-Where everything that reads an internal view asks for the same part of a column, the view has this part in the place of
-the column. It is then taken where the rows come in, and the strings of the column need no codes::
+If every reader of an internal view reads the same part of a column, the view has this part in the place of the column.
+It is then computed when the rows arrive, and the strings of the column need no codes::
 
     v#1(id, phone)                  the customers above the average     v reads substring(phone, 1, 2) of v#1
     v#1(id, phone_part)             with substring(phone, 1, 2)         v reads phone_part of v#1
 
-Only parts that compiled code takes and that cannot fail are moved (``expr.ops.TEXT_OPS``).
+Only parts that compiled code computes and that cannot fail are moved (``expr.ops.TEXT_OPS``).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from freshviews.sql.expressions.build import replaced
 
 
 def with_parts(views: Sequence[ViewDef]) -> tuple[ViewDef, ...]:
-    """The views of a statement, the view itself last, where internal views have the parts that are read of them."""
+    """The views of a statement, the view itself last, where internal views store only the parts that are read."""
     made = {view.name: view for view in views}
     ordered = {view.order.relation for view in views if view.order is not None}
-    # Readers come after what they read: a part moves down through all views between.
+    # Readers come after what they read, so a part moves down through all views between.
     for view in reversed(views[:-1]):
         if view.name not in ordered:
             for column in view.columns:
@@ -36,7 +36,7 @@ def with_parts(views: Sequence[ViewDef]) -> tuple[ViewDef, ...]:
 
 
 def _move(made: dict[str, ViewDef], name: str, column: ColumnDef) -> None:
-    """Have the part of a column in the place of the column, if nothing else is read of it."""
+    """Replace a column by its one part that is read, if nothing else of it is read."""
     view = made[name]
     place = _place_of(view, column)
     parts = dict.fromkeys(part for other in made.values() for part in _read_in(other, name, column.name))
@@ -68,7 +68,7 @@ def _move(made: dict[str, ViewDef], name: str, column: ColumnDef) -> None:
     by = partial(_same, part, read)
     for other in made.values():
         if other.name != name and name in other.inputs:
-            made[other.name] = replace(other, blocks=tuple(_over(one, name, by) for one in other.blocks))
+            made[other.name] = replace(other, blocks=tuple(_with_expressions(one, name, by) for one in other.blocks))
 
 
 def _same(part: Expr, read: Column, expr: Expr) -> Expr | None:
@@ -76,7 +76,7 @@ def _same(part: Expr, read: Column, expr: Expr) -> Expr | None:
 
 
 def _place_of(view: ViewDef, column: ColumnDef) -> tuple[Atom, str] | None:
-    """The one ordinary atom that has a column of a view, and its variable; None where it is more than handed on."""
+    """The one ordinary atom with a column of a view, and its variable; None if the view does more than pass it on."""
     if column.type.name != "STRING" or len(view.blocks) != 1 or view.combined is not None:
         return None
     (block,) = view.blocks
@@ -100,7 +100,7 @@ def _place_of(view: ViewDef, column: ColumnDef) -> tuple[Atom, str] | None:
 
 
 def _exprs_over(view: ViewDef, name: str) -> Iterator[Expr]:
-    """What the atoms of a view that read a relation say of its columns."""
+    """The expressions of a view's atoms over a relation."""
     for block in view.blocks:
         for query in (block.query, *(one.query for one in block.distinct)):
             for atom in query.occurrences:
@@ -125,15 +125,15 @@ def _parts_in(expr: Expr, column: str) -> Iterator[Expr]:
 
 
 def _is_part(expr: Expr) -> bool:
-    """True for a column, and for what ``TEXT_OPS`` make of it with constants."""
+    """True for a column, and for an operation of ``TEXT_OPS`` on it with constants."""
     if isinstance(expr, Call):
         rest_is_constant = all(isinstance(arg, Literal) and arg.value is not None for arg in expr.args[1:])
         return expr.op in TEXT_OPS and rest_is_constant and _is_part(expr.args[0])
     return isinstance(expr, Column)
 
 
-def _over(block: Block, name: str, by: partial[Expr | None]) -> Block:
-    """A block with other expressions over a relation."""
+def _with_expressions(block: Block, name: str, by: partial[Expr | None]) -> Block:
+    """The block with ``by`` applied to its expressions over a relation."""
 
     def query(one: Query) -> Query:
         names = {atom.name for atom in one.occurrences if atom.relation == name}

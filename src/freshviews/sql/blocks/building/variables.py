@@ -1,8 +1,8 @@
 """The variables of a block, and the atoms that contain them.
 
 Variables are made on demand. An expression of one source becomes a column of its atom; expressions that a join makes
-equal are one variable. While the block is built, variables have numbers. Then each gets a readable name: its column's,
-if no other variable has that name.
+equal are one variable. While the block is built, variables have numbers. At the end each gets a readable name: its
+column's, if no other variable has that name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.query.query import Atom
 from freshviews.sql.blocks.building.join import Join
 from freshviews.sql.blocks.optional import Keyed
-from freshviews.sql.expressions.build import call, has_host, is_guarded, key, nodes_of, rejects_null, renamed, sharpened
+from freshviews.sql.expressions.build import call, has_host, is_guarded, key, nodes_of, refined, rejects_null, renamed
 from freshviews.sql.names.scope import Source, aliases_in, name_of
 from freshviews.types import BOOLEAN
 
@@ -25,7 +25,7 @@ _LONGEST = 32
 
 @dataclass(frozen=True)
 class Variable:
-    """``members``: its expression in each atom, by alias. ``wish``: the preferred name."""
+    """``members``: the expression of the variable in each atom, by alias. ``wish``: the preferred name."""
 
     members: Mapping[str, Expr]
     wish: str
@@ -49,8 +49,8 @@ class Variables:
             self._give(alias, keys)
 
     def _give(self, alias: str, keys: Keyed) -> None:
-        """Make the variables by which an optional source is looked up; where two of its values are equal to one
-        variable, a filter makes them equal."""
+        """Make the variables by which an optional source is looked up; if two of its values equal one variable, a
+        filter makes them equal."""
         given = self._given[alias] = dict[int, Expr]()
         for own, other in keys.pairs:
             variable = self.of(other)
@@ -59,7 +59,7 @@ class Variables:
                 self._equal[alias] = (*self._equal.get(alias, ()), call("null_safe_eq", (first, own), BOOLEAN))
 
     def of(self, expr: Expr, wish: str = "") -> Column:
-        """The variable for an expression that reads at most one source; made if missing."""
+        """The variable of an expression that reads at most one source; made if missing."""
         place = self._by_key.get(key(expr))
         if place is None:
             place = self._by_key[key(expr)] = self._add(Variable({self._home(expr): expr}, _wish(expr, wish)))
@@ -77,7 +77,7 @@ class Variables:
         """Rewrite the expression over variables.
 
         The largest parts that read one source become variables, unless their columns already are. With ``lazily``, for
-        a branch of a CASE, parts that can fail are not moved: the CASE may exclude them.
+        a branch of a CASE, parts that may fail stay where they are, because the CASE may exclude them.
         """
         found = self.find(expr)
         if found is not None or isinstance(expr, Literal):
@@ -96,14 +96,15 @@ class Variables:
         return len(self._made) - 1
 
     def _home(self, expr: Expr) -> str:
-        """The source that an expression reads; a constant may belong to any."""
+        """The source that an expression reads; the first source for a constant."""
         return next(iter(aliases_in(expr)), self.join.sources[0].alias)
 
     def atoms(self, needed: Collection[str], extra: Mapping[str, tuple[Expr, ...]] | None = None) -> tuple[Atom, ...]:
         """One atom per source, with its shared and given variables and those in ``needed``, in the order of the
         relation's columns.
 
-        ``extra``: further filters by alias. They make an optional source required, and those that it is looked up by.
+        ``extra``: further filters by alias. They make an optional source required, and the sources by which it is
+        looked up.
         """
         extra = dict(extra or {})
         optional = dict(self.join.optional)
@@ -112,7 +113,7 @@ class Variables:
                 del optional[alias]
                 known = frozenset[str]().union(*map(rejects_null, self.join.filters[alias]))
                 for own, other in keys.pairs:
-                    if other.nullable and aliases_in(other) and not sharpened(own, known).nullable:
+                    if other.nullable and aliases_in(other) and not refined(own, known).nullable:
                         (home,) = aliases_in(other)
                         extra[home] = (*extra.get(home, ()), call("is_not_null", (other,), BOOLEAN))
         return tuple(self._atom(source, needed, extra, source.alias in optional) for source in self.join.sources)
@@ -154,7 +155,7 @@ class Variables:
         return next(iter(self._made[_place(variable)].members.items()))
 
     def naming(self) -> Callable[[str], str]:
-        """A function that maps numbers to final names and leaves other names alone."""
+        """A function that maps numbers to final names and leaves other names unchanged."""
         homes: dict[str, set[str]] = {}
         for variable in self._made:
             homes.setdefault(variable.wish.lower(), set()).add(next(iter(variable.members)))
@@ -169,13 +170,13 @@ class Variables:
 
 
 class Names:
-    """Names that are taken, in upper or lower case."""
+    """Used names, compared regardless of case."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = set(map(str.lower, taken))
 
     def take(self, wish: str) -> str:
-        """The wish, with a number appended if it is taken. It is taken then."""
+        """The wish, with a number appended if it is used; it counts as used from then on."""
         name, number = wish, 2
         while name.lower() in self._taken:
             name, number = f"{wish}_{number}", number + 1
@@ -184,7 +185,7 @@ class Names:
 
 
 def free_name(wish: str, taken: Iterable[str]) -> str:
-    """Return the wish, with a number appended if it is taken."""
+    """The wish, with a number appended if it is used."""
     return Names(taken).take(wish)
 
 
@@ -206,7 +207,7 @@ def _reference(place: int, expr: Expr) -> Column:
 
 
 def is_lazy(op: str, argument: int) -> bool:
-    """Whether the operation evaluates this argument for some rows only."""
+    """True if the operation evaluates this argument for some rows only."""
     return op in ("case", "coalesce", "and", "or") and argument > 0
 
 

@@ -1,3 +1,3 @@
-"""Aggregate calls that become others: moments, and what is read of one payload, a cofactor or an element of a ring."""
+"""Aggregate calls in terms of others: moments, cofactors, and values of an element of a user's ring."""
 
 __all__ = ["cofactors", "moments", "own_rings"]

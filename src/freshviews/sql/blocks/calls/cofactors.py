@@ -1,12 +1,12 @@
-"""COFACTOR, COVAR_MATRIX and CORR_MATRIX: calls that stand for several columns of a SELECT list.
+"""COFACTOR, COVAR_MATRIX and CORR_MATRIX: calls that return several columns of a SELECT list.
 
 ``COFACTOR(x, y)`` has the columns ``count``, ``sum_x``, ``sum_y``, ``sum_x_x``, ``sum_x_y``, ``sum_y_y``; the matrices
-have one column per pair. All are read of one payload, the cofactor of the arguments (``freshviews.ring.cofactor``).
-Rows where an argument is NULL do not count. Integers and decimals stay exact; with a double among them all are doubles.
+have one column per pair. All are read from one payload, the cofactor of the arguments (``freshviews.ring.cofactor``).
+Rows where an argument is NULL do not count. Integers and decimals stay exact; if an argument is a double, all are.
 
 An argument of COFACTOR may be a category, ``CATEGORY(city)``. The entries of categories are relations, as texts: for
-each value, or each two values of two categories, the count of rows or the sum of a number. Each is a call of its own,
-and all are texts of one ``query.block.Gathering``.
+each value, or each pair of values of two categories, the count of rows or the sum of a number. Each is a call of its
+own, and all are texts of one ``query.block.Gathering``.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from freshviews.sql.text.parse import Node
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, SqlType, decimal
 
 _READ = {"count": "entry", "sum": "entry", "covar": "covariance", "corr": "correlation"}
-"""How the columns whose names begin so are read of a cofactor."""
+"""The function that reads a column from a cofactor, by the prefix of the column's name."""
 
 _GREATEST_SCALE = 18
-"""A decimal is an integer of 64 bits, of 18 digits."""
+"""Most digits of a decimal that is stored as an integer of 64 bits."""
 
 RELATION = "relation"
-"""The function of a call that is a relation, as a text."""
+"""The function of a call whose value is a relation, as a text."""
 
 
 def is_category(argument: Node) -> bool:
@@ -43,7 +43,7 @@ def is_category(argument: Node) -> bool:
 
 
 def category_in(name: str, argument: Node) -> Node:
-    """What a category is the value of. Raises Fault and Refusal."""
+    """The argument of CATEGORY. Raises Fault and Refusal."""
     if name != "cofactor":
         instead = "COFACTOR(x, CATEGORY(city)) has the sums, and freshviews.learn models with categories"
         raise Refusal(f"CATEGORY in {name.upper()}", instead)
@@ -56,7 +56,7 @@ def category_in(name: str, argument: Node) -> Node:
 def columns_of_matrix(
     name: str, given: Sequence[Expr], reference: Callable[[AggregateCall], Expr], categories: Collection[int] = ()
 ) -> list[tuple[str, Expr]]:
-    """The columns of a call, by name. ``categories``: which arguments are categories. Raises Fault for wrong arguments.
+    """The columns of a call, by name. ``categories``: positions of categories. Raises Fault for wrong arguments.
     """
     if len(given) < (2 if name == "corr_matrix" else 1):
         raise Fault(f"{name} takes {'2 or more arguments' if name == 'corr_matrix' else 'at least 1 argument'}")
@@ -83,7 +83,7 @@ def columns_of_matrix(
 
 
 def _number(name: str, arg: Expr) -> Expr:
-    # A text would be cast, as by SUM. One that is no number would then refuse every batch.
+    # A text would be cast, as by SUM, and a text that is not a number would then refuse every batch.
     if arg.type in (STRING, BOOLEAN):
         instead = "CATEGORY(...) makes it a category of COFACTOR, and CAST(... AS DOUBLE) a number"
         raise Fault(f"{name} takes numbers, not {arg.type}; {instead}")
@@ -91,7 +91,7 @@ def _number(name: str, arg: Expr) -> Expr:
 
 
 def _is_there(category: Expr) -> Expr:
-    """TRUE where a row has a value of the category, else NULL."""
+    """TRUE if a row has a value of the category, else NULL."""
     there = Literal(True, BOOLEAN)
     if not category.nullable:
         return there
@@ -101,7 +101,7 @@ def _is_there(category: Expr) -> Expr:
 def _relations(numbers: Mapping[int, Expr], categories: Mapping[int, Expr]) -> dict[Entry, AggregateCall]:
     """The calls of the entries of categories. ``numbers`` and ``categories``: the arguments by their positions.
 
-    There is a relation for each category and each pair. Rows have its number, the categories, a count and sums.
+    There is a relation for each category and each pair. Its rows have its number, the categories, a count and sums.
     """
     own = {i: place for place, i in enumerate(categories, 1)}
     count = len(own) + 1
@@ -131,7 +131,7 @@ def _type_of(stem: str, args: Sequence[Expr], entry: Entry) -> SqlType:
 
 
 def product_of(args: Sequence[Expr], entry: tuple[int, ...]) -> SqlType:
-    """The type whose codes the products of the arguments of an entry have."""
+    """The type whose codes the products of an entry's arguments have."""
     types = [args[i].type for i in entry]
     if all(one.is_integer for one in types):
         return BIGINT
@@ -141,7 +141,7 @@ def product_of(args: Sequence[Expr], entry: tuple[int, ...]) -> SqlType:
 
 
 def _too_fine(args: Sequence[Expr]) -> bool:
-    """Whether a product of two decimals has more digits behind the point than a decimal can."""
+    """True if a product of two decimals has more digits after the point than a decimal can have."""
     return 2 * max((arg.type.scale for arg in args if arg.type.is_decimal), default=0) > _GREATEST_SCALE
 
 

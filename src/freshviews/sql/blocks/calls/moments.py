@@ -1,12 +1,12 @@
 """Variance, covariance, correlation and regression as expressions over exact sums.
 
-All are made of central comoments: the sum of ``(x - mean x) * (y - mean y)`` over the rows in which neither is NULL.
-It follows from the sums of x, y and x * y, which are exact sums of doubles: x * y is the nearest double and its rest,
-and a sum is read as the nearest double and its rest. So the operation ``comoment`` subtracts numbers of 106 bits, and
-what is inserted and deleted again leaves nothing behind.
+All are functions of central comoments: the sum of ``(x - mean x) * (y - mean y)`` over the rows in which neither is
+NULL. The comoment follows from the sums of x, y and x * y, which are exact sums of doubles: x * y is the nearest double
+and its rest, and a sum is read as the nearest double and its rest. So the operation ``comoment`` subtracts numbers of
+106 bits, and an insert that is deleted again leaves nothing behind.
 
-As in Spark, integers and decimals are taken as DOUBLE, a sample of one row has no variance (NULL), and what divides by
-a variance of 0 is NULL.
+As in Spark, integers and decimals count as DOUBLE, a sample of one row has no variance (NULL), and a division by a
+variance of 0 is NULL.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
 @dataclass(frozen=True)
 class _Totals:
-    """The totals of two arguments, which may be the same one, over the rows in which neither is NULL.
+    """The totals of two arguments, which may be the same, over the rows in which neither is NULL.
 
-    ``x``, ``y``: the arguments in these rows, else NULL. ``given``: the arguments themselves. Their product and their
-    count are the same in all rows, so functions of several pairs share them. ``reference`` returns the reference of an
+    ``x``, ``y``: the arguments in these rows, else NULL. ``given``: the arguments themselves. Functions of several
+    pairs share their product and count, which are the same in all rows. ``reference`` returns the reference of an
     aggregate call.
     """
 
@@ -81,8 +81,8 @@ class _Totals:
         return logic.choose([(several, call("div_float", (moment, less), DOUBLE))], null(DOUBLE))
 
 
-def _over(a: Expr, b: Expr) -> Expr:
-    """a / b; NULL where b is 0."""
+def _quotient(a: Expr, b: Expr) -> Expr:
+    """a / b; NULL if b is 0."""
     return logic.choose([(_is_zero(b), null(DOUBLE))], call("div_float", (a, b), DOUBLE))
 
 
@@ -99,13 +99,13 @@ def _times(a: Expr, b: Expr) -> Expr:
 
 
 def _fit(t: _Totals) -> Expr:
-    """R squared of y by x: 1 where all y are equal, NULL where all x are."""
-    fitted = _over(_times(t.xy, t.xy), _times(t.xx, t.yy))
+    """R squared of y by x: 1 if all y are equal, NULL if all x are."""
+    fitted = _quotient(_times(t.xy, t.xy), _times(t.xx, t.yy))
     return logic.choose([(_is_zero(t.xx), null(DOUBLE)), (_is_zero(t.yy), Literal(1.0, DOUBLE))], fitted)
 
 
 def _intercept(t: _Totals) -> Expr:
-    return call("sub_float", (t.mean(t.y), _times(_over(t.xy, t.xx), t.mean(t.x))), DOUBLE)
+    return call("sub_float", (t.mean(t.y), _times(_quotient(t.xy, t.xx), t.mean(t.x))), DOUBLE)
 
 
 _OF_ONE: Mapping[str, Callable[[_Totals], Expr]] = MappingProxyType(
@@ -125,14 +125,14 @@ _OF_TWO: Mapping[str, Callable[[_Totals], Expr]] = MappingProxyType(
     {
         "covar_pop": lambda t: t.population(t.xy),
         "covar_samp": lambda t: t.sample(t.xy),
-        "corr": lambda t: _over(t.xy, _root(_times(t.xx, t.yy))),
+        "corr": lambda t: _quotient(t.xy, _root(_times(t.xx, t.yy))),
         "regr_count": lambda t: t.count,
         "regr_avgx": lambda t: t.mean(t.x),
         "regr_avgy": lambda t: t.mean(t.y),
         "regr_sxx": lambda t: t.xx,
         "regr_syy": lambda t: t.yy,
         "regr_sxy": lambda t: t.xy,
-        "regr_slope": lambda t: _over(t.xy, t.xx),
+        "regr_slope": lambda t: _quotient(t.xy, t.xx),
         "regr_intercept": _intercept,
         "regr_r2": _fit,
     }
@@ -151,13 +151,13 @@ def moment(name: str, args: Sequence[Expr], reference: Callable[[AggregateCall],
     if count == 1:
         (x,) = doubles
         return _OF_ONE[name](_Totals(x, x, (x,), reference))
-    y, x = (_known_with(arg, other) for arg, other in (doubles, doubles[::-1]))
+    y, x = (_null_where_null(arg, other) for arg, other in (doubles, doubles[::-1]))
     given = tuple(sorted(doubles, key=lambda arg: str(key(arg))))
     return _OF_TWO[name](_Totals(x, y, given, reference))
 
 
-def _known_with(arg: Expr, other: Expr) -> Expr:
-    """The argument; NULL in rows where the other one is."""
+def _null_where_null(arg: Expr, other: Expr) -> Expr:
+    """The argument; NULL in rows where the other one is NULL."""
     if not other.nullable:
         return arg
     while isinstance(other, Call) and len(other.args) == 1 and OPS[other.op].null == "strict":

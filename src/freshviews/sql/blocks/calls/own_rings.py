@@ -1,7 +1,7 @@
-"""Aggregates over users' rings: a call with one value, or one that stands for several columns of a SELECT list.
+"""Aggregates over users' rings: a call that returns one value, or several columns of a SELECT list.
 
-Rows where an argument is NULL do not count; the result is NULL where no row counts. Arguments have the types that the
-ring names: an integer may stand for a DECIMAL, and any number for a DOUBLE.
+Rows where an argument is NULL do not count; the result is NULL if no row counts. Arguments have the types of the ring;
+an integer is also accepted for a DECIMAL, and any number for a DOUBLE.
 """
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-"""FROM clauses: the tree of joins, its outer, semi and anti joins as sources with a key, and what depends on queries
-around.
-"""
+"""FROM clauses: trees of joins, lowered to sources with a key, and independent of enclosing queries."""
 
 __all__ = ["dependent", "from_clause", "lowering", "tree"]

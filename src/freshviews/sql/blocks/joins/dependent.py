@@ -1,15 +1,15 @@
-"""Dependent queries, as queries that depend on nothing.
+"""Rewrites dependent queries as independent ones.
 
-A query depends on another one where it names columns of it. It then has rows for each value of these columns. Where
-the names stand in equalities, the other sides of these become columns of the query. Else the query is joined with the
-distinct values of the columns, its *domain*, and groups by them as well. An aggregate without GROUP BY has a row for
-each value of the domain, whether there are rows or not::
+A query depends on an enclosing query if it names columns of it; it then has rows for each value of these columns. If
+the names occur only in equalities, the other sides of these become columns of the query. Otherwise the query is joined
+with the distinct values of the columns, its *domain*, and also groups by them. An aggregate without GROUP BY has a row
+for each value of the domain, even if it has no rows::
 
     SELECT COUNT(*) AS n FROM i WHERE i.k < o.k
     SELECT d.k, COALESCE(q.n, 0) AS n
     FROM d LEFT JOIN (SELECT d.k, COUNT(*) AS n FROM d JOIN i ON i.k < d.k GROUP BY d.k) q ON q.k = d.k
 
-The domain may have more values than the rows of the enclosing query: nothing looks these up.
+The domain may have values that no row of the enclosing query has: they are never looked up.
 """
 
 from __future__ import annotations
@@ -46,30 +46,29 @@ def marked_columns(exprs: Iterable[Expr]) -> dict[str, Column]:
 
 
 def depends(bound: Bound) -> bool:
-    """True if a query names a column of a query around."""
+    """True if a query names a column of an enclosing query."""
     return any(is_marked(expr) for select in bound.selects for expr in select.exprs)
 
 
 @dataclass(frozen=True)
 class Domain:
-    """Sources with the values of marked columns; ``to``: by the name of each, the column of a source."""
+    """Sources with the values of marked columns. ``to``: the source's column for each marked one, by name."""
 
     sources: tuple[Source, ...]
     to: Mapping[str, Column]
 
     def over(self, expr: Expr) -> Expr:
-        """The expression over the domain's columns instead of marked ones."""
+        """The expression with marked columns replaced by the domain's."""
         return replaced(expr, lambda part: self.to.get(part.name) if isinstance(part, Column) else None)
 
     def beside(self, joined: Joined, columns: Mapping[str, Column]) -> Joined:
-        """A join beside the values that the marked columns have in the row of the enclosing query."""
+        """The join restricted to the values that the marked columns have in the row of the enclosing query."""
         equal = (equality(self.to[name], column) for name, column in columns.items())
         return replace(joined, sources=(*joined.sources, *self.sources), conjuncts=(*joined.conjuncts, *equal))
 
 
 def domain_of(columns: Mapping[str, Column], names: Names | None, views: Views, taken: list[str]) -> Domain:
-    """The domain of marked columns: a source for each of the enclosing queries that they are of. ``taken``: the aliases
-    in use; those of these sources then are, too."""
+    """The domain of marked columns: one source per enclosing query that has some. Adds their aliases to ``taken``."""
     around = names
     left = dict(columns)
     sources: list[Source] = []
@@ -79,7 +78,7 @@ def domain_of(columns: Mapping[str, Column], names: Names | None, views: Views, 
         assert around is not None
         here = [name for name in left if not name.startswith(OUTER * (depth + 1))]
         if here:
-            own = tuple(_freed(left.pop(name), depth) for name in here)
+            own = tuple(_without_mark(left.pop(name), depth) for name in here)
             made = views.shared_source(around.domain(own))
             source = replace(made, alias=free_alias("around", taken))
             sources.append(source)
@@ -89,10 +88,9 @@ def domain_of(columns: Mapping[str, Column], names: Names | None, views: Views, 
 
 
 def as_bag(bound: Bound, names: Names | None, views: Views, forced: bool = False, alias: str = "") -> Select:
-    """The rows of a query that may depend on others, as those of one internal view with predicates that tie it to a row
-    of each.
+    """The rows of a query that may depend on others, as one internal view with predicates that tie it to a row of each.
 
-    ``forced``: columns of the list are computed inside the view. ``alias``: that of the view.
+    ``forced``: the view computes the columns of the list. ``alias``: the view's.
     """
     keys, made = _independent(bound, names, views, forced)
     source = views.source_of(views.internal_view(uniquely_named(made)))
@@ -103,9 +101,9 @@ def as_bag(bound: Bound, names: Names | None, views: Views, forced: bool = False
     return Select("bag", (source,), conjuncts, tuple(Item(c.name, column) for c, column in listed))
 
 
-def beside(bound: Bound, names: Names, views: Views) -> Select | None:
-    """An aggregate without GROUP BY beside each row of the query that it depends on: an optional source with the
-    aggregates of the rows that match, and the list over them. None for another query."""
+def as_optional_source(bound: Bound, names: Names, views: Views) -> Select | None:
+    """An aggregate without GROUP BY for each row of the enclosing query, as an optional source with the aggregates of
+    the matching rows, and the list over them; None for another query."""
     (select, *more) = bound.selects
     if more or select.kind != "global":
         return None
@@ -119,8 +117,7 @@ def beside(bound: Bound, names: Names, views: Views) -> Select | None:
 
 
 def _independent(bound: Bound, names: Names | None, views: Views, forced: bool) -> tuple[list[Call], Bound]:
-    """The query with key columns in front, and for each of them an equality with the marked expression that it has the
-    value of."""
+    """The query with key columns in front, and for each an equality with the marked expression whose value it has."""
     select = bound.selects[0]
     if len(bound.selects) == 1 and select.kind != "global" and not forced:
         keys = [_key(one) for one in select.conjuncts if is_marked(one)]
@@ -143,7 +140,7 @@ def _independent(bound: Bound, names: Names | None, views: Views, forced: bool) 
 
 
 def _key(conjunct: Expr) -> Call | None:
-    """An equality of an expression of the query with one of marked columns, in this order."""
+    """An equality of an expression of the query with one of marked columns; None for another predicate."""
     if isinstance(conjunct, Call) and conjunct.op in EQUALITIES:
         for own, other in (conjunct.args, conjunct.args[::-1]):
             if not is_marked(own) and marks(other) == columns_of(other):
@@ -162,7 +159,7 @@ def _over_domain(select: Select, domain: Domain, views: Views) -> Select:
 
 
 def _keyed(select: Select, keys: Sequence[Expr]) -> Select:
-    """A bag or groups with further columns in front, by which groups are grouped, too."""
+    """A bag or groups with further columns in front; groups are also grouped by them."""
     if select.kind == "bag":
         return replace(select, items=(*_items(keys), *select.items))
     groups = [*select.groups]
@@ -208,7 +205,7 @@ def _aggregates(select: Select) -> tuple[Item, ...]:
 
 
 def _over_aggregates(select: Select, found: Sequence[Column]) -> tuple[tuple[Expr, ...], tuple[Item, ...]]:
-    """HAVING and the list of a SELECT over columns with its aggregates, all NULL where there are no rows."""
+    """HAVING and the list of a SELECT over columns with its aggregates, which are all NULL if there are no rows."""
 
     def value(part: Expr) -> Expr | None:
         index = aggregate_index(part.name) if isinstance(part, Column) else None
@@ -225,7 +222,7 @@ def _items(exprs: Sequence[Expr]) -> list[Item]:
     return [Item(f"around_{i}", expr) for i, expr in enumerate(exprs, 1)]
 
 
-def _freed(column: Column, depth: int) -> Expr:
+def _without_mark(column: Column, depth: int) -> Expr:
     made: Expr = column
     for _ in range(depth):
         made = unmarked(made)
@@ -233,22 +230,22 @@ def _freed(column: Column, depth: int) -> Expr:
 
 
 def tied(joined: Joined, names: Names, views: Views) -> Joined:
-    """The join where no outer join names columns of enclosing queries: a domain beside the other sources has these."""
+    """The join with a domain beside its sources, so that none of its outer joins names columns of enclosing queries."""
     return _tied(joined, names, views, all_aliases(joined))
 
 
 def values_of(joined: Joined, columns: tuple[Expr, ...], around: Names | None, views: Views) -> Select:
-    """The distinct values that columns of a join have in its rows for any row of the queries ``around`` it, or more."""
+    """A superset of the distinct values that columns of a join have for any row of the queries ``around`` it."""
     free = joined if around is None else tied(joined, around, views)
     return distinct_values(free, columns, views)
 
 
 def as_source(joined: Joined, around: Names | None, views: Views, read: Read, taken: list[str]) -> Joined:
     """The join as one internal view, with predicates that tie it to a row of the queries ``around`` it. Its columns are
-    those of the scope that are ``read``, so they are plain."""
+    the columns of the scope in ``read``; all are plain."""
     flat = lowered(joined if around is None else tied(joined, around, views), views, read)
     scope = flat.scope
-    # Where a subquery alone read a column, the source that stands for both does not have it any more.
+    # If only a subquery read a column, the source that represents both no longer has the column.
     there = {source.column(column).name for source in flat.sources for column in source.columns}
     known = [entry for entry in dict.fromkeys((*scope.entries, *scope.visible)) if is_read(entry, read)]
     entries = [entry for entry in known if there.issuperset(columns_of(entry.expr))]
@@ -267,8 +264,8 @@ def as_source(joined: Joined, around: Names | None, views: Views, read: Read, ta
 def tied_by_on(
     row: Joined, right: Joined, on: tuple[Expr, ...], names: Names, views: Views
 ) -> tuple[Joined, Joined, tuple[Expr, ...]]:
-    """A row, the side where it may have a partner, and ON, such that ON names columns of enclosing queries in
-    equalities with that side at most: a domain beside the row has the others."""
+    """A row, the side that may have its partner, and ON, in which only equalities with that side name columns of
+    enclosing queries: a domain beside the row has all others."""
     taken = [*all_aliases(row), *all_aliases(right)]
     row, right = _tied(row, names, views, taken), _side(right, names, views, taken)
     on, right = (*on, *filter(is_marked, right.conjuncts)), _without_marks(right)
@@ -281,7 +278,7 @@ def tied_by_on(
 
 
 def _tied(joined: Joined, names: Names, views: Views, taken: list[str]) -> Joined:
-    freed = _freed_full(_freed_sides(joined, names, views, taken), names, views, taken)
+    freed = _with_domains_per_side(_with_domain_in_on(joined, names, views, taken), names, views, taken)
     columns = marked_columns(expr for one in freed.left for expr in one.on)
     if not columns:
         return freed
@@ -291,7 +288,7 @@ def _tied(joined: Joined, names: Names, views: Views, taken: list[str]) -> Joine
 
 
 def _side(joined: Joined, names: Names, views: Views, taken: list[str]) -> Joined:
-    """A side of a join that names columns of enclosing queries in its conjuncts only."""
+    """A side of a join whose conjuncts alone name columns of enclosing queries."""
     made = _tied(joined, names, views, taken)
     columns = marked_columns(other for one in made.absent for _, other in one.pairs)
     if not columns:
@@ -307,8 +304,8 @@ def _without_marks(joined: Joined) -> Joined:
     return replace(joined, conjuncts=tuple(one for one in joined.conjuncts if not is_marked(one)))
 
 
-def _freed_sides(joined: Joined, names: Names, views: Views, taken: list[str]) -> Joined:
-    """The join whose outer joins name columns of enclosing queries in ON only."""
+def _with_domain_in_on(joined: Joined, names: Names, views: Views, taken: list[str]) -> Joined:
+    """The join whose outer joins name columns of enclosing queries only in ON."""
     left: list[LeftJoin] = []
     for one in joined.left:
         right = _side(one.right, names, views, taken)
@@ -316,9 +313,9 @@ def _freed_sides(joined: Joined, names: Names, views: Views, taken: list[str]) -
     return replace(joined, left=tuple(left))
 
 
-def _freed_full(joined: Joined, names: Names, views: Views, taken: list[str]) -> Joined:
-    """The join whose FULL JOINs name no columns of enclosing queries: each side has a domain of its own, and the values
-    of the side that is there tie a row to the enclosing query."""
+def _with_domains_per_side(joined: Joined, names: Names, views: Views, taken: list[str]) -> Joined:
+    """The join whose FULL JOINs name no columns of enclosing queries: each side has its own domain, and the values of
+    the side that is present tie a row to the enclosing query."""
     full: list[FullJoin] = []
     ties: list[Expr] = []
     for one in joined.full:
@@ -326,14 +323,14 @@ def _freed_full(joined: Joined, names: Names, views: Views, taken: list[str]) ->
         columns = marked_columns((*one.on, *left.conjuncts, *right.conjuncts))
         own, other = (domain_of(columns, names, views, taken) for _ in "lr")
         both = tuple(equality(own.to[name], other.to[name]) for name in columns)
-        full.append(FullJoin(_over(left, own), _over(right, other), (*map(own.over, one.on), *both)))
+        full.append(FullJoin(_with_domain(left, own), _with_domain(right, other), (*map(own.over, one.on), *both)))
         for name, column in columns.items():
             there = logic.first_of([replace(domain.to[name], nullable=True) for domain in (own, other)])
             ties.append(equality(there, column))
     return replace(joined, full=tuple(full), conjuncts=(*joined.conjuncts, *ties))
 
 
-def _over(side: Joined, domain: Domain) -> Joined:
+def _with_domain(side: Joined, domain: Domain) -> Joined:
     """A side of a join beside each value of the domain that its conjuncts name."""
     conjuncts = tuple(map(domain.over, side.conjuncts))
     return replace(side, sources=(*side.sources, *domain.sources), conjuncts=conjuncts)

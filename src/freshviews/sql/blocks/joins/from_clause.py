@@ -1,4 +1,4 @@
-"""FROM to a join of sources and a scope of columns.
+"""Binds FROM to a join of sources and a scope of columns.
 
 Accepts inner, cross and comma joins, LEFT, RIGHT and FULL joins, SEMI and ANTI joins, with ON, USING or NATURAL, and
 joins in parentheses. A subquery that only selects, projects and joins dissolves into the enclosing join; any other
@@ -30,12 +30,12 @@ from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.terms import has_subquery, terms_of
 
 Relation = Callable[[exp.Table], "Select | Source"]
-"""Resolves a table name in FROM: a relation, or a CTE bound as a bag."""
+"""Resolves a table name in FROM to a relation, or to a CTE bound as a bag."""
 
 Subquery = Callable[[Node, Names | None, str], "Select | Source"]
-"""Binds a subquery in FROM, given the names of enclosing queries: a bag to dissolve, or the internal view made for it.
-The last argument says how LATERAL is joined: ``inner``; ``left``, then a bag that uses these names is an internal view,
-too; ``always``, for LEFT JOIN with nothing in ON; else it is empty."""
+"""Binds a subquery in FROM, given the names of enclosing queries: to a bag to dissolve, or to its internal view. The
+last argument is the kind of LATERAL join: ``inner``; ``left``, for which a bag that uses these names is an internal
+view, too; ``always``, a LEFT JOIN without a condition in ON; empty without LATERAL."""
 
 Where = Callable[[Joined, Sequence[Node]], Joined]
 Value = Callable[[Joined, Node], tuple[Joined, Expr]]
@@ -58,15 +58,15 @@ class FromBinder:
     where: Where
     """Adds terms of WHERE to a join."""
     value: Value
-    """The value of a predicate with subqueries for each row of a join, and the join with what it is read from."""
+    """The value of a predicate with subqueries for each row of a join, and the join that provides it."""
     around: Names | None = None
     """The names of the enclosing queries."""
     asked: list[Node] = field(default_factory=list)
-    """Terms of ON with subqueries, of inner joins: they are as good as terms of WHERE."""
+    """Terms of ON with subqueries, of inner joins, which are equivalent to terms of WHERE."""
     _inner: list[exp.Join] = field(default_factory=list)
-    """The inner joins whose ON is as good as WHERE: no outer join makes NULLs of their rows."""
+    """The inner joins whose ON is equivalent to WHERE: no outer join makes NULLs of their rows."""
     _taken: list[str] = field(default_factory=list)
-    """Aliases that the user wrote, and those that were made; a made alias avoids them."""
+    """Aliases that the user wrote, and generated ones; a generated alias avoids them."""
     _used: list[str] = field(default_factory=list)
     """The aliases of the sources so far."""
 
@@ -95,8 +95,8 @@ class FromBinder:
         return replace(scope, outer=self.around)
 
     def _comma_groups(self, joins: Sequence[exp.Join]) -> list[list[exp.Join]]:
-        """The joins, each by itself; but a comma and the joins up to the next one together, if one of them is a RIGHT
-        or FULL join: such a join is not with what stands before the comma."""
+        """The joins one by one; but a comma and the joins up to the next comma together, if one of them is a RIGHT or
+        FULL JOIN, which does not include the items before the comma."""
         groups: list[list[exp.Join]] = []
         for join in joins:
             if self.text.follows(join.this, ",") or not groups:
@@ -113,27 +113,27 @@ class FromBinder:
         kind = self._checked_kind(join)
         right = self._lateral(left, join, kind) if isinstance(join.this, exp.Lateral) else self._item(join.this)
         if not (right.sources or right.full):
-            # An aggregate of LATERAL has a row in any case.
+            # An aggregate in LATERAL always has a row.
             kind = "inner"
         twice = next((t for t in right.scope.tables if any(same(t, own) for own in left.scope.tables)), None)
         if twice is not None:
-            raise self.text.error(join.this, f"{twice} stands twice in FROM; give one of them another alias with AS")
+            raise self.text.error(join.this, f"{twice} is given twice in FROM; give one of them another alias with AS")
         if kind in ("right", "full"):
             left = self._side(left)
         if kind in ("left", "full"):
             right = self._side(right)
-        asked = self._asked_apart(join)
+        asked = self._deciding_terms(join)
         tie: tuple[Expr, ...] = ()
         if asked and kind == "full":
-            left, right, tie = self._asking_full(left, right, asked)
+            left, right, tie = self._sides_with_values(left, right, asked)
         on, shared = self._condition(join, left.scope, right.scope)
         if asked and kind != "full":
             row, optional = (right, left) if kind == "right" else (left, right)
-            optional, tie = self._asking(row, optional, asked)
+            optional, tie = self._side_with_terms(row, optional, asked)
             left, right = (optional, row) if kind == "right" else (row, optional)
         on = (*on, *tie)
         if isinstance(join.this, exp.Lateral) and kind == "left":
-            # What ties the rows of LATERAL to the row before is part of ON.
+            # The predicates that tie LATERAL to the preceding row are part of ON.
             own = tuple(one for one in right.conjuncts if aliases_in(one) <= right.aliases)
             on = (*on, *(one for one in right.conjuncts if one not in own))
             right = replace(right, conjuncts=own)
@@ -158,13 +158,13 @@ class FromBinder:
                 return left.beside(right, scope, on)
 
     def _side(self, joined: Joined) -> Joined:
-        """A side of an outer join that may have no partner: an internal view where it computes values of NULLs."""
+        """A side of an outer join that may have no partner; an internal view if it computes values from NULLs."""
         if is_plain(joined.scope):
             return joined
         return as_source(joined, self.around, self.views, self.read, self._taken)
 
     def _condition(self, join: exp.Join, left: Scope, right: Scope) -> tuple[tuple[Expr, ...], tuple[str, ...]]:
-        """The predicates of ON, USING or NATURAL, and the names of the columns that the last two join by."""
+        """The predicates of ON, USING or NATURAL, and the names of the columns of USING or NATURAL."""
         names = [column.name for column in join.args.get("using") or ()]
         if (join.method or "").upper() == "NATURAL":
             names = [e.name for e in left.visible if right.named(e.name)]
@@ -184,17 +184,17 @@ class FromBinder:
         others = [term for term in terms_of(on) if not any(term is one for one in asked)]
         return tuple(c for term in others for c in logic.conjuncts_of(binder.condition(term))), ()
 
-    def _asked_apart(self, join: exp.Join) -> list[Node]:
-        """The terms of ON with subqueries that decide which rows of an outer, semi or anti join are partners."""
+    def _deciding_terms(self, join: exp.Join) -> list[Node]:
+        """The terms of ON with subqueries that decide the partners in an outer, semi or anti join."""
         on = join.args.get("on")
         if on is None or any(join is one for one in self._inner):
             return []
         return [term for term in terms_of(on) if has_subquery(term)]
 
-    def _asking(self, row: Joined, optional: Joined, asked: Sequence[Node]) -> tuple[Joined, tuple[Expr, ...]]:
+    def _side_with_terms(self, row: Joined, optional: Joined, asked: Sequence[Node]) -> tuple[Joined, tuple[Expr, ...]]:
         """The side of an outer join whose rows pass the terms, and the predicates of ON that tie it to the other side.
 
-        Where the terms name columns of the other side, their distinct values stand beside this one.
+        If the terms name columns of the other side, their distinct values are joined to this side.
         """
         named = [column for term in asked for column in term.find_all(exp.Column)]
         entries = [e for c in named if not optional.scope.has(c) for e in row.scope.named(c.name, c.table)]
@@ -213,7 +213,7 @@ class FromBinder:
         made = replace(self.where(beside, asked), scope=optional.scope)
         return made, tuple(equality(key, column) for key, column in zip(keys, own, strict=True))
 
-    def _asking_full(
+    def _sides_with_values(
         self, left: Joined, right: Joined, asked: Sequence[Node]
     ) -> tuple[Joined, Joined, tuple[Expr, ...]]:
         """The sides of a FULL JOIN with the values of terms of its ON, each computed by the side that it names."""
@@ -224,13 +224,13 @@ class FromBinder:
             if by_left and by_right:
                 what = "a subquery in ON of a FULL JOIN, in a predicate that names columns of both sides,"
                 raise self.text.unsupported(term, what, "compute it in a subquery of FROM on its side")
-            side, value = self._with_value(right if by_right else left, term)
+            side, value = self._view_with_value(right if by_right else left, term)
             left, right = (left, side) if by_right else (side, right)
             found.append(value)
         return left, right, tuple(found)
 
-    def _with_value(self, side: Joined, term: Node) -> tuple[Joined, Expr]:
-        """A side of an outer join as an internal view that has the value of a predicate, too."""
+    def _view_with_value(self, side: Joined, term: Node) -> tuple[Joined, Expr]:
+        """A side of an outer join as an internal view with the value of a predicate as a further column."""
         scope = side.scope
         made, value = self.value(replace(side, scope=self._within(scope)), term)
         name = free_alias("matches", [entry.name for entry in (*scope.entries, *scope.visible)])
@@ -255,7 +255,7 @@ class FromBinder:
             raise self.text.error(join, f"{name}: {fault}") from None
 
     def _scope(self, kind: str, names: Sequence[str], left: Scope, right: Scope) -> Scope:
-        """The columns of a join; those of USING and NATURAL once, in front, with the value of the side that is there.
+        """The columns of a join; those of USING and NATURAL are first, once, with the value of the present side.
         """
 
         def entry(scope: Scope, name: str) -> Entry:
@@ -282,7 +282,7 @@ class FromBinder:
         return found
 
     def _item(self, node: Node) -> Joined:
-        """An item of FROM with the joins that are nested in it."""
+        """An item of FROM with the joins nested in it."""
         joined = self._alone(node)
         for join in node.args.get("joins") or ():
             joined = self._join(joined, join)
@@ -306,7 +306,7 @@ class FromBinder:
         raise self.text.unsupported(node, f"{self.text.of(node)} in FROM", "FROM takes tables, views and subqueries")
 
     def _lateral(self, left: Joined, join: exp.Join, kind: str) -> Joined:
-        """A subquery that may name columns of the items of FROM before it."""
+        """A subquery that may name columns of the preceding items of FROM."""
         node = join.this
         if kind not in ("inner", "left"):
             raise self.text.unsupported(
@@ -322,7 +322,7 @@ class FromBinder:
         return made.mapped(unmarked)
 
     def _renamed(self, node: Node, nest: Joined) -> Joined:
-        """A join in parentheses; with an alias its columns have that alias only."""
+        """A join in parentheses; if it has an alias, its columns have only this alias."""
         if not node.alias:
             return nest
         visible = nest.scope.visible
@@ -356,7 +356,7 @@ class FromBinder:
         return listed or own
 
     def _dissolved(self, inner: Select, alias: str, names: tuple[str, ...]) -> Joined:
-        """Dissolve a subquery: its sources get aliases that are free here, its items become columns of ``alias``."""
+        """Dissolve a subquery: its sources get unused aliases, its items become columns of ``alias``."""
         single = len(inner.sources) == 1 and bool(alias)
         fresh: dict[str, str] = {}
         for source in inner.sources:
@@ -382,14 +382,14 @@ class FromBinder:
 
 
 def _kind(join: exp.Join) -> str | None:
-    """One of inner, left, right, full, semi and anti; None if it is another join."""
+    """One of inner, left, right, full, semi and anti; None for another join."""
     side, kind = (join.side or "").upper(), (join.kind or "").upper()
     found = _KINDS.get(kind)
     return side.lower() if found in ("inner", "full") and side in ("LEFT", "RIGHT", "FULL") else found
 
 
 def _names_of_join(term: Node) -> list[exp.Column]:
-    """The columns in a predicate that are none of its subqueries, as far as names alone show it."""
+    """The columns in a predicate that belong to none of its subqueries, judging by names alone."""
     found = []
     for column in term.find_all(exp.Column):
         inside: list[exp.Select] = []
@@ -439,9 +439,9 @@ def _written_aliases(items: Sequence[Node]) -> list[str]:
 
 
 def columns_read(select: exp.Select, from_too: bool, but: Node | None = None) -> Read:
-    """The columns that a SELECT mentions, in FROM or only in its other clauses; ``but`` is a part of it to leave out.
+    """The columns that a SELECT mentions, in FROM or only in its other clauses, except in the part ``but``.
 
-    ``*`` of a subquery, as in EXISTS (SELECT * ...), stands for columns of the subquery's own FROM.
+    ``*`` of a subquery, as in EXISTS (SELECT * ...), denotes columns of the subquery's own FROM.
     """
     clauses = [value for name, value in select.args.items() if from_too or name not in ("from_", "joins", "with_")]
     parts = [part for one in clauses for part in (one if isinstance(one, list) else [one]) if isinstance(part, Node)]

@@ -1,8 +1,7 @@
 """Outer joins: the tree of a FROM clause, and its lowering to sources with a key.
 
-``simplified`` turns outer joins into inner ones where a predicate drops the rows without a partner. ``lowered`` then
-makes every LEFT JOIN a source that is looked up by a key (``blocks.optional``), by internal views where SQL allows
-more::
+``simplified`` turns outer joins into inner ones if a predicate drops the rows without a partner. ``lowered`` then makes
+every LEFT JOIN a source that is looked up by a key (``blocks.optional``), with internal views if SQL allows more::
 
     l LEFT JOIN (r JOIN s ON ..) ON ..   the right side is an internal view
     l LEFT JOIN r ON l.x < r.y           r is a view of pairs: (SELECT DISTINCT x FROM l) AS k JOIN r ON k.x < r.y,
@@ -23,18 +22,18 @@ from freshviews.sql.blocks.joins.tree import FullJoin, Joined, free_alias, simpl
 from freshviews.sql.blocks.optional import keyed
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.views import Views
-from freshviews.sql.expressions.build import call, null, rejects_null, replaced, sharpened
+from freshviews.sql.expressions.build import call, null, refined, rejects_null, replaced
 from freshviews.sql.expressions.nulls import rejects, with_nullability
 from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, aliases_in
 from freshviews.types import BOOLEAN, INT
 
 Read = Collection[tuple[str, str]] | None
-"""The columns that a SELECT mentions, as (alias, name) in lower case, without an alias as (empty, name); None for all.
-Internal views have no others."""
+"""The columns that a SELECT mentions, as (alias, name) in lower case, with an empty alias if unqualified; None for all.
+Internal views have only these."""
 
 
 def is_read(entry: Entry, read: Read) -> bool:
-    """True if a SELECT that mentions some columns mentions this one."""
+    """True if ``read`` has the column."""
     name = entry.name.lower()
     return read is None or ("", name) in read or (entry.alias.lower(), name) in read
 
@@ -49,7 +48,7 @@ def lowered(joined: Joined, views: Views, read: Read) -> Joined:
 
 
 def columns_kept(joined: Joined, read: Read, views: Views) -> frozenset[str]:
-    """The keys of the columns that the join reads, and of those that the SELECT reads."""
+    """The keys of the columns that the join or the SELECT reads."""
     work = Lowering(views, [], read)
     work.read(joined)
     return frozenset(work.kept)
@@ -62,11 +61,11 @@ def distinct_values(joined: Joined, columns: tuple[Expr, ...], views: Views) -> 
     work.kept.update(name for column in columns for name in columns_of(column))
     flat = work.flat(simplified(joined)) if joined.left or joined.full else joined
     found = [one for one in map(work.now, columns) if isinstance(one, Column)]
-    return distinct_over(work.owning(flat, {one.name: one for one in found}))
+    return distinct_over(work.bag_with(flat, {one.name: one for one in found}))
 
 
 def semi_join(row: Joined, right: Joined, on: tuple[Expr, ...], views: Views, taken: list[str]) -> Joined:
-    """The rows that have a partner: an inner join with the distinct keys of the partners."""
+    """The rows that have a partner, as an inner join with the distinct keys of the partners."""
     partner = _partner(row, right, on, views, taken, True)
     equal = []
     for own, other in partner.pairs:
@@ -94,7 +93,7 @@ def _partner(
 
 
 ONE = Item("one", Literal(1, INT))
-"""The list of a view of which no column is read."""
+"""The list of a view whose columns are not read."""
 _KEY = "keys"
 
 
@@ -106,8 +105,8 @@ def _select(flat: Joined, items: tuple[Item, ...]) -> Select:
 class Lowering:
     """Makes the internal views of outer joins.
 
-    ``taken``: aliases in use. ``columns``: those that the SELECT mentions. ``kept``: keys of the columns that something
-    outside of the join in hand reads. ``moved``: for columns of sources that became part of a view, the view's column.
+    ``taken``: aliases in use. ``columns``: the columns that the SELECT mentions. ``kept``: keys of the columns that are
+    read outside the current join. ``moved``: the view's column for each column of a source that became part of a view.
     """
 
     views: Views
@@ -117,13 +116,13 @@ class Lowering:
     moved: dict[str, Column] = field(default_factory=dict)
 
     def read(self, joined: Joined) -> None:
-        """Keep the columns that the join reads, and those of its scope that the SELECT reads."""
+        """Keep the columns that the join reads, and the columns of its scope that the SELECT reads."""
         entries = joined.scope.entries + joined.scope.visible
         exprs = [entry.expr for entry in entries if is_read(entry, self.columns)]
         self.kept.update(name for expr in (*exprs, *_exprs(joined)) for name in columns_of(expr))
 
     def now(self, expr: Expr) -> Expr:
-        """The expression over the sources as they are."""
+        """The expression over the current sources."""
         while any(name in self.moved for name in columns_of(expr)):
             expr = replaced(expr, lambda part: self._moved(part))
         return expr
@@ -133,7 +132,7 @@ class Lowering:
         return None if found is None or not isinstance(part, Column) else replace(found, nullable=part.nullable)
 
     def finished(self, flat: Joined, scope: Scope) -> Joined:
-        """The join over its final sources, with the nullability that it gives its columns."""
+        """The join over its final sources, with the nullability of its columns."""
         flat = self._current(flat)
         declared = {s.column(c).name: c.nullable for s in flat.sources for c in s.columns}
         optional = {one.alias for one in flat.optional}
@@ -162,7 +161,7 @@ class Lowering:
         )
 
     def flat(self, joined: Joined) -> Joined:
-        """The join without outer joins of its own."""
+        """The join without its own outer joins, which become sources."""
         outside = self.kept
         self.kept = outside.union(name for expr in _exprs(joined) for name in columns_of(expr))
         sources = (*joined.sources, *map(self._full, joined.full))
@@ -173,7 +172,7 @@ class Lowering:
         return self._current(flat)
 
     def _place(self, name: str) -> str:
-        """The key of a column where it is now."""
+        """The current key of a column."""
         while name in self.moved:
             name = self.moved[name].name
         return name
@@ -188,12 +187,12 @@ class Lowering:
         return replace(made, alias=free_alias(wish, self.taken))
 
     def _view(self, flat: Joined) -> Joined:
-        """The join as an internal view, with the columns that something reads. What names other sources, of later
-        joins or of an enclosing query, stays outside."""
+        """The join as an internal view with the columns that are read. Predicates that name other sources, of later
+        joins or of an enclosing query, stay outside."""
         flat = self._current(flat)
         own = tuple(one for one in flat.conjuncts if aliases_in(one) <= flat.aliases)
         absent = tuple(a for a in flat.absent if all(aliases_in(other) <= flat.aliases for _, other in a.pairs))
-        # What stays outside does not keep NULLs out of the view.
+        # The predicates outside do not exclude NULLs from the view.
         inside = replace(flat, conjuncts=own, absent=absent)
         items = [item for source in flat.sources for item in self._items(source, inside)]
         select = _select(inside, tuple(items) or (ONE,))
@@ -222,7 +221,7 @@ class Lowering:
             self.kept.add(made.name)
 
     def _left(self, flat: Joined, right: Joined, on: tuple[Expr, ...]) -> Joined:
-        """The LEFT JOIN of two joins without outer joins of their own."""
+        """The LEFT JOIN of two joins that have no outer joins of their own."""
         on = tuple(map(self.now, on))
         if right.optional and self._is_chain(flat, right, on):
             first, *more = right.sources
@@ -236,7 +235,7 @@ class Lowering:
         return replace(flat, sources=(*flat.sources, source), optional=optional)
 
     def _is_chain(self, flat: Joined, right: Joined, on: tuple[Expr, ...]) -> bool:
-        """True if l LEFT JOIN (r LEFT JOIN s) is (l LEFT JOIN r) LEFT JOIN s: s finds no partner for NULLs of r."""
+        """True if l LEFT JOIN (r LEFT JOIN s) equals (l LEFT JOIN r) LEFT JOIN s: s finds no partner for NULLs of r."""
         first = right.sources[0].alias
         if right.absent or len(right.required) > 1 or any(aliases_in(one) & (right.aliases - {first}) for one in on):
             return False
@@ -257,14 +256,14 @@ class Lowering:
         columns = _columns_around(terms, source.alias)
         proven = frozenset[str]().union(*map(rejects_null, terms))
         if any(alias_of(name) not in flat.required and name not in proven for name in columns):
-            # NULL of an outer join's column may find a partner: only a stored join tells which rows have it.
+            # NULL of an outer join's column may find a partner: only a stored join knows which rows have it.
             flat = self._view(flat)
             terms = tuple(map(self.now, terms))
             if keyed(terms, source.alias) is not None:
                 return flat, source, terms
             columns = _columns_around(terms, source.alias)
             proven = frozenset[str]().union(*map(rejects_null, terms))
-        keys = self.source(Bound((distinct_over(self.owning(flat, columns, proven)),)), _KEY)
+        keys = self.source(Bound((distinct_over(self.bag_with(flat, columns, proven)),)), _KEY)
         to = {name: keys.column(c) for name, c in zip(columns, keys.columns, strict=True)}
         inner = tuple(
             replaced(term, lambda part: to.get(part.name) if isinstance(part, Column) else None) for term in terms
@@ -279,14 +278,14 @@ class Lowering:
             equal.append(call(op, (column, made.column(c)), BOOLEAN))
         return flat, made, tuple(equal)
 
-    def owning(self, flat: Joined, columns: dict[str, Column], never_null: frozenset[str] = frozenset()) -> Select:
+    def bag_with(self, flat: Joined, columns: dict[str, Column], never_null: frozenset[str] = frozenset()) -> Select:
         """The columns as a bag: of the one source that has them, or of the join. ``never_null``: columns whose NULLs
         are not needed."""
         aliases = {alias_of(name) for name in columns}
         declared = {s.column(c).name: s.column(c) for s in flat.sources for c in s.columns}
         exprs = [replace(declared[name], nullable=column.nullable) for name, column in columns.items()]
         items = tuple(Item(f"k{i}", expr) for i, expr in enumerate(exprs, 1))
-        # The NULLs of an optional source are in the join, and not in the source.
+        # The NULLs of an optional source are in the join, not in the source.
         alone = len(aliases) == 1 and (aliases <= flat.required or never_null.issuperset(columns))
         within = aliases if alone else flat.aliases
         conjuncts = tuple(one for one in flat.conjuncts if aliases_in(one) <= within)
@@ -295,7 +294,7 @@ class Lowering:
         return Select("bag", tuple(s for s in flat.sources if s.alias in aliases), conjuncts, items)
 
     def _full(self, full: FullJoin) -> Source:
-        """An internal view of a FULL JOIN: the rows of the left side with partners or NULLs, and those of the right
+        """An internal view of a FULL JOIN: the rows of the left side with partners or NULLs, and the rows of the right
         side without a partner."""
         left, right = (self.single(self.flat(side)) for side in (full.left, full.right))
         on = tuple(map(self.now, full.on))
@@ -317,9 +316,9 @@ class Lowering:
         return source
 
     def partner(self, row: Joined, source: Source, terms: tuple[Expr, ...], distinct: bool) -> Absent:
-        """The source that has a row's partners, and the pairs that find them.
+        """The source of a row's partners, and the pairs that find them.
 
-        ``distinct``: each key once, so that an inner join keeps the multiplicity of the row.
+        ``distinct``: each key once, so that an inner join preserves the multiplicity of the row.
         """
         found = keyed(terms, source.alias, row.aliases - row.required)
         if found is None:
@@ -330,14 +329,14 @@ class Lowering:
                 terms = tuple(map(self.now, terms))
                 columns = _columns_around(terms, source.alias)
             proven = frozenset[str]().union(*map(rejects_null, terms))
-            bag = self.owning(row, columns, proven)
-            items = tuple(replace(item, expr=sharpened(item.expr, proven)) for item in bag.items)
+            bag = self.bag_with(row, columns, proven)
+            items = tuple(replace(item, expr=refined(item.expr, proven)) for item in bag.items)
             bag = replace(bag, sources=(*bag.sources, source), conjuncts=(*bag.conjuncts, *terms), items=items)
         elif not distinct and self.views.is_positive(source):
             return Absent(source, found.filters, found.pairs)
         else:
             never_null = frozenset[str]().union(*map(rejects_null, found.filters))
-            items = tuple(Item(f"k{i}", sharpened(own, never_null)) for i, (own, _) in enumerate(found.pairs, 1))
+            items = tuple(Item(f"k{i}", refined(own, never_null)) for i, (own, _) in enumerate(found.pairs, 1))
             bag = Select("bag", (source,), found.filters, items)
             others = [other for _, other in found.pairs]
         made = self.source(Bound((distinct_over(bag),)), _KEY)
@@ -349,7 +348,7 @@ def _rejected(term: Expr, aliases: Collection[str]) -> bool:
 
 
 def _columns_around(terms: tuple[Expr, ...], alias: str) -> dict[str, Column]:
-    """The columns of ON that are not of this source, by key."""
+    """The columns of ON that belong to other sources, by key."""
     around = dict.fromkeys(name for term in terms for name in columns_of(term) if alias_of(name) != alias)
     nodes = {node.name: node for term in terms for node in _columns(term)}
     return {name: nodes[name] for name in around}

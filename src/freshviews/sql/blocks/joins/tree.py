@@ -1,6 +1,6 @@
 """The tree of a FROM clause: inner joins, LEFT and FULL joins.
 
-``simplified`` turns outer joins into inner ones where a predicate drops the rows without a partner.
+``simplified`` turns outer joins into inner ones if a predicate drops the rows without a partner.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from freshviews.sql.names.scope import Scope, Source, alias_of
 class Joined:
     """A join under construction.
 
-    ``sources`` and ``conjuncts``: its inner joins. ``absent``: the sources that NOT EXISTS and ANTI JOIN name.
-    ``left``: its LEFT JOINs, in order. ``full``: joins that are a source of this one. After ``lowered`` these two are
+    ``sources`` and ``conjuncts``: its inner joins. ``absent``: the sources of NOT EXISTS and ANTI JOIN. ``left``: its
+    LEFT JOINs, in order. ``full``: FULL JOINs, each of which is a source of this join. After ``lowered`` these two are
     empty, and ``optional`` has the sources of outer joins.
     """
 
@@ -44,7 +44,7 @@ class Joined:
         return frozenset(s.alias for s in self.sources) - {one.alias for one in self.optional}
 
     def mapped(self, to: Callable[[Expr], Expr]) -> Joined:
-        """The join with another expression for each of its expressions, those inside of outer joins included."""
+        """The join with ``to`` applied to each of its expressions, also inside outer joins."""
         return replace(
             self,
             conjuncts=tuple(map(to, self.conjuncts)),
@@ -73,7 +73,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class LeftJoin:
-    """The right side of a LEFT JOIN with the rest of a ``Joined``."""
+    """The right side of a LEFT JOIN, with the rest of a ``Joined``."""
 
     right: Joined
     on: tuple[Expr, ...]
@@ -94,9 +94,9 @@ def loosened(scope: Scope) -> Scope:
 
 
 def simplified(joined: Joined, also: tuple[Expr, ...] = ()) -> Joined:
-    """Turn outer joins into inner ones, and FULL into LEFT, where a predicate is not TRUE for a row without a partner.
+    """Turn outer joins into inner ones, and FULL into LEFT, if a predicate is not TRUE for a row without a partner.
 
-    ``also``: predicates that the rows must pass besides those of ``joined``.
+    ``also``: further predicates that the rows must pass.
     """
     order = list(aliases_in_order(joined))
     found = _one_simplified(joined, (*joined.conjuncts, *also))
@@ -119,7 +119,7 @@ def aliases_in_order(joined: Joined) -> Iterator[str]:
 
 
 def all_aliases(joined: Joined) -> list[str]:
-    """The aliases of all sources, and of those that NOT EXISTS and ANTI JOIN name."""
+    """The aliases of all sources, and of the sources of NOT EXISTS and ANTI JOIN."""
     found = [*(source.alias for source in joined.sources), *(one.source.alias for one in joined.absent)]
     for side in (*(side for one in joined.full for side in (one.left, one.right)), *(o.right for o in joined.left)):
         found += all_aliases(side)
@@ -156,7 +156,7 @@ def is_plain(scope: Scope) -> bool:
 
 
 def free_alias(wanted: str, taken: list[str]) -> str:
-    """An alias that is not taken; it then is."""
+    """An unused alias, which is added to ``taken``."""
     stem, name, number = re.sub(r"_\d+$", "", wanted), wanted, 2
     while any(same(name, one) for one in taken):
         name, number = f"{stem}_{number}", number + 1

@@ -1,3 +1,3 @@
-"""Queries and their SELECTs, bound clause by clause."""
+"""Binds queries and their SELECTs, clause by clause."""
 
 __all__ = ["query_expression"]

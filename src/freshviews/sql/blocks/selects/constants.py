@@ -24,7 +24,7 @@ def constant_rows(text: SqlText, node: exp.Values) -> tuple[tuple[ColumnDef, ...
     nodes = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     for row, of_row in zip(node.expressions, nodes, strict=True):
         if len(of_row) != len(nodes[0]):
-            raise text.error(row, f"a row of VALUES has {len(of_row)} columns, and the first one {len(nodes[0])}")
+            raise text.error(row, f"a row of VALUES has {len(of_row)} columns, but the first one has {len(nodes[0])}")
     bound = [[binder.bind(one) for one in of_row] for of_row in nodes]
     columns: list[ColumnDef] = []
     values: list[list[str | int | float | bool | None]] = []

@@ -22,7 +22,7 @@ from freshviews.sql.text.parse import Node, SqlText
 
 
 def over_groups_of(text: SqlText, expr: Expr, groups: tuple[Item, ...], node: Node, scope: Scope) -> Expr:
-    """The expression over references to the groups. Raises SqlError where it has an ungrouped column."""
+    """The expression over references to the groups. Raises SqlError for an ungrouped column."""
     made = over_groups(expr, groups)
     loose = ungrouped(made)
     if loose is None:
@@ -31,8 +31,8 @@ def over_groups_of(text: SqlText, expr: Expr, groups: tuple[Item, ...], node: No
 
 
 def naming_groups(bound: Bound, groups: tuple[Item, ...], refs: Sequence[Column]) -> Bound:
-    """A subquery of a grouped SELECT with references to those groups that are expressions: their columns alone are no
-    groups. ``refs`` are the references, in the order of the groups."""
+    """A subquery of a grouped SELECT with references in place of the groups that are expressions, whose columns alone
+    are not groups. ``refs``: the references, in the order of the groups."""
     to = {
         key(marked(group.expr)): marked(ref)
         for group, ref in zip(groups, refs, strict=True)
@@ -55,15 +55,15 @@ def refuse_ungrouped(
     value_of: Callable[[Node], Expr | None],
     shown: Mapping[str, int] = MappingProxyType({}),
 ) -> None:
-    """Raise SqlError for an ungrouped column that the bound expression lacks, since the value does not depend on
-    it: ``COALESCE(1, b)``. ``groups`` are all expressions of GROUP BY, constants included; ``shown``: names that
-    denote a column of the list before one of FROM."""
+    """Raise SqlError for an ungrouped column that the bound expression lacks because the value does not depend on it:
+    ``COALESCE(1, b)``. ``groups``: all expressions of GROUP BY, constants included. ``shown``: names that denote a
+    column of the list rather than one of FROM."""
     known = {key(group.expr) for group in groups}
 
     def subquery(node: Node, bind: Callable[[Node], Expr]) -> Expr:
         value = value_of(node)
         if value is None:
-            raise text.error(node, "a subquery of the groups, which is no group")
+            raise text.error(node, "a subquery over the groups, which is not a group")
         return value
 
     binder = Binder(text, lambda c: scope.resolve(text, c), "SELECT", subquery=subquery)
@@ -77,9 +77,9 @@ def refuse_ungrouped(
             return False
 
     for node in nodes:
-        # Columns that stand by themselves are in the bound expression.
+        # A column by itself is in the bound expression.
         for column in () if is_star(node) or isinstance(node.unalias(), exp.Column) else columns_outside(node):
-            # Another name is an alias: of an expression that is checked where it stands.
+            # Another name is an alias; its expression is checked at its own place.
             found = None if not column.table and column.name.lower() in shown else scope.find(column)
             if found is None or (sets is None and ungrouped(over_groups(found.expr, groups)) is None):
                 continue
@@ -91,7 +91,7 @@ def refuse_ungrouped(
 
 
 def _naming(text: SqlText, column: Column, node: Node, scope: Scope) -> Node:
-    """The part of the text that names the column."""
+    """The node that names the column."""
     for part in node.find_all(exp.Column):
         if isinstance(part.this, exp.Identifier):
             try:
@@ -106,7 +106,7 @@ def _error(text: SqlText, place: Node, name: str) -> SqlError:
     return text.error(
         place,
         f"column {name} is neither in GROUP BY nor inside an aggregate function; "
-        f"add it to GROUP BY, or take MIN({name})",
+        f"add it to GROUP BY, or write MIN({name})",
     )
 
 

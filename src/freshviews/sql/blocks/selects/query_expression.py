@@ -1,6 +1,6 @@
 """Stage 2: bind a query expression to SELECTs, and make the internal views they need.
 
-A query is one SELECT, or several under set operations. Every clause is either bound or refused; none is ignored.
+A query is one SELECT, or several in set operations. Every clause is either bound or refused; none is ignored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from freshviews.query.block import Block
 from freshviews.sql.blocks.bound import Bound, Item, Select, Sort
 from freshviews.sql.blocks.building.block_of_select import with_query_names
 from freshviews.sql.blocks.enclosing import Names
-from freshviews.sql.blocks.joins.dependent import as_bag, beside, depends, marked_columns
+from freshviews.sql.blocks.joins.dependent import as_bag, as_optional_source, depends, marked_columns
 from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limited, places_of
 from freshviews.sql.blocks.selects.constants import constant_rows
 from freshviews.sql.blocks.selects.select import SelectBinder
@@ -47,7 +47,7 @@ _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "int
 
 @dataclass
 class ViewBinder:
-    """Binds the query of one view. ``internal`` collects the internal views that the query needs."""
+    """Binds the query of one view. ``internal``: the internal views that the query needs."""
 
     text: SqlText
     catalog: Catalog
@@ -62,20 +62,20 @@ class ViewBinder:
     _with_view: list[Cte] = field(default_factory=list)
     """The WITH queries that have an internal view."""
     _shared: list[tuple[Select, ViewDef]] = field(default_factory=list)
-    """SELECTs that have an internal view, which equal ones read, too."""
+    """SELECTs with an internal view; equal SELECTs read the same one."""
     outermost: Node | None = None
-    """The query, out of its parentheses: its ORDER BY is the order in which the view is read."""
+    """The query without its parentheses; its ORDER BY is the order in which the view is read."""
     order: ReadOrder | None = None
 
     def whole_query(self, node: Node) -> Bound:
-        """Return the SELECTs of the view's query; ``order`` is then the order in which its rows are read."""
+        """The SELECTs of the view's query. Sets ``order``, in which its rows are read."""
         self.outermost = node
         while isinstance(self.outermost, exp.Subquery) and clause_of(self.text, self.outermost) is None:
             self.outermost = self.outermost.this
         return self.bind(node)
 
     def bind(self, node: Node, ctes: Mapping[str, Cte] | None = None, around: Names | None = None) -> Bound:
-        """Return the SELECTs of a query.
+        """The SELECTs of a query.
 
         ``around``: the names of the enclosing query, which WHERE may use. Raises SqlError or UnsupportedSql with the
         place.
@@ -88,7 +88,7 @@ class ViewBinder:
         return bound
 
     def _query(self, node: Node, ctes: Mapping[str, Cte], around: Names | None) -> Bound:
-        """Bind a query whose WITH queries are known."""
+        """Bind a query, given its WITH queries."""
         if isinstance(node, (exp.Subquery, exp.SetOperation)):
             clause = clause_of(self.text, node)
             if isinstance(node, exp.Subquery):
@@ -117,7 +117,7 @@ class ViewBinder:
         """Make an internal view of the query."""
         if depends(bound):
             columns = marked_columns(expr for select in bound.selects for expr in select.exprs)
-            what = f"a subquery that names {name_of(next(iter(columns)))}, of the query around, where it does"
+            what = f"a subquery that names {name_of(next(iter(columns)))}, of the enclosing query, at this place"
             raise self.text.unsupported(self.outermost or exp.Null(), what, "name it in WHERE")
         return self.view_of(bound.columns, blocks_of(bound, self), bound.combined)
 
@@ -139,7 +139,7 @@ class ViewBinder:
         return self.source_of(known)
 
     def constant_view(self, columns: tuple[ColumnDef, ...], rows: tuple[ConstantRow, ...]) -> ViewDef:
-        """Make an internal view of constant rows, or return one that there is."""
+        """Make an internal view of constant rows, or return an existing one."""
         for known in self.internal:
             if known.constants == rows and known.columns == columns:
                 return known
@@ -152,7 +152,7 @@ class ViewBinder:
         return replace(self.source_of(self.constant_view((ColumnDef("one", INT, False),), ((1,),))), alias="one")
 
     def source_of(self, view: ViewDef) -> Source:
-        """Return an internal view as a source. Callers replace the alias."""
+        """An internal view as a source, whose alias callers replace."""
         return Source(view.name.split("#")[0], view.name, view.columns)
 
     def is_positive(self, source: Source) -> bool:
@@ -185,13 +185,13 @@ class ViewBinder:
         for cte in clause.expressions:
             name = cte.alias.lower()
             if name in seen:
-                raise self.text.error(cte, f"{cte.alias} stands twice in WITH; give one of them another name")
+                raise self.text.error(cte, f"{cte.alias} is given twice in WITH; give one of them another name")
             seen.add(name)
             known[name] = Cte(cte, dict(known))
         return known
 
     def _bind_unused(self, clause: exp.With, known: Mapping[str, Cte]) -> None:
-        """Check the WITH queries that nothing reads: bind them, and drop the internal views that they would need."""
+        """Check the WITH queries that nothing reads: bind them, and drop their internal views."""
         internal = len(self.internal)
         # A later one may read an earlier one, which is then checked with it.
         for cte in reversed([known[one.alias.lower()] for one in clause.expressions]):
@@ -211,7 +211,7 @@ class ViewBinder:
         return self._limited(made, clause, places, len(whole.items), node, around)
 
     def _places_of(self, clause: Clause, items: tuple[Item, ...]) -> tuple[tuple[SortPlace, ...], tuple[Item, ...]]:
-        """The places of an ORDER BY over these columns alone, and the columns that it adds to them."""
+        """The positions of an ORDER BY over these columns alone, and the columns that it adds to them."""
         entries = tuple(Entry("", item.name, item.expr) for item in items)
         scope = Scope(entries, entries)
         binder = Binder(self.text, lambda c: scope.resolve(self.text, c), "ORDER BY")
@@ -219,7 +219,7 @@ class ViewBinder:
         return places, added
 
     def _ordered_rows(self, bound: Bound, clause: Clause, node: Node, around: Names | None) -> Bound:
-        """A set operation or a query in parentheses with ORDER BY, and no LIMIT."""
+        """A set operation or a query in parentheses, with ORDER BY and without LIMIT."""
         shown = tuple(Item(one.name, Column(f"{i}", one.type, one.nullable)) for i, one in enumerate(bound.columns))
         places, added = self._places_of(clause, shown)
         if added and node is self.outermost:
@@ -231,9 +231,9 @@ class ViewBinder:
     def _in_order(
         self, bound: Bound, places: tuple[SortPlace, ...], columns: int, node: Node, around: Names | None
     ) -> Bound:
-        """A query with ORDER BY and no LIMIT. The order is that of reading the view; in a subquery it has no effect.
+        """A query with ORDER BY and without LIMIT: the order in which the view is read, without effect in a subquery.
 
-        Columns after the first ``columns`` are for the order alone.
+        Columns after the first ``columns`` serve only the order.
         """
         hidden = len(bound.columns) > columns
         relation = ""
@@ -257,7 +257,7 @@ class ViewBinder:
     ) -> Bound:
         """The first rows of a query: of one relation, or of an internal view that holds all rows.
 
-        Where a view with a LIMIT names a strategy, the strategy is that of the internal view.
+        If a view with a LIMIT names a strategy, this strategy maintains the internal view.
         """
         select = bound.selects[0]
         if around is not None and depends(bound):
@@ -302,7 +302,7 @@ class ViewBinder:
         if counts[0] != counts[1]:
             raise self.text.error(
                 node.expression,
-                f"{word} joins queries of as many columns; here they have {counts[0]} and {counts[1]}",
+                f"{word} takes queries with equally many columns, not {counts[0]} and {counts[1]}",
             )
         try:
             made = set_operation(kind, left, right, self)
@@ -340,7 +340,7 @@ class ViewBinder:
         names = tuple(c.name for c in cte.node.args["alias"].columns)
         if names and len(names) != len(made.columns):
             raise self.text.error(
-                cte.node, f"{cte.node.alias} lists {len(names)} columns, its query {len(made.columns)}"
+                cte.node, f"{cte.node.alias} lists {len(names)} columns, its query has {len(made.columns)}"
             )
         if isinstance(made, Source):
             view = self.internal[-1]
@@ -360,8 +360,8 @@ class ViewBinder:
         """Bind a query in FROM: a SELECT that only selects, projects and joins dissolves; any other becomes an internal
         view.
 
-        ``around``: the names of enclosing queries that it may use. ``joined``: how LATERAL is joined (``Subquery`` of
-        ``blocks.joins.from_clause``).
+        ``around``: the names of enclosing queries that it may use. ``joined``: the kind of LATERAL join (``Subquery``
+        in ``blocks.joins.from_clause``).
         """
         bound = self.bind(node, ctes, around)
         dependent = around is not None and depends(bound)
@@ -373,10 +373,10 @@ class ViewBinder:
         names = [column.name.lower() for column in bound.columns]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise self.text.error(node, f"column {twice} stands twice in the subquery; give one another name with AS")
+            raise self.text.error(node, f"column {twice} is given twice in the subquery; give one another name with AS")
         if around is not None and dependent:
             one_row = joined == "inner" or (joined == "always" and is_one_row(bound))
-            found = beside(bound, around, self) if one_row else None
+            found = as_optional_source(bound, around, self) if one_row else None
             if found is not None:
                 return found
             return as_bag(bound, around, self, forced)

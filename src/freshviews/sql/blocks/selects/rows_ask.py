@@ -1,4 +1,4 @@
-"""Which subqueries of a SELECT are values of the rows of its join, and which of its groups."""
+"""Finds the subqueries of a SELECT that are values of the rows of its join, not of its groups."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Container, Iterator, Sequence
 from sqlglot import exp
 
 from freshviews.sql.blocks.aggregates import is_aggregate
-from freshviews.sql.expressions.expression import is_asked
+from freshviews.sql.expressions.expression import is_subquery_value
 from freshviews.sql.text.parse import Node
 
 
-def rows_ask(select: exp.Select, groups: Sequence[Node]) -> Iterator[Node]:
+def subqueries_of_rows(select: exp.Select, groups: Sequence[Node]) -> Iterator[Node]:
     """The subqueries of a SELECT that are values of the rows of its join: those in GROUP BY, in aggregate calls and
-    their FILTER, and where it does not group, those of its list and of ORDER BY. ``groups``: the expressions of the
-    list that GROUP BY names (``listed_groups``)."""
+    their FILTER, and, if it does not group, those of its list and of ORDER BY. ``groups``: the expressions of the list
+    that GROUP BY names (``listed_groups``)."""
     clauses = [select.args.get(clause) for clause in ("having", "qualify", "order")]
     parts = [*select.expressions, *(clause for clause in clauses if clause is not None)]
     group = select.args.get("group")
@@ -23,7 +23,7 @@ def rows_ask(select: exp.Select, groups: Sequence[Node]) -> Iterator[Node]:
     waiting = [(part, not grouped or id(part) in named) for part in parts] + ([] if group is None else [(group, True)])
     while waiting:
         node, of_rows = waiting.pop()
-        if is_asked(node):
+        if is_subquery_value(node):
             if of_rows:
                 yield node
             continue
@@ -32,7 +32,7 @@ def rows_ask(select: exp.Select, groups: Sequence[Node]) -> Iterator[Node]:
 
 
 def is_all(select: exp.Select, known: Container[str]) -> bool:
-    """True for GROUP BY ALL: alone, and no column of FROM and no alias has this name."""
+    """True for GROUP BY ALL, if ALL is alone and no column of FROM and no alias has this name."""
     group = select.args.get("group")
     if group is None or len(group.expressions) != 1:
         return False
@@ -46,7 +46,7 @@ def is_all(select: exp.Select, known: Container[str]) -> bool:
 
 def listed_groups(select: exp.Select, listed: Sequence[Node], known: Container[str]) -> list[Node]:
     """The expressions of the list that GROUP BY names by ALL, by number or by alias. ``listed``: the node of each
-    column of the list; ``known``: the names of columns of FROM, which come before aliases."""
+    column of the list. ``known``: the names of columns of FROM, which take precedence over aliases."""
     group = select.args.get("group")
     if group is None:
         return []
@@ -64,14 +64,14 @@ def listed_groups(select: exp.Select, listed: Sequence[Node], known: Container[s
             name = node.name.lower()
             if not node.table and name not in known and name in aliases:
                 found.append(aliases[name])
-        elif not is_asked(node):
+        elif not is_subquery_value(node):
             within = is_whole and isinstance(node, _OF_GROUPS)
             waiting += [(inner, within) for inner in node.iter_expressions()]
     return found
 
 
 _OF_GROUPS = (exp.Group, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple, exp.Paren)
-"""What GROUP BY is made of, around its expressions."""
+"""Nodes of GROUP BY around its expressions."""
 
 
 def has_call(node: Node) -> bool:
@@ -82,7 +82,7 @@ def has_call(node: Node) -> bool:
         inner = node.this.this if isinstance(node.this, exp.Filter) else node.this
         others = (part for name, value in node.args.items() if name != "this" for part in _nodes(value))
         return any(map(has_call, (*inner.expressions, *others)))
-    return not is_asked(node) and any(map(has_call, node.iter_expressions()))
+    return not is_subquery_value(node) and any(map(has_call, node.iter_expressions()))
 
 
 def _nodes(value: object) -> list[Node]:
@@ -97,7 +97,7 @@ def windows_of(select: exp.Select, clauses: Sequence[str] = ("expressions", "qua
 
 
 def within_others(windows: Sequence[exp.Window]) -> list[list[exp.Window]]:
-    """The window functions that are within others of them, by how deeply others are within them."""
+    """The window functions that are within others, by the depth of others within them."""
     levels: dict[int, list[exp.Window]] = {}
     for one in windows:
         if isinstance(one.find_ancestor(exp.Window, exp.Select), exp.Window):
@@ -106,15 +106,15 @@ def within_others(windows: Sequence[exp.Window]) -> list[list[exp.Window]]:
 
 
 def _height(node: Node) -> int:
-    """How many window functions are within each other, outside of subqueries."""
+    """The number of nested window functions, outside of subqueries."""
     inner = () if isinstance(node, exp.Query) else node.iter_expressions()
     return max(map(_height, inner), default=0) + isinstance(node, exp.Window)
 
 
-def asked_within(windows: Sequence[Node]) -> list[Node]:
-    """The subqueries within window functions, or within what the WINDOW clause names."""
+def subqueries_within(windows: Sequence[Node]) -> list[Node]:
+    """The subqueries within window functions, or within windows of the WINDOW clause."""
     waiting, found = list(windows), list[Node]()
     while waiting:
         for inner in waiting.pop().iter_expressions():
-            (found if is_asked(inner) and not isinstance(inner, exp.Window) else waiting).append(inner)
+            (found if is_subquery_value(inner) and not isinstance(inner, exp.Window) else waiting).append(inner)
     return found

@@ -1,4 +1,4 @@
-"""Bind one SELECT: FROM, WHERE, the list, GROUP BY and HAVING, in the order that name resolution needs."""
+"""Binds one SELECT: FROM, WHERE, the list, GROUP BY and HAVING, in the order that name resolution needs."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ from freshviews.sql.blocks.joins.tree import Joined, all_aliases
 from freshviews.sql.blocks.limit import Clause, places_of
 from freshviews.sql.blocks.selects.groups import naming_groups, over_groups_of, refuse_ungrouped
 from freshviews.sql.blocks.selects.rows_ask import (
-    asked_within,
     has_call,
     is_all,
     listed_groups,
-    rows_ask,
+    subqueries_of_rows,
+    subqueries_within,
     windows_of,
     within_others,
 )
 from freshviews.sql.blocks.selects.spelled import spell_groups
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
-from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
+from freshviews.sql.blocks.subqueries.subquery import SubqueryBinder, SubqueryValue
 from freshviews.sql.blocks.text_aggregates import with_provenance
-from freshviews.sql.blocks.windows.binding import Window, are_told_apart, is_numbered
-from freshviews.sql.blocks.windows.rows import told_apart
+from freshviews.sql.blocks.windows.binding import Window, needs_all_columns, number_equal_rows
+from freshviews.sql.blocks.windows.rows import with_occurrence_numbers
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import key, rejects_null, renamed, replaced
 from freshviews.sql.expressions.expression import Binder
@@ -67,28 +67,28 @@ from freshviews.types import BIGINT
 
 @dataclass
 class SelectBinder:
-    """Binds one SELECT, in the order that name resolution needs: FROM, WHERE, the list, GROUP BY, HAVING."""
+    """Binds one SELECT. ``bind`` is the entry."""
 
     views: Queries
     node: exp.Select
     ctes: Mapping[str, Cte]
     around: Names | None = None
     values: dict[int, str] = field(default_factory=dict)
-    """The names in the scope of the values of subqueries, by their nodes."""
+    """The names that the values of subqueries have in the scope, by node."""
     scope: Scope = field(default_factory=Scope)
     rows: Joined = field(default_factory=Joined)
     """The join of FROM and WHERE."""
-    asked: list[Asked | Window] = field(default_factory=list)
-    """The subqueries of a grouped SELECT whose values are those of its groups."""
+    asked: list[SubqueryValue | Window] = field(default_factory=list)
+    """The subqueries of a grouped SELECT that are values of its groups."""
     listed: list[Node] = field(default_factory=list)
     """The expressions of the list with subqueries that GROUP BY names."""
     by_all: bool = False
     """True for GROUP BY ALL."""
     made: list[str] = field(default_factory=list)
-    """Aliases of the sources that subqueries became."""
+    """Aliases of the sources made of subqueries."""
 
     def bind(self, clause: Clause | None) -> tuple[Select, tuple[SortPlace, ...], int]:
-        """Return the SELECT, the places of the ORDER BY columns in its list, and the length of the list as written.
+        """The SELECT, the positions of the ORDER BY columns in its list, and the length of the list as written.
 
         The SELECT's list also has the columns that only ORDER BY names.
         """
@@ -156,7 +156,7 @@ class SelectBinder:
     def _qualified(
         self, scope: Scope, collector: Collector, sets: GroupingSets | None, known: tuple[Item, ...]
     ) -> Expr | None:
-        """The predicate of QUALIFY. Raises SqlError where window functions stand in HAVING, or nowhere."""
+        """The predicate of QUALIFY. Raises SqlError for a window function in HAVING, or for QUALIFY without one."""
         text, node = self.views.text, self.node
         for window in windows_of(node, ("having",)):
             raise text.error(window, "a window function cannot stand in HAVING; SELECT, ORDER BY and QUALIFY take it")
@@ -181,10 +181,9 @@ class SelectBinder:
         collector: Collector,
         sets: GroupingSets | None,
     ) -> tuple[tuple[SortPlace, ...], tuple[Item, ...], tuple[Node, ...]]:
-        """Return the place of each ORDER BY column in the list, and the list and its nodes, extended by missing
-        columns.
+        """The position in the list of each ORDER BY column, and the list and its nodes, extended by missing columns.
 
-        A name means a column of the list before one of FROM.
+        A name denotes a column of the list rather than one of FROM.
         """
         text = self.views.text
         names = [item.name.lower() for item in items]
@@ -199,7 +198,7 @@ class SelectBinder:
         binder = Binder(text, resolve, "ORDER BY", collector.bind, self._subquery, whole)
         places, added, more = places_of(clause, items, binder, lambda n: self.views.position(n, items, "ORDER BY"))
         if added and self.node.args.get("distinct"):
-            raise text.error(more[0], "SELECT DISTINCT is ordered by columns of its list; add this one, or GROUP BY")
+            raise text.error(more[0], "ORDER BY of SELECT DISTINCT takes columns of its list; add this, or GROUP BY")
         return places, (*items, *added), (*nodes, *more)
 
     def _from(self) -> Joined:
@@ -220,10 +219,10 @@ class SelectBinder:
             joined = self._where(joined, terms)
         self.by_all = is_all(self.node, {entry.name.lower() for entry in joined.scope.visible})
         self.listed = self._listed_groups(joined.scope)
-        asked = list(rows_ask(self.node, self.listed))
+        asked = list(subqueries_of_rows(self.node, self.listed))
         if any(isinstance(one, exp.Window) for one in asked):
             windows = windows_of(self.node)
-            joined = self._with_values(joined, asked_within([*windows, *(self.node.args.get("windows") or ())]))
+            joined = self._with_values(joined, subqueries_within([*windows, *(self.node.args.get("windows") or ())]))
             for inner in within_others(windows):
                 joined = self._with_values(self._rows_of_windows(joined, windows), inner)
             joined = self._rows_of_windows(joined, windows)
@@ -251,7 +250,7 @@ class SelectBinder:
         return replace(joined, conjuncts=(*joined.conjuncts, *conjuncts))
 
     def _value(self, joined: Joined, term: Node) -> tuple[Joined, Expr]:
-        """A predicate with subqueries as a value of each row of the join, which has their sources then."""
+        """A predicate with subqueries as a value of each row of the join, and the join with their sources."""
         bound = self._subqueries(joined)
         value = Binder(self.views.text, bound.names, "ON", subquery=bound.value).condition(term)
         return bound.joined, value
@@ -265,20 +264,20 @@ class SelectBinder:
         )
 
     def _tied(self, joined: Joined) -> Joined:
-        """The join where no outer join names columns of enclosing queries."""
+        """The join, whose outer joins no longer name columns of enclosing queries."""
         return joined if self.around is None else tied(joined, self.around, self.views)
 
     def _rows_of_windows(self, joined: Joined, windows: Sequence[exp.Window]) -> Joined:
-        """The rows of a join that window functions are over, told apart where several of these do that."""
+        """The rows of a join for window functions; equal rows are numbered if several functions distinguish them."""
         text = self.views.text
-        # All columns of a row tell it from others that have the same place in the order.
-        read = None if any(is_numbered(text, one) for one in windows) else self._read()
+        # All columns of a row distinguish it from others with the same place in the order.
+        read = None if any(needs_all_columns(text, one) for one in windows) else self._read()
         joined = self._rows_of_one(joined, read)
-        return told_apart(joined, self.views) if are_told_apart(text, windows) else joined
+        return with_occurrence_numbers(joined, self.views) if number_equal_rows(text, windows) else joined
 
     def _rows_of_one(self, joined: Joined, read: Read) -> Joined:
-        """The rows of a join as those of one source. Where they depend on enclosing queries, it has a column for each
-        column of these that they name, and a predicate that ties it to the row."""
+        """The rows of a join as one source. If they depend on enclosing queries, it has a column for each column of
+        these that they name, and a predicate that ties it to the row."""
         joined = self._tied(joined)
         entries = (*joined.scope.entries, *joined.scope.visible)
         apart = joined.conjuncts or joined.left or joined.full or joined.absent or joined.optional
@@ -308,7 +307,7 @@ class SelectBinder:
         entries: list[Entry] = []
         made: dict[Node, str] = {}
         for node in nodes:
-            # Equal subqueries are one: the same value stands in GROUP BY and in the list.
+            # Equal subqueries are one: the same value occurs in GROUP BY and in the list.
             same = node.unnest()
             if same not in made:
                 made[same] = f"\x1dvalue{len(set(self.values.values()))}"
@@ -323,7 +322,7 @@ class SelectBinder:
         if known is not None:
             return known
         if isinstance(node, exp.Window):
-            inner = asked_within([node, *(self.node.args.get("windows") or ())])
+            inner = subqueries_within([node, *(self.node.args.get("windows") or ())])
             if inner or len(list(node.find_all(exp.Window))) > 1:
                 what = f"a {'subquery' if inner else 'window function'} in a window function of a SELECT that groups"
                 raise self.views.text.unsupported(node, what, "group in a subquery of FROM")
@@ -335,7 +334,7 @@ class SelectBinder:
         """The expressions of the list with subqueries that GROUP BY names by ALL, by number or by alias."""
         if not any(map(has_subquery, self.node.expressions)) or any(map(is_matrix, self.node.expressions)):
             return []
-        found = listed_groups(self.node, self._each_listed(scope), _known(scope))
+        found = listed_groups(self.node, self._each_listed(scope), _names_in_from(scope))
         return [one for one in found if one.find(exp.Window) is None]
 
     def _each_listed(self, scope: Scope) -> list[Node]:
@@ -346,10 +345,10 @@ class SelectBinder:
         return listed
 
     def _spell_groups(self, by: Written, scope: Scope) -> None:
-        """Spell what Spark takes for a group as GROUP BY does."""
+        """Rewrite the expressions that Spark takes for a group to the text of GROUP BY."""
         if any(map(is_matrix, self.node.expressions)):
             return
-        named = [one.unalias() for one in listed_groups(self.node, self._each_listed(scope), _known(scope))]
+        named = [one.unalias() for one in listed_groups(self.node, self._each_listed(scope), _names_in_from(scope))]
         groups = [one for one in (*by.nodes, *named) if not isinstance(one, (exp.Column, exp.Literal, exp.Star))]
         groups = [one for one in groups if not has_subquery(one)]
         if groups:
@@ -357,7 +356,7 @@ class SelectBinder:
             spell_groups(self.node, groups, forms_of(self.views.text, self.node.expressions, scope), bind)
 
     def _value_of_row(self, node: Node) -> Expr | None:
-        """The value of a subquery that is one of the rows of the join, or equal to one of GROUP BY."""
+        """The value of a subquery that is a value of the rows of the join, or equals one in GROUP BY."""
         group = self.node.args.get("group")
         groups = [*([] if group is None else [group]), *self.listed]
         same_group = [one for part in groups for one in part.find_all(type(node)) if one.unnest() == node.unnest()]
@@ -374,7 +373,7 @@ class SelectBinder:
         refs += [aggregate_ref(i, call, select.kind == "groups") for i, call in enumerate(select.aggregates)]
         inner = replace(select, items=tuple(Item(f"c{i}", ref) for i, ref in enumerate(refs, 1)), having=None)
         if any(isinstance(one, Window) for one in self.asked) and select.having is not None:
-            # Window functions are over the groups that HAVING keeps.
+            # Window functions are computed over the groups that HAVING keeps.
             if has_subquery(node.args["having"]):
                 what = "a subquery in HAVING of a SELECT with window functions"
                 raise self.views.text.unsupported(node.args["having"], what, "group in a subquery of FROM")
@@ -391,7 +390,7 @@ class SelectBinder:
         binder = replace(self._subqueries(Joined(rows.sources, rows.conjuncts, self.scope)), over=over, made=[])
         binder.rows, binder.around = rows.sources[0], _keys_around(rows.conjuncts)
         for i, asked in enumerate(self.asked):
-            if isinstance(asked, Asked):
+            if isinstance(asked, SubqueryValue):
                 asked = replace(asked, bound=naming_groups(asked.bound, select.groups, refs[: len(select.groups)]))
             to[subquery_ref(i, asked.type).name] = binder.answer(asked)
         having = () if select.having is None else logic.conjuncts_of(over(select.having))
@@ -410,7 +409,7 @@ class SelectBinder:
         return Collector(binder, grouped, grouping)
 
     def _sets(self, by: Written, scope: Scope) -> GroupingSets:
-        """The grouping sets of GROUP BY. Positions and aliases refer to the list as it reads without the sets."""
+        """The grouping sets of GROUP BY. Its positions and aliases refer to the list as bound without grouping sets."""
         items, nodes = self._items(scope, self._collector(scope, True, lambda _: grouping_ref()), None)
         forms = forms_of(self.views.text, self.node.expressions, scope)
         bound = self._bound_groups(by, scope, items, nodes)
@@ -465,7 +464,7 @@ class SelectBinder:
     def _bound_groups(
         self, by: Written, scope: Scope, items: tuple[Item, ...], nodes: tuple[Node, ...]
     ) -> list[tuple[Item, Node, int | None]]:
-        """The expressions of GROUP BY, and for each one given by number its position in the list."""
+        """The expressions of GROUP BY, each with its position in the list if it is given by number."""
         text = self.views.text
         if self.by_all:
             listed = enumerate(zip(items, nodes, strict=True))
@@ -486,7 +485,7 @@ class SelectBinder:
 
 
 def _keys_around(conjuncts: Sequence[Expr]) -> tuple[Expr, ...]:
-    """The columns that are tied to enclosing queries."""
+    """The columns that equalities tie to enclosing queries."""
     return tuple(one.args[0] for one in conjuncts if isinstance(one, Call) and is_marked(one))
 
 
@@ -500,23 +499,23 @@ def _renamed(rows: Select, alias: str) -> Select:
     return replace(rows.mapped(lambda expr: renamed(expr, to)), sources=(replace(source, alias=alias),))
 
 
-def _known(scope: Scope) -> set[str]:
+def _names_in_from(scope: Scope) -> set[str]:
     """The names of columns of FROM, in lower case."""
     return {entry.name.lower() for entry in (*scope.entries, *scope.visible)}
 
 
 def _aliases(items: Sequence[Item], nodes: Sequence[Node]) -> dict[str, Expr]:
-    """Aliases of the SELECT list by lower-case name; the first wins where several are equal."""
+    """Aliases of the SELECT list by lower-case name; the first one if several are equal."""
     named = reversed([(item, one) for item, one in zip(items, nodes, strict=True) if isinstance(one, exp.Alias)])
     return {item.name.lower(): item.expr for item, _ in named}
 
 
 def _no_sets(text: SqlText) -> Callable[[Node], Expr]:
-    """Refuses GROUPING where there are no grouping sets."""
+    """Refuses GROUPING without grouping sets."""
 
     def refused(node: Node) -> Expr:
         name = node.name.upper()
-        raise text.error(node, f"{name} is about grouping sets; use it with GROUP BY ROLLUP, CUBE or GROUPING SETS")
+        raise text.error(node, f"{name} needs grouping sets; use it with GROUP BY ROLLUP, CUBE or GROUPING SETS")
 
     return refused
 
@@ -527,6 +526,6 @@ def _own_name(text: SqlText, node: Node) -> str:
 
 
 def _places_of_forms(nodes: Sequence[Node]) -> list[int]:
-    """Of each column of the list, its place among the forms of the list, where a matrix is one."""
+    """For each column of the list, its position among the forms of the list; all columns of a matrix have one form."""
     firsts = (one is not last or not is_matrix(one) for one, last in zip(nodes, (None, *nodes), strict=False))
     return [place - 1 for place in accumulate(map(int, firsts))]

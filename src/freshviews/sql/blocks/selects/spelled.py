@@ -1,4 +1,4 @@
-"""A grouped SELECT whose expressions are spelled as GROUP BY spells them."""
+"""Rewrites the expressions of a grouped SELECT to the text of the groups in GROUP BY."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from freshviews.errors import SqlError
 from freshviews.expr.nodes import Expr
 from freshviews.sql.blocks.aggregates import is_aggregate
 from freshviews.sql.blocks.forms import Form, Forms, negated
-from freshviews.sql.expressions.expression import is_asked
+from freshviews.sql.expressions.expression import is_subquery_value
 from freshviews.sql.text.parse import Node
 
 _LOGICAL: tuple[type[Node], ...] = (
     *(exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.LT, exp.LTE, exp.GT, exp.GTE),
     *(exp.Not, exp.Is, exp.In, exp.Like, exp.ILike, exp.RegexpLike, exp.Between),
 )
-"""Conditions, of which one class may have the form of another one."""
+"""Conditions; two of different classes may have equal forms."""
 
 
 def spell_groups(select: exp.Select, groups: Sequence[Node], forms: Forms, bind: Callable[[Node], Expr]) -> None:
-    """Spell each part of a grouped SELECT that has the form of a group, or is NOT of one, as the group.
+    """Replace each part of a grouped SELECT that has the form of a group, or is NOT of one, by the text of the group.
 
-    ``groups``: the expressions of GROUP BY; ``bind`` gives a part's value, since parts of another type stay.
+    ``groups``: the expressions of GROUP BY. ``bind``: returns the value of a part; parts of another type stay.
     """
     known: dict[Form, Node] = {}
     for one in groups:
@@ -54,9 +54,9 @@ def _alike(part: Node, group: Node, bind: Callable[[Node], Expr]) -> bool:
 
 
 def _parts(select: exp.Select, forms: Forms) -> Iterator[Node]:
-    """The parts of the expressions over the groups of a SELECT, the whole before its parts.
+    """The expressions over the groups of a SELECT and their parts, each expression before its parts.
 
-    ORDER BY has none where a name means a column of the list in it, and one of FROM elsewhere.
+    Without ORDER BY if a name in it denotes a column of the list there, and one of FROM elsewhere.
     """
     aliases = [one for one in select.expressions if isinstance(one, exp.Alias)]
     renamed = {one.alias.lower() for one in aliases}
@@ -69,6 +69,6 @@ def _parts(select: exp.Select, forms: Forms) -> Iterator[Node]:
             call = node.this.this if isinstance(node.this, exp.Filter) else node.this
             waiting += call.iter_expressions()
             waiting += (one for one in node.iter_expressions() if one is not node.this)
-        elif not isinstance(node, exp.Filter) and not is_aggregate(node) and not is_asked(node):
+        elif not isinstance(node, exp.Filter) and not is_aggregate(node) and not is_subquery_value(node):
             yield node
             waiting += node.iter_expressions()

@@ -1,4 +1,4 @@
-"""WITH queries and plain views, and what a SELECT asks of the binder of its view."""
+"""WITH queries and plain views, and the interface of a view's binder to its SELECTs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from freshviews.sql.text.parse import Node, SqlText, parse
 
 @dataclass
 class Cte:
-    """A WITH query or a plain view. It is bound at each use where it dissolves into the join, and once where it needs
-    an internal view. ``text``, ``catalog``: the text of a plain view, and what its names mean."""
+    """A WITH query or a plain view. It is bound at each use if it dissolves into the join, and once if it needs an
+    internal view. ``text``, ``catalog``: the text of a plain view, and the catalog for its names."""
 
     node: exp.CTE
     outer: Mapping[str, Cte]
@@ -34,7 +34,7 @@ Ctes = Mapping[str, Cte]
 
 
 class Queries(Views, Protocol):
-    """Binds what a SELECT contains; implemented by ``ViewBinder``."""
+    """Binds the parts of a SELECT; implemented by ``ViewBinder``."""
 
     @property
     def text(self) -> SqlText: ...
@@ -53,7 +53,7 @@ class Queries(Views, Protocol):
 
 
 def query_of(view: PlainView, catalog: Catalog) -> Cte:
-    """The query of a plain view, as a WITH query of a text of its own."""
+    """The query of a plain view, as a WITH query with its own text."""
     text = SqlText(view.sql)
     node = parse(text)[0]
     names = node.this.expressions if isinstance(node.this, exp.Schema) else []

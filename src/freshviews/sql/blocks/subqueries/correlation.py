@@ -30,7 +30,7 @@ class Pair:
 
 
 def pair_of(conjunct: Expr, over: Callable[[Expr], Expr]) -> Pair | None:
-    """An equality of the subquery with the enclosing query; None where it is no such equality."""
+    """An equality of the subquery with the enclosing query; None for another predicate."""
     if isinstance(conjunct, Call) and conjunct.op in EQUALITIES:
         for own, other in (conjunct.args, conjunct.args[::-1]):
             if not is_marked(own) and marks(other) == columns_of(other):
@@ -39,7 +39,7 @@ def pair_of(conjunct: Expr, over: Callable[[Expr], Expr]) -> Pair | None:
 
 
 def tested(condition: Expr) -> Pair:
-    """A predicate over the enclosing query alone: all rows of the subquery match where it is TRUE, else none."""
+    """A predicate over the enclosing query alone: all rows of the subquery match if it is TRUE, else none."""
     one = Literal(1, INT)
     other = call("case", (condition, one, null(INT)), INT)
     return Pair(one, other, Call("eq", (one, other), BOOLEAN))
@@ -52,12 +52,12 @@ def keys_of(pairs: Sequence[Pair]) -> list[Item]:
 
 
 def at_column(equality: Expr, column: Column) -> Expr:
-    """An equality with a column in the place of the column without a name."""
+    """The equality with ``column`` in the place of its column without a name."""
     return replaced(equality, lambda part: column if isinstance(part, Column) and not part.name else None)
 
 
 def grouped(select: Select, pairs: Sequence[Pair], calls: tuple[AggregateCall, ...], items: Sequence[Item]) -> Select:
-    """Aggregates of a subquery by its sides of the pairs, which come first among its columns."""
+    """Aggregates of a subquery, grouped by its sides of the pairs, which are its first columns."""
     chosen = {key(item.expr): item for item in keys_of(pairs)}
     places = {name: i for i, name in enumerate(chosen)}
     keys = [Item(item.name, group_ref(places[key(item.expr)], item.expr)) for item in keys_of(pairs)]
@@ -72,7 +72,7 @@ def grouped(select: Select, pairs: Sequence[Pair], calls: tuple[AggregateCall, .
 
 
 def of_no_rows(value: Expr, calls: Sequence[AggregateCall]) -> Expr:
-    """The value of an aggregate expression over no rows: COUNT is 0, all else NULL."""
+    """The value of an aggregate expression over no rows: COUNT is 0, every other aggregate NULL."""
 
     def zero(part: Expr) -> Expr | None:
         index = aggregate_index(part.name) if isinstance(part, Column) else None
@@ -88,13 +88,13 @@ def columns_over(select: Select, items: Sequence[Item]) -> Select:
 
 
 def is_one_row(bound: Bound) -> bool:
-    """True if it has one row in any case."""
+    """True if the query always has exactly one row."""
     select = bound.selects[0]
     return len(bound.selects) == 1 and select.kind == "global" and select.having is None and bound.combined is None
 
 
 def is_unique(select: Select, pairs: Sequence[Pair], views: Views) -> bool:
-    """True if at most one row of a join has some values of the pairs: keys of all its sources follow from them."""
+    """True if at most one row of a join has given values of the pairs: they determine keys of all its sources."""
     if select.kind != "bag" or select.limit is not None or select.absent:
         return False
     known = {
@@ -104,7 +104,7 @@ def is_unique(select: Select, pairs: Sequence[Pair], views: Views) -> bool:
     }
     equal = [(own, other) for one in select.conjuncts for own, other in _sides(one)]
     for one in select.optional:
-        # ON says nothing about the rows that it is joined with.
+        # ON does not restrict the rows that it is joined with.
         sides = (pair for term in one.on for pair in _sides(term))
         equal += [(own, other) for own, other in sides if aliases_in(own) == {one.alias}]
     left = list(select.sources)
@@ -133,7 +133,7 @@ def _names(source: Source, key: Sequence[str]) -> list[str]:
 
 
 def with_aliases(select: Select, pairs: Sequence[Pair], free: Callable[[str], str]) -> tuple[Select, tuple[Pair, ...]]:
-    """A join whose sources have other aliases, and its pairs."""
+    """A join with other aliases for its sources, and its pairs."""
     sources = tuple(replace(source, alias=free(source.alias)) for source in select.sources)
     aliases = {old.alias: new.alias for old, new in zip(select.sources, sources, strict=True)}
     to = {

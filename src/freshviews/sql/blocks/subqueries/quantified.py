@@ -1,8 +1,8 @@
-"""ANY and ALL: the few facts about a subquery's rows that decide them, one row for each key.
+"""ANY and ALL: the facts about a subquery's rows that decide them, in one row per key.
 
-``x < ANY`` is decided by the greatest value, ``x <> ANY`` by whether there are several values, and the one value where
-there are not. Beside that it matters whether there is a row, and whether one is NULL. An internal view of these facts
-changes only where one of them does::
+``x < ANY`` depends on the greatest value, ``x <> ANY`` on whether there are several values and, if not, on the one
+value. Both also depend on whether there is a row, and whether one is NULL. An internal view of these facts changes only
+if one of them does::
 
     x < ANY (SELECT y ...)                  LEFT JOIN (SELECT k, COUNT(y) < COUNT(*) AS nulls, MAX(y) AS extreme ...)
     WHERE x < ANY (SELECT y ...)            JOIN (SELECT k, MAX(y) AS extreme ...) ON x < extreme
@@ -26,15 +26,15 @@ OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 LookUp = Callable[[Select], Sequence[Expr]]
-"""Looks an internal view up by its keys: its other columns, which are NULL where there is no row."""
+"""Looks up an internal view by its keys: returns its other columns, which are NULL if it has no row."""
 
 
 def any_of_rows(
     select: Select, pairs: Sequence[Pair], left: Expr, sign: str, look_up: LookUp, wanted: bool | None
 ) -> Expr:
-    """``left sign ANY (select)``, for another comparison than ``=``.
+    """``left sign ANY (select)``, for a comparison other than ``=``.
 
-    ``wanted``: instead a predicate that is TRUE where this is TRUE, or where it is FALSE.
+    ``wanted``: return a predicate that is TRUE where this is TRUE (if True) or FALSE (if False).
     """
     value = select.items[0].expr
     calls = [AggregateCall(which, (value,), False, value.type) for which in _ENDS[sign]]
@@ -63,19 +63,19 @@ def any_of_rows(
 
 
 def unknown_member(select: Select, pairs: Sequence[Pair], left: Expr, look_up: LookUp) -> Expr:
-    """Whether ``left IN (select)`` is NULL where no row is equal."""
+    """TRUE if ``left IN (select)`` is NULL when no row is equal."""
     calls: list[AggregateCall] = []
     items = [Item("nulls", _has_nulls(select.items[0].expr, calls))]
     return _unknown(look_up(_facts(select, pairs, calls, items))[0], left)
 
 
 def _facts(select: Select, pairs: Sequence[Pair], calls: Sequence[AggregateCall], items: Sequence[Item]) -> Select:
-    """A row for each key that has rows, without pairs for all rows."""
+    """One row of facts for each key that has rows; without pairs, one row over all rows."""
     return replace(grouped(select, pairs, tuple(calls), items), kind="groups")
 
 
 def _has_nulls(value: Expr, calls: list[AggregateCall]) -> Expr:
-    """Whether a value is NULL, by counts that are added to the calls."""
+    """TRUE if a value is NULL, by counts that are added to the calls."""
     if not value.nullable:
         return FALSE
     counts = [AggregateCall("count", of, False, BIGINT) for of in ((value,), ())]
@@ -91,9 +91,9 @@ def _unless(test: Expr, value: Expr) -> Expr:
 
 
 def _unknown(nulls: Expr, left: Expr) -> Expr:
-    """Whether a comparison that is TRUE for no row is NULL for one: a row is NULL, or ``left`` is and there is a row.
+    """TRUE if a comparison that is TRUE for no row is NULL for one: a row is NULL, or ``left`` is and there is a row.
 
-    ``nulls``: whether a row is NULL; NULL where there are no rows.
+    ``nulls``: TRUE if a row is NULL; NULL without rows.
     """
     if not left.nullable:
         return nulls

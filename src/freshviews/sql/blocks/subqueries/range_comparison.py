@@ -2,14 +2,15 @@
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(s.volume) FROM bids AS s WHERE s.price > b.price)
 
-A subquery that groups by nothing, and is tied to one source of the query around by a comparison of an order, and by
-equalities, has a value for each row of that source: a running sum. Everything else in the comparison is the *limit*. It
-depends on nothing, or on the columns of these equalities. The source is then replaced by an internal view of its rows
-that pass (``query.block.Selection``), which every strategy reads as any other source.
+A subquery without GROUP BY that is tied to one source of the enclosing query by an order comparison, and by equalities,
+has a value for each row of that source: a running sum. The rest of the comparison is the *limit*. It depends on
+nothing, or on the columns of these equalities. An internal view of the rows that pass (``query.block.Selection``) then
+replaces the source; every strategy reads it as any other source.
 
-So is a source of which a column is compared with values of subqueries: its rows turn where the limit passes them.
+So does a view of a source one of whose columns is compared with values of subqueries: its rows enter and leave as the
+limit passes them.
 
-Sums of doubles are left out: they have no order-independent prefix that could be compared exactly.
+Sums of doubles are excluded: they have no order-independent prefix sums that could be compared exactly.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from freshviews.sql.names.scope import Source, alias_of, aliases_in, name_of
 from freshviews.types import BIGINT, BOOLEAN, SqlType
 
 VALUE = "\x1esubquery"
-"""The beginning of the names that stand for the values of subqueries."""
+"""Prefix of the names that represent the values of subqueries."""
 _ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True)
 class Tie:
-    """An equality of the subquery with the source around: their sides of it. ``strict``: NULL is equal to nothing."""
+    """An equality between the subquery and the enclosing source. ``strict``: NULL equals nothing."""
 
     own: Expr
     other: Column
@@ -46,8 +47,8 @@ class Tie:
 
 @dataclass(frozen=True)
 class Weights:
-    """The rows of a running sum: a join, how it is tied to the source around, its place in the order, and what is
-    summed; None for a count of all rows. ``counted``: a count of the values that are not NULL."""
+    """The rows of a running sum: a join, its ties to the enclosing source, its place in the order, and the summed
+    value; None for a count of all rows. ``counted``: a count of the values that are not NULL."""
 
     select: Select
     ties: tuple[Tie, ...]
@@ -63,8 +64,8 @@ class Threshold:
     """A selection of the rows of a source.
 
     A row passes if its value, times ``factor``, is in the relation ``sign`` to the limit. The value is that of
-    ``weights`` at ``point``, or ``point`` itself. ``limit`` is over the values of subqueries, and over the columns of
-    the source that have ties. ``nullable``: the sum of nothing is NULL, else 0.
+    ``weights`` at ``point``, or ``point`` itself. ``limit`` is over the values of subqueries and the tied columns of
+    the source. ``nullable``: the sum of no rows is NULL, else 0.
     """
 
     source: Source
@@ -91,7 +92,7 @@ class Threshold:
         if factor < 0:
             limit = call("neg_int", (limit,), BIGINT)
         if abs(factor) != 1:
-            # x * f < c where x < ceil(c / f), and x * f <= c where x <= floor(c / f).
+            # x * f < c if x < ceil(c / f), and x * f <= c if x <= floor(c / f).
             sign = self.sign if factor > 0 else _MIRRORED[self.sign]
             op = "ceil_decimal" if sign in ("<", ">=") else "floor_decimal"
             limit = call(op, (limit, Literal(abs(factor), BIGINT)), BIGINT)
@@ -101,10 +102,10 @@ class Threshold:
 def threshold_of(
     condition: Expr, asked: Mapping[str, Bound], sources: Sequence[Source], known: Collection[Expr]
 ) -> Threshold | None:
-    """The selection that a comparison makes; None where it makes none.
+    """The selection that a comparison makes; None if it makes none.
 
-    ``asked``: the subqueries behind the names in ``condition``. ``sources``: those of FROM that have a row in every row
-    of the join, ``known`` the predicates of the join.
+    ``asked``: the subqueries by their names in ``condition``. ``sources``: the sources of FROM with a row in every row
+    of the join. ``known``: the predicates of the join.
     """
     if not isinstance(condition, Call) or condition.op not in _ORDERS:
         return None
@@ -164,7 +165,7 @@ def _of_side(
 def _running(
     bound: Bound, sources: Sequence[Source], equal: EqualColumns
 ) -> tuple[Source, Expr, Weights] | None:
-    """The source around whose rows a subquery has a running sum for, the place of a row, and the sum."""
+    """The enclosing source for whose rows a subquery has a running sum, the place of a row, and the sum."""
     select = bound.selects[0]
     if len(bound.selects) > 1 or select.kind != "global" or select.having is not None or len(select.aggregates) != 1:
         return None
@@ -211,7 +212,7 @@ def _running(
 
 
 def _tie(conjunct: Expr, source: Source, equal: EqualColumns) -> Tie | None:
-    """An equality with a column that equals one of the source."""
+    """An equality with a column that equals one of the source; None for another predicate."""
     if not isinstance(conjunct, Call) or conjunct.op not in EQUALITIES or has_host(conjunct):
         return None
     for own, other in (conjunct.args, conjunct.args[::-1]):
@@ -279,7 +280,7 @@ def _is_zero(expr: Expr) -> bool:
 
 
 def _marks_of(bound: Bound) -> list[str]:
-    """The columns of the query around that a subquery names anywhere."""
+    """The columns of the enclosing query that a subquery names anywhere."""
     return [name_without_mark(name) for s in bound.selects for expr in s.exprs for name in marks(expr)]
 
 
@@ -291,7 +292,7 @@ def name_without_mark(name: str) -> str:
 
 
 def weights_select(weights: Weights) -> Select:
-    """The rows of a running sum as a join with a column per tie, the place, and what is summed."""
+    """The rows of a running sum as a join, with a column per tie, the place, and the summed value."""
     items = [Item(f"k{i}", tie.own) for i, tie in enumerate(weights.ties, 1)]
     items.append(Item("place", weights.place))
     if weights.summed is not None:
@@ -319,9 +320,9 @@ def is_one_source(weights: Weights) -> bool:
 def block_of_selection(
     found: Threshold, limits: Source, read: Callable[[Column], bool], known: Sequence[Expr]
 ) -> tuple[tuple[ColumnDef, ...], Block]:
-    """The block of a selection, whose running sum is over one source, and its columns: those that are read.
+    """The block of a selection with a running sum over one source, and its columns, those that ``read`` accepts.
 
-    ``limits``: a view of the columns of the group, then the limit. ``known``: other predicates over the source.
+    ``limits``: a view with the columns of the group, then the limit. ``known``: other predicates over the source.
     """
     source = found.source
     kept = tuple(c for c in source.columns if read(source.column(c))) or source.columns[:1]
@@ -383,7 +384,7 @@ def _weights_atom(weights: Weights, variables: tuple[str, ...]) -> Atom:
 
 
 def _sums(weights: Weights) -> list[Aggregate]:
-    """The sum of the weights, and the number of those that are not NULL."""
+    """The sum of the weights, and the number of weights that are not NULL."""
     present: tuple[Lift, ...] = ()
     weight = present
     summed = weights.summed

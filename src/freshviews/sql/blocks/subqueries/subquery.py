@@ -6,19 +6,18 @@ over it::
     x IN (SELECT y FROM r)                     JOIN (SELECT DISTINCT y FROM r) ON x = y
     EXISTS (SELECT 1 FROM r WHERE r.k = o.k)   JOIN (SELECT DISTINCT k FROM r) AS q ON k = o.k
 
-NOT EXISTS is no join: it names a source of which no row may match. So does NOT IN where neither side may be NULL.
+NOT EXISTS is not a join: it names a source of which no row may match. So does NOT IN if neither side may be NULL.
 
-Everywhere else a subquery is a value: a column of a source of an outer join, whose columns are NULL where the
-subquery has no row::
+Elsewhere a subquery is a value: a column of a source of an outer join, which is NULL if the subquery has no row::
 
     (SELECT MAX(y) FROM r WHERE k = o.k)       LEFT JOIN (SELECT k, MAX(y) AS v FROM r GROUP BY k) AS q ON k = o.k
     EXISTS (...)                               LEFT JOIN (SELECT DISTINCT k, 1 AS present ...) ON ..
     x < ANY (SELECT y ...)                     LEFT JOIN (SELECT k, COUNT(*), COUNT(y), MIN(y), MAX(y) ...) ON ..
 
-A predicate that such a value makes not TRUE turns the outer join into an inner one (``blocks.joins.tree``).
+A predicate that is not TRUE for such a NULL turns the outer join into an inner one (``blocks.joins.tree``).
 
-A subquery may name columns of the enclosing query in its WHERE. Where each is on one side of an equality, the other
-side becomes a column of the source. Else the subquery is joined with the distinct values of the columns that it names.
+A subquery may name columns of the enclosing query in its WHERE. If each is on one side of an equality, the other side
+becomes a column of the source. Otherwise the subquery is joined with the distinct values of the columns that it names.
 Until then columns of the enclosing query are marked.
 """
 
@@ -76,11 +75,11 @@ from freshviews.sql.expressions.build import (
     call,
     integer,
     null,
+    refined,
     replaced,
-    sharpened,
 )
 from freshviews.sql.expressions.cast import cast
-from freshviews.sql.expressions.expression import COMPARISONS, Binder, is_asked
+from freshviews.sql.expressions.expression import COMPARISONS, Binder, is_subquery_value
 from freshviews.sql.expressions.nulls import is_null_at, with_nullability
 from freshviews.sql.names.marks import is_marked, marked, marks, unmarked
 from freshviews.sql.names.scope import Source, alias_of, aliases_in
@@ -98,11 +97,12 @@ def _itself(expr: Expr) -> Expr:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A subquery as a value: its place, the bound query, and how its rows are asked.
+class SubqueryValue:
+    """A subquery as a value: its place, the bound query, and the comparison with its rows.
 
     ``sign``: the comparison of ANY and ALL, ``=`` for IN; empty for a scalar subquery and for EXISTS, which have no
-    ``left``. ``all``: ALL. ``negated``: for ``<> ALL`` as NOT IN, and for ALL as NOT ANY of the opposite.
+    ``left``. ``all``: ALL. ``negated``: for ``<> ALL``, evaluated as NOT IN, and for ALL, evaluated as NOT ANY of the
+    opposite.
     """
 
     node: Node
@@ -118,9 +118,9 @@ class Asked:
         return BOOLEAN if self.sign or isinstance(self.node, exp.Exists) else self.bound.columns[0].type
 
 
-def _limit_of_aggregates(found: Threshold, values: Mapping[str, Asked]) -> Select | None:
-    """The limit as the output of the one subquery that it is computed of, ``0.25 * (SELECT SUM(x) FROM r)``, if that
-    has aggregates without GROUP BY; so no view is beside that of the subquery."""
+def _limit_of_aggregates(found: Threshold, values: Mapping[str, SubqueryValue]) -> Select | None:
+    """The limit as the output of the one subquery that it is computed from, as in ``0.25 * (SELECT SUM(x) FROM r)``, if
+    that has aggregates without GROUP BY; so no further view is needed. None for another limit."""
     limit = found.code_of_limit()
     named = columns_of(limit)
     asked = values.get(named[0]) if len(named) == 1 else None
@@ -136,7 +136,7 @@ def _limit_of_aggregates(found: Threshold, values: Mapping[str, Asked]) -> Selec
 
 @dataclass
 class SubqueryBinder:
-    """Binds subqueries of one SELECT; collects the sources and predicates that they become."""
+    """Binds the subqueries of one SELECT, and collects the sources and predicates that they become."""
 
     text: SqlText
     views: Views
@@ -149,36 +149,36 @@ class SubqueryBinder:
     known: tuple[Expr, ...] = ()
     """The other terms, without subqueries."""
     applied: tuple[Expr, ...] = ()
-    """Those of the other terms that hold of all rows of a source that ``joined`` has now."""
+    """The other terms that hold for all rows of a source that ``joined`` now has."""
     read: Read = None
-    """The columns that the SELECT mentions outside the term that is bound."""
+    """The columns that the SELECT mentions outside the current term."""
     rows: Source | None = None
-    """The rows that window functions are over; None where they may not stand."""
+    """The rows that window functions are computed over; None if they are not accepted here."""
     numbers: Numbers = field(default_factory=dict)
-    """The numbers that these rows have by now."""
+    """The numbers that these rows have so far."""
     around: tuple[Expr, ...] = ()
-    """The columns of these rows that tell those of one row of the enclosing query from those of another one."""
+    """The columns of these rows that identify the row of the enclosing query to which they belong."""
     over: Callable[[Expr], Expr] = _itself
-    """What an expression of the enclosing query is over the sources of ``joined``."""
+    """Maps an expression of the enclosing query to one over the sources of ``joined``."""
     made: list[str] = field(default_factory=list)
-    """Aliases that were made for this SELECT: ``joined`` may be one side of a join, and the other side has them."""
+    """Aliases made for this SELECT: if ``joined`` is one side of a join, those of the other side too."""
 
     def bind(self, term: Node) -> None:
         """Bind one term of WHERE. Raises SqlError or UnsupportedSql with the place."""
         inner = term.this.unnest() if isinstance(term, exp.Not) else term
         if isinstance(inner, exp.Exists):
             self._exists(inner, negated=inner is not term)
-        elif not isinstance(inner, exp.Query) and is_asked(inner):
+        elif not isinstance(inner, exp.Query) and is_subquery_value(inner):
             self._quantified(inner, negated=inner is not term)
-        elif isinstance(term, _COMPARISONS) and all(isinstance(one, exp.Query) for one in _asked_in(term)):
+        elif isinstance(term, _COMPARISONS) and all(isinstance(one, exp.Query) for one in _subqueries_in(term)):
             self._compare(term)
         else:
             self._keep(*logic.conjuncts_of(Binder(self.text, self.names, "WHERE", subquery=self.value).condition(term)))
 
     def _compare(self, term: Node) -> None:
-        """A comparison with values of subqueries: a selection of the rows of one source, or a predicate."""
-        asked: dict[Node, Asked] = {}
-        values: dict[str, Asked] = {}
+        """A comparison with values of subqueries, as a selection of the rows of one source or a predicate."""
+        asked: dict[Node, SubqueryValue] = {}
+        values: dict[str, SubqueryValue] = {}
 
         def named(node: Node, bind: Callable[[Node], Expr]) -> Expr:
             found = asked[node] = self._ask(node, bind)
@@ -196,15 +196,15 @@ class SubqueryBinder:
         binder = Binder(self.text, self.names, "WHERE", subquery=lambda node, bind: self.answer(asked[node]))
         self._keep(*logic.conjuncts_of(binder.condition(term)))
 
-    def _select(self, found: Threshold, values: Mapping[str, Asked]) -> None:
-        """Replace a source by an internal view of its rows that are selected."""
+    def _select(self, found: Threshold, values: Mapping[str, SubqueryValue]) -> None:
+        """Replace a source by an internal view of its selected rows."""
         source, weights = found.source, found.weights
         if weights is not None and not is_one_source(weights):
             view = self.views.source_of(self.views.internal_view(Bound((weights_select(weights),))))
             found = replace(found, weights=over_view(weights, view))
         limits = self._limits(found, values)
         kept = columns_kept(self.joined, self.read, self.views)
-        # What else must hold of a row is asked before it is stored, unless it may fail for a row that is not selected.
+        # Other predicates are tested before a row is stored, unless they may fail for an unselected row.
         own = tuple(
             one
             for one in self.known
@@ -217,7 +217,7 @@ class SubqueryBinder:
         sources = tuple(made if one is source else one for one in self.joined.sources)
         self.joined = replace(self.joined, sources=sources)
 
-    def _limits(self, found: Threshold, values: Mapping[str, Asked]) -> Source:
+    def _limits(self, found: Threshold, values: Mapping[str, SubqueryValue]) -> Source:
         """An internal view of the limit of each group."""
         select = _limit_of_aggregates(found, values)
         if select is not None:
@@ -260,8 +260,7 @@ class SubqueryBinder:
             self._semi_join(node.this, bound, None)
 
     def _quantified(self, node: Node, negated: bool) -> None:
-        """IN, ANY or ALL as a term: a semi-join or anti-joins where equal values decide, else a predicate over the
-        least and the greatest value."""
+        """IN, ANY or ALL as a term: semi- or anti-joins if equal values decide, else a predicate over the extremes."""
         binder = Binder(self.text, self.names, "WHERE", subquery=self.value)
         asked = self._ask(node, binder.bind_perhaps if follows(node) else binder.bind)
         if asked.row:
@@ -272,7 +271,7 @@ class SubqueryBinder:
                 self._semi_join(node.args["query"], Bound((matching,)), None)
             return
         assert asked.left is not None
-        asked = replace(asked, left=sharpened(asked.left, self.never_null))
+        asked = replace(asked, left=refined(asked.left, self.never_null))
         negated = negated != asked.negated
         if is_one_row(asked.bound):
             found = self._compared(replace(asked, negated=False))
@@ -284,8 +283,8 @@ class SubqueryBinder:
         else:
             self._semi_join(node, asked.bound, asked.left)
 
-    def _not_in(self, asked: Asked) -> None:
-        """NOT IN: no row has the value, no row has NULL, and where the value is NULL there is no row."""
+    def _not_in(self, asked: SubqueryValue) -> None:
+        """NOT IN: no row has the value, no row is NULL, and if the value is NULL there is no row."""
         select, left = self._bag(asked.bound), asked.left
         assert left is not None
         value = select.items[0].expr
@@ -301,11 +300,11 @@ class SubqueryBinder:
             raise self.text.error(node, str(fault)) from None
 
     def _semi_join(self, query: Node, bound: Bound, value: Expr | None) -> None:
-        """Join with the distinct values that make EXISTS true, or that IN compares a value with."""
+        """Join with the distinct values for which EXISTS is true, or with which IN compares a value."""
         if value is not None and is_distinct(bound):
             source = self._joined_with(bound.selects[0], ())
         else:
-            select, pairs = self._apart(self._bag(bound), kept=True)
+            select, pairs = self._decorrelated(self._bag(bound), kept=True)
             items = keys_of(pairs)
             items.append(_PRESENT if value is None else Item("v", select.items[0].expr))
             source = self._joined_with(distinct_over(columns_over(select, items)), pairs)
@@ -314,7 +313,7 @@ class SubqueryBinder:
 
     def _anti_join(self, select: Select) -> None:
         """Add a source of which no row may match: a table, or the distinct values of an internal view."""
-        select, pairs = self._apart(select)
+        select, pairs = self._decorrelated(select)
         # An uncorrelated subquery is compared by a constant.
         owns = [pair.own for pair in pairs] or [Literal(1, INT)]
         others = [pair.other for pair in pairs] or [Literal(1, INT)]
@@ -337,38 +336,37 @@ class SubqueryBinder:
     # Subqueries as values
 
     def value(self, node: Node, bind: Callable[[Node], Expr]) -> Expr:
-        """The value of a subquery, an expression over the sources that it adds. ``bind`` binds what it is compared
-        with."""
+        """The value of a subquery over the sources that it adds. ``bind`` binds the operand to compare it with."""
         return self.answer(self.ask(node, bind))
 
-    def ask(self, node: Node, bind: Callable[[Node], Expr]) -> Asked | Window:
-        """Bind a subquery or a window function that stands for a value. Raises SqlError where a subquery has several
-        columns."""
+    def ask(self, node: Node, bind: Callable[[Node], Expr]) -> SubqueryValue | Window:
+        """Bind a subquery or a window function that is a value. Raises SqlError for a subquery with several columns."""
         if isinstance(node, exp.Window):
             if self.rows is None:
                 raise self.text.error(node, "a window function cannot stand here; SELECT, ORDER BY and QUALIFY take it")
             return window_of(self.text, node, bind)
         return self._ask(node, bind)
 
-    def _ask(self, node: Node, bind: Callable[[Node], Expr]) -> Asked:
+    def _ask(self, node: Node, bind: Callable[[Node], Expr]) -> SubqueryValue:
         if isinstance(node, exp.Exists):
-            return Asked(node, self._query(node.this))
+            return SubqueryValue(node, self._query(node.this))
         if isinstance(node, exp.In) and isinstance(node.this, exp.Tuple):
             row = tuple(map(bind, node.this.expressions))
             bound = self._query(node.args["query"], [value.type for value in row])
             if len(bound.columns) != len(row):
-                what = f"IN compares a row of {len(row)} values with a subquery of as many columns"
+                what = f"IN compares a row of {len(row)} values with a subquery of equally many columns"
                 raise self.text.error(node.args["query"], f"{what}; this one has {len(bound.columns)}")
-            return Asked(node, bound, sign="=", row=row)
+            return SubqueryValue(node, bound, sign="=", row=row)
         if isinstance(node, exp.In):
             left = bind(node.this)
-            return Asked(node, self._one_column(node.args["query"], "IN takes a subquery", left.type), left, "=")
+            bound = self._one_column(node.args["query"], "IN takes a subquery", left.type)
+            return SubqueryValue(node, bound, left, "=")
         if type(node) in COMPARISONS:
             sign, every = COMPARISONS[type(node)], isinstance(node.expression, exp.All)
             left = bind(node.this)
             bound = self._one_column(node.expression.this, "ANY and ALL take a subquery", left.type)
-            return Asked(node, bound, left, OPPOSITE[sign] if every else sign, every)
-        return Asked(node, self._one_column(node, "a subquery as a value is one"))
+            return SubqueryValue(node, bound, left, OPPOSITE[sign] if every else sign, every)
+        return SubqueryValue(node, self._one_column(node, "a subquery as a value must be one"))
 
     def _one_column(self, query: Node, what: str, like: SqlType = VOID) -> Bound:
         bound = self._query(query, (like,))
@@ -377,8 +375,7 @@ class SubqueryBinder:
         return bound
 
     def _query(self, node: Node, like: Sequence[SqlType] = ()) -> Bound:
-        """Bind a subquery. NULL without a type becomes one of the type in ``like``, or else of STRING: a view has
-        typed columns."""
+        """Bind a subquery. NULL without a type gets the type in ``like``, or else STRING."""
         bound = self.query(node, self._own_names)
         if all(column.type != VOID for column in bound.columns):
             return bound
@@ -393,45 +390,43 @@ class SubqueryBinder:
 
         return replace(bound, selects=tuple(map(typed, bound.selects)), nullable=None)
 
-    def answer(self, asked: Asked | Window) -> Expr:
+    def answer(self, asked: SubqueryValue | Window) -> Expr:
         """The value of a subquery or a window function, as an expression over the sources that it adds."""
         if isinstance(asked, Window):
             assert self.rows is not None
             value, self.joined = joined_with(
                 asked, self.rows, self.around, self.joined, self.views, self.over, self.numbers
             )
-            # Row numbers are columns of the rows, which are then those of another view.
+            # Row numbers are columns of a view of the rows, which replaces their source.
             alias = self.rows.alias
             self.rows = next(source for source in self.joined.sources if source.alias == alias)
             return value
         if isinstance(asked.node, exp.Exists):
-            return TRUE if is_one_row(asked.bound) else self._is_there(self._bag(asked.bound))
+            return TRUE if is_one_row(asked.bound) else self._has_row(self._bag(asked.bound))
         if asked.row:
             equal, possible = (self._matching(asked, nulls) for nulls in (False, True))
-            true = self._is_there(equal)
+            true = self._has_row(equal)
             if equal == possible:
                 return true
-            return logic.choose([(true, TRUE), (self._is_there(possible), null(BOOLEAN))], FALSE)
+            return logic.choose([(true, TRUE), (self._has_row(possible), null(BOOLEAN))], FALSE)
         if asked.left is None:
             return self._scalar(asked)
         found = self._compared(asked)
         return logic.negation(found) if asked.negated else found
 
-    def _is_there(self, select: Select, apart: tuple[Pair, ...] | None = None) -> Expr:
-        """Whether a subquery has a row. ``apart``: the equalities that tie it to the enclosing query, if it no longer
-        names that."""
-        select, pairs = self._apart(select) if apart is None else (select, apart)
+    def _has_row(self, select: Select, apart: tuple[Pair, ...] | None = None) -> Expr:
+        """TRUE if a subquery has a row. ``apart``: its equalities with the enclosing query, if it is decorrelated."""
+        select, pairs = self._decorrelated(select) if apart is None else (select, apart)
         keys = keys_of(pairs)
         present = self._looked_up(distinct_over(columns_over(select, [*keys, _PRESENT])), pairs)[-1]
         return call("is_not_null", (present,), BOOLEAN)
 
-    def _matching(self, asked: Asked, nulls: bool) -> Select:
-        """The rows of a subquery that are equal to a row of values; with ``nulls`` also those where NULL leaves it
-        open."""
+    def _matching(self, asked: SubqueryValue, nulls: bool) -> Select:
+        """The rows of a subquery that equal a row of values; with ``nulls`` also those where NULL leaves it open."""
         select = self._bag(asked.bound)
         terms: list[Expr] = []
         for value, item in zip(asked.row, select.items, strict=True):
-            own = sharpened(value, self.never_null)
+            own = refined(value, self.never_null)
             term = self._equal(asked.node, marked(own), item.expr)
             if nulls and term.nullable:
                 unknown = [call("is_null", (side,), BOOLEAN) for side in (marked(own), item.expr) if side.nullable]
@@ -439,17 +434,17 @@ class SubqueryBinder:
             terms += logic.conjuncts_of(term)
         return replace(select, conjuncts=(*select.conjuncts, *terms))
 
-    def _compared(self, asked: Asked, wanted: bool | None = None) -> Expr:
-        """``left sign ANY (subquery)``: TRUE if it is for some row, NULL if it is for none and NULL for some.
+    def _compared(self, asked: SubqueryValue, wanted: bool | None = None) -> Expr:
+        """``left sign ANY (subquery)``: TRUE if it is TRUE for some row, NULL if it is TRUE for none and NULL for some.
 
-        ``wanted``: instead a predicate that is TRUE where this is TRUE, or where it is FALSE.
+        ``wanted``: return a predicate that is TRUE where this is TRUE (if True) or FALSE (if False).
         """
         assert asked.left is not None
         left = self.over(asked.left)
         try:
             if is_one_row(asked.bound):
                 return logic.compare(asked.sign, left, self._scalar(asked))
-            select, pairs = self._apart(self._bag(asked.bound))
+            select, pairs = self._decorrelated(self._bag(asked.bound))
 
             def look_up(made: Select) -> list[Expr]:
                 return self._looked_up(made, pairs)[len(pairs) :]
@@ -473,13 +468,13 @@ class SubqueryBinder:
         branches = [(call("is_not_null", (present,), BOOLEAN), TRUE)]
         if value.nullable and not left.nullable:
             nulls = replace(select, conjuncts=(*select.conjuncts, call("is_null", (value,), BOOLEAN)))
-            branches.append((self._is_there(nulls, pairs), null(BOOLEAN)))
+            branches.append((self._has_row(nulls, pairs), null(BOOLEAN)))
         elif left.nullable:
             branches.append((unknown_member(select, pairs, left, look_up), null(BOOLEAN)))
         return logic.choose(branches, FALSE) if len(branches) > 1 else branches[0][0]
 
-    def _scalar(self, asked: Asked) -> Expr:
-        """The value of the one row of a subquery; NULL where it has none."""
+    def _scalar(self, asked: SubqueryValue) -> Expr:
+        """The value of the one row of a subquery; NULL if it has none."""
         node, bound = asked.node, asked.bound
         select = bound.selects[0]
         if len(bound.selects) > 1 or select.kind != "global":
@@ -488,7 +483,7 @@ class SubqueryBinder:
             value = logic.choose([(select.having, select.items[0].expr)], null(select.items[0].expr.type))
             select = replace(select, having=None, items=(Item("v", value),))
         empty = self.over(unmarked(of_no_rows(select.items[0].expr, select.aggregates)))
-        select, pairs = self._apart(select)
+        select, pairs = self._decorrelated(select)
         value = select.items[0].expr
         if not pairs:
             source = self._joined_with(replace(select, items=(Item("v", value),)), ())
@@ -500,8 +495,8 @@ class SubqueryBinder:
         return logic.choose([(call("is_null", (present,), BOOLEAN), empty)], found)
 
     def _only_row(self, select: Select, node: Node) -> Expr:
-        """The value of a subquery that may come to have several rows, which then refuses the batch."""
-        select, pairs = self._apart(select)
+        """The value of a subquery that may have several rows after a batch, which is then refused."""
+        select, pairs = self._decorrelated(select)
         if is_unique(select, pairs, self.views):
             found = self._looked_up_row(select, pairs)
             if found is not None:
@@ -523,8 +518,8 @@ class SubqueryBinder:
         return self._looked_up(made, pairs)[-1]
 
     def _looked_up_row(self, select: Select, pairs: tuple[Pair, ...]) -> Expr | None:
-        """The first item of the one row of a join, as an optional part of the join; NULL where there is none. None
-        where its columns do not tell whether it is there."""
+        """The first item of the one row of a join, as an optional part; NULL without a row. None if no column shows
+        whether there is a row."""
         select, pairs = with_aliases(select, pairs, self._free_alias)
         value = select.items[0].expr
         own = [pair.own for pair in pairs if pair.equality.op != "null_safe_eq"]
@@ -555,8 +550,8 @@ class SubqueryBinder:
     def _looked_up(
         self, select: Select, pairs: tuple[Pair, ...], also: Callable[[Column], Expr] | None = None
     ) -> list[Expr]:
-        """Join with an internal view by its keys, which come first, so that its columns are NULL where it has no row.
-        Returns them. ``also``: an equality of the column after the keys."""
+        """Join with an internal view by its keys, its first columns; returns the other columns, which are NULL without
+        a row. ``also``: an equality of the column after the keys."""
         source = self._source(select)
         columns = [source.column(column) for column in source.columns]
         on = [pair.over(column) for pair, column in zip(pairs, columns, strict=False)]
@@ -586,11 +581,11 @@ class SubqueryBinder:
         """The distinct values of columns in the rows of the enclosing query."""
         return values_of(self.joined, tuple(map(self.over, columns)), self.names.around, self.views)
 
-    def _apart(self, select: Select, kept: bool = False) -> tuple[Select, tuple[Pair, ...]]:
-        """The subquery without names of the enclosing query, and the equalities that tie it to a row of that.
+    def _decorrelated(self, select: Select, kept: bool = False) -> tuple[Select, tuple[Pair, ...]]:
+        """The subquery without names of the enclosing query, and the equalities that tie it to a row of that query.
 
-        Where it names them other than in equalities, it is joined with the distinct values of these names. ``kept``:
-        predicates over the enclosing query alone are kept there.
+        If it names columns elsewhere than in equalities, it is joined with their distinct values. ``kept``: predicates
+        over the enclosing query alone stay in it.
         """
         local, pairs = [], []
         for conjunct in select.conjuncts:
@@ -613,7 +608,7 @@ class SubqueryBinder:
         return self._with_names(select) if any(map(is_marked, made.exprs)) else (made, tuple(pairs))
 
     def _with_names(self, select: Select) -> tuple[Select, tuple[Pair, ...]]:
-        """The subquery joined with the distinct values of the columns that it names of enclosing queries."""
+        """The subquery joined with the distinct values of the columns of enclosing queries that it names."""
         columns = marked_columns(select.exprs)
         taken = [source.alias for source in (*select.sources, *(absent.source for absent in select.absent))]
         domain = domain_of(columns, self._own_names, self.views, taken)
@@ -625,7 +620,7 @@ class SubqueryBinder:
         return replace(made, sources=(*domain.sources, *made.sources)), tuple(pairs)
 
     def _joined_with(self, select: Select, pairs: tuple[Pair, ...]) -> Source:
-        """Make the subquery a source of the join; its first columns are the subquery's sides of the pairs."""
+        """Make the subquery a source of the join; its first columns are its sides of the pairs."""
         source = self._source(select)
         self.joined = replace(self.joined, sources=(*self.joined.sources, source))
         for pair, column in zip(pairs, source.columns, strict=False):
@@ -636,12 +631,12 @@ class SubqueryBinder:
         self.joined = replace(self.joined, conjuncts=(*self.joined.conjuncts, *conjuncts))
 
 
-def _asked_in(term: Node) -> Iterator[Node]:
-    """The subqueries as values in a term, without those inside of others."""
+def _subqueries_in(term: Node) -> Iterator[Node]:
+    """The subqueries that are values in a term, except those inside of others."""
     ahead = [term]
     while ahead:
         node = ahead.pop()
-        if is_asked(node):
+        if is_subquery_value(node):
             yield node
         else:
             ahead += node.iter_expressions()

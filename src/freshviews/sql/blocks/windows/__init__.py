@@ -1,4 +1,4 @@
-"""Window functions: bound, and made columns of views.
+"""Window functions, bound and lowered to columns of views.
 
 The rows are those of one source, here ``t(id, p, x)``. Each function is lowered by what an update may change::
 
@@ -12,9 +12,9 @@ The rows are those of one source, here ``t(id, p, x)``. Each function is lowered
     LAG(x) OVER (...)                         (t with the columns of the row before) in the place of t
     FIRST_VALUE(x) OVER (...)                 LEFT JOIN (t with its numbers) q ON q.p <=> t.p AND q.row_number = 1
 
-The views in parentheses are blocks with a ``Limit``, which strategy ``top_k`` maintains. Where numbers are compared
-with constants alone, ``building.narrowing`` cuts them to the first places. ``QUALIFY ROW_NUMBER() OVER (PARTITION BY p
-ORDER BY x, id) <= 3`` is then::
+The views in parentheses are blocks with a ``Limit``, which strategy ``top_k`` maintains. If all comparisons of their
+numbers are with constants, ``building.narrowing`` cuts them to the first places. ``QUALIFY ROW_NUMBER() OVER (PARTITION
+BY p ORDER BY x, id) <= 3`` is then::
 
     v#1(id, p, x)    the first 3 rows of each p, in the order of x, id
     v                reads v#1

@@ -1,4 +1,4 @@
-"""Window functions as they are written: their arguments, partitions, orders and frames."""
+"""Window functions as written: their arguments, partitions, orders and frames."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from freshviews.types import INT, SqlType
 
 _RANKS = ("rank", "dense_rank", "row_number")
 _INSTEAD = (
-    "RANK, DENSE_RANK, ROW_NUMBER, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE and aggregates are accepted, these "
+    "RANK, DENSE_RANK, ROW_NUMBER, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE and aggregates are accepted, the last "
     "over the whole partition, up to the current row, or over ROWS BETWEEN ... that contain it"
 )
 _SHIFTS = {"lag": -1, "lead": 1}
@@ -35,11 +35,11 @@ _WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 class Window:
     """A window function.
 
-    ``rank``: one of RANK, DENSE_RANK and ROW_NUMBER; else ``value`` is an expression over references to ``calls``, or,
-    of the row ``shift`` rows after the current one, or of row number ``place`` of the partition, from its end if below
-    0. ``order``: empty where it is over the whole partition. ``frame``: the rows of ROWS BETWEEN, relative to the
-    current one; None for no bound. ``skips``: rows where ``value`` is NULL have no number. ``so_far``: ``value`` counts
-    from its row on, and in the rows that are equal to it in the order.
+    ``rank``: one of RANK, DENSE_RANK and ROW_NUMBER. Otherwise ``value`` is an expression over references to ``calls``,
+    or a value of the row ``shift`` rows after the current one, or of row ``place`` of the partition, from its end if
+    negative. ``order``: empty if it is over the whole partition. ``frame``: the rows of ROWS BETWEEN, relative to the
+    current one; None for no bound. ``skips``: rows where ``value`` is NULL are not counted. ``so_far``: ``value``
+    counts from its row on, and in the rows that are equal to it in the order.
     """
 
     node: Node
@@ -80,7 +80,7 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
         if inner.expressions:
             raise text.error(node, f"{name.upper()} takes no arguments")
         if not order:
-            raise text.error(node, f"{name.upper()} ranks rows by an order; write OVER (ORDER BY ...)")
+            raise text.error(node, f"{name.upper()} needs an order; write OVER (ORDER BY ...)")
         _refuse_frame(text, node, spec)
         return Window(node, partition, order, name, Literal(1, INT), ())
     whole, frame = _frame(text, spec, bool(order))
@@ -92,7 +92,7 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
     value = collector.bind(node.this)
     if order and any(one.gathering is not None for one in collector.calls):
         what = f"{inner.name.upper()} OVER (... ORDER BY ...)"
-        raise text.unsupported(node, what, "OVER (PARTITION BY ...) is accepted, and ORDER BY inside of the aggregate")
+        raise text.unsupported(node, what, "OVER (PARTITION BY ...) is accepted, and ORDER BY inside the aggregate")
     return Window(node, partition, () if whole else order, "", value, tuple(collector.calls), frame)
 
 
@@ -117,15 +117,14 @@ def _shifted(
 def _at_place(
     text: SqlText, node: exp.Window, bind: Callable[[Node], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
 ) -> Window:
-    """FIRST_VALUE, LAST_VALUE or NTH_VALUE: the value of one row of the partition, counted from its end for LAST_VALUE.
-    """
+    """FIRST_VALUE, LAST_VALUE or NTH_VALUE: the value of one row of the partition."""
     spec = _spec(text, node)
     name, written = _function_of(node, spec), node.this.name.upper()
     count = 2 if name == "nth_value" else 1
     arguments = _arguments(text, node, count, count + 1)
     skips = len(arguments) > count and bool(arguments[-1].this)
     if len(arguments) > count and not isinstance(arguments[-1], exp.Boolean):
-        what = f"argument {count + 1} of {written} is TRUE where NULL does not count, or FALSE"
+        what = f"argument {count + 1} of {written} is TRUE to ignore NULL, or FALSE"
         raise text.error(arguments[-1], what)
     frame = spec.args.get("spec")
     low, high = (_FIRST, 0) if frame is None else (_bound(frame, "start"), _bound(frame, "end"))
@@ -143,8 +142,8 @@ def _at_place(
 
 
 def _function_of(node: exp.Window, spec: exp.Window) -> str:
-    """The name of a function that is no aggregate; empty for others. Where rows are in an order, FIRST, LAST and
-    ANY_VALUE are of its ends."""
+    """The name of a function that is not an aggregate; empty for an aggregate. With an order of rows, FIRST, LAST and
+    ANY_VALUE are functions of its ends."""
     if not isinstance(node.this, exp.Anonymous):
         return ""
     name = node.this.name.lower()
@@ -153,12 +152,12 @@ def _function_of(node: exp.Window, spec: exp.Window) -> str:
 
 
 def _arguments(text: SqlText, node: exp.Window, least: int, most: int) -> list[Node]:
-    """The arguments of a function about an order of rows."""
+    """The arguments of a function over an order of rows."""
     name, arguments = node.this.name.upper(), node.this.expressions
     if not least <= len(arguments) <= most:
         raise text.error(node, f"{name} takes {least} to {most} arguments")
     if _spec(text, node).args.get("order") is None:
-        raise text.error(node, f"{name} is about an order of rows; write OVER (ORDER BY ...)")
+        raise text.error(node, f"{name} needs an order; write OVER (ORDER BY ...)")
     return list(arguments)
 
 
@@ -172,7 +171,7 @@ def _number_of_rows(text: SqlText, node: exp.Window, argument: Node, bind: Calla
 
 
 def _refuse_frame(text: SqlText, node: exp.Window, spec: exp.Window) -> None:
-    """Raise UnsupportedSql for a frame of a function that has none, but for that which ranks have."""
+    """Raise UnsupportedSql for a frame of a function that takes none, except the default frame of ranks."""
     frame, name = spec.args.get("spec"), node.this.name.lower()
     if frame is None:
         return
@@ -181,18 +180,18 @@ def _refuse_frame(text: SqlText, node: exp.Window, spec: exp.Window) -> None:
         raise text.unsupported(node, f"a frame of {name.upper()}", "leave it out")
 
 
-def is_numbered(text: SqlText, node: exp.Window) -> bool:
-    """True if a window function needs all columns of the rows, which tell them apart."""
+def needs_all_columns(text: SqlText, node: exp.Window) -> bool:
+    """True if a window function needs all columns of the rows, to distinguish them."""
     return _numbering(text, node) is not None or _function_of(node, _spec(text, node)) in _ENDS
 
 
-def are_told_apart(text: SqlText, windows: Sequence[exp.Window]) -> bool:
-    """True if window functions tell equal rows apart in several ways, which must belong together."""
+def number_equal_rows(text: SqlText, windows: Sequence[exp.Window]) -> bool:
+    """True if window functions number equal rows in different ways, which must agree on the same row."""
     return len({_numbering(text, one) for one in windows} - {None}) > 1
 
 
 def _numbering(text: SqlText, node: exp.Window) -> Hashable:
-    """The expressions that order the rows, for a function that numbers equal rows; None for other functions."""
+    """The expressions that order the rows, for a function that numbers equal rows; None for another function."""
     spec = _spec(text, node)
     name = _function_of(node, spec)
     if name in _SHIFTS:
@@ -213,7 +212,7 @@ def _ungrouped(node: Node) -> Expr:
 
 
 def _spec(text: SqlText, node: exp.Window) -> exp.Window:
-    """The window that OVER describes or names. Raises SqlError where there is no such window."""
+    """The window that OVER describes or names. Raises SqlError for an unknown name."""
     select, found = node.parent_select, node
     known = {one.this.name.lower(): one for one in ((select.args.get("windows") or ()) if select is not None else ())}
     while (name := found.args.get("alias")) is not None:
@@ -229,8 +228,8 @@ def _spec(text: SqlText, node: exp.Window) -> exp.Window:
 
 
 def _frame(text: SqlText, spec: exp.Window, ordered: bool) -> tuple[bool, tuple[int | None, int | None] | None]:
-    """True for all rows of the partition, and the bounds of ROWS BETWEEN; without these, the rows up to the current one
-    and those equal to it."""
+    """True for all rows of the partition, and the bounds of ROWS BETWEEN; without either, all rows up to the current
+    place."""
     frame = spec.args.get("spec")
     if frame is None:
         return not ordered, None
@@ -255,7 +254,7 @@ def _kind(frame: Node) -> str:
 
 
 def _bound(frame: Node, which: str) -> int | None:
-    """A bound of a frame as a number of rows after the current one; None if it is another one."""
+    """A bound of a frame as a number of rows after the current one; None for another bound."""
     value, side = frame.args.get(which), frame.args.get(f"{which}_side")
     if side is None:
         return 0 if value == "CURRENT ROW" or (value is None and which == "end") else None

@@ -1,8 +1,8 @@
-"""The values of window functions, as columns of views that the rows are joined with, or are replaced by.
+"""The values of window functions: columns of views that are joined with the rows, or that replace them.
 
-An aggregate is a column of a view that has each partition, or each place in the order, once, and that the rows are
-joined with by equal values, NULL included. A number of rows, or a row beside a row, is a column that a view of all rows
-has besides theirs, and this view takes the place of the source of the rows.
+An aggregate is a column of a view with one row per partition, or per place in the order; the rows are joined with it by
+equal values, NULL included. A row number, or a value of a row beside a row, is a column of a view of all rows, which
+replaces their source.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from freshviews.sql.names.scope import Source, alias_of, name_of
 from freshviews.types import BIGINT, BOOLEAN, STRING
 
 Numbers = dict[Hashable, Expr]
-"""Numbers of rows, by the partition and the order that they are of."""
+"""Row numbers, by partition and order."""
 
 _BEYOND = 2**62
-"""Beyond the codes of all types but BIGINT, doubles and strings."""
+"""A bound beyond the codes of all types except BIGINT, doubles and strings."""
 
 
 def joined_with(
@@ -55,16 +55,16 @@ def joined_with(
 ) -> tuple[Expr, Joined]:
     """The value of a window function over the rows of a source, and the join that has it.
 
-    ``around``: columns of the source that each partition has one value of. ``over``: what the expressions of the window
-    are over the source. ``numbers``: the numbers that the source has by now.
+    ``around``: columns of the source that have one value in each partition. ``over``: maps the expressions of the
+    window to the source. ``numbers``: the numbers that the source has so far.
     """
     return _Rows(base, views, joined, numbers).value(window, around, over)
 
 
-def told_apart(joined: Joined, views: Views) -> Joined:
-    """Rows of one source, each with a number among those that are equal to it in all columns.
+def with_occurrence_numbers(joined: Joined, views: Views) -> Joined:
+    """The rows of one source, with a number for each among the rows that are equal in all columns.
 
-    Orders of rows end in all of their columns, so all places of a row are of the same one of several equal rows.
+    Orders then end in all columns of the rows, so all places of a row belong to the same one of equal rows.
     """
     (base,) = joined.sources
     known = {column.name for column in base.columns if not column.nullable}
@@ -88,9 +88,9 @@ def first_rows(rows: Select, groups: tuple[Expr, ...], order: tuple[Sort, ...], 
 
 @dataclass
 class _Rows:
-    """The rows that window functions are over, and the join that has their values.
+    """The rows of window functions, and the join with their values.
 
-    ``base``: the source of the rows, one of ``joined``. A function that tells places apart replaces it by a view of the
+    ``base``: the source of the rows, one of ``joined``. A function that numbers rows replaces it by a view with the
     same columns and more, under the same alias.
     """
 
@@ -102,7 +102,7 @@ class _Rows:
     def value(
         self, window: Window, around: tuple[Expr, ...], over: Callable[[Expr], Expr]
     ) -> tuple[Expr, Joined]:
-        """The value of a window function, and the join then."""
+        """The value of a window function, and the join that has it."""
         partition = (*around, *(over(one) for one in window.partition if not isinstance(over(one), Literal)))
         order = tuple(replace(one, expr=over(one.expr)) for one in window.order)
         order = tuple(one for one in order if not isinstance(one.expr, Literal))
@@ -122,7 +122,7 @@ class _Rows:
     def _aggregated(
         self, window: Window, calls: tuple[AggregateCall, ...], partition: tuple[Expr, ...], order: tuple[Sort, ...]
     ) -> Expr:
-        """An aggregate over the partition, or up to the current row and those equal to it in the order."""
+        """An aggregate over the partition, or over the rows up to the current one and those at its place."""
         order = tuple(map(_without_null, order))
         keys = (*partition, *(one.expr for one in order))
         item = Item("v", window.value)
@@ -138,7 +138,7 @@ class _Rows:
         return self._join_view_of(_grouped(rows, columns, (item,), moved), keys)
 
     def number(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
-        """The numbers of the rows. The rows are then those of a view that has them."""
+        """The numbers of the rows, whose source is then a view that has them."""
         which = (*map(key, partition), *((key(one.expr), one.descending, one.nulls_last) for one in order))
         if which not in self.numbers:
             limit = Limited(order, EVERY, 0, partition, "row_number")
@@ -147,7 +147,7 @@ class _Rows:
         return self.numbers[which]
 
     def _replace(self, items: tuple[Item, ...], limit: Limited) -> None:
-        """Replace the rows by those of a view that has further columns, by the places of rows in an order."""
+        """Replace the rows by a view with further columns, which depend on the places of rows in an order."""
         select = Select("bag", (self.base,), (), (*self._all(), *items), limit=limit)
         view = self.views.internal_view(uniquely_named(Bound((select,))))
         made = replace(self.views.source_of(view), alias=self.base.alias)
@@ -167,7 +167,7 @@ class _Rows:
         order: tuple[Sort, ...],
         tests: tuple[Expr, ...] = (),
     ) -> ViewDef:
-        """A view of the rows that pass the tests, with their numbers or ranks, which are the last column."""
+        """A view of the rows that pass the tests, with their numbers or ranks as the last column."""
         limit = Limited(order, EVERY, 0, partition, kind)
         select = Select("bag", (rows,), tests, (*items, Item(kind, number_ref())), limit=limit)
         return self.views.internal_view(uniquely_named(Bound((select,))))
@@ -176,8 +176,8 @@ class _Rows:
         """Another occurrence of the rows, in the join."""
         return replace(self.base, alias=self._alias(alias))
 
-    def _over(self, expr: Expr, other: Source) -> Expr:
-        """An expression over the rows, over another occurrence of them."""
+    def _moved(self, expr: Expr, other: Source) -> Expr:
+        """An expression over the rows, moved to another occurrence of them."""
 
         def to(name: str) -> str:
             return other.alias + name.removeprefix(self.base.alias) if alias_of(name) == self.base.alias else name
@@ -187,8 +187,8 @@ class _Rows:
     def _shifted(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
     ) -> Expr:
-        """The value of a row that is some rows before or after. The rows are then those of a view that has, for each,
-        the columns of that row."""
+        """The value of a row that is some rows before or after. The source of the rows is then a view that has, for
+        each row, the columns of that other row."""
         assert window.shift is not None and window.default is not None
         value = over(window.value)
         own = {n.name: n for n in nodes_of(value) if isinstance(n, Column)}
@@ -214,16 +214,16 @@ class _Rows:
         view = self._by_places("row_number", self.base, self._all(), partition, order, counts)
         other = replace(self.views.source_of(view), alias=self._alias("at_place"))
         own = other.column(other.columns[-1])
-        same = [equality(self._over(one, other), one) for one in partition]
+        same = [equality(self._moved(one, other), one) for one in partition]
         at = logic.compare("=", own, integer(abs(window.place)))
         self.joined = replace(
             self.joined, left=(*self.joined.left, LeftJoin(Joined((other,)), (*same, *logic.conjuncts_of(at))))
         )
         optional = dict.fromkeys((other.column(column).name for column in other.columns), True)
-        found = with_nullability(self._over(value, other), optional)
+        found = with_nullability(self._moved(value, other), optional)
         branches = [(call("is_not_null", (replace(own, nullable=True),), BOOLEAN), found)]
         if window.so_far and rising:
-            places = [with_nullability(self._over(one.expr, other), optional) for one in rising]
+            places = [with_nullability(self._moved(one.expr, other), optional) for one in rising]
             branches.insert(0, (_before(rising, places), over(window.default)))
         return logic.choose(branches, over(window.default))
 
@@ -234,15 +234,15 @@ class _Rows:
         assert window.frame is not None
         own = self.number(partition, order)
         row, other = self._occurrence("row_of_frame"), self._occurrence("frame")
-        number, at = self._over(own, row), self._over(own, other)
-        keys = [*(self._over(one, row) for one in partition), number]
+        number, at = self._moved(own, row), self._moved(own, other)
+        keys = [*(self._moved(one, row) for one in partition), number]
         tests: list[Expr] = [
-            equality(self._over(one, other), place) for one, place in zip(partition, keys, strict=False)
+            equality(self._moved(one, other), place) for one, place in zip(partition, keys, strict=False)
         ]
         for sign, bound in zip((">=", "<="), window.frame, strict=True):
             if bound is not None:
                 tests.append(logic.compare(sign, at, call("add_int", (number, integer(bound)), BIGINT)))
-        moved = tuple(replace(o, args=tuple(self._over(a, other) for a in o.args)) for o in calls)
+        moved = tuple(replace(o, args=tuple(self._moved(a, other) for a in o.args)) for o in calls)
         made = _grouped(Select("bag", (row, other), tuple(tests), ()), keys, (Item("v", window.value),), moved)
         return self._join_view_of(made, (*partition, own))
 
@@ -265,7 +265,7 @@ class _Rows:
         """The distinct places in the order."""
         exprs = (*partition, *(one.expr for one in order))
         values = distinct_over(Select("bag", (self.base,), (), _listed(exprs)))
-        # Equal expressions are one group, and still a column each.
+        # Equal expressions are one group, but still a column each.
         return replace(self.views.shared_source(values), alias=self._alias("places"))
 
     @property
@@ -274,8 +274,8 @@ class _Rows:
         return replace(self.base, alias=f"{self.base.alias}_again")
 
     def _again(self, expr: Expr) -> Expr:
-        """An expression over the rows, over another occurrence of them."""
-        return self._over(expr, self._other)
+        """An expression over the rows, moved to another occurrence of them."""
+        return self._moved(expr, self._other)
 
     def _alias(self, wish: str) -> str:
         """An alias that no source of the join has."""
@@ -287,7 +287,7 @@ class _Rows:
         return self._join(self.views.internal_view(uniquely_named(Bound((select,)))), keys)
 
     def _join(self, view: ViewDef, keys: Sequence[Expr]) -> Expr:
-        """Join with a view by its first columns, NULL included; return its last column."""
+        """Join with a view by its first columns, NULL included; returns its last column."""
         source = replace(self.views.source_of(view), alias=self._alias("over"))
         columns = [source.column(column) for column in source.columns]
         same = (equality(column, one) for column, one in zip(columns, keys, strict=False))
@@ -305,7 +305,7 @@ def _listed(exprs: Sequence[Expr]) -> tuple[Item, ...]:
 def _grouped(
     rows: Select, keys: Sequence[Expr], items: tuple[Item, ...], calls: tuple[AggregateCall, ...]
 ) -> Select:
-    """Aggregates of rows by keys, which come first."""
+    """Aggregates of rows by keys, which are the first columns."""
     names = (name_of(one.name) if isinstance(one, Column) else f"k{i}" for i, one in enumerate(keys, 1))
     bag = replace(rows, items=tuple(Item(name, one) for name, one in zip(names, keys, strict=True)))
     made = distinct_over(bag)
@@ -313,17 +313,17 @@ def _grouped(
 
 
 def _without_null(sort: Sort) -> Sort:
-    """The same order with a number in the place of NULL, where the codes of a type leave one free."""
+    """The same order with a number in the place of NULL, if the codes of the type leave one free."""
     expr = sort.expr
     if not expr.nullable or expr.type == BIGINT or expr.type == STRING or expr.type.is_float:
         return sort
-    # NULL first where the order rises, or last where it falls, is the least value of all.
+    # NULL first in a rising order, or last in a falling one, is the least value of all.
     beyond = integer(_BEYOND if sort.nulls_last != sort.descending else -_BEYOND)
     return replace(sort, expr=logic.first_of((retyped(expr, BIGINT), beyond)))
 
 
 def _not_after(order: Sequence[Sort], places: Sequence[Expr], again: Callable[[Expr], Expr]) -> Expr:
-    """True for a row that comes before a place, or at it."""
+    """True for a row at a place or before it."""
     moved = tuple(replace(one, expr=again(one.expr)) for one in order)
     if len(order) == 1 and not order[0].expr.nullable:
         # A range, which an ordered index answers.
@@ -333,7 +333,7 @@ def _not_after(order: Sequence[Sort], places: Sequence[Expr], again: Callable[[E
 
 
 def _before(order: Sequence[Sort], places: Sequence[Expr]) -> Expr:
-    """True for a row that comes before a place; FALSE or NULL else."""
+    """True for a row before a place, else FALSE or NULL."""
     sort, place = order[0], places[0]
     tests = [logic.compare(">" if sort.descending else "<", sort.expr, place)]
     first, last = (place, sort.expr) if sort.nulls_last else (sort.expr, place)
