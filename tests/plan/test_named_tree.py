@@ -1,4 +1,4 @@
-"""A user names the join tree of a view; what is none is refused with what is wrong of it."""
+"""A user names the join tree of a view; an invalid tree is refused with the reason."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ JOIN = "SELECT r.a, r.b AS x, s.c AS y, t.d FROM r JOIN s ON r.b = s.b JOIN t ON
 
 
 @pytest.mark.parametrize("text", ["[b](R, S(T))", "S(R, T)", " [ c ] ( T , S ( R ) ) ", "T(S(R))"])
-def test_a_tree_that_is_named_is_taken(text: str) -> None:
+def test_a_named_tree_is_used(text: str) -> None:
     tree = tree_of(prepared(PATH), {}, text)
     assert tree == parse_tree(text, hypergraph(PATH))
     assert {node.name for node in tree.nodes()} >= {"R", "S", "T"}
 
 
-def test_every_tree_that_there_is_can_be_named() -> None:
+def test_every_valid_tree_can_be_named() -> None:
     for tree in all_trees(hypergraph(PATH)):
         assert tree_of(prepared(PATH), {}, line_of(tree, PATH)) == tree
 
@@ -68,7 +68,7 @@ def test_a_tree_that_is_not_free_connex_is_refused() -> None:
         ("'freshviews.updates' = 'r many'", "'r many' is not a table that the view reads, or a bag of it"),
     ],
 )
-def test_sql_refuses_it_too(properties: str, message: str) -> None:
+def test_create_view_refuses_a_tree_that_is_not_free_connex(properties: str, message: str) -> None:
     with Database() as db:
         properties = properties if "strategy" in properties else f"{properties}, 'freshviews.strategy' = 'crown'"
         with pytest.raises(PlanError, match=message):

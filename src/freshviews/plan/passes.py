@@ -35,7 +35,7 @@ from freshviews.program.upkeep import ByTriggers, Recomputed
 Body = tuple[Statement, ...]
 
 EXHAUSTIVE = 7
-"""Most triggers for which all orders are compared."""
+"""Maximum number of triggers for which all orders are compared."""
 FEW = 10_000
 """Rows, over all relations, below which any order is fast enough."""
 

@@ -23,7 +23,7 @@ class RowNames:
         return self._of(node, "row_sums")
 
     def met(self, node: TreeNode) -> str:
-        """A row of the node, or of its sums, of which only the presence is read."""
+        """A row of the node, or of its sums; only its presence is read."""
         return self._of(node, "row_met")
 
     def total(self, node: TreeNode) -> str:

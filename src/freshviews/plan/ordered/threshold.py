@@ -56,7 +56,7 @@ _ONE = Component(COUNT, "integer")
 
 
 def selects(request: Request) -> str | None:
-    """The block is a selection of rows by a threshold."""
+    """True if the block selects rows by a threshold."""
     selection = request.block.selection
     if selection is None:
         return None

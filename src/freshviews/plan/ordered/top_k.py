@@ -67,7 +67,7 @@ _ONE = Component(COUNT, "integer")
 
 
 def is_limited(request: Request) -> str | None:
-    """The block is the first rows of an order, or their places in it."""
+    """True if the block has the first rows of an order, or their places in it."""
     limit = request.block.limit
     if limit is None:
         return None

@@ -10,7 +10,7 @@ key order. Departures:
 
 - Variables that are not in the result are summed over, not listed. If the rest of the join consists of parts that share
   no variable, each part is summed by itself and the sums are multiplied. A sum that depends on only some of the bound
-  variables is remembered by these (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
+  variables is cached by these (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
 - A sum may depend on all bound variables and on one that is bound later, with others in between. It is *tabulated*,
   i.e. computed for every value of that variable at once, if that is no more work than visiting the values. In a cycle
   a, b, c, d with a bound, these sums count the ways back to a from every c.
