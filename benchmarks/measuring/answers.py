@@ -65,7 +65,7 @@ def same_rows(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) ->
 
 
 def _same(a: str, b: str) -> bool:
-    """Whether two texts are equal up to the last of six or more digits: DuckDB divides doubles, Spark decimals."""
+    """True if two texts are equal up to the last of six or more digits: DuckDB divides doubles, Spark decimals."""
     if a == b:
         return True
     try:

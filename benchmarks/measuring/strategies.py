@@ -44,7 +44,7 @@ IN_PROCESS = ("plain Python", "DuckDB", "DuckDB, delta SQL")
 
 
 def is_peer(strategy: str) -> bool:
-    """Whether this is a peer, and no strategy of freshviews."""
+    """True if this is a peer, and no strategy of freshviews."""
     return strategy in PEERS or strategy in BESIDE
 
 

@@ -131,7 +131,7 @@ def bytes_of(manifest: Any) -> int:
 
 
 def is_quiet(script: Path, manifest: Any) -> bool:
-    """Whether no image of the state is being written."""
+    """True if no image of the state is being written."""
     root = script.with_suffix(".checkpoint")
     pending = [cell["pending"] for cell in manifest.cells.values() if cell.get("pending")]
     return all((root / image["folder"]).exists() for image in pending)

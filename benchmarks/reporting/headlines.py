@@ -26,7 +26,7 @@ HEADLINES = (
 
 
 def headlines(measured: Sequence[Measured]) -> str:
-    """The table in Markdown. Raises KeyError where a case or a peer was not measured."""
+    """The table in Markdown. Raises KeyError if a case or a peer was not measured."""
     cases = cases_of(measured)
     lines = ["| workload | freshviews | peer | freshviews is |", "| --- | --- | --- | --- |"]
     for workload, case, peer, words in HEADLINES:

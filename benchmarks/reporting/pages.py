@@ -76,7 +76,7 @@ def write_pages(root: Path = ROOT) -> list[Path]:
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is installed; without it, pages link the pictures that they link already."""
+    """True if matplotlib is installed; without it, pages link the pictures that they link already."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -146,7 +146,7 @@ def describe(machine: dict[str, Any]) -> str:
 
 
 def fill(page: Path, part: str, text: str) -> None:
-    """Replace the text between the two marks of a part. Raises ValueError where the page lacks a mark."""
+    """Replace the text between the two marks of a part. Raises ValueError if the page lacks a mark."""
     begin, end = MARK.format(part, "begin"), MARK.format(part, "end")
     before, rest = page.read_text().split(begin, 1)
     _, after = rest.split(end, 1)

@@ -79,7 +79,7 @@ def _line(
 
 
 def _wanted_times(module: Any, case: str, strategy: str) -> float | None:
-    """The target ratio to a peer, of all cases or of this one; None where there is no target."""
+    """The target ratio to a peer, of all cases or of this one; None if there is no target."""
     wanted = getattr(module, "TARGET_RATIOS", {}).get(strategy)
     return wanted.get(case) if isinstance(wanted, dict) else wanted
 

@@ -55,7 +55,7 @@ def measure(entries: Sequence[Entry], repetitions: int, limits: Limits, kept: Un
 
 
 def all_measured(entries: Sequence[Entry], measured_: Sequence[Measured]) -> bool:
-    """Whether every strategy of every case was measured at least once."""
+    """True if every strategy of every case was measured at least once."""
     there = {(one["workload"], one["case"], one["strategy"]) for one in measured_}
     return all((e.workload, e.case, strategy) in there for e in entries for strategy in e.strategies)
 

@@ -118,7 +118,7 @@ def _round(stream: Stream) -> tuple[dict[str, float], int, str]:
 
 
 def _database(stream: Stream, name: str) -> Database | None:
-    """A database with the view under a strategy; None where that does not take it."""
+    """A database with the view under a strategy; None if that does not take it."""
     db = Database(threads=1)
     db.execute("".join(relation.ddl(checked=stream.checked) for relation in stream.relations))
     named = "" if name == PLANNED else f"TBLPROPERTIES ('freshviews.strategy' = '{name}')"

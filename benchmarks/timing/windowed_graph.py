@@ -132,7 +132,7 @@ STRATEGIES_OF = {"3-hop, one at a time": STRATEGIES[:-1]}
 
 def through_window(part: float = 1.0, share: int = 1) -> tuple[pa.Table, list[int], int] | None:
     """The signed updates of the first part of the edges, how many of them lie before each of the ten points, and the
-    edges of a window, which is a share of the whole one. None where the graph is not there."""
+    edges of a window, which is a share of the whole one. None if the graph is not there."""
     edges = epinions()
     if edges is None:
         return None

@@ -96,7 +96,7 @@ class Hdfs:
 
 @contextmanager
 def hdfs(folder: Path, datanodes: int = 1, **settings: str) -> Iterator[Hdfs]:
-    """An HDFS that runs, with its data in a folder. Raises Missing where its jars cannot be fetched."""
+    """An HDFS that runs, with its data in a folder. Raises Missing if its jars cannot be fetched."""
     found = Hdfs(folder, datanodes, **settings)
     try:
         found.start()

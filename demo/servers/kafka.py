@@ -38,7 +38,7 @@ group.initial.rebalance.delay.ms=0
 
 @contextmanager
 def broker(folder: Path) -> Iterator[str]:
-    """A broker with its data in a folder: the address for clients. Raises Missing where its jars cannot be fetched."""
+    """A broker with its data in a folder: the address for clients. Raises Missing if its jars cannot be fetched."""
     path = ":".join(str(jar) for jar in [*jars(KAFKA), *jars(_LOG)])
     port = free_port()
     settings = folder / "server.properties"

@@ -28,7 +28,7 @@ def java() -> str:
 
 def jars(package: str, without: Sequence[Path] = ()) -> list[Path]:
     """The jars of GROUP:NAME:VERSION and of all that it needs; ``without``: not those that are in one of these folders.
-    Raises Missing where they cannot be fetched."""
+    Raises Missing if they cannot be fetched."""
     found = _fetched(package)
     there = {path.name.rpartition("-")[0] for folder in without for path in folder.glob("*.jar")}
     return [path for path in sorted(found.glob("*.jar")) if path.name.rpartition("-")[0] not in there]

@@ -63,7 +63,7 @@ class Server:
 
 @contextmanager
 def postgres() -> Iterator[Server]:
-    """A server that runs. Raises Missing where there is no PostgreSQL."""
+    """A server that runs. Raises Missing if there is no PostgreSQL."""
     with tempfile.TemporaryDirectory(prefix="freshviews-postgres-") as name:
         server = Server(_programs(), Path(name))
         try:

@@ -42,8 +42,8 @@ def test_every_valid_tree_can_be_named() -> None:
         ("[x](R, S(T))", "there is no variable x; there are a, b, c, d"),
         ("R(T(S))", "the nodes that have b are not connected"),
         ("R(S(T)", "lacks a closing bracket"),
-        ("R(S(T)) S", "goes on after its tree"),
-        ("R(S([c](T)))", r"\[c\] stands below a relation"),
+        ("R(S(T)) S", "has more text after its tree"),
+        ("R(S([c](T)))", r"\[c\] is below a relation, not above"),
         ("[a, b, c](R, S(T))", r"no child of \[a, b, c\] contains it"),
         ("", "is no relation of the query"),
     ],
@@ -55,7 +55,7 @@ def test_texts_that_are_not_trees_of_the_query_are_refused(text: str, message: s
 
 def test_a_tree_that_is_not_free_connex_is_refused() -> None:
     made = query("Q(a, b) = R(a, b), S(b, c)")
-    with pytest.raises(PlanError, match="the root of a free-connex join tree is made of free variables"):
+    with pytest.raises(PlanError, match="the root of a free-connex join tree must have only free variables"):
         tree_of(prepared(made), {}, "S(R)")
 
 

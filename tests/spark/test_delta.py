@@ -97,7 +97,7 @@ def test_a_sink_table_with_other_rows_is_refused(spark: Any, tmp_path: Path) -> 
     table, first = tmp_path / "table", orders(spark, (1, "ann", "1.00"))
     spark.sql(f"CREATE TABLE delta.`{table}` (cust STRING, total DECIMAL(22, 2), n BIGINT) USING delta")
     pipeline(spark, tmp_path / "ckpt", table).advance(first)
-    with pytest.raises(SinkError, match="is kept for view by_cust of another checkpoint; name another table, or drop"):
+    with pytest.raises(SinkError, match="belongs to view by_cust of another checkpoint; name another table, or drop"):
         pipeline(spark, tmp_path / "other", table).advance(first)
     spark.range(1).write.format("delta").save(str(tmp_path / "foreign"))
     with pytest.raises(SinkError, match="has rows already, which are not of this view"):

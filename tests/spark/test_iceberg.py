@@ -87,7 +87,7 @@ def test_a_sink_table_with_other_rows_is_refused(spark: Any, tmp_path: Path, nam
         pipeline(spark, tmp_path / "one", name, "upsert").advance(first)
     spark.sql(f"ALTER TABLE {name} ADD COLUMNS (n BIGINT)")
     pipeline(spark, tmp_path / "two", name, "upsert").advance(first)
-    with pytest.raises(SinkError, match="is kept for view by_cust of another checkpoint; name another table, or drop"):
+    with pytest.raises(SinkError, match="belongs to view by_cust of another checkpoint; name another table, or drop"):
         pipeline(spark, tmp_path / "three", name, "upsert").advance(first)
     with pytest.raises(SinkError, match=r"lake_2\.db\.t did not take it: .*lake_2"):
         pipeline(spark, tmp_path / "four", "lake_2.db.t", "upsert").advance(first)

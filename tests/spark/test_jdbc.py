@@ -132,10 +132,10 @@ def test_a_sink_table_with_other_rows_is_refused(spark: Any, tmp_path: Path, ser
     run_in(server, f"DELETE FROM {table}")
     pipeline(spark, tmp_path / "ckpt", server, table).advance({"orders": orders(spark, [(2, "bob", "1.00", None)])})
     assert len(rows_in(server, f"SELECT * FROM {table}")) == 2
-    with pytest.raises(SinkError, match="is kept for view by_cust of another checkpoint"):
+    with pytest.raises(SinkError, match="belongs to view by_cust of another checkpoint"):
         pipeline(spark, tmp_path / "other", server, table).advance(first)
     old = pipeline(spark, tmp_path / "ckpt", server, f"{table}_2")
-    with pytest.raises(SinkError, match="none is noted any more"):
+    with pytest.raises(SinkError, match="its note is missing"):
         old.advance({"orders": orders(spark, [(7, "g", "1.00", None)])})
     pipeline(spark, tmp_path / "ckpt", server, table).advance()
     run_in(server, "UPDATE freshviews_versions SET version = 9")

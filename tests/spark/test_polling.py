@@ -199,13 +199,13 @@ def test_polling_continues_with_streams_and_while_the_database_is_away(
         with pytest.raises(SourceError, match=r"table t: it cannot be polled: .*refused"):
             query.processAllAvailable()
         until_warned = time.monotonic() + 60
-        while not any("the run goes on" in record.message for record in caplog.records):
+        while not any("the run continues" in record.message for record in caplog.records):
             assert time.monotonic() < until_warned
             time.sleep(0.05)
         server.start()
         t.put((2, 2))
         until([(1, 1, 1), (2, 2, 1)])
-        (warned, *_) = [record.message for record in caplog.records if "the run goes on" in record.message]
+        (warned, *_) = [record.message for record in caplog.records if "the run continues" in record.message]
         assert "refused" in warned and "tries again in 1 seconds" in warned and "at org." not in warned
         query.stop()
         assert not query.isActive and "polling" not in str(threading.enumerate())

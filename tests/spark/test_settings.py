@@ -52,10 +52,10 @@ def test_options_of_kafka_pass_through_except_the_isolation_level() -> None:
 
 
 def test_unsupported_settings_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="timeZone is Europe/Vienna; it has to be UTC"):
+    with pytest.raises(SettingError, match="timeZone is Europe/Vienna; it must be UTC"):
         merge_settings({"spark.sql.session.timeZone": "Europe/Vienna"}, {})
     ignored = "spark.sql.files.ignoreCorruptFiles"
-    with pytest.raises(SettingError, match=r"ignoreCorruptFiles is True; it has to be false: .* mend the file"):
+    with pytest.raises(SettingError, match=r"ignoreCorruptFiles is True; it must be false: .* mend the file"):
         merge_settings({ignored: "True"}, {})
     assert merge_settings({ignored: "FALSE"}, {ignored: "true"})[ignored] == "false"
     (tmp_path / "spark-defaults.conf").mkdir()

@@ -35,9 +35,9 @@ def read(text: str) -> list[dict[str, Any]]:
 LEAST = -(2**63)
 REFUSED: list[tuple[str, str, str]] = [
     (envelope(more=',"ID":2'), "id", "the row has field id twice; names of fields are the same in any case"),
-    (envelope(at=str(LEAST)), "at", "TIMESTAMP accepts what fits 64 bits"),
-    (envelope(at=str(2**63)), "at", "TIMESTAMP accepts what fits 64 bits"),
-    (envelope(day=str(LEAST)), "day", "DATE accepts what fits 64 bits"),
+    (envelope(at=str(LEAST)), "at", "TIMESTAMP accepts values that fit 64 bits"),
+    (envelope(at=str(2**63)), "at", "TIMESTAMP accepts values that fit 64 bits"),
+    (envelope(day=str(LEAST)), "day", "DATE accepts values that fit 64 bits"),
     (envelope(short='"ääää"'), "short", r"VARCHAR\(3\) accepts 3 characters, not 4"),
     (envelope(price='"' + "9" * 5000 + '"'), "price", r"accepts|does not fit"),
     (envelope(big='"' + "4" * 30 + '"'), "big", "does not fit"),

@@ -26,7 +26,7 @@ from freshviews.learn.moments import Vector
 class MutualInformation:
     """The mutual information of each two of some categorical variables over a join, of the last version.
 
-    ``source``, ``variables``: as in ``CountsView``. ``name``: of the view that the model keeps.
+    ``source``, ``variables``: as in ``CountsView``. ``name``: of the view that the model maintains.
     """
 
     def __init__(self, database: Database, source: str, variables: Sequence[str], *, name: str) -> None:
@@ -60,7 +60,7 @@ class MutualInformation:
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:
-        """Drop the view of the model, which then is no longer fresh."""
+        """Drop the view of the model; the model then no longer changes."""
         self._view.drop()
 
     def _solved(self) -> tuple[Counts, Vector]:
@@ -106,9 +106,9 @@ class ChowLiuTree(MutualInformation):
         ]
 
     def log_probability(self, frame: Any) -> Vector:
-        """The logarithm of the probability that the tree gives each row, shape (rows,): that of the root's value, times
-        that of each child's value where the parent has its. ``-inf`` for values that never met. ``frame`` as in
-        ``columns_of``."""
+        """The logarithm of the probability that the tree gives each row, shape (rows,): the probability of the root's
+        value, times that of each child's value given its parent's value. ``-inf`` for pairs of values that never occur.
+        ``frame`` as in ``columns_of``."""
         counts, _ = self._solved()
         columns = columns_of(frame, self.variables, self.name)
         tree = self._tree()
@@ -123,7 +123,8 @@ class ChowLiuTree(MutualInformation):
         return np.asarray(found, float)
 
     def _tree(self) -> list[tuple[int, int]]:
-        """Positions of parent and child of each edge: the edge of most information to a further variable comes next."""
+        """Positions of parent and child of each edge. Each next edge is the one of most information to a new
+        variable."""
         matrix = self.matrix_
         inside, outside = [self._root], [i for i in range(len(self.variables)) if i != self._root]
         found: list[tuple[int, int]] = []
@@ -149,7 +150,7 @@ class _Margin:
 
 
 def _pair(counts: Counts, one: int, other: int) -> tuple[Pair, bool]:
-    """The pair of two variables, and whether it has them the other way round."""
+    """The pair of two variables, and whether it has them in reverse order."""
     return counts.pairs[min(one, other), max(one, other)], one > other
 
 
@@ -160,7 +161,7 @@ def _side(counts: Counts, variable: int, other: int) -> tuple[Sequence[Any], Any
 
 
 def _meetings(counts: Counts, parent: int, child: int) -> dict[tuple[Hashable, Hashable], int]:
-    """How often each two values of parent and child meet."""
+    """How often each two values of parent and child occur together."""
     pair, turned = _pair(counts, parent, child)
     rows = zip(pair.left.tolist(), pair.right.tolist(), pair.counts.tolist(), strict=True)
     named = ((pair.values[0][left], pair.values[1][right], n) for left, right, n in rows)
@@ -175,7 +176,7 @@ def _informations(counts: Counts, variables: int, name: str) -> Vector:
         left, right = _totals(pair.left, pair.counts), _totals(pair.right, pair.counts)
         share = pair.counts / counts.count
         ratio = np.log(pair.counts) + np.log(counts.count) - np.log(left[pair.left]) - np.log(right[pair.right])
-        # Rounding can make that of independent variables negative.
+        # Rounding can make the information of independent variables negative.
         matrix[i, j] = matrix[j, i] = max(float(share @ ratio), 0.0)
         matrix[i, i], matrix[j, j] = _entropy(left, counts.count), _entropy(right, counts.count)
     return matrix

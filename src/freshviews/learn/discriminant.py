@@ -31,8 +31,8 @@ class LinearDiscriminant:
     """A classifier over a join, that of the last version.
 
     ``source``, ``features``: as in ``MomentsView``; ``target``: the column or expression of the class. ``name``: of the
-    view that the model keeps. Attributes are those of scikit-learn's LinearDiscriminantAnalysis with the solver
-    ``lsqr``; with two classes, too, there is a row of coefficients for each.
+    view that the model maintains. Attributes are those of scikit-learn's LinearDiscriminantAnalysis with the solver
+    ``lsqr``, but two classes, too, have a row of coefficients each.
     """
 
     def __init__(self, database: Database, source: str, features: Sequence[str], target: str, *, name: str) -> None:
@@ -101,7 +101,7 @@ class LinearDiscriminant:
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:
-        """Drop the view of the model, which then is no longer fresh."""
+        """Drop the view of the model; the model then no longer changes."""
         self._view.drop()
 
     def _solved(self) -> _Solved:

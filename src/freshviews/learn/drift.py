@@ -50,9 +50,9 @@ class Drift:
 class Baseline:
     """The moments of a model at the version when the baseline is taken, for ``drift`` to compare later ones with.
 
-    ``model``: a regression, whose target is the last variable, a PCA, or a ``MomentsView``. Nothing is stored but m
-    means and m * m covariances. Raises LearnError where there are fewer than 2 rows, and for a regression with
-    categories, whose variables come and go.
+    ``model``: a regression, whose target is the last variable, a PCA, or a ``MomentsView``. Only m means and m * m
+    covariances are stored. Raises LearnError if there are fewer than 2 rows, and for a regression with categories,
+    whose variables are not fixed.
     """
 
     def __init__(self, model: LinearRegression | PCA | MomentsView) -> None:
@@ -69,7 +69,7 @@ class Baseline:
         self.moments = self._read()
 
     def drift(self) -> Drift:
-        """The drift from the baseline to the last version. Raises LearnError where there are fewer than 2 rows."""
+        """The drift from the baseline to the last version. Raises LearnError if there are fewer than 2 rows."""
         now = self._read()
         first, last = (moments.scatter / (moments.count - 1) for moments in (self.moments, now))
         deviation = np.sqrt(np.diag(first))

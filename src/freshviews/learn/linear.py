@@ -41,18 +41,18 @@ class _Fit:
 class LinearRegression:
     """Least squares of a target by features over a join, with the coefficients of the last version.
 
-    ``source``, ``features``, ``target``: as in ``MomentsView``. ``name``: of the view that the model keeps. Rows where
-    a feature or the target is NULL do not count. Attributes as scikit-learn's; they raise LearnError while there are
-    too few rows.
+    ``source``, ``features``, ``target``: as in ``MomentsView``. ``name``: of the view that the model maintains. Rows
+    where a feature or the target is NULL do not count. Attributes are those of scikit-learn; they raise LearnError
+    while there are too few rows.
 
     ``degree``: with 2, the model has a coefficient for each feature and for each product of two features or of one
     with itself, as after scikit-learn's PolynomialFeatures; ``terms`` names them in the order of ``coef_``.
 
-    ``categories``: columns or expressions of any type, at most 11. Each value of a category is a term of 0 or 1 behind
-    the features, named as ``city=Oslo``, as after scikit-learn's OneHotEncoder. Terms come and go with the rows that
-    have a value; rows where a category is NULL do not count. The first value of a category, in ascending order, is its
-    reference and has no term: other coefficients are differences from it. Without an intercept the first category has
-    a term for each of its values.
+    ``categories``: columns or expressions of any type, at most 11. Each value of a category is a term of 0 or 1 after
+    the features, named as ``city=Oslo``, as after scikit-learn's OneHotEncoder. Terms appear and vanish with the rows
+    that have a value; rows where a category is NULL do not count. The first value of a category, in ascending order, is
+    its reference and has no term: other coefficients are differences from it. Without an intercept the first category
+    has a term for each of its values.
 
     Raises LearnError without features and categories, or if ``degree`` is not 1 with categories, else as
     ``Database.execute``.
@@ -105,7 +105,7 @@ class LinearRegression:
 
     @property
     def view(self) -> MomentsView | EncodedMomentsView:
-        """The view that the model keeps."""
+        """The view that the model maintains."""
         return self._view
 
     @property
@@ -117,7 +117,7 @@ class LinearRegression:
 
     @property
     def categories_(self) -> Mapping[str, list[Any]]:
-        """By category the values that it has in rows that count, in ascending order, references included."""
+        """By category the values that occur in counted rows, in ascending order, references included."""
         values = (one.to_pylist() for one in _values(self._view.read()))
         return dict(zip(self.categories, values, strict=True))
 
@@ -148,7 +148,7 @@ class LinearRegression:
 
     @property
     def r2(self) -> float:
-        """The part of the target's variance that the model explains; NaN where the target is constant."""
+        """The part of the target's variance that the model explains; NaN if the target is constant."""
         return _explained(self._solved())
 
     @property
@@ -187,9 +187,9 @@ class LinearRegression:
         return inverse, fit.residual / freedom
 
     def forward_steps(self, most: int | None = None) -> list[tuple[str, float]]:
-        """At most ``most`` terms, chosen one after the other: each explains most of the target, given those before it;
-        with the r2 of a model of the terms so far. No rows are read again. A category is one step, with all of its
-        terms."""
+        """At most ``most`` terms, chosen one after the other, each with the r2 of a model of the terms so far: the next
+        term explains most of the target, given those before it. No rows are read again. A category is one step, with
+        all of its terms."""
         arguments.optional(arguments.count, f"model {self.name}: most", most)
         moments = self._solved().moments
         names = (*(named(self.features, term) for term in self._terms), *self.categories)
@@ -204,8 +204,8 @@ class LinearRegression:
         return found
 
     def predict(self, frame: Any, unknown: str = "error") -> Vector:
-        """The target of rows of features and categories, shape (rows,); ``frame`` as in ``matrix_of``, with categories
-        no array.
+        """The target of rows of features and categories, shape (rows,); ``frame`` as in ``matrix_of``, but not an array
+        if there are categories.
 
         ``unknown``: the treatment of a category's value that no row has in the last version. ``error`` raises
         LearnError; with ``zero`` none of the category's terms is 1, as for its reference.
@@ -232,7 +232,7 @@ class LinearRegression:
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:
-        """Drop the view of the model, which then is no longer fresh."""
+        """Drop the view of the model; the model then no longer changes."""
         self._view.drop()
 
     def _penalty(self) -> float:
@@ -252,7 +252,7 @@ class LinearRegression:
 
     @property
     def _inputs(self) -> range:
-        """Numbers for the terms of features, and behind them for the categories."""
+        """Numbers for the terms of features, followed by the categories."""
         return range(len(self._terms) + len(self.categories))
 
     def _spans(self, moments: Moments) -> list[range]:
@@ -268,8 +268,8 @@ class LinearRegression:
         return names
 
     def _places(self, moments: Moments, inputs: Sequence[int]) -> list[int]:
-        """The places of the terms of some inputs. The values of a category add up to 1, as the intercept does and as
-        those of any other category do. So each but one of these leaves out its reference."""
+        """The places of the terms of some inputs. The values of a category add up to 1, as do the intercept and the
+        values of any other category. So all categories but one leave out their reference."""
         spans, found = self._spans(moments), list[int]()
         has_one = self.fit_intercept
         for one in inputs:
@@ -282,7 +282,7 @@ class LinearRegression:
         return found
 
     def _most_values(self, moments: Moments, places: Sequence[int]) -> Values | None:
-        """The values of the category that has most of the terms at these places; None without categories there."""
+        """The values of the category with most of the terms at these places; None if there is no category."""
         own = [[i for i, place in enumerate(places) if place in span] for span in self._spans(moments)]
         most = max(own, key=len, default=[])
         if not most:

@@ -27,8 +27,8 @@ class PCA:
     """Principal components of features over a join, those of the last version.
 
     ``source``, ``features``: as in ``MomentsView``; ``components``: how many, by default all. ``name``: of the view
-    that the model keeps. Attributes as scikit-learn's, and signs: the entry of a component that is greatest in
-    magnitude is positive.
+    that the model maintains. Attributes are those of scikit-learn, with its signs: the entry of a component that is
+    greatest in magnitude is positive.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class PCA:
 
     @property
     def view(self) -> MomentsView:
-        """The view that the model keeps."""
+        """The view that the model maintains."""
         return self._view
 
     @property
@@ -91,7 +91,7 @@ class PCA:
         return self._view.subscribe(lambda: on_change(self))
 
     def drop(self) -> None:
-        """Drop the view of the model, which then is no longer fresh."""
+        """Drop the view of the model; the model then no longer changes."""
         self._view.drop()
 
     def _solved(self) -> _Axes:

@@ -118,7 +118,7 @@ class Symbol:
         raise RecordingError("float() and functions of the module math need a number that is known; write x * 1.0")
 
     def __iter__(self) -> Any:
-        raise RecordingError("a number has no parts")
+        raise RecordingError("a number cannot be indexed or iterated over")
 
 
 def _is_whole(value: Any) -> bool:
@@ -318,12 +318,12 @@ def record(
 def _result(value: Any, kind: str) -> Any:
     """A number that a function returned, of a kind."""
     if not _is_number(value):
-        raise RecordingError(f"it returns {value!r} of type {type(value).__name__} in the place of a number")
+        raise RecordingError(f"it returns {value!r} of type {type(value).__name__} instead of a number")
     if kind == REAL:
         return _as_double(value)
     if not _is_whole(value):
         raise RecordingError(
-            "it returns a double in the place of an integer: sums of doubles are rounded, so x + y - y may differ from "
+            "it returns a double instead of an integer: sums of doubles are rounded, so x + y - y may differ from "
             "x, and a batch could not be taken back; lift a double to an integer, as round(x * 2**20)"
         )
     return value

@@ -37,7 +37,7 @@ class UserRing:
     """A commutative ring, and the SQL aggregate of its name.
 
     ``NAME(x1, ..., xn)`` is the sum, over the rows where no argument is NULL, of the product of the lifts of the
-    arguments; NULL where there is no such row. ``words``: how many integers of 64 bits an element has, 1 to 64. The
+    arguments; NULL if there is no such row. ``words``: how many integers of 64 bits an element has, 1 to 64. The
     functions take and return elements: tuples of integers, or, of one word, an integer. They are recorded once, when
     the ring is registered (``ring.recording``), so they must be made of arithmetic.
 
@@ -161,7 +161,7 @@ _known: dict[str, RecordedRing] = {}
 
 
 def know(ring: RecordedRing) -> None:
-    """Let this process know a ring by its name."""
+    """Make a ring known to this process by its name."""
     _known.setdefault(ring.family, ring.over(()))
 
 

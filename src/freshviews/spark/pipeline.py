@@ -45,9 +45,9 @@ class Pipeline:
         p.view("by_part", "SELECT part, SUM(qty) AS qty FROM items GROUP BY part")
         query = p.start()
 
-    ``checkpoint`` is the address of a store that the driver and all workers see (docs/checkpoints.md). ``cells``: into
-    how many engines the rows are split (docs/cells.md): as the checkpoint has them unless given, at first one per core;
-    another number than it has splits all rows anew at the start.
+    ``checkpoint`` is the address of a store that the driver and all workers see (docs/checkpoints.md). ``cells``: the
+    number of engines among which the rows are divided (docs/cells.md): by default that of the checkpoint, at first one
+    per core; another number distributes all rows again at the start.
     """
 
     def __init__(self, spark: SparkSession, checkpoint: str | os.PathLike[str], *, cells: int | None = None) -> None:
@@ -150,7 +150,7 @@ class Pipeline:
         options: Mapping[str, str] | None = None,
     ) -> Pipeline:
         """As ``table``, with a ``CREATE TABLE name (...)`` statement: types, NOT NULL and keys as declared. Without a
-        DataFrame its rows come by ``advance`` alone."""
+        DataFrame its rows are added by ``advance`` alone."""
         arguments.text("the CREATE TABLE of a table", sql)
         name = _table_in(sql)
         arguments.optional(partial(arguments.of, DataFrame), f"table {name}: frame", frame)
@@ -188,7 +188,7 @@ class Pipeline:
         output: str = "changes",
         options: Mapping[str, str] | None = None,
     ) -> Pipeline | DataFrame:
-        """Add a view of a SELECT. Without one: the contents of a view at the last committed version.
+        """Add a view of a SELECT. Without a SELECT: returns the contents of a view at the last committed version.
 
         ``sink`` is called with a DataFrame and the version; or ``format`` and ``path`` name its output; without either
         it is maintained and can be read. ``output``: changes or complete; for messages changes or upsert, for a table
@@ -265,7 +265,7 @@ class Pipeline:
 
     @contextmanager
     def _holding(self) -> Iterator[Held]:
-        """Hold the checkpoint, which is released if an error leaves the block."""
+        """Lock the checkpoint; an error in the block releases it."""
         check_store(self._store)
         held = Held(self._store)
         try:

@@ -68,10 +68,10 @@ def start_session(
     """The running session, or a new one. If ``master`` is None, its master is that of ``settings`` or of
     ``spark-defaults.conf``, else it is in local mode with all cores.
 
-    ``settings`` come before those of ``spark-defaults.conf``, and these before ours (``freshviews.spark.settings``).
-    Workers run this Python, whatever PATH says. ``quiet``: Spark logs nothing, and greetings of Java are not shown.
-    Raises JavaError if there is no suitable Java or it ends at once, SettingError if a setting cannot be taken,
-    SessionError if Spark does not start.
+    ``settings`` override those of ``spark-defaults.conf``, and these ours (``freshviews.spark.settings``). Workers run
+    this Python, whatever is on PATH. ``quiet``: Spark logs nothing, and greetings of Java are not shown. Raises
+    JavaError if there is no suitable Java or it ends at once, SettingError if a setting is not supported, SessionError
+    if Spark does not start.
     """
     arguments.optional(arguments.text, "master", master)
     arguments.optional(arguments.pairs, "settings", settings)
@@ -118,7 +118,7 @@ def start_session(
         session = builder.getOrCreate()
     except SPARK_ERRORS as error:
         where = f" with the master {master}" if master is not None else ""
-        raise SessionError(f"Spark does not start{where}: {reason(error)}") from None  # it may have secrets of settings
+        raise SessionError(f"Spark does not start{where}: {reason(error)}") from None  # may contain secrets of settings
     if output is not None:
         output.release()
         _silence_the_end(session)

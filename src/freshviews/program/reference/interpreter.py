@@ -181,7 +181,7 @@ class State(Tables):
             yield from self._present(found).items()
 
     def find(self, row: Key) -> Payload:
-        """The payload of a row of a result that is not stored; zero where it is absent."""
+        """The payload of a row of a result that is not stored; zero if it is absent."""
         result = self.program.result
         assert not isinstance(result, Held)
         member = (result.member,) if isinstance(result, Listed) else result.member

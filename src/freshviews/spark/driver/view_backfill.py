@@ -40,8 +40,8 @@ _APART = "FRESHVIEWS_APART"
 
 
 class Filling:
-    """Backfills the views ``names`` into the cells of version ``at``, from layout ``old`` to ``new``. Those that are
-    ``replaced`` are there, with another SELECT.
+    """Backfills the views ``names`` into the cells of version ``at``, from layout ``old`` to ``new``. The cells have
+    those that are ``replaced``, with another SELECT.
 
     Create it between two micro-batches; ``run`` blocks until the images are written.
     """

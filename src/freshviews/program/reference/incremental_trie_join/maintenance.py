@@ -125,7 +125,7 @@ class MaintainedRule:
         return trace
 
     def present(self, atom: int, path: Row) -> bool:
-        """Whether a row of an atom begins with codes, in the order of its trie, in the present version."""
+        """True if a row of an atom begins with codes, in the order of its trie, in the present version."""
         return has_branch(self._new.tries[atom], path)
 
     @property
