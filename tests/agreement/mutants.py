@@ -485,7 +485,8 @@ def explore(seconds: float, first: int, shown: Callable[[str], Any]) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.agreement.mutants", description=(__doc__ or "")[:90])
+    about = (__doc__ or "").partition("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m tests.agreement.mutants", description=about)
     parser.add_argument("--seconds", type=float, default=600, help="CPU seconds")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first text")
     chosen = parser.parse_args(arguments)

@@ -30,7 +30,7 @@ def test_every_preferred_strategy_can_be_named() -> None:
     assert {one.strategy.name for one in PREFERENCES} <= set(STRATEGIES)
 
 
-def test_every_condition_returns_a_reason() -> None:
+def test_every_condition_has_a_docstring() -> None:
     for one in (*PREFERENCES, *NECESSITIES):
         assert one.condition.__doc__, one.condition
 

@@ -138,7 +138,7 @@ def best_order(query: Query, free_top: bool, dependencies: tuple[FD, ...] = ()) 
     graph = hypergraph(query)
     space = order_search.Space(graph, dependencies, free_top)
     roots, exact = order_search.search(space)
-    order = _made(graph, roots, free_top, exact)
+    order = _build(graph, roots, free_top, exact)
     return order if exact else replace(order, greedy=order_search.classes(space))
 
 
@@ -170,10 +170,10 @@ def order_by_priority(query: Query, priority: tuple[str, ...], free_top: bool = 
         root = next(v for v in priority if v in component)
         roots[component] = (root,)
         queue += components(graph, component - {root})
-    return _made(graph, roots, free_top, False)
+    return _build(graph, roots, free_top, False)
 
 
-def _made(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact: bool) -> VariableOrder:
+def _build(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact: bool) -> VariableOrder:
     def grow(component: frozenset[str], path: tuple[str, ...]) -> OrderNode:
         here = roots[component]
         dependent = neighbours(graph, component)

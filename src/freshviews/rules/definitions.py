@@ -92,7 +92,7 @@ def definitions_of(rules: tuple[Rule, ...], catalog: Catalog) -> tuple[tuple[Def
             "two(a, c) <- r(a, b), r(b, c).",
         ) from None
     there: list[TableDef | ViewDef] = [*catalog.tables.values(), *catalog.views.values()]
-    known = {one.name.lower(): _known(one) for one in there if _seen(one)}
+    known = {one.name.lower(): _known(one) for one in there if _is_visible(one)}
     known |= {name: Known(one.name, one.shown, (_key(one),)) for name, one in made.items()}
     for atoms in reads.values():
         for atom in atoms:
@@ -100,7 +100,7 @@ def definitions_of(rules: tuple[Rule, ...], catalog: Catalog) -> tuple[tuple[Def
     return tuple(made[name] for name in order), known
 
 
-def _seen(one: TableDef | ViewDef) -> bool:
+def _is_visible(one: TableDef | ViewDef) -> bool:
     return isinstance(one, TableDef) or not one.internal
 
 

@@ -121,17 +121,17 @@ def reads_headers(options: Mapping[str, str]) -> bool:
 
 def expected(message: MessageFormat) -> str:
     """The expected form of a message, as the reason against one that cannot be read."""
-    told = []
+    forms = []
     for part in (VALUE, KEY):
         if any(path[0] == part for path in message.paths.values()):
             kind = message.encodings[part].format
             fields = message.fields[part]
             csv = f"CSV of the {len(fields)} fields {', '.join(fields)}"
             what = {"json": "one JSON object", "csv": csv, "avro": f"Avro of {part}s.schema"}
-            told.append(f"the {part} has to be {what.get(kind or '', 'text in UTF-8')}")
+            forms.append(f"the {part} has to be {what.get(kind or '', 'text in UTF-8')}")
     if any(path[0] == HEADERS for path in message.paths.values()):
-        told.append("headers have to be text in UTF-8")
-    return ", ".join(told)
+        forms.append("headers have to be text in UTF-8")
+    return ", ".join(forms)
 
 
 def _encoding(option: str, options: Mapping[str, str]) -> Encoding:

@@ -62,10 +62,10 @@ class Filling:
         self._replaced = replaced
         self._spark, self._store, self._old, self._at = spark, store, old, at
         self._group = f"freshviews-filling-{uuid.uuid4().hex}"
-        self._job = self._made()
+        self._job = self._writing_job()
         self._images: Mapping[str, Any] = {}
 
-    def _made(self) -> DataFrame:
+    def _writing_job(self) -> DataFrame:
         spark, store, old, at = self._spark, self._store, self._old, self._at
         with _workers_apart(spark):
             given = backfill(old.roles, self.new, lambda table: stored_rows(spark, store, old, at, table))

@@ -58,10 +58,10 @@ def with_defaults(schema: T.StructType, table: TableDef, every: bool = False) ->
 def _field(one: T.StructField, column: ColumnDef) -> T.StructField:
     if default_text(column) is None:
         return one
-    return T.StructField(one.name, one.dataType, True, {**one.metadata, **dict.fromkeys(_DEFAULT, _of(one, column))})
+    return T.StructField(one.name, one.dataType, True, {**one.metadata, **dict.fromkeys(_DEFAULT, _cast(one, column))})
 
 
-def _of(one: T.StructField, column: ColumnDef) -> str:
+def _cast(one: T.StructField, column: ColumnDef) -> str:
     """The constant as a value of the type that is read, which may differ from the column's."""
     return f"CAST({text_literal(default_text(column) or '')} AS {one.dataType.simpleString()})"
 

@@ -36,8 +36,8 @@ def numbered(frame: DataFrame, places: Iterable[FilePlace]) -> dict[FilePlace, i
 def place_columns(names: Sequence[str], at: str) -> tuple[Column, Column]:
     """The place of a row by other columns of its source, such as topic and partition, and its number ``at`` there, such
     as its offset. The number is not part of the text, as rows are ordered by the number after the text."""
-    told = [F.col(name) for name in names]
-    text = F.to_json(F.struct(*told, F.lit(None).cast("bigint").alias(at)), {"ignoreNullFields": "false"})
+    columns = [F.col(name) for name in names]
+    text = F.to_json(F.struct(*columns, F.lit(None).cast("bigint").alias(at)), {"ignoreNullFields": "false"})
     return text, F.col(at).cast("bigint")
 
 

@@ -55,7 +55,7 @@ def take(store: Store, source: Source, position: Mapping[str, Any] | None, loade
     column = polled_column(source)
     position = _next_position(store, source, column, position, loaded)
     try:
-        return _taken(store, source, poll, column, position)
+        return _new_rows(store, source, poll, column, position)
     except (PySparkException, Py4JJavaError) as error:
         reason = without_secrets(cause(error), source.spec.options)
         raise SourceError(f"table {source.table.name}: it cannot be polled: {reason}") from error
@@ -92,7 +92,7 @@ def _same_texts(kind: str, now: str | None) -> bool:
     return kind == now or (kind in _INTEGERS and now in _INTEGERS)
 
 
-def _taken(
+def _new_rows(
     store: Store, source: Source, poll: Poll, column: str, position: Mapping[str, Any] | None
 ) -> Taken | None:
     value = F.col(_quoted(column))

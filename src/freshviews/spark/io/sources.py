@@ -93,8 +93,8 @@ def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source
         frame = reader.load()
         connector = connector_of(provider)
         if connector.at is not None:
-            told = (F.lit(0).cast("bigint"), *place_columns(connector.place, connector.at))
-            frame = frame.withColumns(dict(zip(PLACED, told, strict=True)))
+            placed = (F.lit(0).cast("bigint"), *place_columns(connector.place, connector.at))
+            frame = frame.withColumns(dict(zip(PLACED, placed, strict=True)))
         elif spec.message is not None and connector.files:
             frame = frame.withColumns(dict(zip(PLACED, _file_places(), strict=True)))
         if spec.message is None:

@@ -156,7 +156,7 @@ def _sort_key(sort: Sort, items: Sequence[Item], scope: _Scope) -> SortKey:
 def _truth(condition: Condition, scope: _Scope) -> Any:
     """The truth of the condition for each row: BOOLEAN, with NULL."""
     if isinstance(condition, Flag):
-        return _of(pa.types.is_boolean, scope.values(condition.column))
+        return _checked(pa.types.is_boolean, scope.values(condition.column))
     if isinstance(condition, Comparison):
         return _comparison(condition.sign, condition.left, condition.right, scope)
     if isinstance(condition, IsNull):
@@ -164,7 +164,7 @@ def _truth(condition: Condition, scope: _Scope) -> Any:
     if isinstance(condition, Within):
         return _within(_column(condition.value, scope), condition.members)
     if isinstance(condition, Like):
-        return _like(_of(pa.types.is_string, _column(condition.value, scope)), condition.pattern)
+        return _like(_checked(pa.types.is_string, _column(condition.value, scope)), condition.pattern)
     if isinstance(condition, Negated):
         return pc.invert(_truth(condition.term, scope))
     return reduce(
@@ -178,7 +178,7 @@ def _column(value: Column | Constant, scope: _Scope) -> pa.ChunkedArray:
     return scope.values(value)
 
 
-def _of(kind: Any, values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _checked(kind: Any, values: pa.ChunkedArray) -> pa.ChunkedArray:
     if not kind(values.type):
         raise NotPlain
     return values
