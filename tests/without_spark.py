@@ -1,4 +1,4 @@
-"""``make without-spark``: in an environment without pyspark, the package does all that does not need it.
+"""``make without-spark``: in an environment without pyspark, everything works that does not need Spark.
 
 Run by the Python of that environment, with only pip's installed packages on its path.
 """

@@ -53,7 +53,7 @@ def test_an_unknown_name_is_refused_with_the_names_and_the_columns():
 
 
 @pytest.mark.parametrize("form", [Upserts(), DebeziumJson(by_key=True)])
-def test_changes_by_key_are_refused_for_a_table_without_one(form):
+def test_changes_by_key_are_refused_for_a_table_without_a_key(form):
     with pytest.raises(FormatError, match="table bag: changes by key need a PRIMARY KEY"):
         signed_rows(batch(id=[1], part=["a"]), BAG, form)
 

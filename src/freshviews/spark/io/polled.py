@@ -195,8 +195,8 @@ def _lag(source: Source, poll: Poll, column: str) -> int:
     times = isinstance(kind, _TIMES)
     if not times and not isinstance(kind, (*_BITS, T.DecimalType)):
         raise SourceError(
-            f"table {source.table.name}: poll {column!r} is a column of {kind.simpleString()}; one of integers, "
-            "decimals, dates or timestamps is accepted, whose values grow"
+            f"table {source.table.name}: poll {column!r} is a column of {kind.simpleString()}; a column of "
+            "integers, decimals, dates or timestamps, with growing values, is accepted"
         )
     lag = poll.seconds if times else poll.numbers
     if lag is None:
