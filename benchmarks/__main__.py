@@ -19,7 +19,7 @@ from benchmarks.running.run import Limits, all_measured, measure
 from benchmarks.running.schedule import Entry, merged
 
 INSTALLED = (*NAMES, *BUILT)
-"""The names that ``install`` takes."""
+"""The names that ``install`` accepts."""
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _installed(names: tuple[str, ...]) -> bool:
-    """Install peers by name; True if all could be installed. Exits for a name that is not known."""
+    """Install peers by name; returns True if all could be installed. Exits for an unknown name."""
     for name in names:
         if name not in INSTALLED:
             raise SystemExit(f"there is no {name} to install; there are {', '.join(INSTALLED)}")
@@ -75,19 +75,19 @@ def run(options: argparse.Namespace) -> None:
     about = {**machine(), "date": dt.date.today().isoformat(), "repetitions": options.repetitions}
     about |= {"mode": options.command, "limit": options.limit, **versions(), **versions_built()}
     kept = Unfinished(UNFINISHED / f"unfinished-{options.command}.jsonl", about, go_on=options.go_on)
-    # A quick run does not repeat what takes long.
+    # A quick run repeats no long measurements.
     once = float("inf") if options.command == "full" else 10.0
     limits = Limits(options.limit, options.memory * 2**30, options.minutes, once)
     try:
         complete = measure(entries, options.repetitions, limits, kept)
     except KeyboardInterrupt:
-        raise SystemExit(f"stopped; measurements so far are in {kept.path}; --continue takes them up") from None
+        raise SystemExit(f"stopped; measurements so far are in {kept.path}; --continue resumes the run") from None
     print("\n\n".join([table(kept.measured), states(kept.measured), ahead(kept.measured)]))
     if not complete and not all_measured(entries, kept.measured):
         raise SystemExit(1)
     whole = options.command == "full" and not (options.only or options.cases or options.strategies)
     groups = {entry.group for entry in entries}
-    # A part has results of its own where it ran alone and whole.
+    # A part that was measured alone and completely has results of its own.
     part = options.command == "full" and options.only == [*groups] and not (options.cases or options.strategies)
     apart = groups.pop() if part else None
     date = str(kept.about["date"])

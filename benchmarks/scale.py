@@ -1,10 +1,10 @@
-"""``python -m benchmarks.scale``: what a pipeline would do with many cells, from a sample of its rows.
+"""``python -m benchmarks.scale``: simulates a pipeline with many cells, from a sample of its rows.
 
 The sample is routed to 8 up to 4,096 cells, as Spark would route it, and the engines of some cells run: the largest
-and a few at random. So the figures of a cell are measured, those of all cells are sums over what was routed, and the
-driver's are those of a manifest with as many cells. docs/scale.md says what follows from them.
+and a few at random. So the figures of a cell are measured, those of all cells are sums over the routed rows, and the
+driver's are those of a manifest with as many cells. docs/scale.md has the conclusions.
 
-A workload is a script of tables and views, rows that are there, and the rows of the next version.
+A workload is a script of tables and views, existing rows, and the rows of the next version.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from freshviews.sql import Catalog, parse_script
 Columns = Mapping[str, NDArray[np.int64]]
 
 VERSION = 0.01
-"""The share of the rows of the fact tables that come in the next version."""
+"""The share of the rows of the fact tables that arrive in the next version."""
 MOST_HEAVY = 32
 SAMPLED = 3
-"""Cells whose engines run, beside the largest."""
+"""Number of cells whose engines run, besides the largest."""
 SEGMENTS = 12
 """Segments in the log of a cell: eight of a level are merged (``spark.state.cell``)."""
 
@@ -115,8 +115,8 @@ WORKLOADS = (
 
 @dataclass(frozen=True)
 class Found:
-    """What a number of cells comes to. ``sent``: copies of the rows of a version, per row. ``rows``: in a cell, on
-    average and in the largest. ``seconds``: CPU of a version in a cell, ``told``: rows of changes of all cells."""
+    """The result for a number of cells. ``sent``: copies of the rows of a version, per row. ``rows``: in a cell, on
+    average and in the largest. ``seconds``: CPU of a version in a cell, ``reported``: rows of changes of all cells."""
 
     cells: int
     sent: float
@@ -125,7 +125,7 @@ class Found:
     bytes: int
     mean_seconds: float
     most_seconds: float
-    told: float
+    reported: float
     merge_seconds: float
     manifest_seconds: float
     manifest_bytes: int
@@ -159,7 +159,7 @@ def plan_of(catalog: Catalog, rows: Mapping[str, Columns], cells: int) -> CellPl
 
 
 def routed(role: Role, columns: Columns) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """For each copy: the places of the rows that the role takes, and their cells."""
+    """For each copy: the positions of the rows that the role accepts, and their cells."""
     count = len(next(iter(columns.values())))
     taken = np.ones(count, bool)
     for one in role.heavy:
@@ -175,7 +175,7 @@ def routed(role: Role, columns: Columns) -> Iterator[tuple[NDArray[np.int64], ND
 
 
 def _hashed(values: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """A hash of integers, none below zero (splitmix64)."""
+    """A non-negative hash of integers (splitmix64)."""
     mixed = values.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15) % 2**64)
     with np.errstate(over="ignore"):
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -205,7 +205,7 @@ def simulated(workload: Workload, rows: int, cells: int, seed: int = 1) -> Found
     others = [int(one) for one in chance.choice(cells, min(SAMPLED, cells), replace=False) if one != largest]
     runs = {cell: _run(plan, catalog, cell, before, workload.facts, version) for cell in (largest, *others)}
     seconds = [run.seconds for run in runs.values()]
-    told = float(np.mean([run.told for run in runs.values()])) * cells
+    reported = float(np.mean([run.reported for run in runs.values()])) * cells
     manifest_seconds, manifest_bytes = _manifest(plan, workload.script)
     return Found(
         cells,
@@ -215,8 +215,8 @@ def simulated(workload: Workload, rows: int, cells: int, seed: int = 1) -> Found
         runs[largest].bytes,
         float(np.mean(seconds)),
         max(seconds),
-        told,
-        _merge_seconds(plan, catalog, [run.changes for run in runs.values()], told),
+        reported,
+        _merge_seconds(plan, catalog, [run.changes for run in runs.values()], reported),
         manifest_seconds,
         manifest_bytes,
     )
@@ -226,7 +226,7 @@ def simulated(workload: Workload, rows: int, cells: int, seed: int = 1) -> Found
 class _Ran:
     seconds: float
     bytes: int
-    told: int
+    reported: int
     changes: dict[str, pa.Table]
 
 
@@ -238,14 +238,14 @@ def _run(
         db.define(cell_statements(plan, catalog, cell))
         for role in plan.roles:
             db.insert(role.name, _rows_of(role, before[role.table], cell))
-        # The first small batch of a table is not measured: plans of the direct way are made with it.
+        # The first small batch of a table is not measured: it makes plans of the direct way.
         for role in plan.roles_of(facts):
             part = _rows_of(role, before[facts], cell).slice(0, 1)
             db.insert(role.name, part)
             db.delete(role.name, part)
-        told: dict[str, list[pa.Table]] = {}
+        reported: dict[str, list[pa.Table]] = {}
         for name in db.views:
-            db.view(name).subscribe(lambda change, name=name: told.setdefault(name, []).append(change.to_arrow()))
+            db.view(name).subscribe(lambda change, name=name: reported.setdefault(name, []).append(change.to_arrow()))
         parts = {role.name: _rows_of(role, version, cell) for role in plan.roles_of(facts)}
         gc.collect()
         start = time.process_time()
@@ -253,7 +253,7 @@ def _run(
             for name, part in parts.items():
                 batch.insert(name, part)
         seconds = time.process_time() - start
-        changes = {name: pa.concat_tables(some) for name, some in told.items()}
+        changes = {name: pa.concat_tables(some) for name, some in reported.items()}
         return _Ran(seconds, db.stats()["bytes"], sum(one.num_rows for one in changes.values()), changes)
 
 
@@ -263,9 +263,9 @@ def _rows_of(role: Role, columns: Columns, cell: int) -> pa.Table:
     return pa.table({name: values[kept] for name, values in columns.items()})
 
 
-def _merge_seconds(plan: CellPlan, catalog: Catalog, changes: Sequence[Mapping[str, pa.Table]], told: float) -> float:
-    """CPU seconds of the merge of ``told`` rows, by those of the cells that ran, as one batch; 0 where nothing is
-    merged."""
+def _merge_seconds(plan: CellPlan, catalog: Catalog, changes: Sequence[Mapping[str, pa.Table]], sent: float) -> float:
+    """CPU seconds of the merge of ``sent`` rows, computed from those of the cells that ran, as one batch; 0 without
+    a merge."""
     inputs = merge_inputs(plan, catalog)
     taken = {
         table: [one[view] for view in views for one in changes if view in one] for table, views in inputs.items()
@@ -275,9 +275,9 @@ def _merge_seconds(plan: CellPlan, catalog: Catalog, changes: Sequence[Mapping[s
         return 0.0
     with Database(threads=1) as db:
         db.define(merge_statements(plan, catalog))
-        again = max(1, min(int(told), 100_000) // rows)
+        again = max(1, min(int(sent), 100_000) // rows)
         seconds = 0.0
-        # In the first pass what is called first is made ready.
+        # The first pass prepares functions that are called for the first time.
         for _ in range(2):
             start = time.process_time()
             with db.batch() as batch:
@@ -285,11 +285,11 @@ def _merge_seconds(plan: CellPlan, catalog: Catalog, changes: Sequence[Mapping[s
                     if some:
                         batch.apply(table, pa.concat_tables(some * again).combine_chunks())
             seconds = time.process_time() - start
-        return seconds * told / (rows * again)
+        return seconds * sent / (rows * again)
 
 
 def _manifest(plan: CellPlan, script: str) -> tuple[float, int]:
-    """Seconds to write and to read a manifest of as many cells, and its bytes."""
+    """Seconds to write and to read a manifest with this number of cells, and its bytes."""
     token = "0" * 32
     files = {role.name: f"state/0/{token}.arrow@0+1000" for role in plan.roles}
     log = [{"token": token, "level": 0, "rows": 1000, "files": files} for _ in range(SEGMENTS)]
@@ -323,7 +323,7 @@ def line(found: Found) -> str:
         f"{found.bytes / 1e6:.1f} MB",
         f"{found.mean_seconds * 1e3:.2g} ms",
         f"{found.most_seconds * 1e3:.2g} ms",
-        f"{found.told:,.0f}",
+        f"{found.reported:,.0f}",
         f"{found.merge_seconds * 1e3:.2g} ms",
         f"{found.manifest_seconds * 1e3:.2g} ms, {found.manifest_bytes / 1e6:.2g} MB",
     ]

@@ -92,7 +92,7 @@ def demonstrate(folder: Path, count: int, console: Console) -> int:
 
 
 def replay(query: Query, made: list[Manifest], folder: Path, stream: list[Month], console: Console) -> None:
-    """Write each month once the month before is committed and delivered, and show the changes of the views."""
+    """Write each month after the previous one is committed and delivered, and show the changes of the views."""
     start = time.perf_counter()
     expected: dict[str, int] = {}
     with Screen(console, folder / "out") as screen:
@@ -122,7 +122,7 @@ def _wait(query: Query, made: list[Manifest], expected: dict[str, int]) -> None:
     """Wait until the rows are read and the sinks have their changes. Raises the error that ended the pipeline."""
     while not made or any(made[-1].totals.get("rows", {}).get(name, 0) < rows for name, rows in expected.items()):
         if query.awaitTermination(0.02):
-            raise SystemExit("the pipeline ended before its input was in")
+            raise SystemExit("the pipeline ended before its input was read")
 
 
 def check(folder: Path, tables: Tables, console: Console) -> int:

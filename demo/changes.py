@@ -1,4 +1,5 @@
-"""The contents of a view, summed up from the files of changes that its sink writes, as any consumer would."""
+"""The contents of a view, summed up from the files of changes that its sink writes, as any consumer would compute
+them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class Followed:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.came = 0
-        """Rows that the files read last insert; ``went``: that they delete."""
+        """Rows inserted by the files that were read last; ``went``: rows deleted by them."""
         self.went = 0
         self._read: set[str] = set()
         self._rows: pa.Table | None = None
@@ -36,7 +37,7 @@ class Followed:
             before = [] if self._rows is None else [self._rows]
             self._rows = _summed(pa.concat_tables([*before, *tables]))
             if pc.any(pc.less(self._rows[MULTIPLICITY], 0)).as_py():
-                raise ValueError(f"{self.folder}: the changes take a row away that they have not brought")
+                raise ValueError(f"{self.folder}: the changes delete a row that they have not inserted")
 
     @property
     def count(self) -> int:
@@ -48,7 +49,7 @@ class Followed:
         if self._rows is None:
             return []
         names = [name for name in self._rows.column_names if name != MULTIPLICITY]
-        # The other columns break ties, so that the rows shown do not jump.
+        # Other columns break ties, so the order of the shown rows is stable.
         order = [(column, "descending"), *((name, "ascending") for name in names if name != column)]
         return list(self._rows.sort_by(order).select(names).slice(0, count).to_pylist())
 
@@ -62,7 +63,7 @@ class Followed:
 
 def _read(path: Path) -> pa.Table:
     rows = pa.parquet.read_table(path).drop_columns([VERSION])
-    # Without NOT NULL of columns, which summing loses.
+    # Without the columns' NOT NULL, which summing loses.
     return pa.table(rows.columns, names=rows.column_names)
 
 

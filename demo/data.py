@@ -34,7 +34,7 @@ def load(months: int = 12) -> Tables:
 
 
 def months_of(table: pa.Table) -> pa.ChunkedArray:
-    """The month that each flight, or each hour of weather, is reported in: 1 to 12."""
+    """The month in which each flight, or each hour of weather, is reported: 1 to 12."""
     return pc.month(table["day"] if "day" in table.column_names else table["hour"])
 
 

@@ -1,9 +1,9 @@
 """The year as files of changes, a month at a time, with late corrections.
 
-A flight is reported in its month. One report in twelve is wrong and says that the flight was on time; a month later
-an update corrects it. One flight in two hundred is also reported under a number that does not exist; a
-month later that row is deleted. One hour of weather in twenty has no measurements at first. After the last
-month only its corrections follow, so that in the end the tables equal the data.
+A flight is reported in its month. One report in twelve is wrong and says that the flight was on time; a month later an
+update corrects it. One flight in two hundred is also reported under a number that does not exist; a month later that
+row is deleted. One hour of weather in twenty has no measurements at first. After the last month only its corrections
+follow, so at the end the tables equal the data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow.parquet
 from demo.data import Tables, months_of
 
 WRONG, TWICE, UNMEASURED = 12, 200, 20
-"""One report in this many is wrong, is sent twice, has no measurements at first."""
+"""One in this many reports is wrong, is sent twice, or has no measurements at first."""
 
 NO_SUCH_FLIGHT = 90_000
 """Added to the number of a flight that is reported twice; no flight has five digits."""

@@ -19,13 +19,13 @@ SHOWN = {
     "connections": "times",
     "long_waits": "dep_delay",
 }
-"""The views, and the column that orders the rows shown of each, greatest first."""
+"""The views, and for each the column that orders the shown rows, greatest first."""
 
 ROWS = 3
 
 
 class Screen:
-    """The changing views; rows that differ from the month before are marked."""
+    """The changing views; rows that differ from the previous month are marked."""
 
     def __init__(self, console: Console, out: Path) -> None:
         self.views = {name: Followed(out / name) for name in SHOWN}

@@ -1,4 +1,4 @@
-"""The outside opinion: DuckDB recomputes every view over the same data."""
+"""The independent check: DuckDB recomputes every view over the same data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def first_difference(ours: Iterable[Row], theirs: Iterable[Row]) -> str | None:
 
 
 def _order(row: Row) -> list[tuple[bool, str]]:
-    """Doubles count last and roughly, so that two nearly equal ones do not part the same row."""
+    """Sorts doubles last and rounded, so that nearly equal ones do not separate equal rows."""
     exact = [(value is None, str(value)) for value in row if not isinstance(value, float)]
     return exact + [(False, f"{value:.6g}") for value in row if isinstance(value, float)]
 

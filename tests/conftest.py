@@ -1,12 +1,12 @@
 """Set-up of all tests: golden files, small cells, tiers, and seeds.
 
-What runs is decided here, from the tier (tests/tiers.py) and the marks of tests (pyproject.toml):
+The tier (tests/tiers.py) and the marks of tests (pyproject.toml) decide here which tests run:
 
-- Without FRESHVIEWS_PURE_PYTHON=1 all tests run that need compiled code or do not care. With it, those with the mark
-  ``plain_python`` run, as a job of their own; ``python -m tests`` runs both jobs.
+- Without FRESHVIEWS_PURE_PYTHON=1 all tests run that need compiled code or work either way. With it, tests with the
+  mark ``plain_python`` run, as a job of their own; ``python -m tests`` runs both jobs.
 - The quick tier leaves out ``full`` tests and most cases of tests with ``sample`` or ``diagonal``; the change tier
-  leaves out most cases of tests with ``large``. Both leave out tests with ``kills``, run what the quick tier has of a
-  file with the mark ``compiled(n)`` as plain Python, and few tests of it with compiled code, too.
+    leaves out most cases of tests with ``large``. Both leave out tests with ``kills``. Of a file with the mark
+    ``compiled(n)`` they run the quick tier's part as plain Python, and few tests with compiled code, too.
 - Hypothesis draws the same examples in every run, except in the fuzz tier, whose failures are stored (tests/found.py).
 """
 
@@ -26,25 +26,25 @@ from hypothesis.internal.conjecture import providers
 from tests.found import Found, cases_of
 from tests.tiers import CHANGE, FUZZ, LONG, QUICK, QUICK_JAVA, SEED, compiled, examples, seeds
 
-# Many images, as cells of tests are small. Set before anything reads it; workers of Spark have it from its Java.
+# Many images, as cells of tests are small. Set before anything reads it; Spark's workers inherit it from its Java.
 os.environ.setdefault("FRESHVIEWS_SMALLEST_IMAGE", "20000")
 
-# Tests run compiled code, not what stands in for it; those that mean the other way start processes of their own.
+# Tests run compiled code from the start; those of the other way start processes of their own.
 os.environ.setdefault("FRESHVIEWS_COMPILE", "ahead")
 
-# Of Spark's driver, of the program that puts its command together, and of masters and workers.
+# Of Spark's driver, of the program that builds its command line, and of masters and workers.
 for variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(variable, QUICK_JAVA)
 
-# Whoever runs tests in the background may have had Ctrl-C ignored, and then all they start ignores it, too.
+# A shell that runs tests in the background may ignore Ctrl-C, and all their processes would ignore it, too.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GOLDEN = Path(__file__).parent / "golden"
 PLAIN_PYTHON = os.environ.get("FRESHVIEWS_PURE_PYTHON") == "1"
 
-# Hypothesis also draws constants that it reads in all modules of the source tree, generated ones included. Which these
-# are depends on the tests that ran before, and reading them takes a quarter of a minute in each process.
+# Hypothesis also draws constants from all modules of the source tree, generated ones included. Which modules these are
+# depends on earlier tests, and reading them takes a quarter of a minute in each process.
 providers._get_local_constants = lambda: providers._local_constants
 
 settings.register_profile("fixed", derandomize=True, print_blob=False, deadline=None)
@@ -58,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """``golden(name, text)``: the text must be that of the golden file with this name."""
+    """``golden(name, text)``: compares the text with the golden file of this name."""
 
     def check(name: str, text: str) -> None:
         path = GOLDEN / name
@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _belongs(item: pytest.Item) -> bool:
-    """Whether the test is one of this tier and of this job."""
+    """True if the test belongs to this tier and this job."""
     if FUZZ:
         return _is_random(item)
     mark = item.get_closest_marker("plain_python")
@@ -106,7 +106,7 @@ def _is_random(item: pytest.Item) -> bool:
 
 
 def _few(items: list[pytest.Item]) -> list[pytest.Item]:
-    """What the quick tier or the change tier runs of them; tests with stored cases always run."""
+    """The tests that the quick tier or the change tier runs; tests with stored cases always run."""
     by_test: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         by_test[item.nodeid.partition("[")[0]].append(item)
@@ -116,7 +116,7 @@ def _few(items: list[pytest.Item]) -> list[pytest.Item]:
         if cases[0].get_closest_marker("kills") is not None:
             continue
         mark = cases[0].get_closest_marker("compiled")
-        # Plain Python runs slowly what is meant to be compiled.
+        # Plain Python is slow for tests that are meant to be compiled.
         quick = QUICK or (PLAIN_PYTHON and mark is not None)
         for item in _sampled(cases, quick):
             if not quick or item.get_closest_marker("full") is None or any(cases_of(item.nodeid)):
@@ -128,10 +128,10 @@ def _few(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def _sampled(cases: list[pytest.Item], quick: bool) -> list[pytest.Item]:
-    """Of the cases of one test, by its marks ``sample(n)``, ``large(n)`` and ``diagonal``: all without one."""
+    """The sampled cases of one test, by its marks ``sample(n)``, ``large(n)`` and ``diagonal``; all without a mark."""
     if not quick:
         mark = cases[0].get_closest_marker("large")
-        # Those that the quick tier runs, and of the others every n-th.
+        # The cases of the quick tier, and every n-th of the others.
         rest = [case for case in cases if case.get_closest_marker("full") is not None]
         if mark is None:
             return cases
@@ -144,13 +144,13 @@ def _sampled(cases: list[pytest.Item], quick: bool) -> list[pytest.Item]:
 
 
 def _diagonal(cases: list[pytest.Item]) -> list[pytest.Item]:
-    """Few cases, such that each value of each parameter comes once at least."""
+    """Few cases in which each value of each parameter occurs at least once."""
     values = {case: [(name, repr(value)) for name, value in _parameters(case).items()] for case in cases}
     used: Counter[tuple[str, str]] = Counter()
     kept: set[pytest.Item] = set()
     wanted = {value for several in values.values() for value in several}
     while wanted - used.keys():
-        # The one with the most values that are new, and of these the one whose others are the least used.
+        # The case with the most new values, and of these the one whose other values are used least.
         best = min(cases, key=lambda c: (-sum(v not in used for v in values[c]), sum(used[v] for v in values[c])))
         kept.add(best)
         used.update(values[best])
@@ -163,7 +163,7 @@ def _parameters(case: pytest.Item) -> dict[str, Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
-    """A test of Hypothesis draws as many examples as its tier wants, after the stored cases."""
+    """A Hypothesis test draws as many examples as its tier sets, after the stored cases."""
     test = pyfuncitem.obj
     if not is_hypothesis_test(test):
         return (yield)
@@ -187,7 +187,7 @@ def _draw(test: Any, how: settings, seed: int | None) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[pytest.TestReport]:
-    """In the fuzz tier a failure is stored, and the report says where and how to replay it."""
+    """In the fuzz tier a failure is stored, and the report says where, and how to replay it."""
     report: pytest.TestReport = yield
     if FUZZ and report.when == "call" and report.failed and _is_random(item):
         by_seed = item.get_closest_marker("seeds") is not None
@@ -202,7 +202,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Tests that took long and give no reason, where the time went, and whether the job before this one failed."""
+    """Reports tests that took long without a reason, where the time went, and whether the previous job failed."""
     reports = [one for several in terminalreporter.stats.values() for one in several if hasattr(one, "duration")]
     slow = [one for one in reports if one.duration > LONG and "long" not in one.keywords]
     if slow:

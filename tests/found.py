@@ -2,9 +2,9 @@
 
 ``FRESHVIEWS_CASES`` names another folder than tests/cases.
 
-A case is a JSON file with the ``test`` (its pytest id without the seed), the ``seed``, the number of ``examples`` that
-were drawn from it, and the ``failure`` as pytest printed it, which shows the least scenario. The seed alone replays the
-case; the text is for the reader, who makes a row of a table of cases from it.
+A case is a JSON file with the ``test`` (its pytest id without the seed), the ``seed``, the number of ``examples`` drawn
+from it, and the ``failure`` as printed by pytest, with the smallest scenario. The seed alone replays the case; the text
+is for the reader, who adds a row to a table of cases.
 """
 
 from __future__ import annotations

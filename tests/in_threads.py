@@ -1,4 +1,4 @@
-"""Has every commit run in threads, however small it is."""
+"""Runs every commit in threads, even the smallest."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from freshviews.engine.commit import threads
 
 @contextmanager
 def in_threads(monkeypatch: pytest.MonkeyPatch, count: int, *, views: bool = True) -> Iterator[None]:
-    """Within this block databases have ``count`` threads by default, and use them for every batch of the general way,
-    also as plain Python: for views, and for the lanes of a view that runs alone. Without ``views`` each runs alone. The
-    interpreter changes threads every few operations."""
+    """Within this block databases have ``count`` threads by default, and use them for every batch that does not take
+    the direct way, also as plain Python: for views, and for the lanes of a view that runs alone. Without ``views`` each
+    view runs alone. The interpreter switches threads every few operations."""
     for module in (threads, database):
         monkeypatch.setattr(module, "MANY", 0)
     monkeypatch.setattr(threads, "LEAST", -1.0 if views else 1e9)

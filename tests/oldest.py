@@ -1,4 +1,4 @@
-"""The oldest versions that pyproject.toml admits of what the package needs, as constraints of pip: ``make oldest``."""
+"""The oldest versions of dependencies that pyproject.toml admits, as constraints of pip: ``make oldest``."""
 
 from __future__ import annotations
 

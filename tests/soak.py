@@ -1,7 +1,8 @@
 """``make soak``: a window of 100,000 live rows with unique string ids moves over 30 million rows, in flat memory.
 
-``python -m tests.soak --rows N --live N --batch N [--path FOLDER]`` prints what the process and the dictionary hold
-twenty times on the way, and the longest commit in CPU time. It ends with 1 if there was growth in the second half.
+``python -m tests.soak --rows N --live N --batch N [--path FOLDER]`` prints the memory of the process and the size of
+the dictionary twenty times on the way, and the longest commit in CPU time. It exits with 1 if the second half shows
+growth.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _MEGABYTE = 1 << 20
 
 @dataclass(frozen=True)
 class Held:
-    """What is held after ``rows`` rows have passed. ``longest``: the commit that took most CPU time since the last."""
+    """Sizes after ``rows`` rows have passed. ``longest``: the commit with the most CPU time since the last ones."""
 
     rows: int
     process: int
@@ -40,12 +41,12 @@ class Held:
 
 
 def resident() -> int:
-    """Bytes of this process in memory."""
+    """Resident bytes of this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 def moved(rows: int, live: int, batch: int, path: Path | None = None) -> Iterator[Held]:
-    """Let the window move; what is held, twenty times."""
+    """Move the window; returns the sizes at twenty points."""
     with Database(path) as db:
         db.execute(f"""
           CREATE TABLE events (id STRING, kind STRING, n BIGINT) TBLPROPERTIES ('freshviews.window' = '{live} rows');

@@ -1,4 +1,4 @@
-"""No message has a secret of a script, wherever the script is wrong; harmless options stay readable."""
+"""No message shows a secret of a script, wherever the script is wrong; harmless options stay readable."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ SCRIPTS = (
 
 
 def messages_of(script: str, folder: Path) -> list[str]:
-    """The messages of all that read a script."""
+    """The messages of everything that reads a script."""
     found = []
     for read in (
         split_streaming,
@@ -76,7 +76,7 @@ def messages_of(script: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_no_error_of_a_script_has_a_secret(option: str, tmp_path: Path) -> None:
+def test_no_error_of_a_script_shows_a_secret(option: str, tmp_path: Path) -> None:
     said = 0
     for script in SCRIPTS:
         found = messages_of(script.format(option), tmp_path)
@@ -86,7 +86,7 @@ def test_no_error_of_a_script_has_a_secret(option: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_no_line_that_a_command_shows_has_a_secret(option: str) -> None:
+def test_no_output_of_a_command_shows_a_secret(option: str) -> None:
     for script in SCRIPTS:
         shown = starred(script.format(option))
         assert SECRET not in shown and len(shown) == len(script.format(option))
@@ -118,7 +118,7 @@ def test_names_of_secrets_are_those_of_spark_and_more() -> None:
     assert not any(map(is_secret, ("key", "keys", "primary_key", "message.key.columns", "url", "passenger", "compass")))
 
 
-def test_an_error_hides_what_it_quotes() -> None:
+def test_an_error_hides_secrets_that_it_quotes() -> None:
     error = SourceError(f"cannot connect: {{\"password\": \"{SECRET}\"}} to ftp://a:{SECRET}@host/x, pwd={SECRET}")
     assert str(error) == 'cannot connect: {"password": "***"} to ftp://***@host/x, pwd=***'
     assert masked("a password is needed; the token 'x'") == "a password is needed; the token '***'"
@@ -134,7 +134,7 @@ def test_a_definition_shows_no_options_and_hides_them_in_errors() -> None:
 
 
 @pytest.mark.parametrize("chain", ["cause", "context", "deep"])
-def test_a_traceback_has_no_secret_of_a_cause(chain: str) -> None:
+def test_a_traceback_hides_secrets_of_its_cause(chain: str) -> None:
     definition = Definition((TableSpec("t", "CREATE TABLE t (a INT)", "jdbc", {"password": SECRET}),))
     for text, hidden in ((f"Java has {SECRET}", True), ("no table t", False), (f"x://a:{SECRET}@b", True)):
         foreign = ValueError(text)
@@ -151,7 +151,7 @@ def test_a_traceback_has_no_secret_of_a_cause(chain: str) -> None:
         assert (text not in "".join(traceback.format_exception(error))) == hidden
 
 
-def test_no_command_that_reads_shows_a_secret(tmp_path: Path) -> None:
+def test_no_reading_command_shows_a_secret(tmp_path: Path) -> None:
     script = tmp_path / "shop.sql"
     script.write_text(
         f"SET spark.hadoop.fs.s3a.secret.key = {SECRET};\n"
@@ -172,7 +172,7 @@ def test_no_command_that_reads_shows_a_secret(tmp_path: Path) -> None:
     assert SECRET not in definition.script + repr(definition)
 
 
-def test_long_text_is_read_once() -> None:
+def test_hiding_secrets_in_long_text_takes_linear_time() -> None:
     for text in ("x" * 300_000, "'" * 100_000, "password" * 40_000, "//" * 100_000, "a:" * 100_000, "//a:" * 20_000):
         masked(text)
         starred(f"OPTIONS ({text}")

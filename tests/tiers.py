@@ -3,11 +3,11 @@
 ``FRESHVIEWS_TESTS`` names the tier:
 
 - ``quick`` is ``make test``: every room, with few random examples and a diagonal of the tables of cases.
-- ``change`` is ``make test-change``, which .ci/run has: every test, with a tenth of the random examples; not every case
-  compiled, and each case of a table of cases in one way of several and under half of the strategies, in turn. make fuzz
-  and make states, which .ci/run has as well, draw new ones.
+- ``change`` is ``make test-change``, which .ci/run runs: every test, with a tenth of the random examples; not every
+  case compiled, and each case of a table of cases in one way of several and under half of the strategies, in turn.
+  .ci/run also runs make fuzz and make states, which draw new cases.
 - ``full`` is ``make test-all`` and pytest without the variable: every test at full size.
-- ``fuzz`` is ``make fuzz``: the random tests alone, from a seed that no run had before.
+- ``fuzz`` is ``make fuzz``: the random tests alone, from a new seed.
 
 ``FRESHVIEWS_SEED`` is the seed of a fuzz run. ``FRESHVIEWS_FUZZ_SHARE`` divides its size. The marks are described in
 pyproject.toml; tests/conftest.py acts on them.
@@ -33,15 +33,15 @@ _SHARE_OF_A_RUN = 10
 
 
 def compiled(every: int) -> int:
-    """One of how many tests of a file with the mark ``compiled(every)`` the tier compiles; 0: none.
+    """The tier compiles one of this many tests of a file with the mark ``compiled(every)``; 0: none.
 
-    ``change`` compiles as many as ``quick``, and one in forty where that compiles none.
+    ``change`` compiles as many as ``quick``, or one in forty if that compiles none.
     """
     return {"quick": every, "change": every or 40}.get(TIER, 1)
 
 
 if TIER not in ("quick", "change", "full", "fuzz"):
-    raise ValueError(f"FRESHVIEWS_TESTS is {TIER!r}; quick, change, full and fuzz are the tiers")
+    raise ValueError(f"FRESHVIEWS_TESTS is {TIER!r}; it must be quick, change, full or fuzz")
 
 
 def examples(full: int) -> int:
@@ -51,14 +51,14 @@ def examples(full: int) -> int:
 
 
 def in_turn(values: Sequence[T], number: int) -> Sequence[T]:
-    """The values that case ``number`` of a table of cases takes: one of them in ``make test-change``, else all."""
+    """The values that case ``number`` of a table of cases runs with: one of them in ``make test-change``, else all."""
     return [values[number % len(values)]] if CHANGE else values
 
 
 def seeds(full: int) -> range:
-    """Seeds of a test that tries ``full`` of them in the full tier: 0, 1, ..., or new ones in a fuzz run."""
+    """Seeds of a test that has ``full`` of them in the full tier: 0, 1, ..., or new ones in a fuzz run."""
     first = SEED * 2**16 if FUZZ else 0
     return range(first, first + examples(full))
 
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options for the Java of tests, which ends after seconds: it compiles less, and takes half of the time."""
+"""Options for the Java of tests, which runs for seconds: it compiles less, and takes half of the time."""

@@ -1,4 +1,4 @@
-"""Run a script in two processes, one after the other, with one cache of compiled code that is empty at first."""
+"""Runs a script in two processes, one after the other, that share an initially empty cache of compiled code."""
 
 from __future__ import annotations
 

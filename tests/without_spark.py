@@ -1,6 +1,6 @@
-"""``make without-spark``: the package in an environment that has no pyspark does all that needs none.
+"""``make without-spark``: in an environment without pyspark, everything works that does not need Spark.
 
-Run by the Python of that environment, with nothing on its path but what pip put there.
+Run by the Python of that environment, with only pip's installed packages on its path.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> None:
     except fv.SqlError as error:
         assert str(error) == "line 1, column 66: Missing ' to close what begins here", error
     else:
-        raise AssertionError("an open quote is taken")
+        raise AssertionError("an open quote is accepted")
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "in").mkdir()
         (Path(folder) / "sales.sql").write_text(SCRIPT)

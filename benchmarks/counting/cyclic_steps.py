@@ -56,7 +56,7 @@ def edges_of(rows: int, uniform: bool) -> Edges:
 
 
 def steps_of(case: str, strategy: str, rows: int, uniform: bool) -> tuple[float, int, int]:
-    """Steps of an edit in the mean and at most, and bytes."""
+    """Mean and maximum steps of an edit, and bytes."""
     columns, atoms = CASES[case]
     state, read = counted_state(script_of(columns, atoms, strategy), "cyclic")
     random = np.random.default_rng(2)

@@ -82,13 +82,13 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
 
 
 def exponent_of(strategy: str) -> float:
-    """The exponent that a strategy is measured with, 1/2 if its name has none."""
+    """The exponent with which a strategy is measured, 1/2 if its name has none."""
     _, _, eps = strategy.partition(", eps = ")
     return float(Fraction(eps)) if eps else 0.5
 
 
 def _sides(shape: str, n: int, epsilon: float) -> tuple[int, int]:
-    """Rows and columns of a matrix of 2 n bits, of which about half are 1."""
+    """Rows and columns of a matrix of 2 n bits, about half of them 1."""
     if shape == "wide":
         return 4, n // 2
     if shape == "square":
@@ -121,7 +121,7 @@ def _measured(strategy: str, rows: int, columns: int, turn: int) -> tuple[float,
 
 @lru_cache(maxsize=1)
 def _phases(rows: int, columns: int) -> tuple[tuple[Batch, ...], ...]:
-    """The phases of the stream in batches; kept, as drawing them takes longer than most strategies do."""
+    """The phases of the stream in batches; cached, as drawing them takes longer than most strategies do."""
     return tuple(tuple(_batches(phase)) for phase in oumv_stream(rows, columns, ROUNDS))
 
 
@@ -135,7 +135,7 @@ def _batches(phase: list[Update]) -> Iterator[Batch]:
 def _state(strategy: str) -> tuple[BlockState, Mapping[str, tuple[str, ...]]]:
     name, given = strategy.partition(", eps = ")[0], exponent_of(strategy)
     program, block = _planned(name, given)
-    # What is parted at all is compiled once: the exponent is a word of the state.
+    # The choice of partitions is compiled; the exponent is a word of the state.
     source, _ = _planned(name, 0.5) if 0 < given < 1 else (program, block)
     lifted, _ = lift_program(source)
     compiled = compile_block(lifted, block, (), (), None, counted=True)

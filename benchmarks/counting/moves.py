@@ -1,8 +1,8 @@
-"""Moves of cursors in a leapfrog triejoin, counted in its compiled program, beside the steps of a binary plan.
+"""Moves of cursors in a leapfrog triejoin, counted in its compiled program, compared with the steps of a binary plan.
 
 The rows are those of ``benchmarks.counting.worst_cases``, for the triangle and for the Loomis-Whitney query of four
 variables. ``change_propagation`` joins two relations at a time and stores the intermediate result; it is left out
-where that would be too large. ``python -m benchmarks full --only moves`` measures all cases;
+if that would be too large. ``python -m benchmarks full --only moves`` measures all cases;
 ``python -m benchmarks.counting.moves`` prints the slopes.
 """
 
@@ -32,11 +32,11 @@ UNIT = "moves"
 TARGETS: dict[str, float] = {}
 QUERIES = {"triangle": TRIANGLE, "Loomis-Whitney of four": LOOMIS_WHITNEY}
 SLOPES = {"triangle": 1.55, "Loomis-Whitney of four": 1.40}
-"""The most that the moves may grow by, as a power of the rows."""
+"""Maximum growth of the moves, as a power of the rows."""
 SIZES = (2_000, 8_000, 32_000, 128_000, 512_000, 1_024_000)
 BINARY = "change_propagation"
 MOST_OF_BINARY = 32_000
-"""Rows up to which the plan of two relations at a time, whose rows are the square, is asked."""
+"""Maximum rows for the plan of two relations at a time, which stores quadratically many."""
 CASES = tuple(f"{query}, N = {n:,}" for query in QUERIES for n in SIZES)
 STRATEGIES = (PLANNED, BINARY)
 STRATEGIES_OF = {case: (PLANNED,) for case in CASES if int(case.rpartition("= ")[2].replace(",", "")) > MOST_OF_BINARY}
@@ -70,7 +70,7 @@ def counted(query: Query, strategy: str, rows: Mapping[str, Codes]) -> tuple[int
         state.run(name, {c: address_of(column) for c, column in columns.items()}, address_of(ones), len(table))
     state.walk()
     if isinstance(program.upkeep, Evaluated):
-        # What it takes to store the rows is no move of a cursor.
+        # Storing the rows moves no cursor.
         state.status[STATUS_STEPS] = 0
         state.evaluate()
     found = int(next(state.rows(1))[0, 0])

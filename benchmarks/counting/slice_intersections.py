@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.counting.slice_intersections`` prints them. An update of one of ``r(a, b)``, ``s(b, c)``,
 ``t(c, a)`` changes the count of triangles by the intersection of two slices of the other two relations.
-``first_order`` iterates over the smaller slice and probes the larger one. Beside it run a leapfrog join of the same
-slices in ordered trees (``kernel.btree.tree``, ``kernel.trie.iterator``), two per relation, as there are two hash
-indexes per relation; and ``incremental_trie_join``, which stores such trees and a trace of all probes. The program
+``first_order`` iterates over the smaller slice and probes the larger one. It is compared with a leapfrog join of the
+same slices in ordered trees (``kernel.btree.tree``, ``kernel.trie.iterator``), two per relation, as there are two hash
+indexes per relation; and with ``incremental_trie_join``, which stores such trees and a trace of all probes. The program
 asserts that all counts are equal.
 
 FRESHVIEWS_ROWS sets the rows of all relations together (300,000). ``ranges``: every ``b`` has a thousand ``c`` in one
@@ -49,7 +49,7 @@ Update = tuple[str, Edges, int]
 
 @jit
 def _at(it: int, root: int, prefix: int) -> bool:
-    """Have an iterator stand at the first value below a prefix; whether there is one."""
+    """Move an iterator to the first value below a prefix; returns whether there is one."""
     iter_begin(it, root)
     iter_open(it, 0)
     if iter_at_end(it, 0):
@@ -63,8 +63,8 @@ def _at(it: int, root: int, prefix: int) -> bool:
 
 @jit
 def in_common(one: int, other: int, roots: int, lefts: int, rights: int, rows: int) -> tuple[int, int]:
-    """Values that the slices ``left`` of one tree and ``right`` of another have in common, over so many pairs, and the
-    operations of iterators that it took; ``roots``: addresses of both roots."""
+    """The number of common values of the slices ``left`` of one tree and ``right`` of another, over all pairs, and of
+    the operations of iterators; ``roots``: addresses of both roots."""
     found = 0
     steps = 0
     for i in range(rows):
@@ -97,7 +97,7 @@ def tables_of(case: str, rows: int) -> dict[str, Edges]:
 
 
 def updates_of(tables: dict[str, Edges], case: str) -> Iterator[Update]:
-    """Batches of rows that are new, and of rows that are there; of ``ranges``, of ``r`` alone."""
+    """Batches of new rows, and of existing rows; of ``ranges``, of ``r`` alone."""
     random = np.random.default_rng(2)
     there = {name: set(map(tuple, edges.tolist())) for name, edges in tables.items()}
     for i in range(BATCHES):
@@ -180,7 +180,7 @@ def by_tries(tables: dict[str, Edges], case: str) -> tuple[int, float, float, fl
 def main() -> None:
     rows = int(os.environ.get("FRESHVIEWS_ROWS", 300_000))
     for case in ("warm", *CASES):
-        # The first time is for what has to be compiled.
+        # The first call also compiles.
         tables = tables_of("uniform", 3000) if case == "warm" else tables_of(case, rows)
         count, joined, edited, operations = by_tries(tables, case)
         times = f"{joined * 1e6:.2f} us intersecting, {edited * 1e6:.2f} us editing"

@@ -1,4 +1,4 @@
-"""Steps of updates, counted and not timed: a q-hierarchical view from 10,000 to 10,000,000 rows.
+"""Steps of updates, counted instead of timed: a q-hierarchical view from 10,000 to 10,000,000 rows.
 
 A step is a lookup, a change of a stored view, or one turn of a loop. The triggers are compiled with a counter. The view
 is initialised, and then 1,000 single updates of either table, inserts and deletes, are counted. The rows that were
@@ -37,7 +37,7 @@ UPDATES = 1000
 
 
 def measure(case: str, strategy: str) -> dict[str, Any]:
-    """Steps of an update: the most any took, and the mean."""
+    """Maximum and mean steps of an update."""
     rows = int(case.split()[0].replace(",", ""))
     state, columns = counted_state(SCRIPT, "q-hierarchical")
     random = np.random.default_rng(1)
@@ -64,8 +64,8 @@ def counted_state(script: str, kind: str) -> tuple[BlockState, dict[str, tuple[s
 
 
 def compiled_state(script: str, kind: str, *, counted: bool) -> tuple[BlockState, dict[str, tuple[str, ...]]]:
-    """The state of the one view of a script, empty, and the columns that its triggers read of each table; ``counted``:
-    they count their steps. ``kind``: what the class of the query begins with."""
+    """The empty state of the one view of a script, and the columns that its triggers read of each table; ``counted``:
+    the triggers count their steps. ``kind``: a prefix of the class of the query."""
     definitions: dict[str, TableDef | ViewDef] = {}
     for statement in parse_script(script, Catalog()):
         if isinstance(statement, TableDef):

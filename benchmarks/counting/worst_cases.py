@@ -1,8 +1,8 @@
 """Rows on which joins of cyclic queries take longest, for worst-case optimal and for binary plans.
 
 Half of the rows of a relation are a cube: all combinations of a number of values per column. Their join has as many
-rows as the bound allows. The other half have one value that is not 0, so that a join of two relations has
-quadratically many rows, most of which match nothing in the third relation.
+rows as the bound allows. The other half have one nonzero value, so a join of two relations has quadratically many
+rows, most of which match nothing in the third relation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LOOMIS_WHITNEY = {"r": "abc", "s": "bcd", "t": "cda", "u": "dab"}
 
 
 def worst_case(atoms: dict[str, str], rows: int) -> dict[str, Codes]:
-    """About so many distinct rows for each relation of a query whose relations have as many columns."""
+    """About ``rows`` distinct rows for each relation of a query whose relations have the same number of columns."""
     columns = len(next(iter(atoms.values())))
     side = round((rows / 2) ** (1 / columns))
     arm = rows // 2 // columns
@@ -32,5 +32,5 @@ def worst_case(atoms: dict[str, str], rows: int) -> dict[str, Codes]:
 
 
 def slope(sizes: list[int], steps: list[int]) -> float:
-    """By which power of the size the steps grow: least squares over logarithms."""
+    """The exponent with which steps grow in the size: least squares over logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(steps), 1)[0])

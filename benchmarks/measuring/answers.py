@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 MOST_ROWS = 2000
-"""Most rows of an answer as text. A larger one of integers is its number of rows and the sum of their hashes."""
+"""Maximum rows of an answer as text. A larger answer of integers is its number of rows and the sum of their hashes."""
 Answer = list[list[str]]
 
 
@@ -41,7 +41,7 @@ def hashed(columns: Sequence[np.ndarray]) -> Answer:
 
 
 class Disagreement(Exception):
-    """Two strategies gave different answers, so that no time of theirs counts."""
+    """Two strategies gave different answers, so none of their times counts."""
 
 
 def compare_answers(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
@@ -65,7 +65,7 @@ def same_rows(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) ->
 
 
 def _same(a: str, b: str) -> bool:
-    """Whether two texts are equal up to the last of six or more digits: DuckDB divides doubles, Spark decimals."""
+    """True if two texts are equal up to the last of six or more digits: DuckDB divides doubles, Spark decimals."""
     if a == b:
         return True
     try:

@@ -23,7 +23,7 @@ WORKLOADS = {
     **{name: f"counting.{name}" for name in ("eps_steps", "moves", "steps")},
     **{f"pipeline_{name}": f"pipeline.{name}" for name in ("fixed", "graph", "restart", "star", "upserts", "workers")},
 }  # fmt: skip
-"""Where each workload is, below ``benchmarks``."""
+"""The module of each workload, below ``benchmarks``."""
 
 
 def module_of(workload: str) -> ModuleType:

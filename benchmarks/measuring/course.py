@@ -25,12 +25,12 @@ REPORT_EVERY = 0.5
 
 
 def limit() -> float:
-    """Seconds that a measurement may take; the run stops after the first batch beyond them."""
+    """Maximum seconds of a measurement; the run stops after the first batch beyond them."""
     return float(os.environ.get(LIMIT, "inf"))
 
 
 def expected_answers() -> dict[str, Answer]:
-    """Answers of the first strategy of the case, by step, for peers that do not say when they are done."""
+    """Answers of the first strategy of the case, by step, for peers that do not report when they are done."""
     file = os.environ.get(EXPECTED)
     found: dict[str, Answer] = json.loads(Path(file).read_text()) if file else {}
     return found
@@ -39,10 +39,10 @@ def expected_answers() -> dict[str, Answer]:
 class Course:
     """Times the batches of a stream one by one.
 
-    ``for i, step in course:`` yields the steps. ``go`` and ``stop`` surround the work that counts; a batch may have
-    several such pieces. The steps before ``Stream.before`` do not count. The loop ends with the stream, or with the
-    first batch after the limit. If only some steps are timed (``sampled``), the rate is that of their rows. If all
-    steps up to a point of comparison go in at once (``grouped``), there is no latency of a batch.
+    ``for i, step in course:`` yields the steps. ``go`` and ``stop`` surround the timed work; a batch may have several
+    such pieces. The steps before ``Stream.before`` are not timed. The loop ends with the stream, or with the first
+    batch after the limit. If only some steps are timed (``sampled``), the rate is that of their rows. If all steps up
+    to a point of comparison are applied at once (``grouped``), batches have no latency.
     """
 
     def __init__(self, stream: Stream, *, sampled: Sequence[int] | None = None, grouped: bool = False) -> None:
@@ -60,7 +60,7 @@ class Course:
         self._read_rows, self._read_seconds = 0, 0.0
         self._over = False
         self.ready = 0.0
-        """Seconds from the definition of the view until the first batch of a warming run is in; 0 if unknown."""
+        """Seconds from the definition of the view to the end of the first batch of a warming run; 0 if unknown."""
         gc.collect()
         gc.freeze()
         self._started = self._reported = time.perf_counter()
@@ -113,9 +113,9 @@ class Course:
         self._delta_rows += rows
 
     def replay(self, taken: Sequence[float], cpu: float) -> None:
-        """Take over the times of another process: wall seconds of each step it took, CPU seconds of those that count.
+        """Use the times of another process: wall seconds of each of its steps, CPU seconds of those that are timed.
 
-        If it took fewer steps than the stream has, it was cut off.
+        If it ran fewer steps than the stream has, it was cut off.
         """
         for i, step in enumerate(self.stream.steps[: len(taken)]):
             if i >= self.stream.before:

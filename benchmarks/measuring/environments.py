@@ -19,7 +19,7 @@ FOLDER = Path(os.environ.get("BENCHMARK_ENVIRONMENTS", ROOT / ".venv" / "peers")
 
 
 def python_of(name: str) -> Path | None:
-    """The interpreter of an environment; None if it was not installed completely."""
+    """The interpreter of an environment; None if its installation is incomplete."""
     python = FOLDER / name / "bin" / "python"
     return python if (FOLDER / name / "ready").exists() else None
 

@@ -25,13 +25,13 @@ def spread(values: Sequence[float]) -> float:
 
 
 def resident_bytes() -> int:
-    """Bytes of memory the process has in use (Linux)."""
+    """Bytes of memory that the process has in use (Linux)."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def machine() -> dict[str, Any]:
-    """The machine and the versions that figures depend on."""
+    """The machine and the versions that affect the figures."""
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
@@ -59,6 +59,6 @@ def _cpu_model() -> str:
 
 
 def most_resident_bytes() -> int:
-    """The most bytes of memory that the process had in use (Linux)."""
+    """The maximum of the bytes of memory in use by the process (Linux)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))

@@ -15,7 +15,7 @@ from benchmarks.measuring.stream import Step, Stream
 
 WARM_STEPS, WARM_ROWS = 40, 20
 FEW = 10
-"""Rows of integers that are given as tuples."""
+"""Maximum rows of integers that are passed as tuples."""
 _STORED = re.compile(r"^ {4}(\S.*?) +([\d,]+) rows +([\d,]+) bytes$", re.MULTILINE)
 _TRACE = re.compile(r"^trace of \S+: ([\d,]+) operations, ([\d,]+) intervals", re.MULTILINE)
 _SPACE = re.compile(r"^space +(.*)$", re.MULTILINE)
@@ -90,7 +90,7 @@ def _answer(course: Course, i: int, view: fv.View) -> None:
 
 
 def _warm(script: str, stream: Stream) -> float:
-    """Compile or load the programs before the run; the seconds that it took."""
+    """Compile or load the programs before the run; returns the seconds."""
     start = time.perf_counter()
     ready = 0.0
     with fv.Database() as db:

@@ -25,7 +25,7 @@ LOOK_EVERY = 0.5
 GRACE = 10.0
 """Seconds beyond its limit in which a process may end by itself, after its current batch."""
 START = 90.0
-"""Seconds until the clock of a process must start: Spark and Flink start, data is read, code is compiled."""
+"""Maximum seconds before the clock of a process starts: Spark and Flink start, data is read, code is compiled."""
 _ERROR = re.compile(r"(Caused by: )?[\w.]*(Error|Exception)\b.*:")
 
 
@@ -76,7 +76,7 @@ def in_own_process(
 
 
 class Worker:
-    """A measuring process: its reports so far, and the most memory that it was seen to use."""
+    """A measuring process: its reports so far, and the maximum of its memory."""
 
     def __init__(self, command: list[str], limit: float, memory: float) -> None:
         self._command = command
@@ -134,7 +134,7 @@ class Worker:
                     self._error = self._last[:300]
 
     def _watch(self, process: subprocess.Popen[str]) -> str:
-        """Wait for the process; return why it had to be killed, or nothing."""
+        """Wait for the process; return the reason for which it was killed, or nothing."""
         start = looked = time.perf_counter()
         while process.poll() is None and self._result is None:
             time.sleep(0.02)

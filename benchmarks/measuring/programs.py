@@ -1,6 +1,6 @@
-"""Peers that are compiled: C++ by g++, crates by cargo, each from its sources in benchmarks/peers.
+"""Compiled peers: C++ by g++, crates by cargo, each from its sources in benchmarks/peers.
 
-``python -m benchmarks install`` builds them below the folder of ``environments``, out of the sources.
+``python -m benchmarks install`` builds them below the folder of ``environments``, outside the sources.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ BUILT = {
     "differential": Built(("rust/differential", "rust/stream"), "cargo", "differential-dataflow"),
     "dbsp": Built(("rust/dbsp", "rust/stream"), "cargo", "dbsp"),
 }
-"""By the name that ``install`` takes."""
+"""By the name that ``install`` accepts."""
 
 
 def missing(name: str) -> str | None:
-    """Why a program cannot run, with the remedy; None if it can."""
+    """The reason for which a program cannot run, with the remedy; None if it can."""
     if path_of(name).exists():
         return None
     tool = BUILT[name].tool
@@ -50,7 +50,8 @@ def missing(name: str) -> str | None:
 
 
 def path_of(name: str) -> Path:
-    """Where the program is, or would be. Its name has a digest of its sources, so that others are built anew."""
+    """The path of the program, whether it exists or not. It has a digest of the sources, so other sources are built
+    again."""
     digest = hashlib.sha256()
     for file in _files(name):
         digest.update(file.read_bytes())
@@ -60,7 +61,7 @@ def path_of(name: str) -> Path:
 def version_of(name: str) -> str:
     """The version of the crate in Cargo.lock, or of the compiler; "missing" if the program was not built.
 
-    It is "unknown" where the compiler is gone since.
+    It is "unknown" if the compiler was removed since.
     """
     built = BUILT[name]
     if missing(name) is not None:
@@ -96,14 +97,14 @@ def build(name: str) -> bool:
     if subprocess.run(command, cwd=SOURCES / built.sources[0], env=variables).returncode:
         print(f"{name}: could not be built; it will be reported as missing", flush=True)
         return False
-    # Complete at once: a program that exists can run.
+    # Renamed when complete: a program that exists can run.
     shutil.copy2(made, program.with_suffix(".new"))
     program.with_suffix(".new").rename(program)
     return True
 
 
 def _command(name: str, program: Path) -> tuple[Sequence[str | Path], Path]:
-    """The command that builds a program, and the file that it makes."""
+    """The command that builds a program, and the file that it writes."""
     if BUILT[name].tool == "g++":
         made = program.with_suffix(".made")
         sources = [file for file in _files(name) if file.suffix == ".cpp"]
@@ -113,7 +114,7 @@ def _command(name: str, program: Path) -> tuple[Sequence[str | Path], Path]:
 
 
 def _files(name: str) -> list[Path]:
-    """The sources of a program: what is built depends on them alone."""
+    """The sources of a program; the build depends on them alone."""
     ends = (".cpp", ".hpp", ".rs", ".toml", ".lock")
     folders = [SOURCES / folder for folder in BUILT[name].sources]
     files = (sorted((*folder.glob("*"), *folder.glob("src/*"))) for folder in folders)

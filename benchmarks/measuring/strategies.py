@@ -10,9 +10,9 @@ from typing import Any
 from benchmarks.measuring.stream import Stream
 
 PLANNED = "freshviews"
-"""The strategy that the planner takes."""
+"""The strategy that the planner chooses."""
 NAMED = ("view_tree", "higher_order", "change_propagation", "first_order")
-"""Strategies of freshviews that take queries of any shape."""
+"""Strategies of freshviews that accept queries of any shape."""
 OURS = (PLANNED, *NAMED, "ivm_eps")
 
 
@@ -44,12 +44,12 @@ IN_PROCESS = ("plain Python", "DuckDB", "DuckDB, delta SQL")
 
 
 def is_peer(strategy: str) -> bool:
-    """Whether this is a peer, and no strategy of freshviews."""
+    """True for a peer, False for a strategy of freshviews."""
     return strategy in PEERS or strategy in BESIDE
 
 
 def environment_of(strategy: str) -> str | None:
-    """The environment that a strategy runs in; None for that of freshviews."""
+    """The environment in which a strategy runs; None for that of freshviews."""
     return PEERS[strategy].environment if strategy in PEERS else None
 
 

@@ -70,7 +70,7 @@ class Step:
 
 
 class NoData(Exception):
-    """The data of a workload is not here; the text says what names it."""
+    """The data of a workload is missing; the text says which variable names it."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Stream:
     read: bool = False
     """Whether reading all of the view at the compared steps is part of the time."""
     before: int = 0
-    """Steps that fill the tables before the clock starts."""
+    """Steps that load the tables before the clock starts."""
     pattern: Mapping[str, object] = field(default_factory=dict)
     """Description of the pattern for peers without SQL: see ``benchmarks.workloads.graph``."""
 
@@ -98,7 +98,7 @@ class Stream:
 
     @property
     def empty(self) -> list[tuple[int, ...]]:
-        """The rows of the view over empty tables: a count of all rows is 0, which some peers do not emit."""
+        """The rows of the view over empty tables: a count of all rows is 0; some peers do not emit it."""
         return [(0,)] if self.view.lstrip().startswith("SELECT COUNT(*)") and "GROUP BY" not in self.view else []
 
     def relation(self, name: str) -> Relation:
@@ -106,7 +106,7 @@ class Stream:
 
 
 def spread_over(steps: int, count: int) -> tuple[int, ...]:
-    """Positions of ``count`` steps spread evenly over a stream, its last one among them."""
+    """Positions of ``count`` steps spread evenly over a stream, including its last one."""
     return tuple(sorted({round(i) for i in np.linspace(0, steps - 1, min(count, steps) + 1)[1:]}))
 
 

@@ -16,7 +16,7 @@ def main() -> None:
     workload, case, strategy = sys.argv[1:]
     module = module_of(workload)
     found: Any
-    # A workload either yields a stream, which the strategy goes through, or measures by itself.
+    # A workload either yields a stream, which the strategy processes, or measures by itself.
     try:
         found = run(module.stream(case), strategy) if hasattr(module, "stream") else module.measure(case, strategy)
     except NoData as error:

@@ -102,7 +102,7 @@ KNOWN = "_known"
 
 
 class NotWritten(Exception):
-    """The delta of this view is not one of a join with COUNT and SUM."""
+    """The view is not a join with COUNT and SUM, for which this delta is defined."""
 
 
 class Delta:
@@ -110,7 +110,7 @@ class Delta:
 
     The delta of a join in a table that occurs k times has k parts: in the i-th, the i-th occurrence is the batch,
     those before it are the table with the batch, those after it the table without. Each is a SELECT with GROUP BY
-    that multiplies the multiplicities ``m``; their sum is added to the kept table ``kept`` by INSERT ... ON CONFLICT.
+    that multiplies the multiplicities ``m``; INSERT ... ON CONFLICT adds their sum to the stored table ``kept``.
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -122,7 +122,7 @@ class Delta:
         if any(join.side or (join.args.get("using") and join.side) for join in tree.find_all(exp.Join)):
             raise NotWritten("the view has an outer join")
         if len(list(tree.find_all(exp.Select))) > 1:
-            raise NotWritten("the view has a SELECT within")
+            raise NotWritten("the view has a nested SELECT")
         self._tree = tree
         self._distinct = tree.args.get("distinct") is not None
         self._columns = [(item.alias_or_name, item.unalias()) for item in tree.selects]
@@ -163,7 +163,7 @@ class Delta:
             total = ", ".join(f"COALESCE(SUM({column}), 0) AS {column}" for column in (*sums, DERIVED))
             merge = [f"UPDATE kept SET {added} FROM (SELECT {total} FROM change) x"]
         # A statement for each part: DuckDB 2.0.0 computes wrong sums for a UNION ALL of the four parts of a path of
-        # four edges, and right ones for each alone.
+        # four edges, but right ones for each alone.
         self.statements = {
             name: ["DELETE FROM change", *(f"INSERT INTO change {select}" for select in selects), *merge]
             for name, selects in parts.items()

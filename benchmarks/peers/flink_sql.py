@@ -2,7 +2,7 @@
 
 Its experimental multi-join (``table.optimizer.multi-join.enabled``) returns wrong triangle counts and stays off. Flink
 does not report when a batch is done. So it gets all rows between two points of comparison as one file for each table,
-and the next files when the view has the right answer. That favours Flink, which waits ten times and not after every
+and the next files when the view has the right answer. That favours Flink, which waits ten times instead of after every
 batch.
 """
 
@@ -39,11 +39,11 @@ START = 2.0
 QUIET = 0.25
 """Seconds without a change of the view after which it is compared."""
 STALE = 30.0
-"""Seconds without a change after which a wrong answer is taken as final."""
+"""Seconds without a change after which a wrong answer is final."""
 
 
 def run(stream: Stream) -> dict[str, Any]:
-    """Run the stream through Flink SQL; a view that it does not accept is reported as refused, with the reason."""
+    """Run the stream through Flink SQL; a view that Flink refuses is reported with the reason."""
     expected = expected_answers()
     if not expected:
         return {"missing": "there is no answer of another strategy to wait for"}
@@ -116,7 +116,7 @@ def _type(kind: str) -> str:
 
 
 class _Seen:
-    """The view as Flink has emitted it so far."""
+    """The view as emitted by Flink so far."""
 
     def __init__(self, changes: Any, empty: list[tuple[int, ...]]) -> None:
         self._empty = empty

@@ -1,4 +1,4 @@
-"""numpy: recomputing a cofactor from arrays, as a program for training would: the join as a matrix, times itself."""
+"""numpy: recomputes a cofactor from arrays, as a training program would: the join as a matrix, times itself."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def recompute(stream: Stream) -> dict[str, Any]:
     """Append each batch, and recompute the cofactor at the points of comparison, with all cores for the product.
 
     Only these steps are timed, and the rate is that of their rows. Integers are multiplied as doubles, which is exact
-    while sums stay below 2^53. The peer takes streams of inserts whose ``pattern`` describes a cofactor over a natural
-    join.
+    while sums stay below 2^53. The peer accepts streams of inserts whose ``pattern`` describes a cofactor over a
+    natural join.
     """
     if stream.pattern.get("name") != "cofactor" or any(step.sign != 1 for step in stream.steps):
         return {"missing": "no program with numpy for this view"}
@@ -43,7 +43,7 @@ def recompute(stream: Stream) -> dict[str, Any]:
 
 
 def _as_sql(found: np.ndarray, whole: bool) -> list[int | float | None]:
-    """The numbers of a cofactor as SQL has them: sums of no rows are NULL."""
+    """The numbers of a cofactor as in SQL: sums of no rows are NULL."""
     numbers = [int(x) if whole else float(x) for x in found[1:]]
     return [int(found[0]), *(numbers if found[0] else [None] * len(numbers))]
 
@@ -55,7 +55,7 @@ def _whole(parts: Sequence[Columns]) -> Columns:
 def joined(tables: Mapping[str, Columns], variables: Sequence[str]) -> np.ndarray:
     """The variables, each ``table.column``, in the rows of the natural join of all tables; shape (variables, rows).
 
-    Positions of rows are joined table by table, and columns are gathered once, in the end.
+    Positions of rows are joined table by table, and columns are gathered once, at the end.
     """
     if not all(tables.values()):
         return np.zeros((len(variables), 0))
@@ -85,7 +85,7 @@ def joined(tables: Mapping[str, Columns], variables: Sequence[str]) -> np.ndarra
 
 
 def _packed(left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Keys of several columns of integers, none negative, as one number each."""
+    """Keys of several non-negative integer columns as one number each."""
     a, b = left[0], right[0]
     for x, y in zip(left[1:], right[1:], strict=True):
         most = 1 + max((int(one.max()) for one in (x, y) if len(one)), default=0)

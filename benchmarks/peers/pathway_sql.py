@@ -25,7 +25,7 @@ WEIGHTS = (1_000_003, 998_244_353, 754_974_721, 167_772_161, 469_762_049)
 
 
 class Fed(pw.io.python.ConnectorSubject):
-    """A table: takes batches from a queue, and commits after each."""
+    """A table that gets batches from a queue, and commits after each."""
 
     def __init__(self, deletes: bool) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Fed(pw.io.python.ConnectorSubject):
 
 
 def run(stream: Stream) -> dict[str, Any]:
-    """Run the stream by ``pw.sql``; a view that it does not accept is reported as refused, with the reason."""
+    """Run the stream by ``pw.sql``; a view that it refuses is reported with the reason."""
     logging.disable(logging.CRITICAL)
     deleted = {step.table for step in stream.steps if step.sign <= 0}
     subjects = {relation.name: Fed(relation.name in deleted) for relation in stream.relations}
@@ -113,7 +113,7 @@ def _schema(relation: Relation, keyed: bool) -> Any:
 
 
 def _query(stream: Stream, tables: dict[str, Any]) -> Any:
-    """The view by ``pw.sql``; each occurrence of a table with another name is a table of that name."""
+    """The view by ``pw.sql``; each occurrence of a table under another name is a table of that name."""
     text, given = stream.view, dict(tables)
     for name, table in tables.items():
         for alias in re.findall(rf"\b{name} (?!ON\b|JOIN\b|WHERE\b|GROUP\b|USING\b)([a-z]\w*)", text):
@@ -133,7 +133,7 @@ def _tick(table: Any, relation: Relation) -> Any:
 
 
 def _any(*values: Any) -> Any:
-    """A row as one value."""
+    """A row as one hashable value."""
     return pw.declare_type(Any, pw.make_tuple(*values))
 
 

@@ -1,6 +1,6 @@
-"""Plain Python over an order book: a program by hand for each query of ``benchmarks.workloads.large_book``.
+"""Plain Python over an order book: a hand-written program for each query of ``benchmarks.workloads.large_book``.
 
-``change`` inserts or deletes an order, ``rows`` are those of the view, computed once per batch from what is stored by
+``change`` inserts or deletes an order, ``rows`` are those of the view, computed once per batch from the sums stored by
 price, volume or broker. A program knows its query: prices are whole cents, and there are few volumes.
 """
 
@@ -33,7 +33,7 @@ class Levels:
         self.value[price][broker] += sign * volume * price
 
     def top(self) -> list[int]:
-        """The prices of the best quarter of the volume but the very best, above which there is no sum."""
+        """The prices of the best quarter of the volume, except the very best, above which there is no sum."""
         found, above = [], 0
         for price in sorted(self.volume, reverse=True):
             if above and not self.total > 4 * above:
@@ -78,7 +78,7 @@ class MissedTrades:
 
 
 class PriceSpread:
-    """The orders of a book by volume: how many, and the sum of their prices."""
+    """The orders of a book by volume: their number, and the sum of their prices."""
 
     def __init__(self) -> None:
         self.total = {"bids": 0, "asks": 0}
@@ -101,7 +101,7 @@ class PriceSpread:
 
 
 class AxFinder:
-    """For each broker and table the number of orders and their volume, in all and at each price."""
+    """For each broker and table the number of orders and their volume, in total and at each price."""
 
     FAR = 10
 

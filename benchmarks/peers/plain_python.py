@@ -1,10 +1,10 @@
-"""Plain Python: programs by hand for each pattern of a graph, with adjacency sets and degree maps.
+"""Plain Python: a hand-written program for each pattern of a graph, with adjacency sets and degree maps.
 
 Those for an order book are in ``plain_order_book``.
 
 A class per pattern; ``change(a, b, sign)`` inserts or deletes the edge, ``count`` is the answer. A count is maintained
-by changing one occurrence of the edge after the other, so that an edge may occur several times in one match. There are
-no loops.
+by changing one occurrence of the edge after the other, so an edge may occur several times in one match. There are no
+loops.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ThreeHop(Graph):
         if sign < 0:
             self.link(a, b, sign)
         self.count += sign * sum(len(before[u]) for u in before[a])
-        # Where a comes after b, the new edge is one more out of it.
+        # If a comes after b, the new edge is one more out of it.
         self.count += sign * sum(len(after[w]) + (w == a) for w in after[b])
         self.count += sign * len(before[a]) * len(after[b])
         if sign > 0:
@@ -100,7 +100,7 @@ class FourHop(Graph):
 
 
 class Star(Graph):
-    """The sum over nodes of the third power of edges out."""
+    """The sum over nodes of the third power of the number of outgoing edges."""
 
     def __init__(self) -> None:
         super().__init__()

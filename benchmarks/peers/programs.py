@@ -5,8 +5,8 @@ The file holds 64-bit integers: the number of steps, the steps before the clock 
 Strings are numbers (in the order of ``SEGMENTS``), dates are days since 1970, decimals have their scale.
 
 A program is called with the view, the file, the file for its times and the limit in seconds. It reads all of the
-stream, then starts the clock. At a point of comparison the clock stands, and it prints ``at <step> <number of
-rows>`` and the rows of the view; in the end ``cpu <nanoseconds>``, and it writes the nanoseconds of each step.
+stream, then starts the clock. At a point of comparison it stops the clock, and prints ``at <step> <number of rows>``
+and the rows of the view; at the end it prints ``cpu <nanoseconds>``, and writes the nanoseconds of each step.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DAY_0 = dt.date(1970, 1, 1)
 
 
 def cpp(stream: Stream) -> dict[str, Any]:
-    """Higher-order deltas by hand over flat hash tables (benchmarks/peers/cpp)."""
+    """Hand-written higher-order deltas over flat hash tables (benchmarks/peers/cpp)."""
     return _run(stream, "cpp")
 
 
@@ -70,7 +70,7 @@ def _run(stream: Stream, name: str) -> dict[str, Any]:
 
 
 def _read(text: str, view: str, course: Course) -> int:
-    """Take the answers over; the nanoseconds of CPU time."""
+    """Read the answers; returns the nanoseconds of CPU time."""
     lines = iter(text.splitlines())
     for line in lines:
         kind, first, *more = line.split()

@@ -1,4 +1,4 @@
-"""Spark: recomputing the view at the points of comparison, and its joins of streams, which know no deletes."""
+"""Spark: recomputing the view at the points of comparison, and its stream joins, which do not support deletes."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def recompute(stream: Stream) -> dict[str, Any]:
 
 
 def join_streams(stream: Stream) -> dict[str, Any]:
-    """Streams joined in append mode, one for each occurrence of the edge table, over the first batches, which have
-    only inserts. A file is a batch; the output is counted or stored."""
+    """Streams joined in append mode, one for each occurrence of the edge table, over the first batches, which have only
+    inserts. A file is a batch; the output is counted or stored."""
     if "atoms" not in stream.pattern:
         return {"missing": "no stream-stream join: the view aggregates more than a count of rows"}
     if "DISTINCT" in stream.view:
@@ -76,14 +76,14 @@ def join_streams(stream: Stream) -> dict[str, Any]:
             ((_, rows),) = step.parts
             (Path(place) / "edge").mkdir(exist_ok=True)
             pq.write_table(pa.Table.from_batches([rows]), Path(place) / "edge" / f"{i:06d}.parquet")
-            time.sleep(0.002)  # Spark takes files in the order of their times, in milliseconds
+            time.sleep(0.002)  # Spark reads files in the order of their times, in milliseconds
         query = stream.view.replace("COUNT(*) AS n", "r.src")
         schema = "src BIGINT, dst BIGINT"
         for alias, *_ in stream.pattern["atoms"]:  # type: ignore[attr-defined]
             reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", "1")
             reader.parquet(f"{place}/edge").createOrReplaceTempView(f"edge_{alias}")
             query = query.replace(f"edge {alias}", f"edge_{alias} {alias}")
-        Course(inserts)  # reports that the clock starts; a micro-batch is no turn of this loop
+        Course(inserts)  # reports that the clock starts; a micro-batch is not an iteration of this loop
         ended: list[tuple[float, int, Any]] = []
         total = 0
         kept: list[Any] = []

@@ -1,6 +1,6 @@
 """Workloads on Spark: from files of changes to views, timed by the wall clock.
 
-``run`` and ``state`` are what the workloads share.
+``run`` and ``state`` are shared by the workloads.
 """
 
 __all__ = ["fixed", "graph", "restart", "run", "star", "state", "upserts", "workers"]

@@ -1,8 +1,9 @@
 """Patterns in a window over a graph: triangles and paths of three edges over the trust network of Epinions.
 
-A fifth of all edges is in the window; each arrival deletes the oldest edge, and in the end the window is drained.
-10,000 changes are a file and a micro-batch. Beside it run Spark, which recomputes the count after some micro-batches
-over cached edges, and Spark's joins of streams, which know no deletes, over the first files, which have only inserts.
+A fifth of all edges is in the window; each arrival deletes the oldest edge, and at the end the window is drained.
+10,000 changes are a file and a micro-batch. It is compared with Spark, which recomputes the count after some
+micro-batches over cached edges, and with Spark's stream joins, which do not support deletes, over the first files,
+which have only inserts.
 
 The graph is SNAP's soc-Epinions1 as ``src,dst`` in the file that EPINIONS names, or benchmarks/data/epinions.csv;
 without the file, a random graph with power-law degrees is used.
@@ -119,7 +120,7 @@ def _recomputed(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, An
         frame = spark.createDataFrame(pa.table({"src": src, "dst": dst})).repartition(2).cache()
         frame.count()
         frame.createOrReplaceTempView("edges")
-        # One more at first, so that code is compiled before it counts.
+        # One extra query at first, so that code is compiled before it is timed.
         for _ in range(2 if i == 0 else 1):
             start = time.perf_counter()
             found = _within(spark, until - start, lambda: spark.sql(view).collect())

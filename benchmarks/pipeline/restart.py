@@ -1,8 +1,7 @@
 """Seconds until a restarted pipeline with state delivers its first new micro-batch.
 
-The clock starts with the creation of the pipeline in a new process, in which a Spark session runs and has done nothing
-yet. With 20 MB of state it shows the cost of a cold Java process and a new Python worker; the rest of 1 GB is
-state.
+The clock starts with the creation of the pipeline in a new process, with an unused Spark session. With 20 MB of state
+it shows the cost of a cold Java process and a new Python worker; with 1 GB, the additional cost of the state.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def _fill(place: Path, size: int) -> dict[str, Any]:
         with filled(spark, place, size) as (shop, running):
             last = running.versions[-1].manifest
         shop.check()
-        # The stopped pipeline has not read it.
+        # The stopped pipeline has not read this file.
         shop.write_small()
     return {"bytes": bytes_of(last), "items": shop.items, "note": f"{bytes_of(last) / 1e6:,.0f} MB"}
 

@@ -26,13 +26,13 @@ SCALE = float(os.environ.get("BENCHMARK_SCALE", "1"))
 """Factor of all sizes; see ``python -m benchmarks --scale``."""
 LOCAL = "local[2]"
 WARMING = 2
-"""Micro-batches at the beginning that do not count: workers start, code is loaded."""
+"""Micro-batches at the beginning that are not timed: workers start, code is loaded."""
 LONGEST = 600.0
 """Seconds to wait for a result that should arrive at once."""
 
 
 def scaled(size: int, least: int = 1) -> int:
-    """A size at the scale of this run."""
+    """A size multiplied by the scale of this run."""
     return max(least, round(size * SCALE))
 
 
@@ -64,7 +64,7 @@ def put(rows: pa.Table, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}")
     pq.write_table(rows, aside)
-    # Spark takes files in the order of their times, in milliseconds; files of one time in any order.
+    # Spark reads files in the order of their times, in milliseconds; files of one time in any order.
     _last = max(time.time(), _last + 0.002)
     os.utime(aside, (_last, _last))
     aside.rename(path)
@@ -75,7 +75,7 @@ _last = 0.0
 
 @dataclass(frozen=True)
 class Version:
-    """A version, its delivery by the clock of ``time.perf_counter``, and the change of a view if asked for."""
+    """A version, its delivery by the clock of ``time.perf_counter``, and the change of a view if requested."""
 
     manifest: Any
     at: float
@@ -111,7 +111,7 @@ class Running:
                 self.query.awaitTermination()
                 raise RuntimeError("the pipeline has ended")
             if time.perf_counter() > until:
-                raise TimeoutError(f"nothing has come in {LONGEST:g} seconds")
+                raise TimeoutError(f"no result within {LONGEST:g} seconds")
             time.sleep(0.02)
 
     def wait_for_batch(self, batch: int) -> Any:
@@ -121,7 +121,7 @@ class Running:
 
 
 def run_once(spark: Any, script: Path, cells: int | None = None, view: str | None = None) -> list[Version]:
-    """The versions that the present files make."""
+    """The versions made of the present files."""
     running = Running(spark, script, cells, view=view, once=True)
     running.query.awaitTermination()
     return running.versions
@@ -133,13 +133,13 @@ def seconds_between(moments: Sequence[float]) -> list[float]:
 
 
 def seconds_of(versions: Sequence[Version]) -> list[float]:
-    """Seconds of each micro-batch but the first, whose beginning is unknown."""
+    """Seconds of each micro-batch except the first, whose beginning is unknown."""
     batches = [version for version in versions if version.manifest.batch >= 0]
     return seconds_between([version.at for version in batches])
 
 
 def after_warming(seconds: Sequence[float], warming: int = WARMING) -> list[float]:
-    """The micro-batches that count; if there are too few, all but the first."""
+    """The timed micro-batches; if there are too few, all except the first."""
     return list(seconds[warming:] or seconds[1:] or seconds)
 
 

@@ -1,8 +1,8 @@
 """A star join with aggregates through the whole pipeline, a million rows in each micro-batch.
 
-Facts are parquet files of a million rows, one for each micro-batch; three small dimensions have primary keys. Beside it
-run Spark, which recomputes the view over all files so far, and a bare shuffle through Python, the cost of any pipeline
-with Python workers before any work.
+Facts are parquet files of a million rows, one for each micro-batch; three small dimensions have primary keys. It is
+compared with Spark, which recomputes the view over all files so far, and with a bare shuffle through Python, the
+minimal cost of any pipeline with Python workers.
 """
 
 from __future__ import annotations

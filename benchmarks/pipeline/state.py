@@ -15,9 +15,9 @@ import pyarrow as pa
 from benchmarks.pipeline.run import Running, contents_of, put
 
 LARGEST = 1_000_000
-"""Most rows of items in a micro-batch that builds the state."""
+"""Maximum rows of items in a micro-batch that builds the state."""
 BYTES_PER_ITEM = 100
-"""Bytes of state for an item, with its part of an order."""
+"""Bytes of state for an item, including its part of an order."""
 SMALL = 1_000
 ITEMS_PER_ORDER = 4
 SCRIPT = """
@@ -69,7 +69,7 @@ class Shop:
         self.script.write_text(SCRIPT)
 
     def write_large(self) -> None:
-        """Write a file of each table; its items are of all orders so far."""
+        """Write a file for each table; its items are of all orders so far."""
         count = max(self.large // ITEMS_PER_ORDER, 1)
         rows = {"o_id": np.arange(self.orders, self.orders + count)}
         self.orders += count
@@ -79,10 +79,10 @@ class Shop:
         self.files += 1
 
     def write_small(self) -> None:
-        """Write a file of items: nine of ten rows are new, the others are deleted."""
+        """Write a file of items: nine of ten rows are new, the others are deletes."""
         deleted = SMALL // 10
         new = SMALL - deleted
-        # Rows of the first large file are deleted, whose items are of its own orders.
+        # Rows of the first large file are deleted; its items are of its own orders.
         known = max(self.large // ITEMS_PER_ORDER, 1)
         rows = [items(self.items, new, self.orders), items(self.deleted, deleted, known, -1)]
         self.items += new
@@ -119,7 +119,7 @@ def filled(spark: Any, place: Path, size: int) -> Iterator[tuple[Shop, Running]]
 
 
 def _items(manifest: Any) -> int:
-    """Rows of items that were read."""
+    """The number of rows of items that were read."""
     counted: int = manifest.totals.get("rows", {}).get("items", 0)
     return counted
 
@@ -131,7 +131,7 @@ def bytes_of(manifest: Any) -> int:
 
 
 def is_quiet(script: Path, manifest: Any) -> bool:
-    """Whether no image of the state is being written."""
+    """True if no image of the state is being written."""
     root = script.with_suffix(".checkpoint")
     pending = [cell["pending"] for cell in manifest.cells.values() if cell.get("pending")]
     return all((root / image["folder"]).exists() for image in pending)

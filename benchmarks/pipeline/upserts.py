@@ -1,7 +1,7 @@
-"""Upserts of three keyed tables into four views, from the command to its end, in a process that begins with nothing.
+"""Upserts of three keyed tables into four views, from the start of the command to its end, in a fresh process.
 
-``freshviews run --once`` takes all files as one version. Beside it Spark takes the last row of each key and computes
-the four SELECTs, once, and stores nothing that a next run could go on from.
+``freshviews run --once`` reads all files as one version. It is compared with Spark, which selects the last row of each
+key and computes the four SELECTs once, without storing anything for a next run.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _write(place: Path) -> None:
 
 
 def _columns(table: str) -> list[str]:
-    """The columns but the key and the order."""
+    """The columns except the key and the order."""
     names = (column.split()[0] for column in COLUMNS[table].split(", "))
     return [name for name in names if name not in (KEY[table], "at")]
 

@@ -1,4 +1,4 @@
-"""Two workers against one, where the engine takes nearly all time: triangles of a dense graph, and a cofactor.
+"""Two workers compared with one, for work that is nearly all in the engine: triangles of a dense graph, and a cofactor.
 
 ``local-cluster`` starts workers with one core each, on this machine: with two, each has one of two cells. Of the three
 tables of the graph two are split and one is copied to both, so a worker has two thirds of the rows and half of the
@@ -39,9 +39,9 @@ ROWS = scaled(40_000)
 """Edges in a file of each of the three tables."""
 NODES = max(100, round(1_000 * (ROWS / 40_000) ** 0.5))
 KEYED_ROWS = scaled(100_000)
-"""Rows in a file of each table that a cofactor is over; a key has three rows of a table."""
+"""Rows in a file of each table of the cofactor; each key has three rows in a table."""
 OWN = 8
-"""Columns of such a table that the cofactor is of."""
+"""Columns of such a table in the cofactor."""
 
 GRAPH = {"r": ("x", "y"), "s": ("y", "z"), "t": ("z", "x")}
 TRIANGLES = "SELECT COUNT(*) AS n FROM r JOIN s USING (y) JOIN t ON t.z = s.z AND t.x = r.x"

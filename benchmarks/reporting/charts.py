@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.measuring.strategies import BESIDE, PEERS, PLANNED
 
 GREY = "#78818c"
-"""Of text and axes: as far from white as from the background of a dark page."""
+"""Grey of text and axes: as far from white as from the background of a dark page."""
 _STYLE = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -38,14 +38,14 @@ _STYLE = {
     "savefig.transparent": True,
 }
 WIDTH = 9.0
-"""Inches of a chart; an inch is 72 points of SVG."""
+"""Width of a chart in inches; an inch is 72 points of SVG."""
 ROW = 0.17
-"""Inches of a row of dots."""
+"""Height of a row of dots in inches."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Colour and marker of a series; ``hollow`` for strategies of our own beside peers."""
+    """Colour and marker of a series; ``hollow`` for strategies of our own among peers."""
 
     colour: str
     marker: str
@@ -76,7 +76,7 @@ MARKS = {
     "trie_join": Mark("#E69F00", "D", True),
     "incremental_trie_join": Mark("#8C8C8C", "p", True),
 }
-"""How each strategy is drawn, the same in all charts."""
+"""The style of each strategy, the same in all charts."""
 _REST = tuple(Mark(colour, marker) for colour, marker in zip(_COLOURS, _MARKERS, strict=True))
 
 
@@ -119,9 +119,9 @@ def dots(
     *,
     name_line: bool = True,
 ) -> None:
-    """Dots of strategies per row, at the time they take where freshviews takes 1; the first row is on top.
+    """Dots of strategies per row, at their time relative to freshviews; the first row is on top.
 
-    ``edges`` is the range of the axis, which panels below each other share. ``name_line`` writes the name of
+    ``edges`` is the range of the axis, shared by panels below each other. ``name_line`` writes the name of
     freshviews above the line at 1.
     """
     for strategy, mark in MARKS.items():

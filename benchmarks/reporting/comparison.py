@@ -1,4 +1,4 @@
-"""Charts of freshviews beside others: a row for each case of a part, and one overview of all parts."""
+"""Charts of freshviews and others: a row for each case of a part, and one overview of all parts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from benchmarks.reporting.figures import cases_of, ratio, title_of, unit_of, val
 from benchmarks.running.results import Measured
 
 Row = tuple[str, list[tuple[str, float]]]
-"""A label, and strategies with the time they take where freshviews takes 1."""
+"""A label, and the time of each strategy relative to freshviews."""
 ACROSS = "time for the same work where freshviews takes 1, logarithmic; left of the line: faster than freshviews"
 COUNTED = ("moves", "steps/update", "bytes/row")
-"""Units that are no time: not on these charts."""
+"""Units other than time: not on these charts."""
 
 
 def rows_of(measured: Sequence[Measured], *, own: bool = False) -> list[Row]:
-    """A row for each case in which another one has a figure; that in which freshviews is worst beside peers on top.
+    """A row for each case in which another strategy has a figure; the case with the worst ratio to a peer is on top.
 
     ``own``: with the strategies of freshviews that are not the planner's choice.
     """
@@ -43,7 +43,7 @@ def _worst(row: Row) -> tuple[float, str]:
 
 
 def draw_part(measured: Sequence[Measured], file: Path, *, own: bool = False) -> bool:
-    """Draw the cases of a part; False, and no file, where freshviews ran alone."""
+    """Draw the cases of a part; False, without a file, if freshviews ran alone."""
     rows = rows_of(measured, own=own)
     if not rows:
         return False

@@ -163,7 +163,7 @@ def _learning(measured: Sequence[Measured]) -> Charts:
 
 
 def _most_telling(points: Points) -> Points:
-    """Of the lines for many values of eps, those at its ends and in the middle."""
+    """Of lines for many values of eps, the first, the last and one in the middle."""
     return {name: line for name, line in points.items() if ", eps = " not in name or name in _TELLING}
 
 

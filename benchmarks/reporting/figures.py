@@ -13,7 +13,7 @@ Case = tuple[str, str]
 
 
 def cases_of(measured: Iterable[Measured]) -> dict[Case, dict[str, list[Measured]]]:
-    """Measurements by workload and case, then by strategy, in the order in which they came."""
+    """Measurements by workload and case, then by strategy, in the order of the run."""
     found: dict[Case, dict[str, list[Measured]]] = {}
     for one in measured:
         found.setdefault((one["workload"], one["case"]), {}).setdefault(one["strategy"], []).append(one)
@@ -36,13 +36,14 @@ def values_of(found: Iterable[Measured]) -> list[float]:
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float], unit: str) -> float:
-    """How many times as fast freshviews is, by medians. For a rate more is better, for every other unit less."""
+    """The speed of freshviews relative to another strategy, by medians. For a rate more is better, for other units
+    less."""
     times = median(ours) / median(theirs)
     return times if unit.endswith("/s") else 1 / times
 
 
 def noise(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Relative difference that does not count: the larger spread, and at least a twentieth."""
+    """Relative difference that is ignored: the larger spread, and at least a twentieth."""
     return max(spread(ours), spread(theirs), 0.05)
 
 

@@ -1,4 +1,4 @@
-"""The ratios that README.md shows, with those of each named peer."""
+"""The ratios that README.md shows, for each named peer."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ HEADLINES = (
     ("compiled", "2-hop, batches of 1000", "C++", "paths of two edges counted, by hand over numbered nodes"),
     ("graph", "triangle, skew 2.5 half, batches of 1", "plain Python", "triangles counted, in batches of one row"),
 )
-"""Workload, case, peer, and the words for the case. The last four are cases that freshviews loses."""
+"""Workload, case, peer, and the words for the case. In the last four cases freshviews is slower."""
 
 
 def headlines(measured: Sequence[Measured]) -> str:
-    """The table in Markdown. Raises KeyError where a case or a peer was not measured."""
+    """The table in Markdown. Raises KeyError if a case or a peer was not measured."""
     cases = cases_of(measured)
     lines = ["| workload | freshviews | peer | freshviews is |", "| --- | --- | --- | --- |"]
     for workload, case, peer, words in HEADLINES:

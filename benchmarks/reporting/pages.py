@@ -1,7 +1,7 @@
 """The pages of docs/ and the table of README.md, generated from the latest results.
 
-A page has hand-written text, and between pairs of marks the text that results generate. ``write_pages`` replaces the
-latter, and draws the charts where matplotlib is installed. Nothing is measured.
+A page has hand-written text, and generated text between pairs of marks. ``write_pages`` replaces the generated text,
+and draws the charts if matplotlib is installed. Nothing is measured.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.running.schedule import APART, GROUPS
 
 MARK = "<!-- measured, {}: {} -->"
 BESIDE_OWN = ("eps", "windows", "trie")
-"""Parts whose chart shows the strategies of freshviews beside the peers."""
+"""Parts whose chart shows the strategies of freshviews and the peers."""
 BY_SIZE = ("batches", "compiled")
 """Parts whose chart has lines over a size instead of dots."""
 OVERVIEW = "overview.svg"
@@ -49,14 +49,14 @@ def parts() -> dict[str, tuple[dict[str, Any], list[Measured]]]:
 
 
 def _later_than(group: str, found: dict[str, tuple[dict[str, Any], list[Measured]]]) -> set[tuple[str, str]]:
-    """The cases that parts with a later date have measured. What was refused before is shown there alone."""
+    """The cases of parts with a later date. Refusals of an earlier date are shown there only."""
     date = found[group][0]["date"]
     later = [measured for machine, measured in found.values() if machine["date"] > date]
     return {(one["workload"], one["case"]) for measured in later for one in measured}
 
 
 def write_pages(root: Path = ROOT) -> list[Path]:
-    """Generate README.md, docs/benchmarks.md and docs/benchmarks/*.md below a folder; the files that were written."""
+    """Generate README.md, docs/benchmarks.md and docs/benchmarks/*.md below a folder; returns the written files."""
     docs, found = root / "docs", parts()
     written = []
     for group, (machine, measured) in found.items():
@@ -76,7 +76,7 @@ def write_pages(root: Path = ROOT) -> list[Path]:
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is installed; without it, pages link the pictures that they link already."""
+    """True if matplotlib is installed; without it, pages keep their links to existing pictures."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -99,7 +99,7 @@ def pictures_in(page: Path) -> list[tuple[str, str]]:
 
 
 def charts_text(measured: Sequence[Measured], drawn: Sequence[tuple[str, str]]) -> str:
-    """The generated text at the beginning of a page of a part: charts, and where others are ahead."""
+    """The generated text at the beginning of a page of a part: charts, and cases in which others are faster."""
     texts = [f"![{title}](../plots/{name})" for name, title in drawn]
     return "\n\n".join([*texts, "## Where others are ahead", ahead(measured)])
 
@@ -146,7 +146,7 @@ def describe(machine: dict[str, Any]) -> str:
 
 
 def fill(page: Path, part: str, text: str) -> None:
-    """Replace the text between the two marks of a part. Raises ValueError where the page lacks a mark."""
+    """Replace the text between the two marks of a part. Raises ValueError if the page lacks a mark."""
     begin, end = MARK.format(part, "begin"), MARK.format(part, "end")
     before, rest = page.read_text().split(begin, 1)
     _, after = rest.split(end, 1)

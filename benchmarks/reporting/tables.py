@@ -1,4 +1,4 @@
-"""Tables of measurements in Markdown: a line per case and strategy, and what our strategies store."""
+"""Tables of measurements in Markdown: a line per case and strategy, and the memory of our strategies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEASURED_ELSEWHERE = {
     "first use": "F-IVM 6 s with g++",
 }
 """Figures of other systems, measured earlier on other hardware with two shared cores, as rows per CPU second of one
-thread. They give an orientation. Comparisons are within one run."""
+thread. They are for orientation only; comparisons are within one run."""
 
 
 def table(measured: Sequence[Measured]) -> str:
@@ -79,7 +79,7 @@ def _line(
 
 
 def _wanted_times(module: Any, case: str, strategy: str) -> float | None:
-    """The target ratio to a peer, of all cases or of this one; None where there is no target."""
+    """The target ratio to a peer, of all cases or of this one; None if there is no target."""
     wanted = getattr(module, "TARGET_RATIOS", {}).get(strategy)
     return wanted.get(case) if isinstance(wanted, dict) else wanted
 
@@ -97,7 +97,7 @@ def _beside(values: Sequence[float], ours: Sequence[Measured], unit: str) -> str
 
 
 def _targets(module: Any, case: str, found: Sequence[Measured], measured: Sequence[Measured]) -> list[str]:
-    """Whether targets are reached. Rates count by CPU time, as those of the C++ systems do."""
+    """Whether targets are reached. Rates count by CPU time, like those of the C++ systems."""
     remarks = []
     values = [one.get("rows_per_cpu_second", one.get("value")) for one in found]
     target = getattr(module, "TARGETS", {}).get(case)
@@ -136,7 +136,7 @@ def _all(found: Sequence[Measured], key: str) -> list[float]:
 
 
 def states(measured: Sequence[Measured]) -> str:
-    """State of our strategies, the most at any point of comparison, beside the bound that EXPLAIN states."""
+    """State of our strategies, the maximum over all points of comparison, with the bound that EXPLAIN states."""
     lines = [
         "| workload | strategy | rows in | rows stored | bytes stored | bytes a row | EXPLAIN: space | ready after |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",

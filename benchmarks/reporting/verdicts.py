@@ -1,4 +1,4 @@
-"""Where others are ahead of freshviews, where freshviews refuses a query, and where answers differ."""
+"""Cases in which others are faster than freshviews, in which freshviews refuses a query, or in which answers differ."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from benchmarks.reporting.figures import cases_of, noise, number, quantity, rati
 from benchmarks.running.results import Measured
 
 Lead = tuple[float, str, str]
-"""How many times as fast as freshviews, the title of the case, and the strategy that is ahead."""
+"""The ratio of speeds, the title of the case, and the faster strategy."""
 
 
 MOST = 3
-"""Cases that a line of the table of leads names."""
+"""Maximum number of cases named in a line of the table of leads."""
 
 
 def leads(measured: Sequence[Measured], *, peers: bool) -> list[Lead]:
-    """Cases in which a peer, or else a strategy of our own, is ahead of the planner's choice by more than noise.
+    """Cases in which a peer, or else a strategy of our own, is faster than the planner's choice by more than noise.
 
-    What was cut off does not count: it did the cheaper part of the work. The largest lead comes first.
+    Measurements that were cut off do not count: they did only the cheaper part of the work. The largest lead is first.
     """
     found = []
     for (workload, case), strategies in cases_of(measured).items():
@@ -49,7 +49,7 @@ def refused(measured: Sequence[Measured]) -> list[tuple[str, str]]:
 
 
 def ahead(measured: Sequence[Measured]) -> str:
-    """Lists in Markdown: peers that are ahead, our own strategies that are, refused views, answers that differ."""
+    """Lists in Markdown: faster peers, faster strategies of our own, refused views, answers that differ."""
     lines = ["Peers that are faster:", "", *(_listed(leads(measured, peers=True)) or ["- none"])]
     own = leads(measured, peers=False)
     if own:
@@ -83,7 +83,7 @@ def _alone(measured: Sequence[Measured]) -> list[str]:
 
 
 def lead_table(parts: dict[str, tuple[str, Sequence[Measured]]]) -> str:
-    """A line for each part and peer that is ahead somewhere, with its largest leads.
+    """A line for each part and peer that is faster in some case, with its largest leads.
 
     ``parts`` has title and measurements by group.
     """

@@ -1,10 +1,10 @@
 """The guard: ratios of freshviews to plain Python and DuckDB, and counted steps, against benchmarks/floor.json.
 
-A ratio is of rows per CPU second, of processes that took turns in this run, so that a busy machine slows both. The
-best turn counts, as disturbance only makes a measurement slower; a workload below the floor gets more turns. Busy
-neighbours hurt code that lives in the caches more than plain Python: 3-hop paths are 15 times as fast as plain Python
-on a quiet machine, and 6 times beside four busy processes. The floor is the least ratio of several runs on quiet and
-busy machines. Counted steps do not depend on the machine and must equal the floor.
+A ratio is of rows per CPU second, of processes that took turns in this run, so that a busy machine slows both. The best
+turn counts, as disturbance only makes a measurement slower; a workload below the floor gets more turns. Other busy
+processes slow down code that works in the caches more than plain Python: 3-hop paths are 15 times as fast as plain
+Python on a quiet machine, and 6 times on one with four other busy processes. The floor is the least ratio of several
+runs on quiet and busy machines. Counted steps do not depend on the machine and must equal the floor.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from benchmarks.running.schedule import PLANNED, guard, merged
 
 FLOOR = ROOT / "benchmarks" / "floor.json"
 ALLOWED = 2 / 3
-"""A ratio may fall to this part of the floor."""
+"""The smallest accepted part of the floor of a ratio."""
 TURNS = 2
 ROUNDS = 3
-"""Most rounds of turns for a workload below the floor."""
+"""Maximum rounds of turns for a workload below the floor."""
 
 
 def run(*, write: bool = False) -> int:
-    """Measure and compare; the exit code, 1 if something fell behind. ``write``: this run becomes the floor."""
+    """Measure and compare; returns the exit code, 1 if a figure is worse. ``write``: this run becomes the floor."""
     entries = merged(guard())
     with tempfile.TemporaryDirectory() as folder:
         kept = Unfinished(Path(folder) / "check.jsonl", {}, go_on=False)
@@ -78,7 +78,7 @@ def figures(measured: Sequence[Measured]) -> dict[str, Any]:
 
 
 def fallen(found: Mapping[str, Any], floor: Mapping[str, Any]) -> list[str]:
-    """A sentence for each ratio too far below the floor, for each other count, and for each missing name."""
+    """A sentence for each ratio too far below the floor, for each count that differs, and for each missing name."""
     problems = []
     for kind in ("ratios", "steps"):
         for name in sorted(found[kind].keys() ^ floor[kind].keys()):

@@ -13,7 +13,7 @@ FOLDER = ROOT / "benchmarks" / "results"
 UNFINISHED = ROOT / "benchmarks" / "data"
 """The folder of unfinished and partial runs; git ignores it."""
 Measured = dict[str, Any]
-"""A measurement: ``group``, ``workload``, ``case``, ``strategy``, ``repetition``, and what the worker found."""
+"""A measurement: ``group``, ``workload``, ``case``, ``strategy``, ``repetition``, and the worker's result."""
 Key = tuple[str, str, str, int]
 
 

@@ -32,7 +32,7 @@ class Limits:
 
 
 def measure(entries: Sequence[Entry], repetitions: int, limits: Limits, kept: Unfinished) -> bool:
-    """Measure what has no result yet; True if the minutes were enough."""
+    """Measure entries without a result; returns True if the minutes were enough."""
     start = time.perf_counter()
     prepared: set[str] = set()
     for repetition in range(repetitions):
@@ -55,7 +55,7 @@ def measure(entries: Sequence[Entry], repetitions: int, limits: Limits, kept: Un
 
 
 def all_measured(entries: Sequence[Entry], measured_: Sequence[Measured]) -> bool:
-    """Whether every strategy of every case was measured at least once."""
+    """True if every strategy of every case was measured at least once."""
     there = {(one["workload"], one["case"], one["strategy"]) for one in measured_}
     return all((e.workload, e.case, strategy) in there for e in entries for strategy in e.strategies)
 
@@ -85,7 +85,7 @@ def _measure(
             entry.workload,
             entry.case,
             strategy,
-            # A workload that is no stream states its own limit.
+            # A workload without a stream states its own limit.
             limit=limits.seconds if hasattr(module, "stream") else getattr(module, "SECONDS", 3600.0),
             memory=limits.memory,
             environment={EXPECTED: str(expected)},

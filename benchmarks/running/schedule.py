@@ -36,7 +36,7 @@ GROUPS = {
 }
 """Parts of the pages, in order."""
 APART = ("compiled", "eps", "windows", "trie", "subqueries", "learning", "choice", "pipeline")
-"""Parts that run only where they are named. The results of a part that runs alone are a file of their own."""
+"""Parts that run only if they are named. The results of such a part are a file of their own."""
 
 PLAIN = "plain Python"
 COMPILED = ("C++", "differential dataflow", "DBSP")
@@ -86,7 +86,7 @@ def quick() -> Iterator[Entry]:
 
 
 def full() -> Iterator[Entry]:
-    """Everything but the parts that run by themselves."""
+    """Everything except the parts that run by themselves."""
     yield from _graphs()
     for pattern in ("triangle", "3-hop"):
         for size in SIZES:
@@ -143,7 +143,7 @@ def _tables() -> Iterator[Entry]:
 
 
 def apart() -> Iterator[Entry]:
-    """The parts that take long and run if named: ``--only pipeline_star``, ``--only windows``."""
+    """The slow parts, which run only if named: ``--only pipeline_star``, ``--only windows``."""
     for case in compiled.CASES:
         yield Entry("compiled", "compiled", case, (PLANNED, *COMPILED))
     yield from _of_modules("compiled", ("cores",))
@@ -167,13 +167,13 @@ def _subqueries() -> Iterator[Entry]:
 
 def _learning() -> Iterator[Entry]:
     for case in cofactor.CASES:
-        # DuckDB has no COFACTOR, and numbers of it that are doubles are not compared with sums of rounded products.
+        # DuckDB has no COFACTOR; its doubles are not compared with sums of rounded products.
         yield Entry("learning", "cofactor", case, (PLANNED, "numpy", *(() if "DOUBLE" in case else SQL[:1])))
     yield from _of_modules("learning", LEARNING)
 
 
 def guard() -> Iterator[Entry]:
-    """What ``make bench-check`` runs: six workloads against plain Python or DuckDB, and counted steps."""
+    """The entries of ``make bench-check``: six workloads against plain Python or DuckDB, and counted steps."""
     for case in ("2-hop, skew 2.5", "3-hop, skew 2.5 half", "triangle, skew 2.5", "4-cycle, skew 2.5 half"):
         yield Entry("graph", "graph", case, (PLANNED, PLAIN))
     yield Entry("tables", "star", "shuffled", (PLANNED, "DuckDB"))

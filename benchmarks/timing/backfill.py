@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.timing.backfill [graphs [queries [strategies]]]`` prints them; each argument is a list of parts
 of names, separated by commas. A view is initialised by deltas in the order of the rows, by deltas in passes
-(``plan.passes``), or by a trie join (``engine.blocks.at_once``), where the strategy has these. A measurement is cut
-off after ``PATIENCE`` seconds. Programs are compiled before, on a few rows. Cases in ``LARGE`` run only if their
-graph or strategy is named.
+(``plan.passes``), or by a trie join (``engine.blocks.at_once``), if the strategy has these. A measurement is cut off
+after ``PATIENCE`` seconds. Programs are compiled before, on a few rows. Cases in ``LARGE`` run only if their graph or
+strategy is named.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LARGE = ("Epinions", "incremental_trie_join")
 ROWS = 1 << 13
 """Edges of a batch."""
 SIZES = {"e": 1e6}
-"""Size above which every way of initialising is allowed."""
+"""Maximum size at which every way of initialising is allowed."""
 TABLE = "CREATE TABLE e (src BIGINT NOT NULL, dst BIGINT NOT NULL);"
 GRAPHS: dict[str, Callable[[], Edges | None]] = {
     "skew 2.5": lambda: chung_lu(20_000, 100_000, 2.5),
@@ -65,8 +65,8 @@ WAYS = ("as they lie", "in passes", "joined")
 
 
 def measure(source: TableState, query: str, strategy: str) -> tuple[dict[str, float | None], int] | None:
-    """CPU seconds by way of initialising, None if cut off, and rows of the state; None if the strategy does not take
-    the query."""
+    """CPU seconds by way of initialising, None if cut off, and rows of the state; None if the strategy refuses the
+    query."""
     with fv.Database() as db:
         db.execute(TABLE)
         db.insert("e", [(1, 2), (2, 3), (3, 1)])
@@ -89,7 +89,7 @@ def measure(source: TableState, query: str, strategy: str) -> tuple[dict[str, fl
 
 
 def passes_of(view: ViewState, way: str) -> list[str]:
-    """The relations to pass to an emptied view, in order; none if the strategy has no passes."""
+    """The relations to pass to an emptied view, in order; empty if the strategy has no passes."""
     view.maintained.clear()
     names = list(view.maintained.passes(SIZES, at_once=True))
     is_joined = any(part.fed is not None or part.plan.program.upkeep.joins for part in view.maintained.blocks)

@@ -1,12 +1,12 @@
-"""The planner's choice beside each strategy that takes the view: CPU time of the same batches, in turn in one process.
+"""The planner's choice compared with each strategy that accepts the view: CPU time of the same batches, in one process.
 
-Each strategy has two databases, made in opposite orders; of both the faster one counts, as two databases of one program
-differ by several percent. The planner's choice is most often the program of a strategy by name, and those two databases
-are its own then: more databases, or the first ones, would favour it or not. All take the next batches of the stream in
-turn, and another one begins each time. A strategy that falls far behind is left out from then on.
+Each strategy has two databases, created in opposite orders; the faster one counts, as two databases of one program
+differ by several percent. The planner's choice is mostly the program of a strategy by name; it then shares the
+databases of that strategy: databases of its own would favour it or not. All run the next batches of the stream in turn,
+and each time another one begins. A strategy that falls far behind is left out from then on.
 
-Besides, ``replanned`` is the strategy that ``db.replan(view, strategies=True)`` takes by the rows of stored tables
-after half of the stream.
+``replanned`` is the strategy that ``db.replan(view, strategies=True)`` chooses by the rows of stored tables after half
+of the stream.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def prepare() -> None:
 
 
 def measure(case: str, strategy: str) -> dict[str, Any]:
-    """How many times the CPU time of the best strategy the planner's choice takes: the median of some rounds."""
+    """The CPU time of the planner's choice relative to the best strategy: the median of some rounds."""
     workload, _, inner = case.partition(": ")
     stream = module_of(workload).stream(inner)
     replanned = _replanned(stream)
@@ -69,13 +69,13 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
         rounds += 1
         for name, seconds in times.items():
             shares.setdefault(name, []).append(seconds / times[PLANNED])
-    # One that was left out in a round was far behind.
+    # A strategy that was left out in a round was far behind.
     medians = {name: median(found) for name, found in shares.items() if len(found) == rounds}
     order = sorted(medians, key=lambda name: medians[name])
     note = ", ".join(f"{name} {medians[name]:.2f}" for name in order if name != PLANNED)
     best = min([1.0, *(share for name, share in medians.items() if name != taken)])
     found = {"value": 1 / best, "rows": rows, "rounds": rounds, "strategy_taken": taken, "note": note}
-    # One that is no strategy by name is the planner's choice; one that was left out has no time.
+    # A name that is not a strategy is the planner's choice; a strategy that was left out has no time.
     share = 1.0 if replanned == taken else medians.get(replanned)
     found["replanned"] = replanned
     found["note"] += f"; replanned {replanned}" + ("" if share is None else f" {share / best:.2f} times the best")
@@ -99,7 +99,7 @@ def _replanned(stream: Stream) -> str:
 
 
 def _round(stream: Stream) -> tuple[dict[str, float], int, str]:
-    """CPU seconds of the strategies that stay, the rows that they took, and the planner's strategy."""
+    """CPU seconds of the remaining strategies, their rows, and the planner's strategy."""
     with ExitStack() as stack:
         rivals: dict[str, list[Database]] = {}
         for names in ((PLANNED, *NAMED), (*reversed(NAMED), PLANNED)):
@@ -118,7 +118,7 @@ def _round(stream: Stream) -> tuple[dict[str, float], int, str]:
 
 
 def _database(stream: Stream, name: str) -> Database | None:
-    """A database with the view under a strategy; None where that does not take it."""
+    """A database with the view under a strategy; None if the strategy refuses it."""
     db = Database(threads=1)
     db.execute("".join(relation.ddl(checked=stream.checked) for relation in stream.relations))
     named = "" if name == PLANNED else f"TBLPROPERTIES ('freshviews.strategy' = '{name}')"
@@ -139,14 +139,14 @@ def _programs(*databases: Database) -> list[list[Program]]:
 
 
 def _run(stream: Stream, rivals: dict[str, list[Database]]) -> tuple[dict[str, list[float]], int]:
-    """CPU seconds of the databases of each strategy that stays, and the rows that they took."""
+    """CPU seconds of the databases of each remaining strategy, and their rows."""
     steps = stream.steps
     size = max(1, len(steps) // PIECES)
     seconds = {name: [0.0] * len(both) for name, both in rivals.items()}
     rows, begun = 0, time.process_time()
     for turn, first in enumerate(range(0, len(steps), size)):
         piece = steps[first : first + size]
-        # The first piece loads code and makes tables; before the clock starts, tables are filled.
+        # The first piece loads code and creates tables; before the clock starts, tables are loaded.
         counts = first > 0 and first >= stream.before
         order = [(name, i) for name in seconds for i in range(len(seconds[name]))]
         turned = turn * (len(order) // 2 + 1) % len(order)

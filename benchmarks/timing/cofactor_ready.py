@@ -22,14 +22,14 @@ TITLE = "cofactor, ready"
 UNIT = "s"
 SIZES = (6, 13, 27)
 BEFORE = "m = 4"
-"""The view that another one was before."""
+"""The view that was created before the measured one."""
 STATES = ("empty cache", "another view", "second process")
 CASES = tuple(f"m = {m}, {state}" for m in SIZES for state in STATES if state != "empty cache" or m == SIZES[-1])
 STRATEGIES = ("freshviews",)
 
 
 def measure(case: str, strategy: str) -> dict[str, Any]:
-    """Run the processes that come before in a cache of their own, then the one that counts; ``once m = 9`` is one."""
+    """Run the earlier processes in a cache of their own, then the measured one; ``once m = 9`` is one process."""
     if case.startswith("once "):
         return _once(case.removeprefix("once "))
     size, state = case.split(", ")

@@ -1,9 +1,9 @@
-"""What a second core gives: batches of sales, with all cores beside one thread.
+"""The gain of a second core: batches of sales, with all cores and with one thread.
 
 ``two views`` are groups of the sales by two pairs of columns, over a trusted table: each view is a thread. ``star`` is
-one view over four stored tables, those of ``workloads.compiled``. Its trigger has two lanes, of which that which stores
-the sales takes most of the time. Over ``trusted`` tables without keys it has four. Batches of 1,000 are too small for
-threads, and must not be slower. Lanes are compiled while the stream runs forth and back before the clock starts.
+one view over four stored tables, those of ``workloads.compiled``. Its trigger has two lanes; the one that stores the
+sales takes most of the time. Over ``trusted`` tables without keys it has four. Batches of 1,000 are too small for
+threads, and must not be slower. Lanes are compiled while the stream is applied and undone before the clock starts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SCRIPTS = {
     "trusted star": "".join(one.ddl(checked=False) for one in compiled.STAR.values()) + VIEW,
 }
 COMPILED_IN = 10.0
-"""Seconds in which lanes are compiled."""
+"""Seconds allowed for compiling lanes."""
 
 
 def measure(case: str, strategy: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
 
 
 def _run(db: Database, steps: Sequence[Step]) -> int:
-    """Run steps; the number of their rows."""
+    """Run steps; returns the number of their rows."""
     for step in steps:
         change = db.insert if step.sign > 0 else db.delete
         change(step.table, step.rows)

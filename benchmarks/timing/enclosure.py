@@ -1,10 +1,10 @@
 """The cost of an update by the enclosureness of the stream: Figure 7 of Change Propagation Without Joins.
 
-``R(a, b), S(b, c), T(a, d)`` over streams with a given lambda. Rows of R live in groups. Within the life of each group
+``R(a, b), S(b, c), T(a, d)`` over streams with a given lambda. Rows of R form groups. Within the lifespan of each group
 as many rows of S are inserted and deleted, one after the other; each joins with an eighth of the group. T is empty, so
-that only propagation is measured. Over the tree r(s, t) every row of S is propagated to the rows of R: lambda_T steps.
-Over the tree with r and s below [b] none is: lambda_T is 1 for every lambda. The case names the number of rows of S
-that a row of R encloses; lambda_T is computed from the stream. Both trees store the rows of one group.
+only propagation is measured. Over the tree r(s, t) every row of S is propagated to the rows of R: lambda_T steps. Over
+the tree with r and s below [b] none is: lambda_T is 1 for every lambda. The case names the number of rows of S that a
+row of R encloses; lambda_T is computed from the stream. Both trees store the rows of one group.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ SCRIPT = """
 
 
 def measure(case: str, strategy: str) -> dict[str, Any]:
-    """Run both processes and return the result of one; ``once`` is what each of them does."""
+    """Run both processes and return the result of one; ``once`` is the work of each of them."""
     if case == "once":
         return _once()
     with tempfile.TemporaryDirectory() as folder:

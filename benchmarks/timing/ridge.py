@@ -1,10 +1,10 @@
-"""A ridge regression fresh after each batch of 1,000 sales over a join of five tables, beside scikit-learn.
+"""A ridge regression updated after each batch of 1,000 sales over a join of five tables, compared with scikit-learn.
 
 The value is wall milliseconds from a batch in memory to the coefficients after it, the mean over the batches. A batch
-inserts 500 sales and deletes the oldest 500, so that the join keeps its size. ``freshviews`` is
-``freshviews.learn.Ridge``. ``scikit-learn`` retrains: DuckDB applies the same batch to its tables and makes the join as
-numpy arrays, on which ``Ridge`` is fitted; both with all cores. Coefficients are compared after each batch that both
-have done. ``fill`` is the seconds until the first model, and memory is that of the process.
+inserts 500 sales and deletes the oldest 500, so the join keeps its size. ``freshviews`` is ``freshviews.learn.Ridge``.
+``scikit-learn`` retrains: DuckDB applies the same batch to its tables and makes the join as numpy arrays, on which
+``Ridge`` is fitted; both use all cores. Coefficients are compared after each batch that both have done. ``fill`` is the
+seconds until the first model, and memory is that of the process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STRATEGIES = (PLANNED, "scikit-learn")
 BATCHES, SIZE = 50, 1_000
 ALPHA = 10.0
 PATIENCE = 60.0
-"""Seconds of batches after which no further one is begun."""
+"""Seconds of batches after which no other batch begins."""
 SECONDS = 600.0
 
 
@@ -105,7 +105,7 @@ def _retrained(tables: dict[str, pa.Table], batches: Iterator[Batch]) -> Refresh
 
     with duckdb.connect() as con:
         con.execute(retail.TABLES)
-        # DuckDB finds the rows to delete by a number, which the data has not.
+        # DuckDB finds the rows to delete by a number that the data lacks.
         con.execute("ALTER TABLE sales ADD COLUMN number BIGINT")
         for name, rows in tables.items():
             con.register("given", rows)

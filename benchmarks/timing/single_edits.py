@@ -1,8 +1,8 @@
 """Five relations in two cycles that share an edge, counted under single edits, with a read of the count after each.
 
-Values are CPU milliseconds of the process for an edit and the read. ``freshviews`` is ``incremental_trie_join``, named;
-``trie_join`` and DuckDB, with one thread, recompute. Rows are random pairs; the hundred thousand or million rows are
-there before the clock starts. Programs are compiled before.
+Values are CPU milliseconds of the process for an edit and the read. ``freshviews`` is the named strategy
+``incremental_trie_join``; ``trie_join`` and DuckDB, with one thread, recompute. Rows are random pairs; all of the
+hundred thousand or million rows are stored before the clock starts. Programs are compiled before.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ TRUSTED = "TBLPROPERTIES ('freshviews.trusted' = 'true')"
 
 
 def measure(case: str, strategy: str) -> dict[str, Any]:
-    """CPU milliseconds of an edit and a read, and the count after the first edits, which all strategies make."""
+    """CPU milliseconds of an edit and a read, and the count after the first edits, which are the same for all
+    strategies."""
     random = np.random.default_rng(1)
     codes = round((SIZES[case] / 5) ** 0.75)
     rows = {name: np.unique(random.integers(0, codes, (SIZES[case] // 5, 2)), axis=0) for name in RELATIONS}

@@ -1,11 +1,10 @@
 """One row at a time: ``Database.insert`` of a list of one tuple, one view over a join of two tables.
 
-Beside it: SQLite with a trigger that keeps the groups, dicts of plain Python that have no tables and no checks, and
-DuckDB, which recomputes.
+It is compared with SQLite, where a trigger maintains the groups, with dicts of plain Python without tables and checks,
+and with DuckDB, which recomputes.
 
-The durable cases keep a directory on a disk, and insert rows one at a time or a hundred at a time. SQLite has a WAL,
-with ``synchronous=FULL`` where each commit is synced, ``NORMAL`` where not. Plain Python writes a line of JSON for each
-commit.
+The durable cases store a directory on a disk, and insert rows one at a time or a hundred at a time. SQLite has a WAL,
+with ``synchronous=FULL`` if each commit is synced, else ``NORMAL``. Plain Python writes a line of JSON for each commit.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ DURABLE: dict[str, tuple[Literal["commit", "interval"], int]] = {
     "durable, each commit of 100 synced": ("commit", 100),
     "durable, commits of 100, synced each second": ("interval", 100),
 }
-"""When versions are synced, and the rows of a commit."""
+"""The time of syncs, and the rows of a commit."""
 CASES = ("checked tables", "trusted tables", "with a subscriber", *DURABLE)
 STRATEGIES = ("freshviews", "SQLite", "plain Python", "DuckDB")
 STRATEGIES_OF = dict.fromkeys(DURABLE, STRATEGIES[:3])
@@ -47,7 +46,7 @@ RECOMPUTED = 500
 DURABLE_SECONDS = 5.0
 """Seconds after which a durable case ends."""
 DISK = Path("/var/tmp")
-"""A folder on a disk, which the folder of temporary files may not be."""
+"""A folder on a disk; the folder of temporary files may be in memory."""
 TABLES = """
     CREATE TABLE orders (o_id BIGINT{key}, cust BIGINT, day DATE, total DECIMAL(12, 2)){trusted};
     CREATE TABLE items (o_id BIGINT, part STRING, qty INT){trusted};
@@ -70,8 +69,8 @@ SQLITE = """
 
 
 def measure(case: str, strategy: str) -> dict[str, Any]:
-    """Microseconds of wall time per row: median and 99th percentile; of a durable case the mean, as a sync delays few
-    commits much."""
+    """Microseconds of wall time per row: median and 99th percentile; for a durable case the mean, as a sync delays a
+    few commits much."""
     random = np.random.default_rng(1)
     orders = [(i, i % 7, DAY, Decimal("1.20")) for i in range(ORDERS)]
     items = [(int(o), f"part {int(o) % 100}", 5) for o in random.integers(0, ORDERS, ITEMS)]
@@ -136,7 +135,7 @@ def _durable(
 
 
 def _commits(commit: Callable[[list[Any]], Any], size: int, items: list[Any]) -> list[int]:
-    """Nanoseconds of each commit, after a few that are not counted."""
+    """Nanoseconds of each commit, after a few unmeasured ones."""
     for i in range(0, 1000, size):
         commit(items[i : i + size])
     gc.collect()

@@ -21,7 +21,7 @@ MOST_BYTES = 24
 
 
 def measure(case: str, strategy: str, rows: int = ROWS) -> dict[str, Any]:
-    """Rows loaded in a CPU second, and bytes that a row takes."""
+    """Rows loaded in a CPU second, and bytes per row."""
     random = np.random.default_rng(1)
     columns = [random.integers(0, 4 * rows, rows), random.integers(0, 1 << 40, rows)]
     if case == "sorted":

@@ -1,8 +1,9 @@
-"""Counts of patterns in a whole graph: ``trie_join`` beside DuckDB, each with one thread.
+"""Counts of patterns in a whole graph: ``trie_join`` compared with DuckDB, each with one thread.
 
-The value is CPU seconds from an Arrow table in the order of arrival to the count: rows are taken in, sorted and joined.
-Before, programs are compiled and a small graph is counted. ``freshviews`` is ``trie_join``, named; ``first_order``
-takes the rows in through its triggers, in batches. A measurement that is cut off has the time it had: a lower bound.
+The value is CPU seconds from an Arrow table in the order of arrival to the count: rows are inserted, sorted and joined.
+Before, programs are compiled and a small graph is counted. ``freshviews`` is the named strategy ``trie_join``;
+``first_order`` runs the rows through its triggers, in batches. A measurement that is cut off has its time so far: a
+lower bound.
 """
 
 from __future__ import annotations

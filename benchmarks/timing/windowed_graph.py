@@ -60,7 +60,7 @@ HALF = 32684
 
 @dataclass(frozen=True)
 class Case:
-    """A query, whether it is asked for deltas or for the full result, and the sizes it must have at ten points."""
+    """A query, whether it is asked for deltas or for the full result, and the known sizes at ten points."""
 
     sql: str
     deltas: bool
@@ -131,8 +131,8 @@ STRATEGIES_OF = {"3-hop, one at a time": STRATEGIES[:-1]}
 
 
 def through_window(part: float = 1.0, share: int = 1) -> tuple[pa.Table, list[int], int] | None:
-    """The signed updates of the first part of the edges, how many of them lie before each of the ten points, and the
-    edges of a window, which is a share of the whole one. None where the graph is not there."""
+    """The signed updates of the first part of the edges, the number of them before each of the ten points, and the
+    edges of a window, which is a share of the whole one. None if the graph is missing."""
     edges = epinions()
     if edges is None:
         return None
@@ -211,7 +211,7 @@ def kept(
 
 
 def one_at_a_time(case: Case, strategy: str, updates: pa.Table, at: int) -> dict[str, Any]:
-    """CPU time of single updates of a full window, each with its change in Arrow; those with at most 10,000 rows."""
+    """CPU time of single updates of a full window, each with its change in Arrow; at most 10,000 changed rows each."""
     db = _database(case, strategy)
     _emit(db, strategy, updates.slice(0, at), _Emitted(), False)
     emitted = _Emitted()
@@ -234,7 +234,7 @@ def one_at_a_time(case: Case, strategy: str, updates: pa.Table, at: int) -> dict
 
 
 def recomputed(case: Case, sizes: tuple[int, ...], updates: pa.Table, places: list[int]) -> dict[str, Any]:
-    """CPU seconds that DuckDB takes to compute the result at the ten points, the window given as an Arrow table."""
+    """CPU seconds of DuckDB for the result at the ten points, with the window as an Arrow table."""
     db = duckdb.connect()
     columns = [updates[name].to_numpy() for name in ("src", "dst", "_multiplicity")]
     limited = f"{case.sql} LIMIT {case.most}" if case.most else case.sql
@@ -242,7 +242,7 @@ def recomputed(case: Case, sizes: tuple[int, ...], updates: pa.Table, places: li
     reading = 0.0
     for place in places:
         src, dst, signs = (column[:place] for column in columns)
-        # First in, first out: what is deleted are the first that came.
+        # First in, first out: the oldest rows are deleted.
         gone = int((signs < 0).sum())
         window = pa.table({"src": src[signs > 0][gone:], "dst": dst[signs > 0][gone:]})
         db.register("g", window)
@@ -299,7 +299,7 @@ def _emit(db: Database, strategy: str, updates: pa.Table, emitted: _Emitted, wan
 
 
 def _checksum(db: Database, most: int) -> int:
-    """The number of rows, of which ``most`` are read, or all; every column is summed up."""
+    """The number of rows; ``most`` of them are read, or all; every column is summed up."""
     rows = 0
     total: npt.NDArray[np.int64] = np.zeros(8, np.int64)
     for batch in db.view("v").to_batches():

@@ -1,11 +1,11 @@
-"""Cofactors of m variables over a join: what a regression reads of it.
+"""Cofactors of m variables over a join: the sums that a regression needs.
 
 Over the star of ``benchmarks.workloads.star``: 350,000 rows of six tables, shuffled, in batches of 1,000; their join
 has 2,025,000 rows. The view has the count, the sums of m columns and the sums of all their products, 1 + m + m (m + 1)
-/ 2 numbers. With m = 27 these are all columns, the post code among them; fewer are taken from the tables in turn. Over
-BIGINT the view is a list of SUMs, which freshviews keeps as one cofactor, and which every SQL has. Over DOUBLE it is
-``COFACTOR``, as sums of doubles are kept apart. With m = 43 they are the columns of the snowflake of
-``benchmarks.workloads.inventory``. No column can be NULL, as in the data sets that these are like.
+/ 2 numbers. With m = 27 these are all columns, including the post code; fewer are chosen from the tables in turn. Over
+BIGINT the view is a list of SUMs, which every SQL has, and which freshviews stores as one cofactor. Over DOUBLE it is
+``COFACTOR``, as freshviews stores sums of doubles separately. With m = 43 they are the columns of the snowflake of
+``benchmarks.workloads.inventory``. No column can be NULL, as in the original data sets.
 """
 
 from __future__ import annotations
@@ -69,6 +69,6 @@ def _double(column: str) -> str:
 
 
 def _doubles(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows with all columns but the post code as doubles."""
+    """The rows with all columns except the post code as doubles."""
     kinds = [(name, pa.int64() if name == "postcode" else pa.float64()) for name in rows.schema.names]
     return rows.cast(pa.schema(kinds))

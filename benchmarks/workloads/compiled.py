@@ -1,12 +1,12 @@
-"""Five joins beside programs that are compiled before they start, in batches of 1 to 10,000 rows.
+"""Five joins compared with programs that are compiled before they start, in batches of 1 to 10,000 rows.
 
 ``2-hop``, ``3-hop`` and ``triangle`` are counted in a graph of 300,000 edges with power-law degrees, drawn as in
 ``triangle``. ``star`` is a SUM by group over 300,000 sales with three dimensions. ``q3`` is TPC-H Q3 at scale factor
 0.1, over the columns that it reads.
 
-A window passes over the rows: four fifths of them are inserted before the clock starts; then a batch of inserts and
+A window moves over the rows: four fifths of them are inserted before the clock starts; then a batch of inserts and
 a batch of deletes of the oldest rows take turns. Each batch is of one table, tables in proportion to their sizes. The
-programs of ``benchmarks.peers`` read integers alone: ``pattern`` says what the columns are.
+programs of ``benchmarks.peers`` read only integers: ``pattern`` describes the columns.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def stream(case: str) -> Stream:
 
 
 def _windowed(tables: dict[str, pa.Table], size: int) -> tuple[list[Step], list[Step]]:
-    """The batches that fill the window, and those that move it by as many rows as were left."""
+    """The batches that fill the window, and those that move it by the remaining rows."""
     first = {name: round(FILLED * table.num_rows) for name, table in tables.items()}
     filling = interleaved({name: table.slice(0, first[name]) for name, table in tables.items()})
     rest = {name: table.slice(first[name]) for name, table in tables.items()}

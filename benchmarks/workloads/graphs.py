@@ -44,7 +44,8 @@ def epinions() -> Edges | None:
 
 
 def windowed(count: int, window: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The changes of ``count`` edges that pass a window: the edge and 1 or -1. In the end the window is drained."""
+    """The changes of ``count`` edges that pass through a window: the edge and 1 or -1. At the end the window is
+    drained."""
     number = np.arange(count)
     # Before an edge is inserted, the one ``window`` edges earlier is deleted.
     moments = np.concatenate([2 * number + 1, 2 * (number + window)])

@@ -1,6 +1,7 @@
 """All triangles of a graph listed over a moving window, with each change of the view.
 
-The planner's choice runs beside a traced trie join and peers. The stream is that of ``graph``, in batches of 1,000.
+The planner's choice is compared with a traced trie join and with peers. The stream is that of ``graph``, in batches of
+1,000.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """DBToaster's queries over an order book that always holds 100,000 open orders.
 
 The events are those of ``orderbook``, repeated: each repetition has numbers and times of its own, and its prices are a
-few cents off. The orders that are open at the end of the first repetitions fill the book, before the clock starts. From
-then on each new order takes the place of the oldest one. A batch has the rows of 500 events, net, of one table. Without
-the file there are no figures: random events have other prices.
+few cents off. The open orders at the end of the first repetitions fill the book, before the clock starts. From then on
+each new order replaces the oldest one. A batch has the rows of 500 events, net, of one table. Without the file there
+are no figures, as random events have other prices.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TITLE = "order book of 100,000"
 UNIT = "updates/s"
 OPEN = 100_000
 EVENTS = 100_000
-"""Events that are measured."""
+"""Number of measured events."""
 EVENTS_PER_BATCH = 500
 ROWS_PER_LOAD = 10_000
 TARGETS = {"vwap": 0.2e6}

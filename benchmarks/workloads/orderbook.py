@@ -1,4 +1,4 @@
-"""An order book: bids and asks that come and go, and queries of traders over them (as in DBToaster's evaluation).
+"""An order book: bids and asks that are inserted and deleted, and queries of traders (as in DBToaster's evaluation).
 
 The events are ``timestamp,order id,operation,volume,price`` in the file that ORDERBOOK names, or in
 benchmarks/data/finance.csv: B and S put an order into the book of bids or of asks, E executes part of one, F all of it,
@@ -109,7 +109,7 @@ def file_of_events() -> Path:
 
 
 def events() -> Iterator[list[int | str]]:
-    """The events of the file, or random ones where there is none."""
+    """The events of the file, or random ones if it is missing."""
     file = file_of_events()
     if file.exists():
         with file.open() as lines:

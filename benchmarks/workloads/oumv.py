@@ -1,7 +1,8 @@
 """Streams on which, by the OuMv conjecture, no system has constant time for both updates and answers.
 
-A matrix M of n x n bits is a table s. Each of n rounds replaces a vector u (table r) and a vector v (table t), and asks
-for the number of pairs in u, M and v: u M v over the integers. A view over r, s and t with less than n ** (1/2 - a) of
+A matrix M of n x n bits is a table s. Each of n rounds replaces a vector u (table r) and a vector v (table t), and
+reads the number of pairs in u, M and v: u M v over the integers. A view over r, s and t with less than n ** (1/2 - a)
+of
 N = n * n per update and answer would multiply vectors with matrices faster than any known algorithm (Henzinger,
 Krinninger, Nanongkai, Saranurak, STOC 2015; Berkholz, Keppeler, Schweikardt, PODS 2017). A round is two batches: the
 deletes and the inserts of both vectors.

@@ -1,4 +1,4 @@
-"""Sales of a retailer joined with items, stores, days and the price of oil: made data for a model of units sold.
+"""Sales of a retailer joined with items, stores, days and the price of oil: generated data for a model of units sold.
 
 A sale has an item, a store and a day. Items, stores and days have columns of numbers, and each day has a price of oil.
 So each sale is a row of the join. The batches of ``window`` insert new sales and delete the oldest, as many of each.
@@ -28,7 +28,7 @@ ITEMS, STORES, DAYS = 4_000, 54, 1_000
 
 @dataclass(frozen=True)
 class Batch:
-    """Sales that come and sales that go, as Arrow tables of the columns of ``sales``."""
+    """Inserted and deleted sales, as Arrow tables of the columns of ``sales``."""
 
     inserted: pa.Table
     deleted: pa.Table
@@ -59,7 +59,7 @@ def dimensions(seed: int = 1) -> dict[str, pa.Table]:
 
 
 def sales(rows: int, seed: int = 2) -> pa.Table:
-    """Sales at random; units depend on some columns of all tables, and on chance."""
+    """Random sales; units depend on some columns of all tables, and on noise."""
     random = np.random.default_rng(seed)
     found = dimensions()
     item, store, day = (random.integers(0, n, rows) for n in (ITEMS, STORES, DAYS))

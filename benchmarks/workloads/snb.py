@@ -1,8 +1,9 @@
 """A small social network that grows: people who know each other, forums, posts, comments, tags and likes.
 
 The files are those of LDBC SNB's data generator, in the folder that SNB names or in benchmarks/data/snb. Rows arrive in
-the order of creation; in the end the last tenth of all friendships and likes is deleted. Without the folder, a random
-network of the same shape is used. The queries are ours, after LDBC's short reads; figures are no LDBC results.
+the order of creation; at the end the last tenth of all friendships and likes is deleted. Without the folder, a random
+network of the same shape is used. The queries are ours, modelled on LDBC's short reads; the figures are not LDBC
+results.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The queries of TPC-H as views: without ORDER BY and LIMIT, with the parameters of the specification's validation.
 
-Each query has the tables that it reads, those that change with every order first. Q15's view is a subquery.
+For each query its tables are listed, those that change with every order first. Q15's view is a subquery.
 """
 
 from __future__ import annotations

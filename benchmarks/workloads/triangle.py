@@ -1,6 +1,6 @@
 """The number of directed triangles of a power-law graph: a self-join of one edge table.
 
-300,000 edges among 20,000 nodes, drawn with weight i ** -0.5 (Chung and Lu), without loops and repeats. All are
+300,000 edges among 20,000 nodes, drawn with weight i ** -0.5 (Chung and Lu), without loops and repetitions. All are
 inserted, then all deleted in another order, in batches of 1000.
 """
 

@@ -5,13 +5,13 @@ import socket
 
 
 class Missing(Exception):
-    """A component that cannot be had here, and what would bring it."""
+    """A component that is missing here, and the remedy."""
 
 
 def free_port() -> int:
-    """A port of this machine that nothing listens to.
+    """A free port of this machine.
 
-    It is below those that systems give to outgoing connections, so none of these has it before a server starts.
+    It is below the range for outgoing connections, so none of these takes it before a server starts.
     """
     while True:
         port = random.SystemRandom().randrange(15_000, 32_000)

@@ -21,12 +21,12 @@ AZURITE = "azurite@3.35.0"
 FAKE_GCS = "github.com/fsouza/fake-gcs-server@v1.56.1"
 ACCOUNT = "freshviewstest"
 SECONDS = 600
-"""Time to fetch a server and to build it."""
+"""Seconds to fetch and build a server."""
 
 
 @contextmanager
 def azurite(folder: Path, container: str) -> Iterator[dict[str, str]]:
-    """A server with an empty container: the environment by which clients find it. Raises Missing."""
+    """A server with an empty container; yields the environment by which clients find it. Raises Missing."""
     from azure.storage.blob import BlobServiceClient
 
     program = _azurite() / "node_modules" / ".bin" / "azurite-blob"
@@ -44,7 +44,7 @@ def azurite(folder: Path, container: str) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def fake_gcs(folder: Path, bucket: str) -> Iterator[dict[str, str]]:
-    """A server with an empty bucket: the environment by which clients find it. Raises Missing."""
+    """A server with an empty bucket; yields the environment by which clients find it. Raises Missing."""
     port = free_port()
     (folder / bucket).mkdir(parents=True)
     url = f"http://127.0.0.1:{port}"
@@ -100,7 +100,7 @@ def _installed(name: str, needs: str, command: Callable[[Path], list[str]]) -> P
         if folder.exists():
             return folder
         if shutil.which(needs) is None:
-            raise Missing(f"{name} needs {needs}, which is not here")
+            raise Missing(f"{name} needs {needs}, which is missing")
         aside = folder.with_name(f"{folder.name}.part")
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()

@@ -17,7 +17,7 @@ from demo.servers import free_port
 from demo.servers.maven import jars, java
 
 HADOOP = "org.apache.hadoop:hadoop-client-minicluster:3.5.0"
-"""Has the servers, and all that they need, in few jars."""
+"""The package with the servers and all that they need, in few jars."""
 _LOG = "org.slf4j:slf4j-simple:1.7.36"
 _PAGES = ("webapps/hdfs/", "webapps/datanode/", "webapps/static/")
 _NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
@@ -48,7 +48,7 @@ class Hdfs:
         common = {
             "dfs.replication": "1",
             "dfs.namenode.http-address": self.web,
-            # A writer asks after this time whether its file counts as closed; 400 of itself.
+            # The writer's first pause before it asks whether its file counts as closed; the default is 400.
             "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "20",
             "dfs.heartbeat.interval": "1",
             **settings,
@@ -61,7 +61,7 @@ class Hdfs:
         subprocess.run(format_it, check=True, capture_output=True)
 
     def start(self) -> None:
-        """Start those that do not run, and wait until they take files."""
+        """Start the servers that do not run, and wait until they accept files."""
         for number, server in enumerate(self._servers):
             if self._running[number] is None:
                 self._running[number] = server.start()
@@ -96,7 +96,7 @@ class Hdfs:
 
 @contextmanager
 def hdfs(folder: Path, datanodes: int = 1, **settings: str) -> Iterator[Hdfs]:
-    """An HDFS that runs, with its data in a folder. Raises Missing where its jars cannot be fetched."""
+    """A running HDFS with its data in a folder. Raises Missing if its jars cannot be fetched."""
     found = Hdfs(folder, datanodes, **settings)
     try:
         found.start()
@@ -120,7 +120,7 @@ def _made(folder: Path, main: str, rpc: str, settings: dict[str, str]) -> _Proce
 
 
 def _unpack_pages(folder: Path) -> None:
-    """The pages of the web interface, which a server would look for in all of a large jar."""
+    """The pages of the web interface; otherwise a server searches all of a large jar for them."""
     (jar,) = (one for one in jars(HADOOP) if "minicluster" in one.name)
     with zipfile.ZipFile(jar) as opened:
         names = [name for name in opened.namelist() if name.startswith(_PAGES)]

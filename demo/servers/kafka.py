@@ -15,7 +15,7 @@ from demo.servers.maven import jars, java
 
 KAFKA = "org.apache.kafka:kafka_2.13:4.1.1"
 _LOG = "org.slf4j:slf4j-simple:1.7.36"
-"""Without it a broker that cannot start does not say why."""
+"""Without it a broker that cannot start prints no reason."""
 
 _PROPERTIES = """
 process.roles=broker,controller
@@ -38,7 +38,8 @@ group.initial.rebalance.delay.ms=0
 
 @contextmanager
 def broker(folder: Path) -> Iterator[str]:
-    """A broker with its data in a folder: the address for clients. Raises Missing where its jars cannot be fetched."""
+    """A broker with its data in a folder; yields the address for clients. Raises Missing if its jars cannot be
+    fetched."""
     path = ":".join(str(jar) for jar in [*jars(KAFKA), *jars(_LOG)])
     port = free_port()
     settings = folder / "server.properties"
@@ -72,7 +73,7 @@ def _wait(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
 
 
 def messages(address: str, topic: str) -> list[Any]:
-    """All messages of a topic as confluent-kafka has them, by partition and offset."""
+    """All messages of a topic, as confluent-kafka returns them, by partition and offset."""
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer({"bootstrap.servers": address, "group.id": uuid.uuid4().hex})

@@ -1,4 +1,4 @@
-"""Jars of Maven, fetched once by Ivy, which comes with Spark, into a folder of the user."""
+"""Maven jars, fetched once by Ivy, which is part of Spark, into a folder of the user."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from freshviews.kernel.machine.cache import cache_folder
 from freshviews.spark.java import JavaError, java_home
 
 SECONDS = 300
-"""Time to fetch a package with all that it needs."""
+"""Seconds to fetch a package with its dependencies."""
 
 
 def java() -> str:
-    """The program that Spark runs on. Raises Missing if there is none."""
+    """The Java program on which Spark runs. Raises Missing if there is none."""
     try:
         home = java_home(os.environ) or os.environ.get("JAVA_HOME")
     except JavaError as error:
@@ -27,16 +27,16 @@ def java() -> str:
 
 
 def jars(package: str, without: Sequence[Path] = ()) -> list[Path]:
-    """The jars of GROUP:NAME:VERSION and of all that it needs; ``without``: not those that are in one of these folders.
-    Raises Missing where they cannot be fetched."""
+    """The jars of GROUP:NAME:VERSION and of its dependencies; ``without``: except those in these folders. Raises
+    Missing if they cannot be fetched."""
     found = _fetched(package)
     there = {path.name.rpartition("-")[0] for folder in without for path in folder.glob("*.jar")}
     return [path for path in sorted(found.glob("*.jar")) if path.name.rpartition("-")[0] not in there]
 
 
 def jars_for_spark(packages: Sequence[str]) -> dict[str, str]:
-    """The setting ``spark.jars`` with packages, without what comes with Spark; empty if there are none. Raises Missing
-    where one cannot be fetched."""
+    """The setting ``spark.jars`` with packages, without the jars that are part of Spark; empty if there are none.
+    Raises Missing if one cannot be fetched."""
     import pyspark
 
     own = Path(pyspark.__file__).parent / "jars"

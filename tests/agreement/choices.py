@@ -1,4 +1,4 @@
-"""Where random scenarios take their choices from: Hypothesis, which can shrink them, or a seed.
+"""The source of random choices of scenarios: Hypothesis, which can shrink them, or a seed.
 
 A seed gives better variety and is faster: Hypothesis likes to repeat choices it has made before.
 """
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Choices:
-    """``between`` gives an integer of a closed range; all else is made of it."""
+    """``between`` gives an integer of a closed range; all other choices are made of it."""
 
     between: Callable[[int, int], int]
 
@@ -26,7 +26,7 @@ class Choices:
         return options[self.between(0, len(options) - 1)]
 
     def chance(self, percent: int) -> bool:
-        """True that often; shrinks to False."""
+        """True with this probability; shrinks to False."""
         return self.between(0, 99) >= 100 - percent
 
 

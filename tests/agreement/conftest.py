@@ -1,4 +1,4 @@
-"""What is done for large batches and tables is done in agreement too, where they are small."""
+"""Lowers the sizes at which large batches and tables are treated specially, so that agreement tests reach them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from freshviews.kernel.hash import table
 
 @pytest.fixture(autouse=True)
 def small_batches_are_appended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables that are made from now on have their first rows looked at soon."""
+    """Tables created from now on look at their first rows early."""
     monkeypatch.setattr(table, "LEAST_BATCH", 3)
     monkeypatch.setattr(table, "MOST_PENDING", 8)
     monkeypatch.setattr(table, "FIRST_LOOK", 24)

@@ -1,4 +1,4 @@
-"""Which constructs of SQL a view has, by its text as the random generators write it."""
+"""The SQL constructs of a view, found in its text as the random generators write it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ NAMES = (*_PATTERNS, "a self join", "a view over views", *_OF_SCENARIOS)
 
 
 def constructs(scenario: Scenario, view: NamedView) -> list[str]:
-    """Names, of ``NAMES``, of what the view and the tables below it have."""
+    """Names, of ``NAMES``, of the constructs of the view and of the tables that it reads."""
     text = view.query.spark
     found = [name for name, pattern in _COMPILED.items() if pattern.search(text)]
     sources = _FROM.findall(text)

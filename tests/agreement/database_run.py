@@ -1,4 +1,4 @@
-"""A scenario through the public API: what a user sees of the views equals what the oracle has."""
+"""A scenario through the public API: the views that a user sees equal those of the oracle."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def check_database(
 ) -> None:
     """Commit every version and compare every view.
 
-    ``late``: the views are created once half of the versions are in, so that they are filled from the tables.
-    ``directory``: the database is kept there, and opened again after every version.
+    ``late``: the views are created after half of the versions, so they are backfilled from the tables.
+    ``directory``: the database is stored there, and reopened after every version.
     """
     half = len(scenario.versions) // 2 if late and not any(t.trusted for t in scenario.tables) else 0
     database = collecting(Database(directory))
@@ -46,8 +46,8 @@ def check_database(
                 if not is_determined(definitions, after):
                     continue
                 assert found == seen, f"{view.name} in the database: {found} is not {seen}"
-                told = {row: m for row, m in sums[view.name].items() if m}
-                assert told == expected, f"changes of {view.name} add up to {told}, not to {expected}"
+                reported = {row: m for row, m in sums[view.name].items() if m}
+                assert reported == expected, f"changes of {view.name} add up to {reported}, not to {expected}"
         if directory is not None:
             database.close()
             database = collecting(Database(directory))
@@ -64,7 +64,7 @@ def _create_views(database: Database, scenario: Scenario, sums: dict[str, Counte
 
 
 def _subscribe(database: Database, scenario: Scenario, sums: dict[str, Counter[Row]]) -> None:
-    """Have the changes of every view added up."""
+    """Adds up the changes of every view."""
 
     def add(change: Change) -> None:
         for *row, m in zip(*(column.to_pylist() for column in change.to_arrow().columns), strict=True):
@@ -85,7 +85,7 @@ def _commit(database: Database, version: Version) -> None:
 
 
 def _refuse(database: Database, scenario: Scenario, version: Version) -> None:
-    """A version with a delete of what is not there is refused whole."""
+    """A version that deletes a missing row is refused as a whole."""
     for table, updates in version:
         if scenario.table(table).trusted:
             continue

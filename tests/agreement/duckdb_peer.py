@@ -22,11 +22,11 @@ def _connection() -> Any:
 
 
 PEER_FAILED = (duckdb.InternalException, duckdb.FatalException)
-"""An error of DuckDB itself, after which it takes no statement any more."""
+"""An error of DuckDB itself, after which it accepts no more statements."""
 
 
 def restart() -> None:
-    """Begin with a new DuckDB, where an internal error has ended this one."""
+    """Begin with a new DuckDB after an internal error has ended the current one."""
     _connection.cache_clear()
 
 
@@ -41,7 +41,7 @@ class DuckDb:
             self._connection.execute(one.text.duck)
 
     def fill(self, table: str, rows: Mapping[Row, int]) -> None:
-        """Make the table hold these rows, each as often as it says."""
+        """Make the table hold these rows, with their multiplicities."""
         self._connection.execute(f"DELETE FROM {table}")
         texts = [f"({', '.join(map(literal, row))})" for row, times in rows.items() for _ in range(times)]
         if texts:
@@ -70,7 +70,7 @@ def literal(value: Any) -> str:
 
 
 def comparable(row: Row) -> Row:
-    """The row with doubles cut to eleven digits, as sums in another order may differ in the last ones."""
+    """The row with doubles cut to eleven digits: sums in another order may differ in the last ones."""
     return tuple(float(f"{v:.11g}") + 0.0 if isinstance(v, float) and v == v else v for v in exact(row))
 
 

@@ -1,4 +1,4 @@
-"""The evaluators of a DAG of views: the engine, the interpreter, and the oracle they are held against."""
+"""The evaluators of a DAG of views: the engine, the interpreter, and the oracle that they must agree with."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Rows = Counter[Key]
 
 
 def is_determined(definitions: Definitions, contents: Mapping[str, Rows]) -> bool:
-    """False where rows of a trusted table are below zero and a view asks whether there are any: rows that cancel out
-    where only some of their columns are stored are none for one strategy and some for another."""
+    """False if rows of a trusted table are negative and a view asks whether there are any: strategies store different
+    columns, so rows that cancel out in one do not in another."""
     queries = [block.query for view in definitions.views for block in view.blocks]
     asks = any(not query.is_ordinary(atom) for query in queries for atom in query.occurrences)
     return not asks or all(m > 0 for rows in contents.values() for m in rows.values())
 
 
 class Oracle:
-    """All relations as the definitions say they are."""
+    """All relations by their definitions."""
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
@@ -40,7 +40,7 @@ class Oracle:
         }
 
     def apply(self, batches: Mapping[str, CodeBatch]) -> None:
-        """Take in a version, and compute every view from its inputs."""
+        """Apply a version, and compute every view from its inputs."""
         for name, batch in batches.items():
             for key, m in updates_of(batch):
                 self.relations[name].add(key, m)
@@ -48,12 +48,12 @@ class Oracle:
             self.relations[view.name].rows = evaluate_view(view, self.relations, self._definitions.dictionary)
 
     def is_bag(self) -> bool:
-        """Whether no table has a negative multiplicity."""
+        """True if no table has a negative multiplicity."""
         return all(m >= 0 for t in self._definitions.tables for m in self.relations[t.name].rows.values())
 
 
 class Engine:
-    """MaintainedView views, each fed with the changes of those it reads."""
+    """Maintained views, each given the changes of the relations that it reads."""
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
@@ -61,7 +61,7 @@ class Engine:
         for view in definitions.views:
             maintained = MaintainedView(view, definitions.inputs(view), definitions.dictionary)
             maintained.prepare()
-            # Aggregates without GROUP BY have their one row from the start, and constants theirs.
+            # Aggregates without GROUP BY, and constants, have their one row from the start.
             for name in maintained.inputs:
                 if name in self.views:
                     for batch in self.views[name].contents(1 << 16):
@@ -70,7 +70,7 @@ class Engine:
             self.views[view.name] = maintained
 
     def apply(self, batches: Mapping[str, CodeBatch]) -> dict[str, CodeBatch]:
-        """Run a version through all views; their changes."""
+        """Run a version through all views; returns their changes."""
         changes = dict(batches)
         for name, maintained in self.views.items():
             come = [relation for relation in maintained.inputs if relation in changes and len(changes[relation])]
@@ -89,14 +89,14 @@ class Engine:
         return rows
 
     def stored_rows(self) -> dict[str, int]:
-        """How many rows each stored view of each program has, those pending entered: they may cancel others."""
+        """The number of rows of each stored view of each program, deferred ones included: they may cancel others."""
         found = {}
         for name, maintained in self.views.items():
             for part in maintained.blocks:
                 part.state.enter_pending()
             for stored, (rows, _) in maintained.sizes().items():
-                # Intervals of a trace may outlast the operation that they were recorded for, see docs/trie-join.md. The
-                # names of a view of several blocks begin with the number of one.
+                # Intervals of a trace may outlast the operation that recorded them, see docs/trie-join.md. In a view of
+                # several blocks, names begin with the number of the block.
                 if "intervals of " not in stored:
                     found[f"{name}.{stored}"] = rows
         return found
@@ -121,7 +121,7 @@ class Interpreter:
             self.state.apply(name, updates)
 
     def expected(self, relations: Mapping[str, Relation]) -> dict[Key, tuple[Any, ...]]:
-        """The payloads that the oracle's relations lead to, with the components the program has."""
+        """The payloads that follow from the oracle's relations, with the components of the program."""
         if not self._block.sets:
             return self._expected(self._block, relations)
         return {
@@ -143,7 +143,7 @@ class Interpreter:
                 return {key: tuple(payload[name] for name in names) for key, payload in found.items()}
             counts = {key: payload["count"] for key, payload in found.items()}
             if block.kind == "groups":
-                # Distinct rows that are enumerated come once each.
+                # Enumerated distinct rows occur once each.
                 return {key: (1,) for key, count in counts.items() if count > 0}
             return {key: (count,) for key, count in counts.items() if count}
         view = program.view(gathered)
@@ -167,7 +167,7 @@ class Interpreter:
         return {key: payload for key, payload in payloads.items() if payload != nothing}
 
     def output(self) -> dict[Key, tuple[Any, ...]]:
-        """The program's payloads, without what ``expected`` leaves out."""
+        """The program's payloads, without the components that ``expected`` leaves out."""
         program = self.state.program
         if not (gathered := _gathered(program)):
             return self.state.output()
@@ -175,7 +175,7 @@ class Interpreter:
         kept = [i for i, c in enumerate(view.components) if not _is_derived(self._block, c.name)]
         zero = tuple(named(view.components[i].ring).zero for i in kept)
         found = {key: tuple(payload[i] for i in kept) for key, payload in self.state.output().items()}
-        # Counts may say no more than that a row is there.
+        # Counts may only record that a row is present.
         seen = self._seen() | ({"count"} if _presence(program) else set())
         if seen:
             counts = [view.components[i].name in seen for i in kept]
@@ -186,7 +186,7 @@ class Interpreter:
         return {key: payload for key, payload in found.items() if payload != zero}
 
     def _seen(self) -> set[str]:
-        """The components that tell whether a group has an argument, and not how many: those of a grouping set may be
+        """The components that record whether a group has an argument, not how many: those of a grouping set may be
         counted by a finer one."""
         if not self._block.sets:
             return set()
@@ -211,7 +211,7 @@ def updates_of(batch: CodeBatch) -> list[tuple[Key, int]]:
 
 
 def change_of(relation: str, before: Rows, after: Rows, definitions: Definitions) -> CodeBatch:
-    """What must be added to have the one from the other."""
+    """The change that leads from one relation to the other."""
     keys = {**before, **after}
     updates = [(key, after[key] - before[key]) for key in keys if after[key] != before[key]]
     return definitions.code_batch(relation, updates)
@@ -227,5 +227,5 @@ def _gathered(program: Program) -> str:
 
 
 def _presence(program: Program) -> bool:
-    """Whether the counts of the result only record that a row is present."""
+    """True if the counts of the result only record that a row is present."""
     return isinstance(program.result, Held) and program.result.presence

@@ -10,18 +10,18 @@ from tests.agreement.random_tables import updates
 from tests.agreement.scenario import BaseTable, Row, Update, Version
 
 _DELETES = {"grow": 10, "churn": 45, "shrink": 85}
-"""Of 100 updates how many are deletes."""
+"""Percentage of deletes among updates."""
 
 
 class Stored:
-    """The rows of tables. One with a window has the latest arrivals."""
+    """The rows of tables. A table with a window has the latest arrivals."""
 
     def __init__(self, tables: Iterable[BaseTable]) -> None:
         self.rows: dict[str, Counter[Row]] = {table.name: Counter() for table in tables}
         self._arrived = {table.name: deque[Row](maxlen=table.window) for table in tables if table.window}
 
     def apply(self, version: Version) -> None:
-        """Take in the updates of a batch."""
+        """Apply the updates of a batch."""
         for table, changes in version:
             if table in self._arrived:
                 self._arrived[table].extend(row for row, _ in changes)
@@ -38,15 +38,15 @@ class Stored:
         return other
 
     def is_bag(self) -> bool:
-        """Whether no row is below zero."""
+        """True if no multiplicity is negative."""
         return all(m >= 0 for rows in self.rows.values() for m in rows.values())
 
 
 class LongStream:
     """Draws one batch after the other.
 
-    ``stored`` has the rows of all tables as they are after the last batch. ``below``: a trusted table may have rows
-    below zero; else all are bags after every batch. ``rows``: of a table with more rows most updates are deletes.
+    ``stored`` has the rows of all tables after the last batch. ``below``: rows of a trusted table may become negative;
+    else all tables are bags after every batch. ``rows``: in a table with more rows, most updates are deletes.
     ``fixed``: until ``grow``, columns with a DEFAULT have it in every row.
     """
 
@@ -60,7 +60,7 @@ class LongStream:
         self.stored = Stored(tables)
 
     def grow(self) -> None:
-        """Columns with a DEFAULT have other values, too, from now on."""
+        """From now on, columns with a DEFAULT have other values, too."""
         self._tables = [table.with_fixed(False) for table in self._tables]
 
     def batch(self, most: int = 4) -> Version:
@@ -68,9 +68,9 @@ class LongStream:
         choose = self._choose
         plain = [table for table in self._tables if not table.window]
         if plain and choose.chance(4):
-            # All rows of a table go at once.
+            # One update deletes all rows of a table.
             table = choose.pick(plain)
-            return self._taken(((table.name, self._negated(table.name)),))
+            return self._applied(((table.name, self._negated(table.name)),))
         chosen = [table for table in self._tables if choose.chance(40)] or [choose.pick(self._tables)]
         if choose.chance(10):
             chosen.append(choose.pick(chosen))
@@ -80,27 +80,27 @@ class LongStream:
         for table in chosen:
             drawn = self._updates(table, held.rows[table.name], _DELETES[mode], most)
             version.append((table.name, tuple(drawn)))
-        return self._taken(tuple(version))
+        return self._applied(tuple(version))
 
     def halved(self) -> Version:
-        """Half of the rows of every table go: what follows stays small."""
+        """Deletes half of the rows of every table, so that the rest of the stream stays small."""
         plain = [table.name for table in self._tables if not table.window]
-        return self._taken(tuple((name, self._negated(name)[::2]) for name in plain))
+        return self._applied(tuple((name, self._negated(name)[::2]) for name in plain))
 
     def emptied(self) -> Version:
-        """All rows go, but for those in windows."""
+        """Deletes all rows, except those in windows."""
         plain = [table.name for table in self._tables if not table.window]
-        return self._taken(tuple((name, self._negated(name)) for name in plain))
+        return self._applied(tuple((name, self._negated(name)) for name in plain))
 
     def row(self, table: BaseTable) -> Row:
-        """A row of a table, which may be there or not."""
+        """A row of a table, stored or not."""
         return updates(self._choose, table, Counter(), False, 0)[0][0]
 
     def _negated(self, table: str) -> tuple[Update, ...]:
         return tuple((row, -m) for row, m in self.stored.rows[table].items())
 
-    def _taken(self, version: Version) -> Version:
-        """The batch without empty parts, which counts from now on."""
+    def _applied(self, version: Version) -> Version:
+        """The batch without empty parts, applied to the stored rows."""
         kept = tuple((table, changes) for table, changes in version if changes)
         self.stored.apply(kept)
         return kept
@@ -114,13 +114,13 @@ class LongStream:
             often = max(deletes, 80) if sum(abs(m) for m in held.values()) > self._rows else deletes
             new = updates(choose, table, held, False, often)
             if not self.below and any(held[row] < 0 for row, _ in new):
-                # The row is there one more time instead.
+                # Insert the row once more instead.
                 for row, m in new:
                     held[row] -= 2 * m
                 new = [(row, -m) for row, m in new]
             found += new
             if choose.chance(8):
-                # A row that comes and goes within the batch.
+                # A row that is inserted and deleted within the batch.
                 row, m = new[0]
                 found += [(row, -m), (row, m)]
         return found

@@ -1,10 +1,10 @@
-"""``python -m tests.agreement.mutants``: SQL at random, valid or not, raises nothing but errors of freshviews.
+"""``python -m tests.agreement.mutants``: random SQL, valid or not, raises only errors of freshviews.
 
 A text is a view of a random scenario, or a SELECT of a grammar of its own: any function with any arguments, with and
 without FROM, grouping sets, windows and subqueries nested in each other. Mostly it is then a *mutant*: tokens are
 dropped, doubled, swapped and replaced, and two texts are spliced. The view is created, its tables get a few rows with
-NULLs and extreme values, and it is read and explained. Any exception that is no FreshviewsError is a failure, and so is
-a text that takes more than ``LIMIT`` seconds.
+NULLs and extreme values, and it is read and explained. Any exception that is not a FreshviewsError is a failure, and so
+is a text that takes more than ``LIMIT`` seconds.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from tests.agreement.sql_windows import windows_scenario
 from tests.agreement.states import at_most
 
 _TRIES = 8
-"""How often another change is drawn where one leads to a text that is no SQL; few such texts are kept."""
+"""How often another change is drawn if a change breaks the text's syntax; few such texts are used."""
 LIMIT = 30
-"""Seconds that one text may take."""
+"""Maximum seconds of one text."""
 
 _TABLES = (
     BaseTable(
@@ -410,7 +410,7 @@ def _row(choose: Choices, table: BaseTable) -> tuple[Any, ...]:
 
 
 def run(choose: Choices, made: Mutant, outcomes: Counter[str]) -> None:
-    """Create the view, then insert, delete, read and explain. Raises whatever is no FreshviewsError."""
+    """Create the view, then insert, delete, read and explain. Raises any exception that is not a FreshviewsError."""
     with Database() as database:
         database.execute("; ".join(table.text.spark for table in made.tables))
         rows = {table.name: [_row(choose, table) for _ in range(3)] for table in made.tables}
@@ -452,7 +452,7 @@ def _read(database: Database) -> None:
 
 
 def run_number(seed: int, outcomes: Counter[str]) -> tuple[Mutant, Exception] | None:
-    """Run the text of a seed; it and its exception, if that is no FreshviewsError."""
+    """Run the text of a seed; returns it and its exception, if that is not a FreshviewsError."""
     choose = seeded(seed)
     made = mutant(choose)
     try:
@@ -464,7 +464,8 @@ def run_number(seed: int, outcomes: Counter[str]) -> tuple[Mutant, Exception] | 
 
 
 def explore(seconds: float, first: int, shown: Callable[[str], Any]) -> int:
-    """Run texts for a time; the number of kinds of failures, by where they are raised. Each kind is shown once."""
+    """Run texts for a time; returns the number of kinds of failures, by where they are raised. Prints each kind
+    once."""
     outcomes: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     begun, number = time.process_time(), first
@@ -484,7 +485,8 @@ def explore(seconds: float, first: int, shown: Callable[[str], Any]) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.agreement.mutants", description=(__doc__ or "")[:90])
+    about = (__doc__ or "").partition("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m tests.agreement.mutants", description=about)
     parser.add_argument("--seconds", type=float, default=600, help="CPU seconds")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first text")
     chosen = parser.parse_args(arguments)

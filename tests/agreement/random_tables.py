@@ -46,7 +46,7 @@ _WILD = (0.1, 0.7, 1e16, float("inf"), float("-inf"), float("nan"), -0.0, 2.0**-
 
 
 def table(choose: Choices, name: str, edges: bool) -> BaseTable:
-    """With ``edges``, its first two columns join like those of a graph."""
+    """With ``edges``, the first two columns join like those of a graph."""
     columns = [TableColumn("k", "BIGINT", choose.chance(30))]
     for i in range(1, choose.between(1, 3) + 1):
         kind = choose.pick(("int", "int", "int", "decimal", "double", "string", "date", "bool", "timestamp"))
@@ -60,7 +60,7 @@ def table(choose: Choices, name: str, edges: bool) -> BaseTable:
 
 
 def with_default(choose: Choices, table: BaseTable) -> BaseTable:
-    """The table with a DEFAULT of its last column, where that is none of the key."""
+    """The table with a DEFAULT of its last column, unless that is in the key."""
     last = table.columns[-1]
     if len(table.columns) < 2 or last.name in table.key:
         return table
@@ -84,7 +84,7 @@ def versions(choose: Choices, tables: Sequence[BaseTable], wild: bool) -> tuple[
 
 
 def updates(choose: Choices, table: BaseTable, present: Counter[Row], wild: bool, deletes: int) -> list[Update]:
-    """An insert, a delete, or the replacement of the row that has the key."""
+    """An insert, a delete, or the replacement of the row with the same key."""
     here = [row for row, m in present.items() if m]
     if here and choose.chance(deletes):
         row = choose.pick(here)

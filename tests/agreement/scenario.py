@@ -1,4 +1,4 @@
-"""What the agreement tests run: tables and views in both spellings of SQL, and a stream of versions."""
+"""A scenario of the agreement tests: tables and views in both dialects of SQL, and a stream of versions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 Row = tuple[Any, ...]
 Update = tuple[Row, int]
 Version = tuple[tuple[str, tuple[Update, ...]], ...]
-"""Updates of one or more tables that count together: (table, rows with signed multiplicities)."""
+"""Updates of one or more tables that become one version: (table, rows with signed multiplicities)."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """One piece of SQL as Spark spells it and as DuckDB does."""
+    """One piece of SQL in the dialects of Spark and of DuckDB."""
 
     spark: str
     duck: str
@@ -26,7 +26,7 @@ class Text:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """``default``: the constant of its DEFAULT; () without one. ``fixed``: rows have it, and nothing else."""
+    """``default``: the constant of its DEFAULT; () without one. ``fixed``: every row has the default value."""
 
     name: str
     type: str
@@ -51,18 +51,18 @@ def _spark(value: Any) -> str:
 
 @dataclass(frozen=True)
 class BaseTable:
-    """``columns``: the last one may have a DEFAULT, and then the table may get it later than the others."""
+    """``columns``: the last one may have a DEFAULT; then the table may get it later than the others."""
 
     name: str
     columns: tuple[TableColumn, ...]
     key: tuple[str, ...] = ()
     trusted: bool = False
     window: int = 0
-    """The table keeps this many rows, the latest; 0: all."""
+    """Size of the table's window: it keeps the latest rows; 0: all."""
 
     @property
     def text(self) -> Text:
-        """CREATE TABLE. DuckDB does not hear of keys: its rows are written anew for every version."""
+        """CREATE TABLE. DuckDB gets no keys: its rows are rewritten for every version."""
         columns = [f"{c.name} {c.type}{'' if c.nullable else ' NOT NULL'}" for c in self.columns]
         keys = [f"PRIMARY KEY ({', '.join(self.key)})"] if self.key else []
         properties = ["'freshviews.trusted' = 'true'"] if self.trusted else []
@@ -75,7 +75,7 @@ class BaseTable:
 
     @property
     def default(self) -> tuple[Any, ...]:
-        """The DEFAULT of the last column; () where it has none."""
+        """The DEFAULT of the last column; () without one."""
         return self.columns[-1].default
 
     @property
@@ -85,16 +85,16 @@ class BaseTable:
 
     @property
     def addition(self) -> str:
-        """The statement by which it gets its last column."""
+        """The statement that adds its last column."""
         return f"ALTER TABLE {self.name} ADD COLUMN {self.columns[-1].spark}"
 
     def with_fixed(self, fixed: bool) -> BaseTable:
-        """The table, whose rows have the DEFAULT in the last column, or may have others."""
+        """The table, in which all rows have the DEFAULT in the last column, or may have other values."""
         last = replace(self.columns[-1], fixed=fixed and bool(self.default))
         return replace(self, columns=(*self.columns[:-1], last))
 
     def key_of(self, row: Row) -> Row | None:
-        """The values of the key that holds in the table; None where there is none."""
+        """The values of the key that the table enforces; None without one."""
         if not self.key or self.trusted:
             return None
         names = [c.name for c in self.columns]
@@ -122,8 +122,8 @@ class Scenario:
     """Tables, views over them and over earlier views, and versions to run through.
 
     ``plain``: views that are not materialised, over the tables; the other views may read them.
-    ``duckdb``: whether DuckDB computes the same on these values; it does not where sums of doubles depend on
-    the order of the rows.
+    ``duckdb``: whether DuckDB computes the same on these values; it does not if sums of doubles depend on the order of
+    the rows.
     """
 
     tables: tuple[BaseTable, ...]
@@ -137,7 +137,7 @@ class Scenario:
 
     @property
     def script(self) -> str:
-        """The statements as freshviews reads them."""
+        """The statements in the dialect of freshviews."""
         return ";\n".join(one.text.spark for one in (*self.tables, *self.plain, *self.views)) + ";"
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Less of a scenario that fails: fewer versions, updates and views."""
+"""Reduces a failing scenario: fewer versions, updates and views."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Fails = Callable[[Scenario], bool]
 
 
 def shrunk(scenario: Scenario, fails: Fails) -> Scenario:
-    """A scenario that fails, too, and from which nothing can be left out."""
+    """A scenario that still fails, and from which nothing can be left out."""
     smaller = True
     while smaller:
         smaller = False
@@ -44,7 +44,7 @@ def _with_less(scenario: Scenario) -> Iterator[Scenario]:
 
 
 def is_allowed(scenario: Scenario) -> bool:
-    """Whether checked tables hold no row less than never, and no key twice, after each version."""
+    """True if after each version checked tables have no negative multiplicity, and no key twice."""
     stored = Stored(scenario.tables)
     for version in scenario.versions:
         stored.apply(version)

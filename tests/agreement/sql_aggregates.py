@@ -1,4 +1,4 @@
-"""Random aggregates in both spellings of SQL."""
+"""Random aggregates in both dialects of SQL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.agreement.sql_expressions import SUMMABLE, Expressions, Term, has_col
 
 
 def aggregate(choose: Choices, expressions: Expressions, kind: str | None = None) -> Term:
-    """An aggregate, of a kind where one is given."""
+    """An aggregate, of the given kind if there is one."""
     kind = kind or choose.pick(("int", "int", "decimal", "double", "ratio", "string", "date", "bool"))
     rows = Text.same("")
     if choose.chance(10):
@@ -75,7 +75,7 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
 
 
 def extreme_of_sum(choose: Choices, expressions: Expressions) -> Term:
-    """MIN or MAX of a sum or difference of columns, which are often of several tables."""
+    """MIN or MAX of a sum or difference of columns, often of several tables."""
     one, other = expressions.two(choose.pick(expressions.kinds(("int",)) or ["int"]))
     total = made("int", f"({{0}} {choose.pick('+-')} {{1}})", one, other)
     if choose.chance(25):
@@ -86,8 +86,8 @@ def extreme_of_sum(choose: Choices, expressions: Expressions) -> Term:
 
 
 def joined_texts(choose: Choices, expressions: Expressions) -> Term:
-    """The values of a group as one text. DuckDB leaves open what stands first of equal rows, so its ORDER BY
-    has the value as well."""
+    """The values of a group as one text. In DuckDB equal rows have no fixed order, so its ORDER BY also has the
+    value."""
     value = expressions.any(choose.pick(("string", "string", "int", "date")), 1)
     rows = Text.same("")
     if choose.chance(20):
@@ -113,22 +113,22 @@ _OF_ANY = {"ANY_VALUE": "MIN", "FIRST": "MIN", "LAST": "MAX"}
 
 
 def _moment(choose: Choices) -> str:
-    """A variance or covariance. It is rounded, as the last digits of DuckDB's are those of another way to add."""
+    """A variance or covariance, rounded: DuckDB adds in another way, so its last digits differ."""
     function = choose.pick(("VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV", "COVAR_POP", "COVAR_SAMP", "REGR_SXX"))
     both = "{0}, {1}" if function.startswith(("COVAR", "REGR")) else "{0}"
     return f"round({function}({both}){{rows}}, 6)"
 
 
 def by_texts(end: str) -> tuple[str, str]:
-    """{0} of the row with the least or greatest {1}; of several, as if they were in order of {0}, NULL first."""
+    """{0} of the row with the least or greatest {1}; of several, the least or greatest {0}, NULL first."""
     pair = "{{'by': {1}, 'known': {0} IS NOT NULL, 'value': {0}}}"
     duck = f"struct_extract({end}(CASE WHEN {{1}} IS NOT NULL THEN {pair} END){{rows}}, 'value')"
     return f"{end}_BY({{0}}, {{1}}){{rows}}", duck
 
 
 def average_texts(scale: int, distinct: str = "") -> tuple[str, str]:
-    """AVG of a decimal {0}: Spark's has four more digits, rounded HALF_UP; DuckDB's is a DOUBLE, so it is spelt
-    out."""
+    """AVG of a decimal {0}: Spark's has four more digits, rounded HALF_UP; DuckDB's is a DOUBLE, so its text computes
+    Spark's."""
     unscaled = f"CAST(SUM({distinct}CAST({{0}} * {10**scale} AS BIGINT)){{rows}} AS HUGEINT) * 10000"
     number = f"COUNT({distinct}{{0}}){{rows}}"
     rounded = f"sign({unscaled}) * ((2 * abs({unscaled}) + {number}) // (2 * nullif({number}, 0)))"

@@ -1,4 +1,4 @@
-"""COFACTOR and the matrices in both spellings of SQL: DuckDB recomputes each number by plain sums."""
+"""COFACTOR and the matrices in both dialects of SQL: DuckDB recomputes each number by plain sums."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.agreement.sql_expressions import Expressions, Term
 
 
 def cofactor_item(choose: Choices, expressions: Expressions) -> Term:
-    """An item of a SELECT list that is several columns, of integers and categories. Its kind is ``matrix``."""
+    """An item of a SELECT list with several columns, over integers and categories. Its kind is ``matrix``."""
     args = [expressions.any("int", choose.between(0, 1)).text for _ in range(choose.between(2, 3))]
     kind = choose.pick(("cofactor", "cofactor", "covar_matrix", "corr_matrix"))
     if kind != "cofactor" or not choose.chance(60):
@@ -23,7 +23,7 @@ def cofactor_item(choose: Choices, expressions: Expressions) -> Term:
 
 
 def _category(choose: Choices, expressions: Expressions) -> Text:
-    """A category: a column of any kind that JSON shows alike on both sides, or an expression."""
+    """A category: a column that both sides print alike in JSON, or an expression."""
     columns = [one for one in expressions.columns if one.kind in ("int", "string", "date", "bool")]
     if columns and choose.chance(70):
         return choose.pick(columns).text
@@ -37,7 +37,7 @@ def sums_item(choose: Choices, expressions: Expressions) -> Term:
 
 
 def _sums(args: Sequence[str]) -> str:
-    """The sums of all products as columns, without a name for the last one."""
+    """The sums of all products as columns; the last one has no name."""
     columns = [f"SUM(({one}) * ({other}))" for one, other in combinations_with_replacement(args, 2)]
     return ", ".join([*(f"{column} AS product{i}" for i, column in enumerate(columns[:-1])), columns[-1]])
 
@@ -45,10 +45,10 @@ def _sums(args: Sequence[str]) -> str:
 def matrix(
     kind: str, args: Sequence[Text], tag: str, categories: Collection[int] = (), rows: Text | None = None
 ) -> Text:
-    """The call, and the columns by their definitions, without a name for the last one. ``tag`` begins their names.
+    """The call, and the columns by their definitions; the last one has no name. ``tag`` begins their names.
 
-    Of covariances and correlations, the arguments must be integers: DuckDB's numerators are then exact. ``categories``:
-    the positions of those of a cofactor. ``rows``: the predicate of FILTER.
+    Arguments of covariances and correlations must be integers: DuckDB's numerators are then exact. ``categories``:
+    positions of the categories of a cofactor. ``rows``: the predicate of FILTER.
     """
     known = " AND ".join(f"({arg.duck}) IS NOT NULL" for arg in args)
     known += f" AND ({rows.duck})" if rows is not None else ""

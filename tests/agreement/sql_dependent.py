@@ -1,5 +1,5 @@
-"""Random scenarios of subqueries, several levels deep, that name columns of any query around them: below outer joins,
-in ON of these, and in LATERAL.
+"""Random scenarios of subqueries, several levels deep, that name columns of any enclosing query: below outer joins, in
+their ON, and in LATERAL.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _table(choose: Choices, name: str, columns: tuple[str, ...]) -> BaseTable:
 
 class _Queries:
     """Draws queries; each source has an alias of its own. ``own`` are the columns of a query, ``around`` those of the
-    queries around it."""
+    enclosing queries."""
 
     def __init__(self, choose: Choices) -> None:
         self.choose = choose
@@ -92,7 +92,7 @@ class _Queries:
         return Text.same(form.format(a=a, b=b, op=op, c=choose.pick(own)))
 
     def _query(self, around: tuple[str, ...], depth: int, name: str = "", call: bool | None = None) -> Text:
-        """A query of one column. ``call``: an aggregate, or not."""
+        """A query of one column. ``call``: whether the column is an aggregate."""
         choose = self.choose
         text, own = self._from(around, depth)
         tests = [self._compared(own, around) for _ in range(choose.pick((0, 1, 1, 2)))] if around else []

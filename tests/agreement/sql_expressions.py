@@ -1,8 +1,8 @@
-"""Random scalar expressions in both spellings of SQL.
+"""Random scalar expressions in both dialects of SQL.
 
 Every expression has a kind: int, decimal, double, ratio, string, date or bool. A ratio is a DOUBLE that is rounded
-(a quotient, an average): it is grouped by, counted and compared for order, never summed or compared with a constant,
-for then the last bits of two engines would decide. Nothing here fails: what fails for some values is guarded.
+(a quotient, an average): it is grouped by, counted and compared for order, but not summed or compared with a constant,
+because the last bits of two engines may differ. No expression fails: those that could are guarded.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _READ = {
     "timestamp": (_DAY, "TIMESTAMP"),
     "bool": ("'^(true|false)$'", "BOOLEAN"),
 }
-"""The texts that are values of a kind, and the type as which they are read."""
+"""Texts that are values of a kind, and the type as which they are read."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """An expression; ``precision`` and ``scale`` matter for decimals. ``column``: it is a column as it is."""
+    """An expression; ``precision`` and ``scale`` are those of decimals. ``column``: it is a plain column."""
 
     text: Text
     kind: str
@@ -81,7 +81,7 @@ class Expressions:
         self.columns = columns
 
     def kinds(self, wanted: Sequence[str]) -> list[str]:
-        """Those of the wanted kinds that some column has."""
+        """The wanted kinds that some column has."""
         present = {c.kind for c in self.columns}
         return [kind for kind in wanted if kind in present]
 
@@ -96,7 +96,7 @@ class Expressions:
         return column
 
     def two(self, kind: str) -> tuple[Term, Term]:
-        """Two leaves, different ones where the columns allow it."""
+        """Two leaves, different ones if the columns allow it."""
         first, second = self.leaf(kind), self.leaf(kind)
         others = [c for c in self.columns if c.kind == kind and c != first]
         return first, self.choose.pick(others) if second == first and others else second
@@ -157,7 +157,7 @@ class Expressions:
         return made(kind, f"({{0}} {op} {{1}})", a, self.any(kind, depth))
 
     def flat(self, kind: str, depth: int) -> Term:
-        """Operators of several levels without parentheses; DuckDB gets those that Spark's precedence means."""
+        """Operators of several levels without parentheses; DuckDB gets the parentheses of Spark's precedence."""
         parts = [self.leaf("int") for _ in range(self.choose.between(3, 4))]
         signs = [self.choose.pick(tuple(_LEVELS)) for _ in parts[1:]]
         negated = tuple(self.choose.pick(("", "", "- ", "~ ")) for _ in parts)
@@ -233,7 +233,7 @@ class Expressions:
         return self.any("int", depth)
 
     def read(self, kind: str, depth: int) -> Term:
-        """A value that some strings are, guarded where they are none."""
+        """A string read as a value, with a guard for strings that are not one."""
         a = self.any("string", depth)
         if kind == "int" and self.choose.chance(30):
             return made("int", "COALESCE(length({0}) - 1, CAST({0} AS INT))", a, duck="(length({0}) - 1)")
@@ -368,12 +368,12 @@ class Expressions:
 
 
 def has_column(term: Term) -> bool:
-    """Whether the term, whose columns are all qualified, reads one."""
+    """True if the term, whose columns are all qualified, reads a column."""
     return "." in re.sub(r"\d\.\d", "", term.text.spark)
 
 
 def read(choose: Choices, kind: str, string: Term) -> tuple[Term, Term]:
-    """Whether a string is a value of a kind; and that value, which DuckDB reads of the other strings, too."""
+    """Whether a string is a value of a kind; and the value, for which DuckDB also accepts other strings."""
     texts, of = _READ[kind]
     test = made("bool", f"({{0}} RLIKE {texts})", string, duck=f"regexp_matches({{0}}, {texts})")
     spark = "to_date({0})" if kind == "date" and choose.chance(40) else f"CAST({{0}} AS {of})"
@@ -382,7 +382,7 @@ def read(choose: Choices, kind: str, string: Term) -> tuple[Term, Term]:
 
 
 def _wider(term: Term, a: Term, b: Term) -> Term:
-    """The term with digits for both decimals."""
+    """The term with enough digits for both decimals."""
     scale = max(a.scale, b.scale)
     whole = max(a.precision - a.scale, b.precision - b.scale)
     return replace(term, precision=whole + scale if term.kind == "decimal" else 0, scale=scale)

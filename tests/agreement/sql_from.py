@@ -13,8 +13,8 @@ from tests.agreement.sql_expressions import Expressions, Term, made
 
 @dataclass(frozen=True)
 class Readable:
-    """A relation that FROM can name: its columns are terms whose text is the bare name. Those of kind ``matrix`` are
-    there and not read."""
+    """A relation that FROM can name: its columns are terms whose text is the bare name. Columns of kind ``matrix`` are
+    never read."""
 
     text: Text
     columns: tuple[Term, ...]
@@ -23,7 +23,7 @@ class Readable:
 
 @dataclass(frozen=True)
 class _Side:
-    """A side of a join: its text, its columns by alias, and what each bare name denotes."""
+    """A side of a join: its text, its columns by alias, and the meaning of each bare name."""
 
     text: Text
     columns: tuple[Term, ...]
@@ -36,7 +36,7 @@ _OUTER = ("LEFT", "LEFT", "LEFT", "LEFT", "RIGHT", "RIGHT", "FULL", "FULL", "SEM
 
 
 def from_clause(choose: Choices, relations: Sequence[Readable]) -> tuple[Text, list[Term], list[Term]]:
-    """FROM's text, the columns it makes visible, and conjuncts that WHERE has to have."""
+    """FROM's text, the columns that it makes visible, and conjuncts that WHERE must have."""
     count = len(relations)
     conjuncts: list[Term] = []
     chain = count > 2 and choose.chance(50)
@@ -77,12 +77,12 @@ def _alone(alias: str, relation: Readable) -> _Side:
 
 
 def _listed(choose: Choices, left: _Side, right: _Side, chain: bool, conjuncts: list[Term]) -> _Side:
-    """A comma, with an equality in WHERE."""
+    """A comma join, with an equality in WHERE."""
     equal = _link(left.columns, right.columns) if chain else None
     equal = equal or _equality(choose, left.columns, right.columns)
     if equal is not None:
         conjuncts.append(equal)
-    return _beside(left, right, ", ", "")
+    return _both_sides(left, right, ", ", "")
 
 
 def _joined(choose: Choices, left: _Side, right: _Side, chain: bool, conjuncts: list[Term]) -> _Side:
@@ -101,10 +101,10 @@ def _joined(choose: Choices, left: _Side, right: _Side, chain: bool, conjuncts: 
         on = equal if also is None else made("bool", "{0} AND {1}", equal, also)
         if choose.chance(15):
             on = made("bool", "{0} AND {1}", on, _predicate(choose, (left, right)))
-        return _beside(left, right, " JOIN ", "", on)
+        return _both_sides(left, right, " JOIN ", "", on)
     if equal is not None and way != "cross":
         conjuncts.append(equal)
-    return _beside(left, right, " CROSS JOIN ", "")
+    return _both_sides(left, right, " CROSS JOIN ", "")
 
 
 def _lateral(choose: Choices, left: _Side, right: _Side) -> _Side:
@@ -112,7 +112,7 @@ def _lateral(choose: Choices, left: _Side, right: _Side) -> _Side:
     alias = right.columns[0].text.spark.split(".")[0]
     tie = _equality(choose, right.columns, left.columns)
     if tie is None or right.text.spark.startswith("(") or not right.text.spark.endswith(f" AS {alias}"):
-        return _beside(left, right, " CROSS JOIN ", "")
+        return _both_sides(left, right, " CROSS JOIN ", "")
     if choose.chance(40):
         tie = made("bool", choose.pick(("{0} OR {1}", "{0} AND {1}")), tie, _predicate(choose, (left, right)))
     rows = Text(
@@ -120,7 +120,7 @@ def _lateral(choose: Choices, left: _Side, right: _Side) -> _Side:
         f"LATERAL (SELECT * FROM {right.text.duck} WHERE {tie.text.duck}) AS {alias}",
     )
     on = choose.pick((None, Term(Text.same("TRUE"), "bool")))
-    return _beside(left, replace(right, text=rows), " CROSS JOIN " if on is None else " LEFT JOIN ", "", on)
+    return _both_sides(left, replace(right, text=rows), " CROSS JOIN " if on is None else " LEFT JOIN ", "", on)
 
 
 def _outer(choose: Choices, left: _Side, right: _Side, chain: bool) -> _Side:
@@ -137,18 +137,18 @@ def _outer(choose: Choices, left: _Side, right: _Side, chain: bool) -> _Side:
     equal = _link(left.columns, right.columns) if chain else None
     equal = equal or _equality(choose, left.columns, right.columns)
     if equal is None or way == "predicate":
-        return _beside(left, right, word, kind, _predicate(choose, (left, right)))
+        return _both_sides(left, right, word, kind, _predicate(choose, (left, right)))
     on = equal
     if choose.chance(20):
         on = made("bool", "{0} AND {1}", on, _equality(choose, left.columns, right.columns) or equal)
     if choose.chance(30):
         sides = choose.pick(((left,), (right,), (left, right)))
         on = made("bool", "{0} AND {1}", on, _predicate(choose, sides))
-    return _beside(left, right, word, kind, on)
+    return _both_sides(left, right, word, kind, on)
 
 
-def _beside(left: _Side, right: _Side, word: str, kind: str, on: Term | None = None) -> _Side:
-    """Both sides with their columns; of a SEMI or ANTI join those of the left one."""
+def _both_sides(left: _Side, right: _Side, word: str, kind: str, on: Term | None = None) -> _Side:
+    """Both sides with their columns; for a SEMI or ANTI join, with those of the left side."""
     condition = Text.same("") if on is None else Text(f" ON {on.text.spark}", f" ON {on.text.duck}")
     text = Text(
         left.text.spark + (f" LEFT{word}" if kind in ("SEMI", "ANTI") else word) + right.text.spark + condition.spark,
@@ -168,7 +168,7 @@ def _using(left: _Side, right: _Side, word: str, names: tuple[str, ...], kind: s
     text = Text(left.text.spark + spark + right.text.spark + tail, left.text.duck + word + right.text.duck + tail)
     if kind in ("SEMI", "ANTI"):
         return replace(left, text=text)
-    both = _beside(left, right, word, "")
+    both = _both_sides(left, right, word, "")
     merged = list(both.merged)
     chosen = dict(both.names)
     for name in names:
@@ -185,7 +185,7 @@ def _predicate(choose: Choices, sides: Sequence[_Side]) -> Term:
 
 
 def _shared(left: _Side, right: _Side) -> list[str]:
-    """The names that USING can name: each side has one column of the name, of one kind."""
+    """The names that USING can name: each side has one column of the name, of the same kind."""
     return [
         name
         for name, (own, *more) in right.names.items()
@@ -206,8 +206,8 @@ def _equality(choose: Choices, left: Sequence[Term], right: Sequence[Term]) -> T
 
 
 def _link(left: Sequence[Term], right: Sequence[Term]) -> Term | None:
-    """The equality that makes a chain, or closes it to a cycle: the second int of the last relation on the left
-    is the first of the one on the right."""
+    """The equality that continues a chain, or closes it to a cycle: the second int of the last relation on the left
+    equals the first int of the relation on the right."""
     alias = left[-1].text.spark.split(".")[0]
     ends = [c for c in left if c.kind == "int" and c.text.spark.startswith(alias)]
     starts = [c for c in right if c.kind == "int"]

@@ -1,4 +1,4 @@
-"""Random grouping sets in both spellings of SQL."""
+"""Random grouping sets in both dialects of SQL."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tests.agreement.scenario import Text
 from tests.agreement.sql_expressions import Term, made
 
 NOT_EMPTY = "COUNT(*) > 0"
-"""What DuckDB is to be told of groups: of no rows it makes one of the set that has no columns."""
+"""HAVING for DuckDB, which otherwise returns a row for the empty grouping set over no rows."""
 
 
 def grouping_sets(choose: Choices, groups: Sequence[Term], positions: bool) -> Text:
-    """GROUP BY of several sets of the groups, which are different. ``positions``: numbers may stand for them."""
+    """GROUP BY of several different sets of the groups. ``positions``: numbers may stand for groups."""
     numbers = positions and choose.chance(15)
     texts = [Text.same(str(i)) if numbers else group.text for i, group in enumerate(groups, 1)]
     kind = choose.pick(("ROLLUP", "ROLLUP", "CUBE", "SETS", "BESIDE", "TOGETHER"))
     if kind == "SETS":
         chosen = [[t for t in texts if choose.chance(50)] for _ in range(choose.between(1, 4))]
-        # All groups are in some set, so that each may be shown.
+        # All groups are in some set, so each may be shown.
         rest = [t for t in texts if all(t not in one for one in chosen)]
         return _joined([*chosen, *([rest] if rest else [])], "GROUPING SETS ({})")
     if kind == "BESIDE" and len(texts) > 1:
@@ -36,7 +36,7 @@ def grouping_sets(choose: Choices, groups: Sequence[Term], positions: bool) -> T
     return Text(*(f"{word} ({text})" for text in _listed(texts)))
 
 
-def told(choose: Choices, groups: Sequence[Term]) -> Term:
+def grouping_call(choose: Choices, groups: Sequence[Term]) -> Term:
     """GROUPING of a group, or GROUPING_ID of all."""
     if choose.chance(50):
         return made("int", "GROUPING({0})", choose.pick(groups))

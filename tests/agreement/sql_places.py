@@ -1,5 +1,5 @@
 """Random scenarios of subqueries in every place of a SELECT, nested, and correlated by equalities, ranges and any
-predicate; of range joins, and of thresholds over sums of ranges, as order books have them."""
+predicate; of range joins; and of thresholds over sums of ranges, as in order books."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _RANGES = ("<", "<=", ">", ">=")
 
 
 def places_scenario(choose: Choices, refused: bool = True) -> Scenario:
-    """One view or two, the second of the first too. ``refused``: a scalar subquery may come to have several rows, and
-    then the batch is refused."""
+    """One view, or two of which the second also reads the first. ``refused``: a scalar subquery may return several
+    rows; then the batch is refused."""
     tables = (
         _table(choose, "r", ("a", "b", "x"), 20),
         _table(choose, "s", ("a", "b", "y"), 20),
@@ -33,7 +33,7 @@ def places_scenario(choose: Choices, refused: bool = True) -> Scenario:
 
 
 def range_scenario(choose: Choices) -> Scenario:
-    """Bids and asks: joins by ranges, sums over ranges, and what such a sum selects."""
+    """Bids and asks: joins by ranges, sums over ranges, and rows selected by such sums."""
     price = choose.pick(("DECIMAL(4, 1)", "DECIMAL(4, 1)", "BIGINT", "DOUBLE"))
     tables = tuple(
         BaseTable(
@@ -186,7 +186,7 @@ class _Queries:
         return text, _Around(own)
 
     def _derived(self) -> Text:
-        """A subquery of FROM with columns d and e, which has a subquery."""
+        """A subquery of FROM with columns d and e, which contains another subquery."""
         relation, alias = self._source()
         scope = _Around(tuple(f"{alias}.{c}" for c in relation.columns))
         item = self._scalar(scope, 1) if self.choose.chance(60) else Text.same(self.choose.pick(scope.own))
@@ -209,7 +209,7 @@ class _Queries:
     # Expressions
 
     def _item(self, scope: _Around, depth: int, percent: int) -> Text:
-        """An integer: a column, or with a subquery."""
+        """An integer: a column, or an expression with a subquery."""
         choose = self.choose
         if not choose.chance(percent):
             return Text.same(choose.pick(scope.own))
@@ -239,8 +239,8 @@ class _Queries:
         return _texts(f"{function}({{0}}){{1}}", argument, rows)
 
     def _window(self, columns: tuple[str, ...], numbered: bool = True, of_rows: _Around | None = None) -> Text:
-        """A window function; NULL is ordered as Spark orders it where nothing else is written. ``columns``: those that
-        tell rows apart, in order. ``of_rows``: what a subquery within it may name."""
+        """A window function; NULL is ordered by Spark's default. ``columns``: the columns that distinguish rows, in
+        order. ``of_rows``: the columns that a subquery within it may name."""
         choose = self.choose
         by, at, of = (choose.pick(columns) for _ in range(3))
         value = Text.same(of)
@@ -260,7 +260,7 @@ class _Queries:
         return _texts(f"{call} OVER ({over})", value)
 
     def _first(self, column: str) -> Text:
-        """ORDER BY ... LIMIT; as the column alone is shown, ties are equal rows."""
+        """ORDER BY ... LIMIT; only the column is shown, so ties are equal rows."""
         order = self.choose.pick(("ASC NULLS FIRST", "DESC NULLS LAST"))
         return Text.same(f"ORDER BY {column} {order} LIMIT {self.choose.pick((1, 2))}")
 
@@ -332,7 +332,7 @@ class _Queries:
         )
 
     def _rows_in(self, scope: _Around, depth: int) -> Text:
-        """Rows IN a subquery; as DuckDB compares rows by fields that may be NULL in a way of its own, spelt out."""
+        """Rows IN a subquery; DuckDB compares rows with NULL fields in another way, so its text spells it out."""
         choose = self.choose
         if len(scope.own) < 2:
             return self._atom(scope, depth)
@@ -359,7 +359,7 @@ class _Queries:
         inner = _Around(tuple(f"{alias}.{c}" for c in relation.columns), scope.own)
         source = f"FROM {relation.name} AS {alias}"
         if scope.own and choose.chance(12):
-            # The row of a key, or one of which there may be several: then the batch is refused.
+            # The row of a key, or one of possibly several rows: then the batch is refused.
             keyed = [one for one in self.relations if one.keyed]
             if keyed and choose.chance(70):
                 one = choose.pick(keyed)
@@ -490,7 +490,7 @@ def _threshold(choose: Choices) -> str:
         )
     )
     if choose.chance(25):
-        # A column beside a limit that changes.
+        # A column next to a limit that changes.
         limit = choose.pick(("(SELECT {f}(u.p) FROM asks AS u)", "(SELECT {f}(u.p) FROM bids AS u WHERE u.i = q.i)"))
         test = f"q.p {choose.pick(_RANGES)} {limit.format(f=choose.pick(('MIN', 'MAX', 'SUM')))}"
     elif choose.chance(50):

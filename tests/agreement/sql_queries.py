@@ -14,7 +14,7 @@ from tests.agreement.sql_aggregates import aggregate, extreme_of_sum, joined_tex
 from tests.agreement.sql_cofactors import cofactor_item, sums_item
 from tests.agreement.sql_expressions import KINDS, Expressions, Term, has_column, made, read
 from tests.agreement.sql_from import Readable, from_clause
-from tests.agreement.sql_grouping_sets import NOT_EMPTY, grouping_sets, told
+from tests.agreement.sql_grouping_sets import NOT_EMPTY, grouping_call, grouping_sets
 from tests.agreement.sql_subqueries import subquery, subquery_value, window
 
 
@@ -55,13 +55,13 @@ def _readable(base: BaseTable) -> Readable:
 def _query(
     choose: Choices, relations: Sequence[Readable], preferred: Sequence[Readable]
 ) -> tuple[Text, tuple[Term, ...]]:
-    """A SELECT, or a set operation on two, perhaps over a WITH; its text and its columns."""
+    """A SELECT, or a set operation on two, perhaps over a WITH; returns its text and its columns."""
     if choose.chance(8) and all(r.text.spark != "w" for r in relations):
         inner, inside = _select(choose, relations, (), 2, None)
         text, columns = _query(choose, [*relations, Readable(Text.same("w"), inside, 1)], ())
         return Text(f"WITH w AS ({inner.spark}) {text.spark}", f"WITH w AS ({inner.duck}) {text.duck}"), columns
     text, columns = _select(choose, relations, preferred, 4, None)
-    # A matrix is several columns, as many sums are, which the other side would have to have.
+    # A matrix has several columns; so have sums. The other side would need the same number.
     if choose.chance(12) and not any(word in text.spark for word in ("COFACTOR(", "_MATRIX(", " AS product0")):
         other, more = _select(choose, relations, preferred, 2, [c.kind for c in columns])
         union = choose.pick(("UNION ALL", "UNION ALL", "UNION ALL", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL"))
@@ -84,7 +84,7 @@ def _select(
     most: int,
     kinds: Sequence[str] | None,
 ) -> tuple[Text, tuple[Term, ...]]:
-    """``kinds``: those of the columns, where they are given."""
+    """``kinds``: the kinds of the columns, if given."""
     count = min(most, choose.pick((1, 2, 2, 2, 3, 3, 4)))
     sources = [_source(choose, relations, preferred if i == 0 else ()) for i in range(count)]
     source, visible, conjuncts = from_clause(choose, sources)
@@ -93,7 +93,7 @@ def _select(
         conjuncts.append(expressions.predicate(depth=choose.between(0, 2)))
     strings = [column for column in visible if column.kind == "string"]
     if strings and choose.chance(15):
-        # The values of texts need no guard of their own where WHERE keeps no other texts.
+        # Texts need no guard of their own if WHERE keeps only texts that are values.
         kind = choose.pick(("int", "int", "decimal", "date", "timestamp", "bool"))
         test, value = read(choose, kind, choose.pick(strings))
         conjuncts.append(test)
@@ -124,14 +124,14 @@ def _select(
         matrices = [cofactor_item(choose, expressions)] if kinds is None and choose.chance(8) else []
         matrices += [sums_item(choose, expressions)] if kinds is None and choose.chance(4) else []
         if several and kinds is None and choose.chance(40):
-            items.append(told(choose, groups))
+            items.append(grouping_call(choose, groups))
         if kinds is None and choose.chance(10):
             items.append(joined_texts(choose, expressions))
         head = "SELECT DISTINCT" if choose.chance(6) else "SELECT"
         after = _after(choose, expressions, groups, tuple(items[: len(groups)]) == tuple(groups), several)
     columns = tuple(replace(item, text=Text.same(f"c{i}"), column=True) for i, item in enumerate(items, 1))
-    # Nothing reads the columns of a matrix, which come last, but joins find their names. Those of the first columns
-    # stand for the others, which two relations have in common only if they have these in common.
+    # No expression reads the columns of a matrix, which come last, but joins find their names. Two relations have them
+    # in common only if they have the first columns in common, which stand for the others.
     names = [*(f"c{len(items) + i}" for i in range(1, len(matrices) + 1)), "m0", "product0"] if matrices else []
     columns += tuple(Term(Text.same(name), "matrix") for name in names)
     items += matrices
@@ -207,8 +207,8 @@ def _item_of_kind(choose: Choices, expressions: Expressions, groups: Sequence[Te
 
 
 def _after(choose: Choices, expressions: Expressions, groups: Sequence[Term], first: bool, several: bool) -> Text:
-    """GROUP BY and HAVING. ``first``: the groups are the first items, so that positions can stand for them;
-    ``several``: by several sets of them."""
+    """GROUP BY and HAVING. ``first``: the groups are the first items, so positions can stand for them; ``several``:
+    several grouping sets."""
     by = Text(", ".join(g.text.spark for g in groups), ", ".join(g.text.duck for g in groups))
     if several:
         by = grouping_sets(choose, groups, first)

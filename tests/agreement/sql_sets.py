@@ -35,7 +35,7 @@ _KINDS = ("UNION", "EXCEPT", "INTERSECT", "UNION ALL", "UNION", "EXCEPT", "EXCEP
 
 
 def set_scenario(choose: Choices) -> Scenario:
-    """One view or two, the second of the first too, and some versions."""
+    """One view, or two of which the second also reads the first, and some versions."""
     wide = choose.chance(80)
     selects = list(_PAIRS if wide else _ONES)
     names = ["x", "y"] if wide else ["x"]
@@ -64,7 +64,7 @@ def _term(choose: Choices, selects: list[str], depth: int) -> str:
 
 
 def _aliased(term: str, names: list[str]) -> str:
-    """The term whose first SELECT names its columns, as those of the whole are called."""
+    """The term with the columns of its first SELECT named: the whole set operation has these names."""
     head, rest = term.split("SELECT ", 1)
     distinct = "DISTINCT " if rest.startswith("DISTINCT ") else ""
     listed, rest = rest.removeprefix("DISTINCT ").split(" FROM ", 1)

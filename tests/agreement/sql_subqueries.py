@@ -1,5 +1,5 @@
-"""Random subqueries: IN, EXISTS, ANY and ALL and NOT of them, aggregates as values; most name a column of the query
-around, by an equality or another comparison, in WHERE, in the list, in HAVING or in a subquery of FROM."""
+"""Random subqueries: IN, EXISTS, ANY, ALL, each also with NOT, aggregates as values; most name a column of the
+enclosing query, by an equality or another comparison, in WHERE, in the list, in HAVING or in a subquery of FROM."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VALUES = ("in", "nulls", "exists", "count", "aggregate", "any", "all")
 
 
 def subquery(choose: Choices, relations: Sequence[Readable], visible: Sequence[Term]) -> Term | None:
-    """A term of WHERE; None where no relation has a column that can be compared with a visible one."""
+    """A term of WHERE; None if no column of a relation can be compared with a visible one."""
     if choose.chance(15):
         found = _threshold(choose, relations, visible)
     else:
@@ -29,12 +29,12 @@ def subquery(choose: Choices, relations: Sequence[Readable], visible: Sequence[T
 
 
 def subquery_value(choose: Choices, relations: Sequence[Readable], visible: Sequence[Term]) -> Term | None:
-    """An item of a SELECT list; None where there is none."""
+    """An item of a SELECT list; None if no column can be compared."""
     return _subquery(choose, relations, visible, (*_VALUES, "listed", "nested", "having"))
 
 
 def _threshold(choose: Choices, relations: Sequence[Readable], visible: Sequence[Term]) -> Term | None:
-    """A sum over a range, or a column, compared with a limit; None where there is none."""
+    """A sum over a range, or a column, compared with a limit; None if no column can be compared."""
 
     def columns(relation: Readable, alias: str) -> tuple[Term, list[Term]]:
         own = [replace(c, text=Text.same(f"{alias}.{c.text.spark}")) for c in relation.columns]
@@ -78,7 +78,7 @@ def _threshold(choose: Choices, relations: Sequence[Readable], visible: Sequence
 
 
 def window(choose: Choices, visible: Sequence[Term]) -> Term | None:
-    """A window function as an item of a SELECT list; None where no column can be compared."""
+    """A window function as an item of a SELECT list; None if no column can be compared."""
     ordered = [one for one in visible if one.kind in ("int", "date", "string")]
     if not ordered:
         return None

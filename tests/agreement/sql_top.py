@@ -1,6 +1,6 @@
 """Random scenarios of ``ORDER BY``, with LIMIT and without.
 
-They are over tables, joins, groups, set operations and views, and below joins.
+They read tables, joins, groups, set operations and views; joins read them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _DUCK_ORDERS = (" ASC NULLS FIRST", " DESC NULLS LAST", " ASC NULLS LAST", " DES
 
 
 def top_scenario(choose: Choices) -> Scenario:
-    """One view or two, the second of the first, and some versions."""
+    """One view, or two of which the second reads the first, and some versions."""
     columns, select = choose.pick(_SELECTS)
-    first = choose.pick((_ordered, _ordered, _ordered, _first_of_groups, _first_of_groups, _beside))
+    first = choose.pick((_ordered, _ordered, _ordered, _first_of_groups, _first_of_groups, _with_neighbours))
     views = [NamedView("v1", first(choose, select, columns.split(", ")))]
     if choose.chance(60):
         x = columns.split(", ")[0]
@@ -54,7 +54,7 @@ def top_scenario(choose: Choices) -> Scenario:
 
 
 def _first_of_groups(choose: Choices, select: str, columns: list[str]) -> Text:
-    """The rows of a query with the first numbers, or ranks, of each group."""
+    """The rows of a query with the first numbers, or ranks, in each group."""
     call, how = choose.pick(("ROW_NUMBER", "ROW_NUMBER", "RANK", "DENSE_RANK")), choose.between(0, 3)
     by = choose.pick(("", *columns))
     at = choose.pick([column for column in columns if column != by] or columns)
@@ -72,8 +72,9 @@ def _first_of_groups(choose: Choices, select: str, columns: list[str]) -> Text:
     return Text(*(f"SELECT {', '.join(columns)}{shown} FROM ({one}) AS p WHERE place {test}" for one in numbered))
 
 
-def _beside(choose: Choices, select: str, columns: list[str]) -> Text:
-    """The rows of a query with a value of a row before or after, or of the first or last one, or with their numbers."""
+def _with_neighbours(choose: Choices, select: str, columns: list[str]) -> Text:
+    """The rows of a query with a value of an earlier or later row, or of the first or last one, or with their
+    numbers."""
     by, of, how = choose.pick(("", *columns)), choose.pick(columns), choose.between(0, 3)
     at = choose.pick([column for column in columns if column != by] or columns)
     whole = " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"

@@ -1,8 +1,8 @@
 """Random scenarios of window functions over tables with many equal rows and NULLs: several functions of one window or
 of several, frames, QUALIFY, functions within others, and views over such views.
 
-DuckDB numbers the rows that are equal in all columns, and orders rows by all columns and that number where the places
-of rows count, as freshviews does."""
+DuckDB numbers the rows that are equal in all columns. If the places of rows matter, it orders rows by all columns and
+that number, as freshviews does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FRAMES = (
 
 
 def windows_scenario(choose: Choices) -> Scenario:
-    """One view or two, the second of the first."""
+    """One view, or two of which the second reads the first."""
     tables = tuple(_table(choose, name) for name in "rs")
     first, columns = _Query(choose, *_source(choose, tables)).text()
     views = [NamedView("v1", first)]
@@ -46,7 +46,7 @@ def _table(choose: Choices, name: str) -> BaseTable:
 
 
 def _source(choose: Choices, tables: tuple[BaseTable, ...]) -> tuple[Text, tuple[str, ...]]:
-    """What stands in FROM, and its columns."""
+    """A FROM clause, and its columns."""
     columns = tuple(c.name for c in tables[0].columns)
     listed = ", ".join(columns)
     match choose.pick(("table", "table", "table", "first", "where", "join", "union", "groups")):
@@ -74,7 +74,7 @@ class _Query:
     inner: list[str] = field(default_factory=list)
     """Columns that DuckDB computes in a subquery."""
     named: dict[str, str] = field(default_factory=dict)
-    """The names of the WINDOW clause by what they stand for."""
+    """The names of the WINDOW clause by their definitions."""
 
     def text(self) -> tuple[Text, tuple[str, ...]]:
         """A query and the names of its columns."""
@@ -119,13 +119,13 @@ class _Query:
     def _item(self, spec: _Spec) -> Text:
         choose = self.choose
         if choose.chance(8):
-            return self._around(spec)
+            return self._nested(spec)
         if not spec.spark or choose.chance(20):
             return self._aggregate(spec)
-        return choose.pick((self._ranked, self._beside, self._beside, self._end, self._aggregate))(spec)
+        return choose.pick((self._ranked, self._lag_or_lead, self._lag_or_lead, self._end, self._aggregate))(spec)
 
-    def _over(self, call: str, spec: _Spec, frame: str = "") -> str:
-        """A function over a window as Spark spells it; words are in any case."""
+    def _windowed(self, call: str, spec: _Spec, frame: str = "") -> str:
+        """A function over a window in Spark's dialect; keywords are in any case."""
         choose = self.choose
         over = f"({spec.partition}{_by(spec.spark)}{frame})"
         if choose.chance(30):
@@ -139,15 +139,15 @@ class _Query:
         if not spec.spark:
             return self._aggregate(spec)
         order = spec.places if name == "ROW_NUMBER" else spec.duck
-        return Text(self._over(f"{name}()", spec), f"{name}() OVER ({spec.partition}{_by(order)})")
+        return Text(self._windowed(f"{name}()", spec), f"{name}() OVER ({spec.partition}{_by(order)})")
 
-    def _beside(self, spec: _Spec) -> Text:
+    def _lag_or_lead(self, spec: _Spec) -> Text:
         """LAG or LEAD."""
         choose = self.choose
         value, steps = self._value(), choose.pick((None, None, 1, 2, 3, 0, -1, -2))
         more = "" if steps is None else f", {steps}{choose.pick(('', ', 7', f', {value}'))}"
         call = f"{choose.pick(('LAG', 'LEAD'))}({value}{more})"
-        return Text(self._over(call, spec), f"{call} OVER ({spec.partition}{_by(spec.places)})")
+        return Text(self._windowed(call, spec), f"{call} OVER ({spec.partition}{_by(spec.places)})")
 
     def _end(self, spec: _Spec) -> Text:
         """The value of one row of the partition."""
@@ -158,7 +158,7 @@ class _Query:
         frame = "" if name == "FIRST_VALUE" and choose.chance(60) else f" {_WHOLE}"
         spelled = name if name != "FIRST_VALUE" else choose.pick((name, name, "FIRST", "ANY_VALUE"))
         form = choose.pick(("{}({}{}, true)", "{}({}{}) IGNORE NULLS")) if skips else "{}({}{})"
-        spark = self._over(form.format(spelled, value, place), spec, frame)
+        spark = self._windowed(form.format(spelled, value, place), spec, frame)
         if skips and not frame:
             self.inner.append(f"ROW_NUMBER() OVER ({spec.partition}{_by(spec.places)}) AS n{len(self.inner)}")
             call = f"ARG_MIN({value}, n{len(self.inner) - 1}) FILTER (WHERE {value} IS NOT NULL)"
@@ -173,14 +173,14 @@ class _Query:
             call += f" FILTER (WHERE {choose.pick(self.columns)} > 0)"
         frame = f" {choose.pick(_FRAMES)}" if spec.spark and choose.chance(60) else ""
         order = spec.places if "ROWS" in frame else spec.duck
-        return Text(self._over(call, spec, frame), f"{call} OVER ({spec.partition}{_by(order)}{frame})")
+        return Text(self._windowed(call, spec, frame), f"{call} OVER ({spec.partition}{_by(order)}{frame})")
 
-    def _around(self, spec: _Spec) -> Text:
-        """A function of the value of another one."""
+    def _nested(self, spec: _Spec) -> Text:
+        """A function of the value of another window function."""
         inner = self._item(self._spec())
         self.inner.append(f"{inner.duck} AS n{len(self.inner)}")
         value, name = f"n{len(self.inner) - 1}", self.choose.pick(("SUM", "MAX", "COUNT"))
-        spark = self._over(f"{name}({inner.spark})", spec)
+        spark = self._windowed(f"{name}({inner.spark})", spec)
         return Text(spark, f"{name}({value}) OVER ({spec.partition}{_by(spec.duck)})")
 
     def _value(self) -> str:
@@ -190,7 +190,7 @@ class _Query:
 
 @dataclass(frozen=True)
 class _Spec:
-    """A partition and an order; ``columns`` tell all rows apart."""
+    """A partition and an order; ``columns`` distinguish all rows."""
 
     partition: str
     spark: tuple[str, ...]
@@ -199,7 +199,7 @@ class _Spec:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The order of rows of which no two are equal."""
+        """An order in which no two rows are equal."""
         return (*self.duck, *(f"{one} ASC NULLS FIRST" for one in self.columns))
 
 

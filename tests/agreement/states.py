@@ -1,4 +1,4 @@
-"""``python -m tests.agreement.states``: many random states of many random views, each beside DuckDB.
+"""``python -m tests.agreement.states``: compares many random states of many random views with DuckDB.
 
 Each scenario has random tables and views, and a long random stream of batches. Several databases maintain the views:
 by the planner's choice and by other strategies; with views over empty tables, over tables that have rows, altered
@@ -6,9 +6,9 @@ between batches, or durable; with tables that get a column before the views are 
 the rows that DuckDB computes from the tables, and the changes that its subscriber received add up to them. A *state* is
 the contents of one view after one batch, compared under all strategies of its scenario.
 
-The run is determined by ``--seed``. A difference is printed with the least stream that shows it, and with the options
-that repeat its scenario: ``--seed S --only N``. Everything runs as plain Python (FRESHVIEWS_PURE_PYTHON=1), unless
-``--compiled`` is given.
+The run is determined by ``--seed``. A difference is printed with the shortest stream that shows it, and with the
+options that repeat its scenario: ``--seed S --only N``. Everything runs as plain Python (FRESHVIEWS_PURE_PYTHON=1),
+unless ``--compiled`` is given.
 """
 
 from __future__ import annotations
@@ -64,22 +64,22 @@ _ROWS = (8, 8, 8, 24)
 _MOST_ROWS = 150
 """Rows of a view above which the next batch deletes half of all rows."""
 _LONG = 120
-"""Seconds that a scenario may take."""
+"""Maximum seconds of a scenario."""
 _SHRINKING = 60
-"""Seconds for cutting a failing stream down."""
+"""Maximum seconds for reducing a failing stream."""
 _TOO_LARGE = "overflow: the result does not fit 64 bits"
 """The error for a decimal that DuckDB computes in 128 bits."""
 _SEVERAL = ("; one is allowed", "two values where there may be one")
 """Parts of the errors for a scalar subquery of several rows, and for equal rows that LIMIT numbers for each row of the
-enclosing query. Such a batch is refused even where no row of the enclosing query looks the subquery up, and then DuckDB
-would not refuse it."""
+enclosing query. freshviews refuses such a batch even if no row of the enclosing query looks the subquery up; DuckDB
+then does not."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """How one database maintains the views: the strategy, after how many batches the views are created, the batch and
-    the strategy to which they are altered, and whether the database is opened again now and then. ``grown``: tables get
-    their columns with a DEFAULT just before the views are created."""
+    """How one database maintains the views: the strategy, after how many batches the views are created, the batch at
+    which they are altered and their new strategy, and whether the database is reopened now and then. ``grown``: tables
+    get their columns with a DEFAULT just before the views are created."""
 
     strategy: str | None = None
     late: int = 0
@@ -94,7 +94,7 @@ class Course:
 
 @dataclass
 class Totals:
-    """What a run compared."""
+    """The numbers of a run."""
 
     scenarios: int = 0
     views: int = 0
@@ -147,23 +147,23 @@ class _Maintained:
         if not course.late:
             self._create()
         elif course.strategy is not None:
-            # Whether the strategy can maintain the views is known at once.
+            # A strategy that cannot maintain the views says so at once.
             _Maintained(found, replace(course, late=0, durable=False), None).database.close()
 
     @property
     def is_due(self) -> bool:
-        """Whether the next batch comes after the views are created."""
+        """True if the next batch comes after the views are created."""
         return self._batches >= self.course.late
 
     def apply(self, version: Version) -> None:
-        """Commit a batch. Raises BatchError where it is refused."""
+        """Commit a batch. Raises BatchError if it is refused."""
         course, database = self.course, self.database
         if self.is_due and not self.created:
             self._create()
         if course.altered is not None and self._batches == course.altered[0]:
             for view in self._scenario.views:
                 properties = f"('freshviews.strategy' = '{course.altered[1]}')"
-                # Where the strategy cannot maintain the view, it stays as it was.
+                # If the strategy cannot maintain the view, the view stays as it was.
                 with suppress(PlanError, UnsupportedSql):
                     database.execute(f"ALTER VIEW {view.name} SET TBLPROPERTIES {properties}")
         self._batches += 1
@@ -175,7 +175,7 @@ class _Maintained:
                 self._subscribe()
 
     def _commit(self, version: Version) -> None:
-        """A batch of one table by ``insert``, ``delete`` or ``apply``; one of several as a batch."""
+        """A batch of one table by ``insert``, ``delete`` or ``apply``; a batch of several tables by ``batch``."""
         ((table, updates), *more) = version
         signs = {m for _, m in updates}
         if more:
@@ -183,36 +183,36 @@ class _Maintained:
                 for name, changes in version:
                     batch.apply(name, [(*self._row(name, row), m) for row, m in changes])
         elif signs == {1}:
-            self.database.insert(table, [self._given(table, row, i) for i, (row, _) in enumerate(updates)])
+            self.database.insert(table, [self._as_input(table, row, i) for i, (row, _) in enumerate(updates)])
         elif signs == {-1}:
-            self.database.delete(table, [self._given(table, row, i) for i, (row, _) in enumerate(updates)])
+            self.database.delete(table, [self._as_input(table, row, i) for i, (row, _) in enumerate(updates)])
         else:
             self.database.apply(table, [(*self._row(table, row), m) for row, m in updates])
 
     def _row(self, name: str, row: Row) -> Row:
-        """The row as the table has it by now: without the column that it gets later."""
+        """The row as the table has it now: without a column that is added later."""
         table = self._scenario.table(name)
         if not self._narrow or not table.default:
             return row
         if row[-1] != table.default[0]:
-            raise ValueError(f"{row} has another value than {table.default} in a column that {name} gets later")
+            raise ValueError(f"{row} has a value other than {table.default} in a column that is added to {name} later")
         return row[:-1]
 
-    def _given(self, name: str, row: Row, number: int) -> Row | dict[str, Any]:
+    def _as_input(self, name: str, row: Row, number: int) -> Row | dict[str, Any]:
         """The row as it is inserted and deleted: now and then by name, without the column that has its DEFAULT."""
         table = self._scenario.table(name)
         if self._narrow or not table.default or number % 2 or row[-1] != table.default[0]:
             return self._row(name, row)
         return dict(zip([column.name for column in table.columns[:-1]], row[:-1], strict=True))
 
-    def take_back(self, version: Version) -> None:
-        """Before there are views: delete what a batch inserted, and the other way round."""
+    def undo(self, version: Version) -> None:
+        """Before views exist: delete the rows that a batch inserted, and the other way round."""
         with self.database.batch() as batch:
             for table, updates in version:
                 batch.apply(table, [(*self._row(table, row), -m) for row, m in updates])
 
     def refuse(self, table: str, row: Row) -> None:
-        """A batch with a delete of a row that is not there is refused whole."""
+        """A batch that deletes a missing row is refused as a whole."""
         if self._narrow and self._scenario.table(table).default:
             row = row[:-1]
         try:
@@ -221,10 +221,10 @@ class _Maintained:
                 batch.apply(table, [(*row, -1000)])
         except BatchError:
             return
-        raise AssertionError(f"a delete of what is not there is accepted: {table} {row}")
+        raise AssertionError(f"a delete of a missing row is accepted: {table} {row}")
 
     def compared(self, view: str, expected: Counter[Row]) -> bool:
-        """Compare a view with DuckDB's rows, and its changes with its own; False where it is not created yet."""
+        """Compare a view with DuckDB's rows, and with the sum of its changes; False if it is not created yet."""
         if not self.created:
             return False
         own = Counter(map(exact, self.database.view(view)))
@@ -237,8 +237,8 @@ class _Maintained:
             for row, m in own.items():
                 times[tuple(row[i] for i in key)] += m
             assert max(times.values(), default=1) == 1, f"{key} are no key of {view} under {self.course}: {times}"
-        told = Counter({row: m for row, m in self.sums[view].items() if m})
-        assert told == own, _difference(f"the changes and the rows of {view} under {self.course}", told, own)
+        reported = Counter({row: m for row, m in self.sums[view].items() if m})
+        assert reported == own, _difference(f"the changes and the rows of {view} under {self.course}", reported, own)
         return True
 
     def _keys(self, view: str) -> list[list[int]]:
@@ -279,7 +279,7 @@ def _difference(what: str, ours: Counter[Row], theirs: Counter[Row]) -> str:
     return f"{what} differ: only the first has {dict(ours - theirs)}, only the second {dict(theirs - ours)}"
 
 
-class _Beside:
+class _Comparison:
     """A scenario in DuckDB and in several databases."""
 
     def __init__(self, found: Scenario, courses: Sequence[Course], totals: Totals) -> None:
@@ -296,7 +296,7 @@ class _Beside:
                 try:
                     self.maintained.append(_Maintained(found, course, directory))
                 except PlanError:
-                    # A strategy may say that it cannot maintain a view, the planner may not.
+                    # A strategy may refuse a view, the planner may not.
                     if course.strategy is None:
                         raise
         except BaseException:
@@ -304,7 +304,8 @@ class _Beside:
             raise
 
     def step(self, version: Version, stored: Stored) -> int | None:
-        """Commit a batch everywhere, and compare; the rows of the largest view, None where the batch is refused."""
+        """Commit a batch everywhere, and compare; returns the rows of the largest view, None if the batch is
+        refused."""
         totals = self._totals
         refusals, accepted = [], []
         for one in self.maintained:
@@ -316,12 +317,12 @@ class _Beside:
         if refusals:
             for one in accepted:
                 assert not one.created, f"{one.course} accepts what others refuse: {refusals[0]}"
-                one.take_back(version)
+                one.undo(version)
             known = (*_SEVERAL, _TOO_LARGE) if self._has_long_decimals() else _SEVERAL
             if not any(part in str(refusals[0]) for part in known):
                 raise refusals[0]
             totals.refused_batches += 1
-            # The batch must be taken back: what comes next is compared.
+            # The batch must be undone: the next batches are compared.
             return None
         totals.batches += 1
         totals.updates += sum(len(updates) for _, updates in version)
@@ -349,7 +350,7 @@ class _Beside:
         return largest
 
     def _has_long_decimals(self) -> bool:
-        """Whether a view has a column whose type allows more digits than 64 bits have."""
+        """True if a view has a column whose type allows more digits than 64 bits have."""
         for one in self.maintained:
             if one.created:
                 views = [one.database.view(view.name).state.definition for view in self._scenario.views]
@@ -364,8 +365,8 @@ class _Beside:
 
 
 def replay(found: Scenario, course: Course) -> None:
-    """Raises where the scenario's versions lead to a difference."""
-    beside = _Beside(found, [course], Totals())
+    """Raises if the scenario's versions lead to a difference."""
+    beside = _Comparison(found, [course], Totals())
     stored = Stored(found.tables)
     try:
         for version in found.versions:
@@ -386,7 +387,7 @@ class Failure:
     error: Exception
 
     def least(self) -> Failure:
-        """The same failure by a shorter stream, as far as a minute leads."""
+        """The same failure by a shorter stream, reduced for at most a minute."""
         until = time.monotonic() + _SHRINKING
         simple = replace(self.course, late=0, altered=None, durable=False)
         for course in dict.fromkeys((simple, self.course)):
@@ -416,7 +417,7 @@ class Failure:
 
 
 def run_one(choose: Choices, totals: Totals, generators: Sequence[Generator]) -> Failure | None:
-    """One scenario: its views and its stream are drawn."""
+    """Draws the views and the stream of one scenario, and runs them."""
     found = _with_windows(choose, replace(choose.pick(generators)(choose), versions=()))
     if choose.chance(25):
         found = replace(found, tables=tuple(with_default(choose, table) for table in found.tables))
@@ -426,7 +427,7 @@ def run_one(choose: Choices, totals: Totals, generators: Sequence[Generator]) ->
     stream = LongStream(choose, found.tables, below, choose.pick(_ROWS), any(course.grows for course in courses))
     versions: list[Version] = []
     try:
-        beside = _Beside(found, courses, totals)
+        beside = _Comparison(found, courses, totals)
     except UnsupportedSql as refusal:
         totals.refused[str(refusal).partition(": ")[2]] += 1
         return None
@@ -462,7 +463,7 @@ def run_one(choose: Choices, totals: Totals, generators: Sequence[Generator]) ->
 
 
 def _run(
-    choose: Choices, stream: LongStream, beside: _Beside, found: Scenario, batches: int, versions: list[Version]
+    choose: Choices, stream: LongStream, beside: _Comparison, found: Scenario, batches: int, versions: list[Version]
 ) -> None:
     largest = 0
     checked = [table for table in found.tables if not table.trusted]
@@ -511,7 +512,7 @@ def _courses(choose: Choices, found: Scenario, batches: int) -> list[Course]:
     match choose.pick(("live", "live", "live", "durable", *afterwards)):
         case "late":
             courses[which] = replace(courses[which], late=choose.between(1, batches // 2))
-            # A batch is refused, or not, by views that are there.
+            # Only existing views can refuse a batch.
             courses.append(Course())
         case "grown":
             late, durable = choose.between(1, batches // 2), choose.chance(30)
@@ -572,7 +573,7 @@ def compare(
 def run_number(
     seed: int, number: int, totals: Totals, shown: Callable[[str], Any], generators: Sequence[Generator] = GENERATORS
 ) -> bool:
-    """Run one scenario of a seed, and show its failure; whether there is one."""
+    """Run one scenario of a seed, and print its failure; returns whether there is one."""
     try:
         with at_most(_LONG):
             failure = run_one(seeded(seed * 10**7 + number), totals, generators)

@@ -60,7 +60,7 @@ def test_compiled_code_agrees_over_many_streams(strategy: str | None, name: str)
 @pytest.mark.sample(7)
 @pytest.mark.parametrize("strategy", ["crown", BAGS_BY_TRACE])
 @pytest.mark.parametrize("name", ALIKE)
-def test_compiled_code_agrees_on_bags_that_are_alike(name: str, strategy: str) -> None:
+def test_compiled_code_agrees_on_isomorphic_bags(name: str, strategy: str) -> None:
     case = ALIKE[name]
     for seed in range(4):
         check(replace(case, versions=versions(seeded(seed), case.tables, False)), [strategy], interpreted=False)

@@ -1,4 +1,4 @@
-"""Subqueries that name the queries around them below outer, semi and anti joins, beside DuckDB after every batch."""
+"""Subqueries below outer, semi and anti joins that name enclosing queries, compared with DuckDB after every batch."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def scenario_of(query: str, seed: int) -> Scenario:
 
 
 @pytest.mark.parametrize("what", BELOW)
-def test_a_subquery_depends_on_the_query_around_wherever_it_names_it(what: str) -> None:
+def test_subqueries_that_name_enclosing_queries_agree_with_duckdb(what: str) -> None:
     for seed in range(4):
         replay(scenario_of(f"SELECT p.a AS c1, p.b AS c2, {BELOW[what]} AS c3 FROM r AS p", seed), Course())
     replay(scenario_of(f"SELECT p.a AS c1 FROM r AS p WHERE p.a >= {BELOW[what]}", 4), Course())

@@ -1,4 +1,4 @@
-"""Statements that random states found: each once ended in an error at CREATE. Now they agree with DuckDB."""
+"""Statements found by random states: each once ended in an error at CREATE, and now agrees with DuckDB."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("what", FOUND)
-def test_it_agrees_with_duckdb(what: str) -> None:
+def test_the_statement_agrees_with_duckdb(what: str) -> None:
     chance = random.Random(5)
     query = FOUND[what]
     theirs = query.replace("LEFT ANTI JOIN", "ANTI JOIN")

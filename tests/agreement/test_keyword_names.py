@@ -1,5 +1,5 @@
-"""Random views whose tables and columns have the names of keywords, and whose keywords are in upper and lower case, are
-the views that the same names in backquotes make."""
+"""Random views whose tables and columns are named by keywords equal the views over the same names in backquotes;
+keywords are in upper and lower case."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LITERALS = (TokenType.STRING, TokenType.NUMBER)
 
 
 def written(text: str, names: Mapping[str, str], cases: random.Random | None) -> str:
-    """A text with other names, and its other words in upper or lower case where ``cases`` draws."""
+    """A text with other names, and with its other words in upper or lower case as ``cases`` draws."""
     found, last = "", 0
     tokens: Sequence[Token] = Spark().tokenize(text)
     for token in tokens:
@@ -42,7 +42,7 @@ def written(text: str, names: Mapping[str, str], cases: random.Random | None) ->
 
 
 def views(text: str) -> str:
-    """The views of a script, or the message of its error. Names and messages that quote the text have it as it is."""
+    """The views of a script, or the message of its error. Names and quotes in messages are as in the original text."""
     try:
         found = repr([replace(one.view, sql="") for one in parse_script(text, Catalog()) if isinstance(one, ViewDefs)])
     except FreshviewsError as error:
@@ -51,7 +51,7 @@ def views(text: str) -> str:
 
 
 @pytest.mark.seeds(600)
-def test_views_over_keywords_are_those_over_names_in_backquotes(seed: int) -> None:
+def test_views_named_by_keywords_equal_those_in_backquotes(seed: int) -> None:
     rng = random.Random(seed)
     found = GENERATORS[seed % len(GENERATORS)](seeded(seed))
     texts = [one.text.spark for one in (*found.tables, *found.plain, *found.views)]
@@ -62,5 +62,5 @@ def test_views_over_keywords_are_those_over_names_in_backquotes(seed: int) -> No
     expected = views(";\n".join(written(text, quoted, None) for text in texts))
     text = ";\n".join(written(text, words, rng) for text in texts)
     made = views(text)
-    # Where a word has another meaning, it is refused, and the message says what to write.
+    # A word with another meaning is refused, and the message says what to write instead.
     assert made == expected or "backquotes" in made, f"{made}\n{text}"

@@ -1,4 +1,4 @@
-"""Texts at random, valid or not, raise nothing but errors of freshviews; ``make mutants`` runs more of them."""
+"""Random texts, valid or not, raise only errors of freshviews; ``make mutants`` runs more of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_random_text_raises_only_errors_of_freshviews(seed: int) -> None:
         ),
     ],
 )
-def test_a_query_that_raised_another_error_has_its_rows(query: str, rows: list[tuple[object, ...]]) -> None:
+def test_a_query_that_once_raised_a_foreign_error_returns_its_rows(query: str, rows: list[tuple[object, ...]]) -> None:
     with Database() as database:
         database.execute(f"CREATE TABLE r (a INT, b INT, x DOUBLE NOT NULL); CREATE MATERIALIZED VIEW v AS {query}")
         database.insert("r", [(1, 4, 1.0), (2, 3, 2.0)])

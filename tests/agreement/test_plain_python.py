@@ -1,6 +1,6 @@
 """Agreement with kernels and generated code as plain Python.
 
-Compiling a random query takes Numba a second and more; as plain Python its scenario takes a tenth of that.
+Compiling a random query takes Numba a second or more; as plain Python its scenario takes a tenth of that.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.plain_python(only=True)
 _DATABASES = (None, "live", None, "late", None, "live", None, "durable")
 
 
-def test_this_runs_as_plain_python() -> None:
+def test_these_tests_run_as_plain_python() -> None:
     assert mem.PURE_PYTHON
 
 
@@ -42,7 +42,7 @@ def test_every_strategy_agrees_on_the_table_of_cases(name: str) -> None:
     for seed, database in in_turn(((0, None), (1, "late"), (2, "durable")), number):
         wild = seed == 2
         stream = versions(seeded(seed), case.tables, wild)
-        # make test-change has every second strategy, in turn: the number without the ways above.
+        # make test-change runs every second strategy, in turn: the number without the ways above.
         several = EVERY_STRATEGY[number // 3 % 2 :: 2] if CHANGE else EVERY_STRATEGY
         strategies = several if database is None or (wild and not QUICK) else (None,)
         check(replace(case, versions=stream, duckdb=not wild), strategies, database=database)
@@ -50,7 +50,7 @@ def test_every_strategy_agrees_on_the_table_of_cases(name: str) -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", sorted(ALIKE))
-def test_crown_agrees_on_bags_that_are_alike(name: str) -> None:
+def test_crown_agrees_on_isomorphic_bags(name: str) -> None:
     case = ALIKE[name]
     for seed in range(3):
         stream = versions(seeded(seed), case.tables, seed == 2)
@@ -59,7 +59,7 @@ def test_crown_agrees_on_bags_that_are_alike(name: str) -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", sorted(name for name in CASES if "triangle" in name))
-def test_bags_kept_by_their_traces_agree_on_cyclic_cases(name: str) -> None:
+def test_traced_bags_agree_on_cyclic_cases(name: str) -> None:
     case = CASES[name]
     for seed in range(2):
         check(replace(case, versions=versions(seeded(seed), case.tables, False)), [BAGS_BY_TRACE])
@@ -68,7 +68,7 @@ def test_bags_kept_by_their_traces_agree_on_cyclic_cases(name: str) -> None:
 @pytest.mark.seeds(192)
 def test_every_strategy_agrees_on_random_views_and_streams(seed: int) -> None:
     found = scenario(seeded(seed))
-    # Every commit of a durable database is synced, which takes its time.
+    # Every commit of a durable database is synced, which is slow.
     database = _DATABASES[seed % len(_DATABASES)]
     _check(found, EVERY_STRATEGY, database)
 
@@ -77,7 +77,7 @@ def test_every_strategy_agrees_on_random_views_and_streams(seed: int) -> None:
 @pytest.mark.full
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenarios())
-def test_every_strategy_agrees_on_drawn_views_and_streams(drawn: Scenario) -> None:
+def test_every_strategy_agrees_on_hypothesis_views_and_streams(drawn: Scenario) -> None:
     check(drawn)
 
 
@@ -106,7 +106,7 @@ def test_range_joins_and_running_sums_agree_on_random_streams(seed: int) -> None
 
 
 def _check_accepted(found: Scenario, seed: int) -> None:
-    """Some constructs, such as a subquery beside grouping sets, are refused by name."""
+    """Compares scenarios; some constructs, such as a subquery with grouping sets, are refused by name."""
     try:
         definitions_of(found)
     except UnsupportedSql:
@@ -116,7 +116,7 @@ def _check_accepted(found: Scenario, seed: int) -> None:
 
 
 def _check(found: Scenario, strategies: tuple[str | None, ...], database: str | None) -> None:
-    """Compare; a failure is shown with the least stream that fails in the same way."""
+    """Compare; a failure is shown with the shortest stream that fails in the same way."""
     try:
         check(found, strategies, database=database)
     except Exception as failure:
@@ -134,4 +134,4 @@ def _check(found: Scenario, strategies: tuple[str | None, ...], database: str | 
             return False
 
         least = shrunk(found, fails)
-        raise AssertionError(f"fails, and so does its least stream:\n{least}") from failure
+        raise AssertionError(f"fails; its shortest stream fails, too:\n{least}") from failure

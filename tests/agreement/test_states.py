@@ -1,4 +1,4 @@
-"""A few of the states that ``make states`` compares with DuckDB, and what it says of them."""
+"""A few of the states that ``make states`` compares with DuckDB, and its reports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_run_is_determined_by_its_seed() -> None:
 
 
 def test_a_difference_is_shown_with_the_least_stream() -> None:
-    """DuckDB is asked another question than the engine."""
+    """DuckDB gets another query than the engine."""
     table = BaseTable("r", (TableColumn("a", "BIGINT"),))
     view = NamedView("v", Text("SELECT a FROM r", "SELECT a FROM r WHERE a > 1"))
     versions = tuple((("r", (((value,), 1), ((value + 2,), 1))),) for value in (2, 3, 0, 4, 5))
@@ -47,7 +47,7 @@ def test_a_difference_is_shown_with_the_least_stream() -> None:
     assert "version 1: r +1 (0,)" in str(least)
 
 
-def test_constructs_are_found_by_the_text() -> None:
+def test_constructs_are_found_in_the_text_of_a_view() -> None:
     view = NamedView(
         "v",
         Text.same(

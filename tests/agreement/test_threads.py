@@ -41,7 +41,7 @@ def test_random_views_in_threads_agree_with_the_oracle(seed: int) -> None:
 
 
 @pytest.mark.parametrize("threads_at_once", ["views"], indirect=True)
-def test_random_scenarios_have_views_that_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_scenarios_run_views_in_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
     run, sizes = threads.Threads._run, []
 
     def noted(self: threads.Threads, runs: list[object], applied: object) -> None:

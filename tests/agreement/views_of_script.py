@@ -1,4 +1,4 @@
-"""The views of a script as the engine sees them, internal ones included, and codes for their rows."""
+"""The views of a script as the engine gets them, including internal ones, and codes for their rows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.plan.oracle import Key
 Relations = dict[str, "TableDef | ViewDef"]
 
 FACTORISED = "view_tree, factorised"
-"""The view tree with a result that is not held, for the views that allow it."""
+"""A view tree with a result that is not held, for the views that allow it."""
 
 
 def properties_of(strategy: str) -> tuple[tuple[str, str], ...]:
-    """The properties of a view under a strategy, which may be crown over another that keeps its bags, or FACTORISED."""
+    """The properties of a view under a strategy: one name, crown with the strategy of its bags, or FACTORISED."""
     if strategy == FACTORISED:
         return ("freshviews.strategy", "view_tree"), ("freshviews.result", "factorised")
     name, _, bags = strategy.partition(" over ")
@@ -45,7 +45,7 @@ class Definitions:
         return [one for one in self.relations.values() if isinstance(one, ViewDef)]
 
     def under(self, strategy: str | None) -> Definitions:
-        """The same with every view kept by one strategy, see ``properties_of``; None is the planner's choice."""
+        """The same with every view under one strategy, see ``properties_of``; None is the planner's choice."""
         named = dict(properties_of(strategy)) if strategy else {}
         name = named.pop("freshviews.strategy", None)
         chosen: Relations = {
@@ -61,21 +61,21 @@ class Definitions:
         return {name: self.relations[name] for name in view.inputs}
 
     def key(self, relation: str, row: Row) -> Key:
-        """The codes of a row."""
+        """A row as codes."""
         columns = self.relations[relation].columns
         return tuple(encoder_for(c.type, True, self.dictionary)(v) for c, v in zip(columns, row, strict=True))
 
     def values(self, relation: str, key: Key) -> Row:
-        """The row of codes."""
+        """The values of a row of codes."""
         columns = self.relations[relation].columns
         return tuple(decode_value(c.type, v, self.dictionary) for c, v in zip(columns, key, strict=True))
 
     def batch(self, relation: str, updates: tuple[Update, ...]) -> CodeBatch:
-        """Updates of a table as the engine takes them."""
+        """Updates of a table as a batch of the engine."""
         return self.code_batch(relation, [(self.key(relation, row), m) for row, m in updates])
 
     def code_batch(self, relation: str, updates: list[tuple[Key, int]]) -> CodeBatch:
-        """Updates of a relation, rows given as codes."""
+        """Updates of a relation whose rows are codes, as a batch of the engine."""
         columns = self.relations[relation].columns
         codes = np.array([key for key, _ in updates], np.int64).reshape(len(updates), len(columns))
         return CodeBatch(

@@ -20,7 +20,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_way_is_measured(case: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_way_of_backfilling_is_measured(case: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(at_once, "WORTH", 0.0)
     monkeypatch.setattr(backfill, "ROWS", 40)
     query, strategy = case
@@ -36,7 +36,7 @@ def test_each_way_is_measured(case: tuple[str, str], monkeypatch: pytest.MonkeyP
     assert rows >= 100
 
 
-def test_a_query_that_a_strategy_does_not_take_is_left_out() -> None:
+def test_a_query_that_a_strategy_refuses_is_left_out() -> None:
     with fv.Database() as db:
         db.execute(backfill.TABLE)
         source = db._relations.get("e")

@@ -1,4 +1,4 @@
-"""The benchmark of the planner's choice: every strategy takes the same batches, and the choice is compared with it."""
+"""The benchmark of the planner's choice: all strategies get the same batches, and the choice is compared with each."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def joined() -> Stream:
     return Stream(relations, "SELECT COUNT(*) AS n FROM r JOIN s ON r.b = s.b", tuple(steps), (len(steps) - 1,))
 
 
-def test_the_choice_is_compared_with_every_strategy_that_takes_the_view(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_choice_is_compared_with_every_strategy_that_accepts_the_view(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "module_of", lambda name: SimpleNamespace(stream=lambda case: joined()))
     monkeypatch.setattr(choice, "ENOUGH", 0.0)
     monkeypatch.setattr(choice, "BEHIND", 1e9)
     found = choice.measure("any: case", PLANNED)
     assert found["strategy_taken"] == "view_tree" and found["rounds"] == 1 and found["value"] >= 1
-    # It keeps cyclic joins over three relations alone.
+    # ivm_eps_linear maintains cyclic joins over three relations only.
     assert "ivm_eps_linear" not in found["note"]
-    # The choice is the program of view_tree by name, which has no databases of its own then.
+    # The choice is the same program as view_tree, which then has no databases of its own.
     assert "view_tree" not in found["note"].partition(";")[0]
     for name in ("first_order", "higher_order", "change_propagation", "crown"):
         assert name in found["note"]
@@ -48,7 +48,7 @@ def test_a_strategy_that_falls_behind_is_left_out_of_the_comparison(monkeypatch:
     monkeypatch.setattr(choice, "time", SimpleNamespace(process_time=lambda: next(clock) * 1e-3))
     times, rows, strategy = choice._round(joined())
     assert list(times) == [PLANNED] and strategy == "view_tree"
-    # Each piece takes a thousandth of a second: after twenty of them the two databases of the choice go on alone.
+    # Each piece takes a thousandth of a second: after twenty of them only the two databases of the choice continue.
     steps = joined().steps
     assert 2 * len(steps) < len(taken) < 6 * len(steps)
     assert rows == sum(len(one.rows) for one in steps[1:])

@@ -16,7 +16,7 @@ SIZES = (1_000, 6_000, 36_000)
 
 
 def slopes(shape: str, strategy: str) -> tuple[float, float]:
-    """Of steps and of space."""
+    """The slopes of steps and of space."""
     found = [eps_steps.measure(f"{shape}, N = {n:,}", strategy) for n in SIZES]
     time, space = ([(one["rows"], one[key]) for one in found] for key in ("value", "stored"))
     return eps_steps.slope(time), eps_steps.slope(space)
@@ -25,7 +25,7 @@ def slopes(shape: str, strategy: str) -> tuple[float, float]:
 @pytest.mark.full
 @pytest.mark.parametrize("shape", eps_steps.SHAPES)
 @pytest.mark.parametrize("name", ["ivm_eps, eps = 1/2", "ivm_eps_linear, eps = 1/2"])
-def test_at_one_half_steps_grow_with_the_root_at_most(name: str, shape: str) -> None:
+def test_with_exponent_one_half_steps_grow_at_most_with_the_square_root(name: str, shape: str) -> None:
     time, space = slopes(shape, name)
     assert time <= 0.55
     assert space <= (1.05 if "linear" in name else 1.55)
@@ -60,7 +60,7 @@ def test_edges_that_pass_a_window_are_all_deleted(monkeypatch: pytest.MonkeyPatc
     assert len(signs) == 400 and signs.sum() == 0 and np.cumsum(signs).max() == 40
 
 
-def test_pictures_are_drawn_of_two_sizes_and_more(tmp_path: Path) -> None:
+def test_charts_are_drawn_for_two_or_more_sizes(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="pictures need the extra bench")
     measured = [
         {

@@ -1,4 +1,4 @@
-"""The workloads of models at small sizes: all peers have the same numbers, and each size is what its case says."""
+"""The workloads of models at small sizes: all peers compute the same numbers, and sizes are as in the case's name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def named(workload: str, case: str, strategy: str, found: dict[str, Any]) -> dic
 
 
 @pytest.mark.parametrize(("case", "others"), [("m = 4", ("numpy", "DuckDB")), ("m = 3, DOUBLE", ("numpy",))])
-def test_all_have_the_same_cofactor(case: str, others: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peers_compute_the_same_cofactor(case: str, others: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(star, "KEYS", 100)
     stream = cofactor.stream(case)
     found = {name: named("cofactor", case, name, run(stream, name)) for name in (PLANNED, *others)}
@@ -38,14 +38,14 @@ def test_all_have_the_same_cofactor(case: str, others: tuple[str, ...], monkeypa
         compare_answers(found[name], found[PLANNED])
 
 
-def test_all_have_the_same_cofactor_of_a_snowflake(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peers_compute_the_same_cofactor_of_a_snowflake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inventory, "ROWS", 300)
     monkeypatch.setattr(inventory, "DAYS", 3)
     monkeypatch.setattr(inventory, "ITEMS", 20)
     monkeypatch.setattr(inventory, "LOCATIONS", 10)
     all_variables = inventory.variables()
     assert len(set(all_variables)) == 43
-    # A column of each table: compiling all 43 is for the benchmark.
+    # One column of each table: compiling all 43 takes too long here.
     monkeypatch.setattr(inventory, "variables", lambda: [all_variables[i] for i in (3, 9, 20, 36, 40)])
     stream = cofactor.stream(cofactor.SNOWFLAKE)
     ours, *others = (named("cofactor", "", name, run(stream, name)) for name in (PLANNED, "numpy", "DuckDB"))
@@ -55,13 +55,13 @@ def test_all_have_the_same_cofactor_of_a_snowflake(monkeypatch: pytest.MonkeyPat
         compare_answers(other, ours)
 
 
-def test_variables_are_of_all_tables_and_no_column_is_left() -> None:
+def test_variables_of_the_cofactor_cover_all_tables_and_columns() -> None:
     assert [one.partition(".")[0] for one in cofactor.variables_of(6)] == list(star.COLUMNS)
     every = cofactor.variables_of(27)
     assert len(set(every)) == 27 and every[-1] == "house.postcode"
 
 
-def test_numpy_joins_as_nested_loops_do() -> None:
+def test_the_numpy_join_equals_nested_loops() -> None:
     random = np.random.default_rng(3)
     kinds = {"a": "kjx", "b": "ky", "c": "jkz"}
     tables = {
@@ -86,7 +86,7 @@ def test_numpy_has_no_program_for_other_views() -> None:
     assert "missing" in numpy_arrays.recompute(stream)
 
 
-def test_the_model_is_that_of_scikit_learn_after_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_equals_scikit_learn_after_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ridge, "BATCHES", 3)
     found = [named("ridge", "few", name, ridge.measure("join of 2,000 rows", name)) for name in ridge.STRATEGIES]
     assert [list(one["answers"]) for one in found] == [["0", "1", "2", "3"]] * 2
@@ -104,7 +104,7 @@ def test_a_window_of_sales_keeps_its_size() -> None:
     assert len(held) == 100
 
 
-def test_a_view_is_ready_when_it_has_taken_batches() -> None:
+def test_readiness_is_measured_after_create_and_batches() -> None:
     assert not hasattr(cofactor_ready, "stream"), "the worker would take it for a stream"
     found = cofactor_ready.measure("once m = 3", PLANNED)
     assert found["value"] >= found["create"] > 0

@@ -13,7 +13,7 @@ from benchmarks.measuring.catalogue import WORKLOADS, module_of
 ROOT = Path(__file__).parents[2] / "benchmarks"
 PACKAGES = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
 ORDER = ("measuring", "workloads", "timing", "counting", "pipeline", "peers", "running", "reporting")
-"""Each may import those before it."""
+"""Each may import the earlier ones."""
 
 
 @pytest.mark.parametrize("package", PACKAGES)

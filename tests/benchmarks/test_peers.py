@@ -1,4 +1,4 @@
-"""Peers give right answers: programs by hand and delta SQL against DuckDB, which recomputes."""
+"""Peers give right answers: hand-written programs and delta SQL, compared with DuckDB."""
 
 from __future__ import annotations
 
@@ -111,22 +111,22 @@ def agree(stream: Stream) -> None:
 
 
 @pytest.mark.parametrize("name", [*graph.PATTERNS, "triangle listed", "2-hop listed", "3-hop projected"])
-def test_delta_sql_of_a_pattern_gives_the_answer_of_the_query(name: str) -> None:
+def test_delta_sql_of_a_pattern_equals_the_query(name: str) -> None:
     agree(of_edges(name))
 
 
 @pytest.mark.parametrize("case", ["posts of friends", "friends of friends", "tags among friends"])
-def test_delta_sql_of_groups_gives_the_answer_of_the_query(case: str) -> None:
+def test_delta_sql_of_groups_equals_the_query(case: str) -> None:
     stream = snb.stream(case)
     agree(Stream(stream.relations, stream.view, stream.steps[:16], (5, 15)))
 
 
-def test_delta_sql_of_sums_gives_the_answer_of_the_query() -> None:
+def test_delta_sql_of_sums_equals_the_query() -> None:
     stream = orderbook.stream("axf")
     agree(Stream(stream.relations, stream.view, stream.steps[:40], (10, 39)))
 
 
-def test_delta_sql_of_sums_knows_null() -> None:
+def test_delta_sql_of_sums_handles_null() -> None:
     values = pa.table({"k": [1, 1, 2, 2, 3], "x": pa.array([None, 4, None, None, 5], pa.int64())})
     signs = [(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (1, -1), (4, -1)]
     rows = values.take([row for row, _ in signs])
@@ -150,17 +150,17 @@ def test_delta_sql_refuses_other_views() -> None:
 def test_deletes_of_a_batch_come_before_its_inserts() -> None:
     rows = pa.table({"a": [1, 2, 3, 1]})
     (step,) = signed("t", rows, np.array([1, -1, 1, -1]), 10)
-    told = [(sign, part.column("a").to_pylist()) for sign, part in step.parts]
-    assert told == [(-1, [2]), (1, [3])]
+    reported = [(sign, part.column("a").to_pylist()) for sign, part in step.parts]
+    assert reported == [(-1, [2]), (1, [3])]
 
 
-def test_deletes_take_every_tenth_batch() -> None:
+def test_deletes_remove_every_tenth_batch_of_inserts() -> None:
     inserts = interleaved({"t": pa.table({"a": range(95)})}, 5)
     steps = with_deletes(inserts)
     assert [s.sign for s in steps] == [1] * 19 + [-1] * 2
     assert steps[-1] == Step(-1, "t", inserts[10].rows)
 
 
-def test_columns_and_types_of_a_table() -> None:
+def test_columns_and_types_of_a_table_are_read_from_its_definition() -> None:
     assert tpch.RELATIONS["partsupp"].types()["ps_supplycost"] == "DECIMAL(15, 2)"
     assert list(tpch.RELATIONS["region"].types()) == ["r_regionkey", "r_name", "r_comment"]

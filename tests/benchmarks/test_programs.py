@@ -1,4 +1,4 @@
-"""Compiled peers give the answers of DuckDB, which recomputes; without a compiler they are reported as missing."""
+"""Compiled peers give the answers of DuckDB; without a compiler they are reported as missing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of_view(name: str, size: int) -> Stream:
-    """A small stream that is compared at many points, while it is filled as well."""
+    """A small stream with many points of comparison, also while it is loaded."""
     stream = compiled.stream(f"{name}, small, batches of {size}")
     steps = stream.steps[: stream.before + 200]
     points = spread_over(len(steps), 40)
@@ -55,7 +55,7 @@ def agrees(stream: Stream, found: dict[str, Any], case: str) -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ on PATH")
 @pytest.mark.parametrize("size", [1, 100])
 @pytest.mark.parametrize("name", VIEWS)
-def test_cpp_gives_the_answers_of_the_query(
+def test_cpp_programs_give_the_answers_of_the_query(
     name: str, size: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs, "FOLDER", folder)
@@ -80,7 +80,7 @@ def test_a_crate_gives_the_answers_of_the_query(peer: str, name: str, size: int)
     agrees(stream, RUST[peer](stream), f"{name}, batches of {size}")
 
 
-def test_a_program_that_is_not_built_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_is_not_built_is_reported_as_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "FOLDER", tmp_path)
     stream = compiled.stream("2-hop, small, batches of 100")
     monkeypatch.setattr(shutil, "which", lambda tool: f"/bin/{tool}")
@@ -94,7 +94,7 @@ def test_a_program_that_is_not_built_is_missing(tmp_path: Path, monkeypatch: pyt
     assert programs.versions()["cpp"] == "unknown"
 
 
-def test_a_window_passes_over_all_rows() -> None:
+def test_a_window_moves_over_all_rows() -> None:
     stream = compiled.stream("star, small, batches of 10")
     there: dict[str, set[Any]] = {relation.name: set() for relation in stream.relations}
     for step in stream.steps:

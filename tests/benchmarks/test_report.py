@@ -28,7 +28,7 @@ def measured(workload: str, case: str, strategy: str, value: float | None, /, **
 
 
 def fixed(much: float) -> str:
-    """The line of the case that is compared with another one."""
+    """The line of a case that is compared with another one."""
     cases = [("20 MB of state", 0.4), ("2 GB of state", much)]
     return table([measured("pipeline_fixed", case, "freshviews", value) for case, value in cases]).splitlines()[-1]
 
@@ -40,7 +40,7 @@ def test_a_case_is_compared_with_another_one() -> None:
     assert "that with" not in alone
 
 
-def test_the_table_says_how_far_a_peer_came() -> None:
+def test_the_table_shows_how_far_a_peer_came() -> None:
     rows = [
         measured("pipeline_graph", "triangles", "freshviews", 20_000),
         measured("pipeline_graph", "triangles", "Spark, stream joins", 100, note="cut off after 180 s"),
@@ -63,7 +63,7 @@ def test_a_strategy_without_a_figure_has_a_reason() -> None:
     assert "tpch, q13: `LEFT JOIN is not supported`" in ahead(rows)
 
 
-def test_a_peer_that_is_ahead_is_listed_first() -> None:
+def test_a_faster_peer_is_listed_first() -> None:
     rows = [
         measured("orderbook", "axf", "freshviews", 100.0),
         measured("orderbook", "axf", "DuckDB", 300.0),
@@ -94,14 +94,14 @@ def test_a_difference_within_the_spread_does_not_count_as_a_lead() -> None:
     assert "| as fast |" in table([*ours, theirs])
 
 
-def test_state_is_shown_beside_the_bound() -> None:
+def test_memory_is_shown_with_its_bound() -> None:
     more = {"rows": 10, "state_rows": 4, "state_bytes": 400, "space": "O(N + |result|)", "ready_seconds": 0.5}
     line = states([measured("snb", "posts of friends", "view_tree", 1.0, **more)]).splitlines()[-1]
     assert "| 10 | 4 | 400 | 100 | O(N + \\|result\\|) | 0.50 s |" in line
     assert states([measured("snb", "posts of friends", "DuckDB", 1.0)]) == ""
 
 
-def test_other_answers_are_noticed_at_the_steps_that_both_have() -> None:
+def test_different_answers_are_noticed_at_common_steps() -> None:
     one = measured("pipeline_graph", "triangles", "freshviews", 1, answers={"0": [["1"]], "1": [["2"]]})
     same = measured("pipeline_graph", "triangles", "Spark, stream joins", 1, answers={"1": [["2"]]})
     other = measured("pipeline_graph", "triangles", "Spark, stream joins", 1, answers={"1": [["3"]]})
@@ -135,7 +135,7 @@ def test_committed_pages_equal_those_generated_from_the_results(copied: Path) ->
         assert written.read_text() == committed.read_text(), f"{committed.name}: run python -m benchmarks page"
 
 
-def test_committed_pictures_equal_those_drawn_from_the_results(copied: Path) -> None:
+def test_committed_charts_equal_those_drawn_from_the_results(copied: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib", reason="pictures need the extra bench")
     committed = sorted((ROOT / "docs" / "plots").iterdir())
     if f"Matplotlib v{matplotlib.__version__}," not in committed[0].read_text():
@@ -148,17 +148,17 @@ def test_committed_pictures_equal_those_drawn_from_the_results(copied: Path) -> 
         assert file.read_text() == other.read_text(), f"{file.name}: run python -m benchmarks page"
 
 
-def test_every_picture_is_on_a_page() -> None:
+def test_every_chart_is_on_a_page() -> None:
     texts = "".join(page.read_text() for page in (ROOT / "docs").rglob("*.md"))
     for file in (ROOT / "docs" / "plots").iterdir():
         assert f"plots/{file.name})" in texts, file.name
 
 
-def test_headlines_have_the_peers_of_the_field() -> None:
+def test_headlines_compare_with_all_kinds_of_peers() -> None:
     assert {peer for _, _, peer, _ in HEADLINES} >= {"differential dataflow", "DBSP", "C++", "DuckDB", "Flink"}
 
 
-def test_a_part_that_ran_alone_is_shown_until_a_later_whole_run(
+def test_a_part_that_ran_alone_is_shown_until_the_next_whole_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)
@@ -179,7 +179,7 @@ def test_a_part_that_ran_alone_is_shown_until_a_later_whole_run(
     assert dates() == {"tables": "2026-02-02", "engine": "2026-02-03"}
 
 
-def test_text_goes_between_the_marks_of_its_part(tmp_path: Path) -> None:
+def test_generated_text_is_put_between_the_marks_of_its_part(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("\n".join(MARK.format(part, word) for part in "ab" for word in ("begin", "end")))
     for part in "ab":
@@ -206,7 +206,7 @@ def test_rows_of_a_chart_begin_with_the_worst_for_freshviews() -> None:
     assert len(rows_of(rows, own=True)) == 3
 
 
-def test_the_same_figures_draw_the_same_pictures(tmp_path: Path) -> None:
+def test_the_same_figures_give_the_same_charts(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="pictures need the extra bench")
 
     def drawn() -> list[bytes]:
@@ -220,5 +220,5 @@ def test_the_same_figures_draw_the_same_pictures(tmp_path: Path) -> None:
     assert drawn() == drawn()
 
 
-def test_freshviews_without_a_peer_draws_no_picture(tmp_path: Path) -> None:
+def test_a_case_without_a_peer_has_no_chart(tmp_path: Path) -> None:
     assert not draw_part([measured("snb", "posts of friends", "freshviews", 1.0)], tmp_path / "none.svg")

@@ -1,4 +1,4 @@
-"""A measurement is ended at its limit of time or memory, and reports how far it came; a stopped run continues."""
+"""A measurement ends at its limit of time or memory and reports its progress; a stopped run can be continued."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_process_that_takes_too_long_is_ended_and_has_a_rate(monkeypatch: pyte
     assert found["rows_per_second"] == 300.0
 
 
-def test_a_process_that_ended_no_batch_has_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_finished_no_batch_has_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "START", 0.5)
     monkeypatch.setattr(processes, "GRACE", 0.5)
     found = worker("import time; time.sleep(60)", limit=0.5)
@@ -49,13 +49,13 @@ def test_a_process_that_takes_too_much_memory_is_ended() -> None:
     assert found["cut"].startswith("out of memory, with 0.") and found["peak_bytes"] > 200 << 20
 
 
-def test_children_count_for_the_memory() -> None:
+def test_memory_includes_child_processes() -> None:
     child = "import time; x = bytearray(300 << 20); time.sleep(60)"
     found = worker(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])", memory=200 << 20)
     assert found["cut"].startswith("out of memory")
 
 
-def test_a_process_that_fails_has_its_error() -> None:
+def test_a_failed_process_reports_its_error() -> None:
     found = worker("import warnings; warnings.warn('careful'); raise ValueError('what was wrong')")
     assert found == {"failed": "ValueError: what was wrong"}
 
@@ -72,7 +72,7 @@ def test_a_peer_that_is_not_installed_is_missing(tmp_path: Path, monkeypatch: py
 
 
 class Fake:
-    """Stands in for processes: the result of each strategy, and the strategies that were asked for."""
+    """Stands in for processes: the result of each strategy, and the strategies that were run."""
 
     def __init__(self, **found: dict[str, Any]) -> None:
         self.found = found
@@ -87,7 +87,7 @@ ENTRY = Entry("graph", "graph", "triangle, skew 2.5 tenth", ("a", "b", "c", "d")
 LIMITS = Limits(1.0, 1e9, 1.0)
 
 
-def test_strategies_take_turns_and_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strategies_take_turns_and_a_stopped_run_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Fake(
         a={"rows_per_second": 1.0, "answers": {"1": [["5"]]}},
         b={"rows_per_second": 2.0, "answers": {"1": [["6"]]}},
@@ -123,7 +123,7 @@ def test_a_ratio_may_fall_by_a_third_and_steps_not_at_all() -> None:
     assert len(check.fallen({"ratios": {}, "steps": {"t": 3.0}}, floor)) == 3
 
 
-def test_the_floor_is_that_of_the_guard() -> None:
+def test_the_floor_has_exactly_the_figures_of_the_guard() -> None:
     entries = list(schedule.guard())
     rows = [
         {"workload": e.workload, "case": e.case, "strategy": s, "value": 1, "rows_per_cpu_second": 1.0}
@@ -142,7 +142,7 @@ def test_a_failed_case_has_no_ratio() -> None:
 
 
 @pytest.mark.parametrize("entries", [schedule.quick, schedule.full, schedule.guard, schedule.apart])
-def test_the_schedule_names_what_there_is(entries: Any) -> None:
+def test_the_schedule_names_existing_cases_and_strategies(entries: Any) -> None:
     for entry in schedule.merged(entries()):
         assert entry.group in schedule.GROUPS
         module = module_of(entry.workload)

@@ -1,4 +1,4 @@
-"""The streams of the benchmarks are as their documentation says."""
+"""The streams of the benchmarks agree with their documentation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.workloads.graphs import epinions, window_of, windowed
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 10, 11, 53])
-def test_edges_pass_a_window(count: int) -> None:
+def test_edges_pass_through_a_window(count: int) -> None:
     window = window_of(count)
     there: deque[int] = deque()
     expected = []
@@ -28,11 +28,11 @@ def test_edges_pass_a_window(count: int) -> None:
     assert list(zip(which.tolist(), signs.tolist(), strict=True)) == expected
 
 
-def test_the_window_is_that_of_the_published_experiments() -> None:
+def test_the_window_has_the_size_of_the_published_experiments() -> None:
     assert window_of(508_837) == 101_768
 
 
-def test_a_row_that_is_deleted_is_the_one_that_was_inserted() -> None:
+def test_deleted_rows_equal_the_inserted_ones() -> None:
     inserted, deleted = items(0, 500, 100), items(40, 10, 100, -1)
     assert deleted.drop(["_multiplicity"]).equals(inserted.drop(["_multiplicity"]).slice(40, 10))
     assert set(deleted.column("_multiplicity").to_pylist()) == {-1}
@@ -43,7 +43,7 @@ def test_items_are_spread_over_all_orders() -> None:
     assert counts.min() > 800
 
 
-def test_the_view_of_a_pattern_is_its_join() -> None:
+def test_the_view_of_a_pattern_joins_its_edges() -> None:
     assert graph.view_of("triangle") == (
         "SELECT COUNT(*) AS n FROM edge r JOIN edge s ON r.dst = s.src JOIN edge t ON s.dst = t.src AND r.src = t.dst"
     )
@@ -52,7 +52,7 @@ def test_the_view_of_a_pattern_is_its_join() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 100, 1_000])
-def test_a_window_never_holds_more_and_ends_empty(size: int) -> None:
+def test_a_window_never_exceeds_its_size_and_ends_empty(size: int) -> None:
     stream = graph.stream(f"2-hop, skew 2.5 tenth, batches of {size}")
     there: set[tuple[int, int]] = set()
     for step in stream.steps:
@@ -78,7 +78,7 @@ def test_vectors_are_replaced_by_deletes_and_inserts() -> None:
     assert sum(step.table == "s" for step in stream.steps) == 1
 
 
-def test_answers_on_epinions_are_the_published_ones() -> None:
+def test_answers_on_epinions_equal_the_published_ones() -> None:
     if epinions() is None:
         pytest.skip("EPINIONS names no file with the graph of Epinions, and benchmarks/data has none")
     stream = graph.stream("3-hop projected, Epinions")
@@ -89,7 +89,7 @@ def test_answers_on_epinions_are_the_published_ones() -> None:
 
 
 @pytest.mark.parametrize("case", ["axf", "bsp", "bsv"])
-def test_the_sums_of_the_order_book_are_integers_of_64_bits(case: str) -> None:
+def test_sums_of_the_order_book_fit_64_bits(case: str) -> None:
     found = keep_fresh(orderbook.stream(case))
     assert "refused" not in found and len(found["answers"]) == 10
     assert len(found["answers"][max(found["answers"], key=int)]) == orderbook.BROKERS

@@ -27,7 +27,7 @@ def small_graph(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("pattern", "strategies"), [("triangle", trie.STRATEGIES), ("4-clique", (PLANNED, "DuckDB"))])
-def test_all_count_the_same(pattern: str, strategies: tuple[str, ...], small_graph: None) -> None:
+def test_all_strategies_count_the_same(pattern: str, strategies: tuple[str, ...], small_graph: None) -> None:
     found = [trie.measure(f"{pattern}, Epinions", name) for name in strategies]
     named = [
         {"workload": "trie", "case": pattern, "strategy": name, **one}
@@ -39,7 +39,7 @@ def test_all_count_the_same(pattern: str, strategies: tuple[str, ...], small_gra
         compare_answers(one, named[0])
 
 
-def test_a_strategy_that_is_not_done_in_time_is_cut_off(monkeypatch: pytest.MonkeyPatch, small_graph: None) -> None:
+def test_a_strategy_that_is_too_slow_is_cut_off(monkeypatch: pytest.MonkeyPatch, small_graph: None) -> None:
     monkeypatch.setattr(trie, "PATIENCE", -1.0)
     found = trie.measure("triangle, Epinions", "first_order")
     assert "longer" in found["cut"] and found["value"] > 0 and "answers" not in found
@@ -66,7 +66,7 @@ def test_a_factor_is_compared_with_the_target_of_its_case() -> None:
 
 
 @pytest.mark.parametrize("query", moves.QUERIES)
-def test_the_binary_plan_finds_the_same_in_more_steps(query: str) -> None:
+def test_the_binary_plan_has_the_same_result_in_more_steps(query: str) -> None:
     found = [moves.measure(f"{query}, N = 2,000", name) for name in moves.STRATEGIES]
     assert found[0]["answers"] == found[1]["answers"]
     assert 0 < found[0]["value"] < found[1]["value"]
@@ -79,7 +79,7 @@ def test_a_loaded_tree_has_all_rows_in_few_bytes(case: str) -> None:
     assert np.isfinite(found["value"]) and "reached" in found["note"]
 
 
-def test_the_trie_benchmarks_run_in_a_part_of_their_own() -> None:
+def test_the_trie_benchmarks_are_a_part_of_their_own() -> None:
     assert "trie" in APART
     assert {entry.workload for entry in apart() if entry.group == "trie"} == set(TRIE)
 
@@ -110,7 +110,7 @@ def test_the_size_of_a_trace_is_reported() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("case", slice_intersections.CASES)
-def test_slices_have_the_same_in_common_by_tries_and_by_hash(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intersections_by_tries_equal_those_by_hash(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slice_intersections, "BATCHES", 8)
     monkeypatch.setattr(slice_intersections, "ROWS", 100)
     tables = slice_intersections.tables_of(case, 15_000)

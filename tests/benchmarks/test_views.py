@@ -1,4 +1,4 @@
-"""DuckDB answers every view of the benchmarks, and freshviews takes it or refuses it with a reason."""
+"""DuckDB answers every view of the benchmarks, and freshviews accepts it or refuses it with a reason."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ for module, queries in ((tpch, tpch_queries.QUERIES), (snb, snb.VIEWS), (flights
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_is_one_that_duckdb_answers(name: str) -> None:
+def test_duckdb_answers_every_view(name: str) -> None:
     relations, view = VIEWS[name]
     with duckdb.connect() as db:
         for relation in relations:
@@ -40,7 +40,7 @@ def test_a_view_is_one_that_duckdb_answers(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_is_taken_or_refused_with_its_place(name: str) -> None:
+def test_every_view_is_accepted_or_refused_with_a_place(name: str) -> None:
     relations, view = VIEWS[name]
     script = "\n".join(relation.ddl(checked=False) for relation in relations)
     try:

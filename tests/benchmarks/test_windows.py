@@ -1,4 +1,4 @@
-"""The windowed graph under all strategies on a small graph; streams have the enclosureness that they are made for."""
+"""The windowed graph under all strategies on a small graph; streams have the intended enclosureness."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def small_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     file = tmp_path / "edges.csv"
     file.write_text("".join(f"{src},{dst}\n" for src, dst in edges.tolist()))
     monkeypatch.setenv("EPINIONS", str(file))
-    # Not whole, so that sizes are not compared with those of Epinions.
+    # Not whole, so sizes are not compared with those of Epinions.
     monkeypatch.setenv("BENCHMARK_SCALE", "0.99")
     return len(edges)
 
 
 @pytest.mark.parametrize("case", ["star, COUNT", "3-hop projected, deltas"])
-def test_all_have_the_same_sizes_at_ten_points(case: str, small_graph: int) -> None:
+def test_all_strategies_have_the_same_sizes_at_ten_points(case: str, small_graph: int) -> None:
     found = {name: windowed_graph.measure(case, name) for name in (PLANNED, "first_order", "DuckDB")}
     ours = {"workload": "windowed_graph", "case": case, "strategy": PLANNED, **found[PLANNED]}
     assert len(ours["answers"]) == 10
@@ -38,7 +38,7 @@ def test_all_have_the_same_sizes_at_ten_points(case: str, small_graph: int) -> N
         compare_answers({**other, "workload": "windowed_graph", "case": case, "strategy": name}, ours)
 
 
-def test_a_share_of_a_window_has_ten_points_too(small_graph: int) -> None:
+def test_a_part_of_a_window_has_ten_points_too(small_graph: int) -> None:
     whole, half = windowed_graph.through_window(), windowed_graph.through_window(share=2)
     assert whole is not None and half is not None
     assert half[2] == whole[2] // 2
@@ -48,7 +48,7 @@ def test_a_share_of_a_window_has_ten_points_too(small_graph: int) -> None:
 
 
 @pytest.mark.parametrize("within", [4, 16, 64])
-def test_streams_have_the_enclosureness_that_they_are_made_for(within: int) -> None:
+def test_streams_have_the_intended_enclosureness(within: int) -> None:
     spans = enclosure.spans_of(enclosure.updates_within(within, 1024))
     assert of_stream(spans) == within / 2
     found = {name: of_tree(enclosure.tree_of(name), spans) for name in enclosure.TREES}

@@ -1,4 +1,4 @@
-"""Names in backquotes may have any letter, as in Spark: none is syntax of generated code, files or printed plans."""
+"""Names in backquotes may contain any character, as in Spark: no character breaks generated code, files or plans."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_name_in_backquotes_may_have_any_letter(letter: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("one", "other"), [("ſ", "s"), ("ª", "a"), ("ﬁ", "fi"), ("é", "e\u0301"), ("½", "²")])
-def test_names_that_python_takes_for_one_are_two(one: str, other: str) -> None:
+def test_names_that_python_normalises_to_one_stay_different(one: str, other: str) -> None:
     db = fv.Database()
     db.execute(
         f"CREATE TABLE t (`{one}` INT, `{other}` INT); CREATE TABLE u (`{one}` INT, `{other}` INT);"

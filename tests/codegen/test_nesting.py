@@ -1,4 +1,4 @@
-"""Functions that nest deeper than Python allows are split into parts that do the same."""
+"""Functions that nest deeper than Python allows are split into parts with the same behaviour."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def indented(level: int, text: str) -> str:
 
 
 def nested(depth: int, innermost: list[str], after: list[str], heads: str) -> str:
-    """A function with ``depth`` blocks in each other; each head has its number as {0}."""
+    """A function with ``depth`` nested blocks; {0} in a head becomes its number."""
     lines = ["@jit", "def on_0(state, n):", "    total = 0", "    seen = 0"]
     for i in range(depth):
         lines.append(indented(i + 1, heads.format(i)))
@@ -60,7 +60,7 @@ slice_of(table, (a,))[1:2] = named(a, b=c)
 """
 
 
-def test_names_are_found_without_a_parser_as_with_one() -> None:
+def test_names_found_without_a_parser_equal_those_of_a_parser() -> None:
     lines = LINES.split("\n")[1:-1]
     db = Database()
     db.execute(SCRIPT)
@@ -80,7 +80,7 @@ def test_names_are_found_without_a_parser_as_with_one() -> None:
 
 @pytest.mark.parametrize("source", [LOOPS, BRANCHES, STOPS], ids=["loops", "branches", "stops"])
 @pytest.mark.parametrize(("loops", "levels"), [(1, 99), (3, 99), (99, 2), (99, 7), (4, 6)])
-def test_a_function_and_its_parts_do_the_same(source: str, loops: int, levels: int, monkeypatch: Any) -> None:
+def test_a_split_function_behaves_as_the_whole(source: str, loops: int, levels: int, monkeypatch: Any) -> None:
     assert nesting.split([source], 0) == [source]
     monkeypatch.setattr(nesting, "MOST_LOOPS", 2)
     monkeypatch.setattr(nesting, "MOST_LEVELS", 2)
@@ -111,7 +111,7 @@ CREATE MATERIALIZED VIEW kinds AS
 
 
 def contents() -> list[Any]:
-    """The views after each batch, and the changes that subscribers get."""
+    """The views after each batch, and the changes passed to subscribers."""
     found: list[Any] = []
     db = Database()
     db.execute(SCRIPT)
@@ -127,7 +127,7 @@ def contents() -> list[Any]:
 
 
 @pytest.mark.parametrize(("loops", "levels"), [(1, 99), (99, 3)])
-def test_views_are_the_same_where_functions_are_split(loops: int, levels: int, monkeypatch: Any) -> None:
+def test_split_functions_leave_views_unchanged(loops: int, levels: int, monkeypatch: Any) -> None:
     expected = contents()
     monkeypatch.setattr(nesting, "MOST_LOOPS", 1)
     monkeypatch.setattr(nesting, "MOST_LEVELS", 3)
@@ -136,7 +136,7 @@ def test_views_are_the_same_where_functions_are_split(loops: int, levels: int, m
     assert contents() == expected
 
 
-def test_a_join_of_many_tables_over_a_key() -> None:
+def test_a_join_of_many_tables_over_a_key_is_split_and_right() -> None:
     count = 24
     db = Database()
     db.execute(";".join(f"CREATE TABLE t{i} (k BIGINT, x{i} BIGINT)" for i in range(count)))

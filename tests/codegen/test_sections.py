@@ -1,4 +1,4 @@
-"""A long source is written with the first batch, in a section per table, loaded with the first batch of the table."""
+"""A long source is written at the first batch, in one section per table; the table's first batch loads its section."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_section_is_loaded_with_the_first_batch_of_its_table(monkeypatch: pyte
     assert sorted(db.view("v")) == [(1, 1)]
 
 
-def test_the_sections_of_a_join_of_twenty_tables_call_what_they_share(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sections_of_a_join_of_twenty_tables_call_shared_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     load = module._load
     monkeypatch.setattr(module, "_load", lambda source, digest: loaded.append(source) or load(source, digest))
@@ -70,7 +70,7 @@ def test_the_triggers_of_a_long_program_are_written_with_the_first_batch(monkeyp
     assert list(db.view("v")) == [(1, 1)]
 
 
-def test_an_interrupt_while_triggers_are_written_leaves_nothing_half_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_triggers_interrupted_while_being_written_are_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_block, "MANY_STATEMENTS", 1)
     db = Database()
     db.execute(SCRIPT)

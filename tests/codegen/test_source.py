@@ -1,4 +1,4 @@
-"""Generated source: every name in it is defined, whatever a user calls columns and tables."""
+"""Generated source defines every name that it uses, for any names of columns and tables."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_every_name_is_defined(strategy: str, text: str) -> None:
 @pytest.mark.seeds(30)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_name_is_defined_in_long_triggers(strategy: str, seed: int) -> None:
-    """Triggers over five or more atoms have functions of repeated bodies, which load what they read themselves. Found:
-    ``crown`` over I(k, o, p), P(p, s), S(s), O(o, u), C(u) with all variables in the output."""
+    """Triggers over five or more atoms have functions for repeated bodies, which load what they read themselves. Found
+    with ``crown`` over I(k, o, p), P(p, s), S(s), O(o, u), C(u) with all variables in the output."""
     made = tree_of_atoms(random.Random(seed))
     try:
         program = STRATEGIES[strategy].of_query(made)
@@ -72,7 +72,7 @@ def test_every_name_is_defined_in_long_triggers(strategy: str, seed: int) -> Non
 
 
 @pytest.mark.parametrize("count", [6, 12])
-def test_an_addition_multiplies_no_factors_that_one_around_it_has_multiplied(count: int) -> None:
+def test_an_addition_reuses_the_product_of_an_enclosing_addition(count: int) -> None:
     """Sources of chains of 60 joins had 11.8 MB: each of 60 additions in each of 60 triggers multiplied 60 factors."""
     atoms = ", ".join(f"R{i}(x{i}, x{i + 1})" for i in range(count))
     made = query(f"Q({', '.join(f'x{i}' for i in range(count + 1))}) = {atoms}")
@@ -81,7 +81,7 @@ def test_an_addition_multiplies_no_factors_that_one_around_it_has_multiplied(cou
     assert times and max(times) <= 2
 
 
-def test_products_are_not_reused_over_rows_of_views_that_the_function_changes() -> None:
+def test_products_of_rows_of_changed_views_are_not_reused() -> None:
     made = query("Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)")
     program = STRATEGIES["view_tree"].of_query(made)
     products = re.compile(r"^ *product\w* = (.*)", re.MULTILINE)
@@ -94,7 +94,7 @@ def test_products_are_not_reused_over_rows_of_views_that_the_function_changes() 
     assert not products.findall(source)
 
 
-def test_a_product_is_forgotten_where_a_row_or_a_value_of_it_is_bound_again() -> None:
+def test_rebinding_a_factor_discards_the_product() -> None:
     program = STRATEGIES["view_tree"].of_query(query("Q(a, c) = R(a, b), S(b, c)"))
     view = program.stores[0]
     start = begin(program, Module()).with_alias("r", view).with_alias("s", view)
@@ -128,7 +128,7 @@ def block_of(made: Query) -> Block:
 
 
 def undefined(source: str) -> set[str]:
-    """Global names that functions of a module read and the module does not define."""
+    """Global names that functions of a module read but the module does not define."""
     module = symtable.symtable(source, "generated", "exec")
     defined = {*module.get_identifiers(), *dir(builtins)}
     read = {s.get_name() for function in module.get_children() for s in function.get_symbols() if s.is_global()}

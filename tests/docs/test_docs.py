@@ -50,7 +50,7 @@ def names_in(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_function_named_exists(page: Path) -> None:
+def test_every_named_function_exists(page: Path) -> None:
     for name in sorted(names_in(page.read_text())):
         resolve(name)
 
@@ -65,7 +65,7 @@ def test_a_name_that_does_not_exist_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     for target in _LINK.findall(page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), target
@@ -100,14 +100,14 @@ def test_every_room_is_on_the_map() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_path_named_exists(page: Path) -> None:
+def test_every_named_path_exists(page: Path) -> None:
     for path in _PATH.findall(page.read_text()):
         here, first = path.rstrip("/"), path.split("/")[0]
         if first in _FOLDERS and not path.startswith(("tests/cases", "benchmarks/data")):
             assert (ROOT / here).exists() or (ROOT / "src" / "freshviews" / here).exists(), path
 
 
-def test_pages_have_the_shares_of_random_examples_that_runs_take() -> None:
+def test_pages_state_the_true_shares_of_random_examples() -> None:
     words = {10: "a tenth", 60: "a sixtieth"}
     tiers = (ROOT / "tests" / "tiers.py").read_text()
     share = re.search(r"^_SHARE_OF_A_RUN = (\d+)$", tiers, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The examples of the documentation print what they show."""
+"""The examples of the documentation print the output shown."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _BLOCK = re.compile(r"^```python\n(>>> .*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = sorted(page for page in DOCS.glob("*.md") if _BLOCK.search(page.read_text()))
 
 
-def test_there_are_examples() -> None:
+def test_the_list_of_pages_with_examples_is_not_empty() -> None:
     assert DOCS / "trie-join.md" in PAGES
 
 
 @pytest.mark.long("each view of a page is compiled: a minute and more with others running")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_give_what_they_show(page: Path) -> None:
+def test_examples_print_the_output_shown(page: Path) -> None:
     # The examples of a page share one session.
     session = "\n".join(_BLOCK.findall(page.read_text()))
     test = doctest.DocTestParser().get_doctest(session, {}, page.name, str(page), 0)
-    told: list[str] = []
-    assert doctest.DocTestRunner().run(test, out=told.append).failed == 0, "".join(told)
+    reported: list[str] = []
+    assert doctest.DocTestRunner().run(test, out=reported.append).failed == 0, "".join(reported)

@@ -1,4 +1,4 @@
-"""The outputs of ``freshviews explain`` in docs/explain.md are what the command prints."""
+"""The outputs of ``freshviews explain`` in docs/explain.md equal those of the command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PROGRAM = re.compile(r"\nprogram:\n.*?(?=\n(?:view|block) |\Z)", re.DOTALL)
 
 
 def explained(script: str, whole: bool) -> str:
-    """What the command prints for the views of a script; without their programs and outputs unless ``whole``."""
+    """The output of the command for the views of a script; without programs and outputs unless ``whole``."""
     found = CliRunner().invoke(app, ["explain", "-"], input=script)
     assert found.exit_code == 0, found.stderr
     text = found.stdout if whole else _PROGRAM.sub("", found.stdout)

@@ -1,4 +1,4 @@
-"""docs/metrics.md lists every metric that is served, with its type, labels and unit, and every phase."""
+"""docs/metrics.md lists every metric with its type, labels and unit, and every phase."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rows(title: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
 
 
-def test_every_metric_is_listed_as_it_is_served() -> None:
+def test_every_metric_is_listed_with_its_type_and_labels() -> None:
     expected = [
         [f"`{one.name}`", one.kind, ", ".join(f"`{label}`" for label in one.labels), one.unit, one.text]
         for one in METRICS
@@ -56,7 +56,7 @@ def test_the_dashboard_groups_by_labels_that_its_metrics_have() -> None:
             assert used <= labels.get(name, {"instance", "job"}), (panel["title"], others)
 
 
-def test_the_panels_of_the_dashboard_have_their_own_places() -> None:
+def test_panels_of_the_dashboard_do_not_overlap() -> None:
     panels = json.loads(DASHBOARD.read_text())["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     taken: set[tuple[int, int]] = set()

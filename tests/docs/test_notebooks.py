@@ -10,7 +10,7 @@ import pytest
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs" / "notebooks").glob("*.ipynb"))
 SMALL = {"retail": {"RETAIL_ROWS": "8000"}}
-"""The variables with which a notebook is small, by its name."""
+"""The variables that make a notebook small, by its name."""
 
 Notebook = dict[str, Any]
 
@@ -59,7 +59,7 @@ def test_a_cell_that_fails_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_notebook_is_stored_as_it_was_run(name: str) -> None:
+def test_a_notebook_is_stored_with_the_outputs_of_a_run(name: str) -> None:
     stored = json.loads(path_of(name).read_text())
     cells = code_of(stored)
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))

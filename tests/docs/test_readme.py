@@ -1,4 +1,4 @@
-"""The examples of README.md print what it shows."""
+"""The examples of README.md print the output shown there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run_blocks(text: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def test_the_python_blocks_print_what_the_readme_shows(request: pytest.FixtureRequest) -> None:
+def test_python_blocks_of_the_readme_print_the_output_shown(request: pytest.FixtureRequest) -> None:
     text = README.read_text()
     pairs = run_blocks(text)
     assert len(pairs) >= 3

@@ -1,4 +1,4 @@
-"""The tables of functions in docs/sql.md name the functions that the registries hold, and no others."""
+"""The tables of functions in docs/sql.md name exactly the functions of the registries."""
 
 from __future__ import annotations
 

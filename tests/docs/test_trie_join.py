@@ -12,6 +12,6 @@ def test_the_worked_example_runs() -> None:
     text = PAGE.read_text().replace("```", "")
     example = doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0)
     assert len(example.examples) > 10
-    told: list[str] = []
-    results = doctest.DocTestRunner().run(example, out=told.append)
-    assert results.failed == 0, "".join(told)
+    reported: list[str] = []
+    results = doctest.DocTestRunner().run(example, out=reported.append)
+    assert results.failed == 0, "".join(reported)

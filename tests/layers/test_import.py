@@ -1,4 +1,4 @@
-"""What importing the package imports: little at first, and never what only some programs need."""
+"""Importing the package imports few modules, and none that only some programs need."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAVY = {"numba", "numpy", "pyarrow", "sqlglot", "pandas", "pyspark"}
     [
         ("import freshviews; freshviews.SqlError", HEAVY),
         ("import freshviews.cli.main", HEAVY),
-        # Numba imports scipy by itself where that is installed.
+        # Numba imports scipy by itself if it is installed.
         ("import freshviews; freshviews.Database().close()", {"pandas", "pyspark", "sklearn", "matplotlib"}),
     ],
 )

@@ -1,4 +1,4 @@
-"""The shape of the source: imports go down, packages have faces, names say what is inside."""
+"""The shape of the source: imports go down, packages have a docstring and an ``__all__``, names are not vague."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ ORDER = (
     "secrets", "errors", "arguments", "printable", "types", "kernel", "expr", "ring", "query", "catalog", "program",
     "plan", "codegen", "sql", "rules", "store", "engine", "learn", "stream", "cells", "advice", "spark", "cli",
 )  # fmt: skip
-"""Each may import itself and what stands before it."""
+"""Each may import itself and the packages before it."""
 
 BARRED = {
     ("sql", "ring"), ("sql", "program"), ("sql", "plan"), ("sql", "kernel"), ("sql", "codegen"),
     ("ring", "kernel"), ("query", "kernel"), ("catalog", "kernel"), ("plan", "kernel"), ("query", "ring"),
     ("store", "sql"), ("store", "plan"), ("store", "program"), ("store", "codegen"),
 }  # fmt: skip
-"""Rooms that stand apart although the order would allow it: importer, imported."""
+"""Imports that are forbidden although the order would allow them: importer, imported."""
 
 NUMBERS_ABOVE = {"expr": ("numba",), "ring": ("numba", "numpy"), "query": ("numba", "numpy"),
                  "catalog": ("numba", "numpy"),
                  "program": ("numba", "numpy"), "plan": ("numba", "numpy"), "sql": ("numba", "numpy")}  # fmt: skip
-"""Packages that a room does not import, so that planning stays over names."""
+"""Packages that a room does not import, so that planning works on names alone."""
 
 VAGUE = {"util", "utils", "helper", "helpers", "common", "manager", "base", "misc", "stuff", "tools"}
 MOST_ENTRIES = 16
@@ -58,11 +58,11 @@ def imported(path: Path) -> set[str]:
 
 
 def room_of(path: Path) -> str:
-    """The room a module is in, or its own name where it lies at the top."""
+    """The room of a module, or its own name if it is at the top."""
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def test_every_room_has_its_place_in_the_order() -> None:
+def test_every_room_has_a_place_in_the_order() -> None:
     assert {room_of(path) for path in modules()} - {"__init__", "__main__"} <= set(ORDER)
 
 
@@ -80,7 +80,7 @@ def test_imports_go_down(room: str) -> None:
 
 
 @pytest.mark.parametrize("room", NUMBERS_ABOVE)
-def test_planning_never_sees_arrays(room: str) -> None:
+def test_planning_imports_no_arrays(room: str) -> None:
     for path in (SOURCE / room).rglob("*.py"):
         seen = {name.split(".")[0] for name in imported(path)}
         assert seen.isdisjoint(NUMBERS_ABOVE[room]), path
@@ -91,7 +91,7 @@ ALONE = [("sqlglot", "sql"), ("typer", "cli"), ("rich", "cli"), ("llvmlite", "ke
 
 
 @pytest.mark.parametrize("package, room", ALONE)
-def test_a_package_is_known_to_one_room(package: str, room: str) -> None:
+def test_a_library_is_imported_by_one_room(package: str, room: str) -> None:
     users = {room_of(path) for path in modules() if package in {name.split(".")[0] for name in imported(path)}}
     assert users == {room}
 
@@ -103,7 +103,7 @@ def test_no_module_has_a_vague_name() -> None:
 
 
 def dotted(path: Path) -> str:
-    """The name that a module is imported by."""
+    """The name by which a module is imported."""
     parts = ("freshviews", *path.relative_to(SOURCE).with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -123,7 +123,7 @@ BY_NAME = ("freshviews.kernel.machine.functions", "freshviews.kernel.compiler")
 
 @cache
 def uses(path: Path) -> tuple[tuple[str, str], ...]:
-    """Modules of freshviews that a module imports, each with the name taken from it, or with an empty name.
+    """Modules of freshviews that a module imports, each with the name imported from it, or with an empty name.
 
     A whole string that names a module is an import, too: by ``importlib``.
     """
@@ -141,7 +141,7 @@ def uses(path: Path) -> tuple[tuple[str, str], ...]:
 
 
 def face_of(package: str) -> set[str]:
-    """What ``__all__`` of a package names: modules of it, and names that its ``__init__`` defines or hands on."""
+    """The names in ``__all__`` of a package: its modules, and names that its ``__init__`` defines or imports."""
     for node in ast.parse(named()[package].read_text()).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
             return set(ast.literal_eval(node.value))
@@ -149,7 +149,7 @@ def face_of(package: str) -> set[str]:
 
 
 @pytest.mark.parametrize("package", [name for name in packages() if name != "freshviews"])
-def test_a_package_is_entered_through_its_face(package: str) -> None:
+def test_packages_are_imported_by_names_in_their_all(package: str) -> None:
     face = face_of(package)
     for path in modules():
         if dotted(path) == package or dotted(path).startswith(package + "."):
@@ -163,14 +163,14 @@ def test_a_package_is_entered_through_its_face(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", [name for name in packages() if name != "freshviews"])
-def test_every_name_in_a_face_exists(package: str) -> None:
+def test_every_name_in_all_exists(package: str) -> None:
     for name in face_of(package):
         found = f"{package}.{name}" in named() or hasattr(importlib.import_module(package), name)
         assert found, f"{package}.__all__ names {name}"
 
 
 def members_used(package: str) -> dict[str, set[str]]:
-    """Of each module or package directly in a package, those beside it that it imports."""
+    """For each module or package directly in a package, its siblings that it imports."""
     found: dict[str, set[str]] = {}
     for path in modules():
         if not dotted(path).startswith(package + "."):
@@ -191,7 +191,7 @@ def test_no_circle_of_imports(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", [name for name in packages() if name != "freshviews"])
-def test_a_package_can_be_seen_at_a_glance(package: str) -> None:
+def test_a_package_has_few_members(package: str) -> None:
     assert ast.get_docstring(ast.parse(named()[package].read_text())), package
     assert len([name for name in named() if name.rpartition(".")[0] == package]) <= MOST_ENTRIES
 
@@ -206,7 +206,7 @@ def is_hidden(path: Path) -> bool:
 
 
 def texts() -> list[Path]:
-    """Files of the repository, or of the folder where it is none."""
+    """Files of the repository, or of the folder if it is not a repository."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     names = listed.stdout.split("\0") if listed.returncode == 0 else []
@@ -214,13 +214,13 @@ def texts() -> list[Path]:
     return [p for p in paths if p.is_file() and p.suffix in {".py", ".md", ".toml", ".sql", ".txt", ".json", ""}]
 
 
-# In two parts, so that this file does not hold what it looks for.
+# In two parts, so that this file does not match itself.
 LEFT_OVER = re.compile(
     r"/(?:" + r"work|tmp/v|root)/" + r"|\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b|\bfor " + r"now\b"
 )
 
 
-def test_nothing_is_left_over_from_making_it() -> None:
+def test_no_file_mentions_how_it_was_made() -> None:
     for path in texts():
         found = LEFT_OVER.search(path.read_text(errors="replace"))
         assert found is None, f"{path}: {found.group()}"

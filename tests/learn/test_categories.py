@@ -1,4 +1,4 @@
-"""Regressions with categories beside scikit-learn with its OneHotEncoder, on the rows of the join at each version."""
+"""Regressions with categories, compared with scikit-learn's OneHotEncoder on the rows of the join at each version."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def stream(db: Database, seed: int, versions: int, number: Any = float) -> Itera
 
 
 def joined(db: Database, used: Sequence[str] = (*FEATURES, *CATEGORIES)) -> Rows:
-    """The rows of the join with a value in each of the columns that are used, and in the price."""
+    """The rows of the join without NULL in the price and in the columns that are used."""
     stores, items = ({row[0]: row[1:] for row in db.table(name)} for name in ("stores", "items"))
     rows = [
         (units, stores[store][1], items[item][1], stores[store][0], items[item][0], promo, day, price)
@@ -89,8 +89,8 @@ def column(rows: Rows, name: str) -> Any:
 
 
 def encoded(rows: Rows, features: Sequence[str], categories: Sequence[str], dropping: Sequence[str]) -> Any:
-    """The rows as scikit-learn encodes them, and the names of their columns. ``dropping``: categories whose first value
-    is left out."""
+    """The rows in scikit-learn's encoding, and the names of the columns. ``dropping``: categories whose first value is
+    left out."""
     made, names = [column(rows, name).astype(float) for name in features], list(features)
     for name in categories:
         encoder = preprocessing.OneHotEncoder(drop="first" if name in dropping else None, sparse_output=False)
@@ -100,7 +100,7 @@ def encoded(rows: Rows, features: Sequence[str], categories: Sequence[str], drop
 
 
 def assert_equal(model: LinearRegression, theirs: Any, rows: Rows, dropping: Sequence[str]) -> None:
-    """That a model is scikit-learn's, fitted to the rows."""
+    """Asserts that a model equals scikit-learn's, fitted to the rows."""
     x, names = encoded(rows, model.features, model.categories, dropping)
     y = column(rows, "price").astype(float)
     theirs.fit(x, y)
@@ -143,7 +143,7 @@ def test_models_equal_scikit_learn_at_every_version(seed: int, number: str) -> N
 
 
 @pytest.mark.parametrize("categories", [["day"], ["promo", "day"]])
-def test_a_model_may_have_categories_alone(categories: list[str]) -> None:
+def test_a_model_may_have_only_categories(categories: list[str]) -> None:
     db = database()
     model = LinearRegression(db, JOIN, [], "price", name="prices", categories=categories)
     levels = LinearRegression(db, JOIN, [], "price", name="levels", categories=categories, fit_intercept=False)
@@ -160,7 +160,7 @@ def test_a_model_may_have_categories_alone(categories: list[str]) -> None:
             np.testing.assert_allclose(model.intercept_, means[0], rtol=1e-12)
 
 
-def test_values_come_and_go_with_their_rows() -> None:
+def test_values_of_a_category_appear_and_vanish_with_their_rows() -> None:
     db = Database()
     db.execute("CREATE TABLE flats (area INT, city STRING, price INT)")
     model = LinearRegression(db, "flats", ["area"], "price", name="prices", categories=["city"])
@@ -171,7 +171,7 @@ def test_values_come_and_go_with_their_rows() -> None:
         _ = model.coef_
     oslo = [(area, "Oslo", 2 * area + 10) for area in (1, 2, 4)]
     db.insert("flats", oslo)
-    # A value that is alone is the reference.
+    # A value without others is the reference.
     np.testing.assert_allclose([*model.coef_, model.intercept_], [2, 10], rtol=1e-12)
     db.insert("flats", [(3, "Bergen", 2 * 3 + 25)])
     assert model.categories_ == {"city": ["Bergen", "Oslo"]} and model.terms == ("area", "city=Oslo")
@@ -187,7 +187,7 @@ def test_values_come_and_go_with_their_rows() -> None:
     assert "prices" not in db.views
 
 
-def test_subscribers_hear_of_each_version_once() -> None:
+def test_subscribers_are_notified_once_per_version() -> None:
     db = Database()
     db.execute("CREATE TABLE flats (area INT, city STRING, kind STRING, price INT)")
     model = LinearRegression(db, "flats", ["area"], "price", name="prices", categories=["city", "kind"])
@@ -197,7 +197,7 @@ def test_subscribers_hear_of_each_version_once() -> None:
     db.insert("flats", flats)
     db.insert("flats", [(1, "Oslo", None, 5)])
     assert seen == [4]
-    # Each city and each kind has the sums that it had, and other pairs meet.
+    # Each city and each kind has the same sums, but other pairs meet.
     before = model.moments
     with db.batch() as batch:
         batch.delete("flats", flats[:2])
@@ -210,7 +210,7 @@ def test_subscribers_hear_of_each_version_once() -> None:
     assert not list(db.views)
 
 
-def test_a_model_that_is_refused_leaves_no_view() -> None:
+def test_a_refused_model_leaves_no_view() -> None:
     db = database()
     db.execute("CREATE MATERIALIZED VIEW prices_pairs AS SELECT COUNT(*) AS n FROM sales")
     with pytest.raises(CatalogError, match="prices_pairs"):
@@ -237,7 +237,7 @@ def test_standard_errors_are_those_of_ordinary_least_squares() -> None:
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_a_category_is_one_forward_step(fit_intercept: bool) -> None:
+def test_a_category_is_one_step_of_forward_selection(fit_intercept: bool) -> None:
     db = database()
     model = LinearRegression(
         db, JOIN, FEATURES, "price", name="prices", categories=CATEGORIES, fit_intercept=fit_intercept
@@ -285,7 +285,7 @@ def test_a_category_has_any_type(kind: str) -> None:
     db = Database()
     db.execute(f"CREATE TABLE t (c {kind}, other INT, x DOUBLE, y DOUBLE)")
     model = LinearRegression(db, "t", ["x"], "y", name="line", categories=["c", "other"])
-    # In falling order: the order of arrival does not count.
+    # In descending order: the order of arrival does not matter.
     rows = [(value, i % 2, float(i), i + 10.0 * place) for i in range(9) for place, value in enumerate(values)]
     db.insert("t", [*reversed(rows), (None, 1, 2.0, 500.0)])
     assert repr(model.categories_["c"]) == repr(values)
@@ -328,7 +328,7 @@ def test_expressions_are_categories_and_a_source_has_a_condition() -> None:
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_dependent_categories_get_the_solution_of_least_norm(fit_intercept: bool) -> None:
-    """Also of a value with two rows, beside a feature of millions, where scikit-learn takes both for dependent."""
+    """Includes a value with two rows and a feature of millions, which scikit-learn takes for dependent."""
     db = Database()
     db.execute("CREATE TABLE t (city STRING, land STRING, income DOUBLE, price DOUBLE)")
     cities = [("Oslo", "NO"), ("Bergen", "NO"), ("Bonn", "DE"), ("Ulm", "DE")]
@@ -354,7 +354,7 @@ def test_dependent_categories_get_the_solution_of_least_norm(fit_intercept: bool
 
 
 def test_large_means_of_integers_lose_no_digit() -> None:
-    """Also where a mean that is rounded to a double loses a fifth of them."""
+    """Includes a mean whose rounding to a double loses a fifth of the digits."""
     db = Database()
     db.execute("CREATE TABLE t (c INT, x BIGINT, y BIGINT)")
     model = LinearRegression(db, "t", ["x"], "y", name="line", categories=["c"])
@@ -363,7 +363,7 @@ def test_large_means_of_integers_lose_no_digit() -> None:
     np.testing.assert_allclose(model.coef_, [3.0, 100.0, 200.0], rtol=1e-12)
 
 
-def test_large_means_of_doubles_keep_the_digits_that_sums_have() -> None:
+def test_large_means_of_doubles_keep_the_digits_of_their_sums() -> None:
     db = Database()
     db.execute("CREATE TABLE t (c INT, d INT, x DOUBLE, y DOUBLE)")
     model = LinearRegression(db, "t", ["x"], "y", name="line", categories=["c", "d"])
@@ -408,7 +408,7 @@ def test_values_without_rows_are_errors_or_zeros() -> None:
         model.predict(np.zeros((2, 3)))
 
 
-def test_wrong_input_is_named() -> None:
+def test_errors_name_the_wrong_input() -> None:
     db = database()
     for kind in (LinearRegression, Ridge):
         with pytest.raises(LearnError, match="degree=2 cannot be combined with categories"):
@@ -430,7 +430,7 @@ def test_wrong_input_is_named() -> None:
         Baseline(model)
 
 
-def test_zeros_of_both_signs_are_one_value() -> None:
+def test_zeros_of_both_signs_are_one_category() -> None:
     db = Database()
     db.execute("CREATE TABLE t (x DOUBLE, c DOUBLE, y DOUBLE)")
     model = Ridge(db, "t", ["x"], "y", name="m", categories=["c"])
@@ -441,7 +441,7 @@ def test_zeros_of_both_signs_are_one_value() -> None:
 
 
 @pytest.mark.parametrize("alpha", [1e-300, 1e-20, 1e-12])
-def test_a_penalty_of_nearly_nothing_is_that_of_least_squares(alpha: float) -> None:
+def test_a_tiny_penalty_gives_the_least_squares_solution(alpha: float) -> None:
     db = Database()
     db.execute("CREATE TABLE t (x DOUBLE, c STRING, y DOUBLE)")
     ridge = Ridge(db, "t", ["x"], "y", name="ridge", categories=["c"], alpha=alpha)
@@ -463,7 +463,7 @@ def test_impossible_models_are_refused() -> None:
         LinearRegression(db, "t", ["x"], "y", name="m", categories=["c", "C"])
 
 
-def test_a_read_is_not_held_up_by_versions_of_others() -> None:
+def test_a_read_does_not_wait_for_versions_of_other_tables() -> None:
     db = Database()
     db.execute("CREATE TABLE t (x DOUBLE, c STRING, d STRING, y DOUBLE); CREATE TABLE other (a BIGINT)")
     model = LinearRegression(db, "t", ["x"], "y", name="m", categories=["c", "d"])

@@ -1,4 +1,4 @@
-"""Mutual information and Chow-Liu trees over joins, beside scikit-learn and scipy on the rows of the join."""
+"""Mutual information and Chow-Liu trees over joins, compared with scikit-learn and scipy on the rows of the join."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def database() -> Database:
 
 
 def fill(db: Database, seed: int, houses: int = 200, places: int = 12) -> None:
-    """Rows whose size depends on the kind and whose kind on the zone, some with NULL."""
+    """Rows whose size depends on the kind and whose kind depends on the zone, some with NULL."""
     random = np.random.default_rng(seed)
     zones = [int(random.integers(0, 3)) for _ in range(places)]
     db.insert("places", [(i, f"city {random.integers(0, 4)}", zone) for i, zone in enumerate(zones)])
@@ -44,7 +44,7 @@ def fill(db: Database, seed: int, houses: int = 200, places: int = 12) -> None:
 
 
 def joined(db: Database) -> list[tuple[Any, ...]]:
-    """The rows of the join in which nothing is NULL."""
+    """The rows of the join without NULL."""
     houses, places = list(db.table("houses")), list(db.table("places"))
     rows = [(kind, size, *rest) for place, kind, size in houses for other, *rest in places if place == other]
     return [row for row in rows if None not in row]
@@ -92,7 +92,7 @@ def test_a_tree_has_the_greatest_information_and_its_own_probabilities() -> None
         found = tree.log_probability(frame)
         for row, probability in list(zip(rows, found, strict=True))[::17]:
             assert probability == pytest.approx(by_hand(rows, row, edges), rel=1e-9)
-        # Over all rows that can be, the probabilities add up to 1.
+        # Over all possible rows, the probabilities add up to 1.
         values = [sorted(set(column)) for column in zip(*rows, strict=True)]
         every = pd.MultiIndex.from_product(values, names=VARIABLES).to_frame(index=False)
         assert np.exp(tree.log_probability(every)).sum() == pytest.approx(1, rel=1e-9)
@@ -108,7 +108,7 @@ def by_hand(rows: list[tuple[Any, ...]], row: tuple[Any, ...], edges: Any) -> fl
     return found
 
 
-def test_pairs_of_values_that_never_met_have_no_probability() -> None:
+def test_pairs_of_values_that_never_occur_have_probability_zero() -> None:
     db = database()
     tree = ChowLiuTree(db, JOIN, VARIABLES, name="tree")
     fill(db, 1)
@@ -119,13 +119,13 @@ def test_pairs_of_values_that_never_met_have_no_probability() -> None:
 def test_a_model_is_notified_of_changes_and_reads_the_last_version() -> None:
     db = database()
     model = MutualInformation(db, JOIN, VARIABLES, name="dependence")
-    told: list[Any] = []
-    model.subscribe(lambda one: told.append(one.matrix_.copy()))
+    reported: list[Any] = []
+    model.subscribe(lambda one: reported.append(one.matrix_.copy()))
     fill(db, 5)
-    assert np.array_equal(told[-1], model.matrix_)
-    before = len(told)
+    assert np.array_equal(reported[-1], model.matrix_)
+    before = len(reported)
     db.insert("places", [(1000, "nowhere", 1)])
-    assert len(told) == before
+    assert len(reported) == before
     assert model.matrix_ is model.matrix_
     model.drop()
     assert "dependence" not in db.views

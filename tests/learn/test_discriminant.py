@@ -1,4 +1,4 @@
-"""Linear discriminant analysis over a join, beside scikit-learn on the rows of the join."""
+"""Linear discriminant analysis over a join, compared with scikit-learn on the rows of the join."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLASS = "CASE WHEN price > 300000 THEN 'high' WHEN price > 200000 THEN 'middle' 
 
 
 def joined(db: Database) -> tuple[Any, Any]:
-    """Features and classes of the rows of the join in which nothing is NULL."""
+    """Features and classes of the rows of the join without NULL."""
     places = {row[0]: row[1:] for row in db.table("places")}
     rows = [(r[1], r[2], *places[r[0]], r[3]) for r in db.table("houses")]
     table = np.array([row for row in rows if None not in row], float)
@@ -51,10 +51,10 @@ def test_a_classifier_is_notified_of_changes_and_its_errors_name_missing_rows() 
     model = LinearDiscriminant(db, JOIN, FEATURES, CLASS, name="classes")
     with pytest.raises(LearnError, match="0 rows in 0 classes; it needs 2 classes"):
         assert model.coef_ is None
-    told: list[float] = []
-    model.subscribe(lambda one: told.append(len(one.classes_)))
+    reported: list[float] = []
+    model.subscribe(lambda one: reported.append(len(one.classes_)))
     fill(db, 0)
-    assert told == [3] and model.coef_ is model.coef_
+    assert reported == [3] and model.coef_ is model.coef_
     with pytest.raises(LearnError, match="twice"):
         LinearDiscriminant(db, JOIN, FEATURES, "rooms", name="other")
     model.drop()

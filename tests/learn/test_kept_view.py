@@ -1,4 +1,4 @@
-"""A model whose view is no longer there raises, whatever it has read before."""
+"""A model whose view has been dropped raises an error on every read, also after earlier reads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from freshviews.learn import (
 pytestmark = pytest.mark.plain_python(only=True)
 
 Read = Callable[[], object]
-"""Reads something of a model."""
+"""Reads a property of a model."""
 
 MODELS: dict[str, Callable[[Database], Read]] = {
     "regression": lambda db: _reading(LinearRegression(db, "t", ["x"], "y", name="m"), "coef_"),
@@ -53,7 +53,7 @@ def db() -> Database:
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("more", [False, True])
 def test_a_model_whose_view_was_dropped_raises(db: Database, name: str, more: bool) -> None:
-    """Also where no version has come since."""
+    """Also if there was no later version."""
     read = MODELS[name](db)
     read()
     db.execute("DROP VIEW m")
@@ -65,7 +65,7 @@ def test_a_model_whose_view_was_dropped_raises(db: Database, name: str, more: bo
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_does_not_read_a_view_of_another_one(db: Database, name: str) -> None:
+def test_a_model_does_not_read_the_view_of_another_model(db: Database, name: str) -> None:
     read = MODELS[name](db)
     read()
     db.execute("CREATE OR REPLACE MATERIALIZED VIEW m AS SELECT c, COUNT(*) AS n FROM t GROUP BY c")

@@ -1,4 +1,4 @@
-"""Solving by the values of a category beside solving as a whole."""
+"""Solving by the values of a category equals solving the whole system."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.plain_python(only=True)
 
 
 def some_rows(seed: int, others: int, values: int) -> Any:
-    """Variables and a target; the last variables are the values of a category but its first, and 0 or 1."""
+    """Variables and a target; the last variables are 0 or 1, one for each value of a category except its first."""
     random = np.random.default_rng(seed)
     numbers = random.normal(3, 1, (200, others)) * 10.0 ** random.integers(-3, 4, others)
     chosen = np.concatenate([np.arange(values), random.integers(0, values, 200 - values)])
@@ -24,12 +24,12 @@ def some_rows(seed: int, others: int, values: int) -> Any:
 @pytest.mark.parametrize("penalty", [0.0, 1e-6, 3.0])
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize(("others", "values"), [(0, 2), (0, 40), (1, 2), (5, 40)])
-def test_solving_value_by_value_is_solving_the_whole(others: int, values: int, centred: bool, penalty: float) -> None:
+def test_solving_value_by_value_equals_solving_at_once(others: int, values: int, centred: bool, penalty: float) -> None:
     x, y = some_rows(others + values, others, values)
     counts = x[:, others:].sum(axis=0)
     if centred:
         x, y = x - x.mean(axis=0), y - y.mean()
-    # In another order than values at the end.
+    # The values of the category are not at the end.
     order = np.random.default_rng(1).permutation(x.shape[1])
     places = [list(order).index(place) for place in range(others, x.shape[1])]
     gram, cross = x[:, order].T @ x[:, order], x[:, order].T @ y

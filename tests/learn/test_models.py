@@ -1,4 +1,4 @@
-"""Models over joins beside scikit-learn, fitted to the rows of the join."""
+"""Models over joins, compared with scikit-learn's on the rows of the join."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def database(number: str = "DOUBLE") -> Database:
 
 
 def fill(db: Database, seed: int, houses: int = 300, places: int = 20) -> None:
-    """Rows with large means and few deviations, some with NULL."""
+    """Rows with large means and small deviations, some with NULL."""
     random = np.random.default_rng(seed)
     for i in range(places):
         db.insert("places", [(i, int(random.integers(0, 9)), float(random.normal(50_000, 20)))])
@@ -39,7 +39,7 @@ def fill(db: Database, seed: int, houses: int = 300, places: int = 20) -> None:
 
 
 def joined(db: Database) -> tuple[Any, Any]:
-    """Features and target of the rows of the join in which nothing is NULL."""
+    """Features and target of the rows of the join without NULL."""
     places = {row[0]: row[1:] for row in db.table("places")}
     rows = [(r[1], r[2], *places[r[0]], r[3]) for r in db.table("houses")]
     table = np.array([row for row in rows if None not in row], float)
@@ -85,7 +85,7 @@ def test_standard_errors_are_those_of_ordinary_least_squares() -> None:
     model = LinearRegression(db, JOIN, FEATURES, "price", name="prices")
     fill(db, 5)
     x, y = joined(db)
-    # The design matrix is centred, so that its inverse is as exact as it can be.
+    # The design matrix is centred, so its inverse is as exact as it can be.
     mean = x.mean(axis=0)
     design = np.column_stack([np.ones(len(x)), x - mean])
     coef, *_ = np.linalg.lstsq(design, y, rcond=None)
@@ -166,7 +166,7 @@ def test_frames_are_read_by_name() -> None:
         model.predict(np.array([[1], [2]]))
 
 
-def test_models_say_what_they_lack() -> None:
+def test_errors_say_what_a_model_lacks() -> None:
     db = database()
     model = LinearRegression(db, JOIN, ["rooms"], "price", name="prices")
     with pytest.raises(LearnError, match="0 rows and needs 2"):
@@ -188,7 +188,7 @@ def test_models_say_what_they_lack() -> None:
 
 
 def test_large_means_lose_no_digit() -> None:
-    """The covariance of values whose squares have no digit left for their deviations."""
+    """The covariance of values whose squares have no digits left for the deviations."""
     db = Database()
     db.execute("CREATE TABLE t (x DOUBLE, y DOUBLE)")
     model = LinearRegression(db, "t", ["x"], "y", name="line")
@@ -196,7 +196,7 @@ def test_large_means_lose_no_digit() -> None:
     assert model.coef_[0] == pytest.approx(3.0, rel=1e-12)
 
 
-def test_forward_steps_take_the_feature_that_explains_most() -> None:
+def test_forward_steps_add_the_feature_that_explains_most() -> None:
     for seed in range(2):
         db = database()
         model = LinearRegression(db, JOIN, FEATURES, "price", name="prices")

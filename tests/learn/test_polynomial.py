@@ -1,4 +1,4 @@
-"""Models of degree 2, and drift, beside scikit-learn and numpy over the rows of the join at every version."""
+"""Models of degree 2, and drift, compared with scikit-learn and numpy on the rows of the join at every version."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def database() -> Database:
 
 
 def stream(db: Database, seed: int, versions: int) -> Iterator[Any]:
-    """The rows of the join without NULL, features and target, after each of some random batches."""
+    """The rows of the join without NULL, as features and target, after each of some random batches."""
     random = np.random.default_rng(seed)
     db.insert("places", [(i, float(random.normal(3, 1))) for i in range(8)])
     for version in range(versions):
@@ -96,7 +96,7 @@ def recomputed(before: Any, after: Any) -> tuple[Any, Any, float]:
     return shift / deviation, (last - first) / np.outer(deviation, deviation), float(nats / 2)
 
 
-def test_drift_is_that_of_the_rows_at_every_version() -> None:
+def test_drift_equals_that_of_the_rows_at_every_version() -> None:
     db = database()
     model = LinearRegression(db, JOIN, FEATURES, "price", name="prices")
     baselines: list[tuple[Baseline, Any]] = []
@@ -116,8 +116,8 @@ def test_drift_is_that_of_the_rows_at_every_version() -> None:
     assert changes["area"] == max(abs(first.mean[1]), np.abs(first.covariance[1]).max())
 
 
-def test_a_model_that_is_again_what_it_was_has_no_drift() -> None:
-    """Sums are exact, so no bit is left of rows that came and went."""
+def test_a_model_that_returns_to_an_earlier_state_has_no_drift() -> None:
+    """Sums are exact, so rows that were inserted and deleted leave no bit."""
     db = database()
     view = MomentsView(db, JOIN, FEATURES, "moments")
     list(stream(db, 3, 2))
@@ -130,7 +130,7 @@ def test_a_model_that_is_again_what_it_was_has_no_drift() -> None:
     assert not drift.mean.any() and not drift.covariance.any() and drift.divergence < 1e-14
 
 
-def test_drift_of_constants_and_of_too_few_rows() -> None:
+def test_drift_of_constants_and_of_too_few_rows_is_defined() -> None:
     db = Database()
     db.execute("CREATE TABLE t (x DOUBLE, y DOUBLE)")
     model = PCA(db, "t", ["x", "y"], name="axes")

@@ -8,8 +8,8 @@ from freshviews.plan.strategy import BagPlanner
 BAG_STRATEGIES = tuple(name for name, one in STRATEGIES.items() if one.bags is not None)
 
 
-def keeper_of_bags(name: str) -> BagPlanner:
-    """One of these, without options."""
+def bag_strategy(name: str) -> BagPlanner:
+    """A strategy that maintains bags, without options."""
     bags = STRATEGIES[name].bags
     assert bags is not None
     return bags(None)

@@ -1,4 +1,4 @@
-"""The table of queries that every strategy runs on; a failure found at random becomes a row here.
+"""The table of queries that every strategy runs on; a randomly found failure becomes a row here.
 
 Columns of a relation are c0, c1, ... as in ``tests.query.notation``, all BIGINT NOT NULL.
 """
@@ -17,14 +17,14 @@ COUNT = Aggregate("count", "integer")
 
 
 def total(name: str, *lifts: tuple[str | None, Expr], ring: str = "integer") -> Aggregate:
-    """A sum of the product of lifts, each of an atom or (None) over variables."""
+    """A sum of the product of lifts, each a pair of an atom (None: across atoms) and an expression."""
     return Aggregate(name, ring, tuple(Lift(atom, expr) for atom, expr in lifts))
 
 
 def cofactor(
     name: str, *lifts: tuple[str | None, Expr], number: str = "integer", flags: tuple[tuple[str, Expr], ...] = ()
 ) -> Aggregate:
-    """The cofactor of lifts, whose places are their order; ``flags`` are integer factors of each row."""
+    """The cofactor of lifts, numbered in their order; ``flags`` are integer factors of each row."""
     placed = [Lift(atom, expr, place) for place, (atom, expr) in enumerate(lifts)]
     return Aggregate(name, f"cofactor.{number}", (*placed, *(Lift(atom, expr) for atom, expr in flags)))
 
@@ -38,7 +38,7 @@ def double(name: str) -> Expr:
 
 
 def tenth(name: str) -> Expr:
-    """A tenth of a column, a DOUBLE that binary fractions cannot hold."""
+    """A tenth of a column, a DOUBLE without an exact binary fraction."""
     return call("mul_float", double(name), Literal(0.1, DOUBLE), type=DOUBLE)
 
 
@@ -66,7 +66,7 @@ def filtered(made: Query, atom: str, *filters: Expr) -> Query:
 
 
 def computed(made: Query, atom: str, variable: str, expr: Expr) -> Query:
-    """The query with a variable of one atom that is more than a column."""
+    """The query with a variable of one atom computed by an expression."""
     atoms = []
     for a in made.atoms:
         columns = tuple(
@@ -78,7 +78,7 @@ def computed(made: Query, atom: str, variable: str, expr: Expr) -> Query:
 
 
 def forgetful(made: Query, **kept: tuple[str, ...]) -> Query:
-    """The query with only some variables of atoms kept; the other columns serve lifts alone."""
+    """The query with only some variables of its atoms; the other columns are read by lifts alone."""
     atoms = []
     for a in made.atoms:
         pairs = [

@@ -1,6 +1,6 @@
-"""The nested-loop oracle: what a query, a block and a view are, from their definitions alone.
+"""The nested-loop oracle: evaluates queries, blocks and views by their definitions alone.
 
-Rows are tuples of codes, relations count them. Nothing here knows of strategies, programs or rings; only
+Rows are tuples of codes, relations count them. The oracle shares no code with strategies, programs or rings; only
 scalar expressions are evaluated by the interpreter's ``freshviews.program.reference.scalars``.
 """
 
@@ -65,7 +65,7 @@ Database = Mapping[str, Relation]
 def evaluate_query(
     query: Query, database: Database, dictionary: Dictionary | None = None
 ) -> dict[Key, dict[str, Any]]:
-    """Per values of the free variables, the components of the payload; keys where all are zero are absent."""
+    """The components of the payload, by values of the free variables; keys with only zeros are absent."""
     groups: dict[Key, dict[str, list[tuple[int, Any]]]] = {}
     for variables, lifts, multiplicity in _derivations(query, query.atoms, database, dictionary):
         key = tuple(variables[v] for v in query.free)
@@ -83,15 +83,15 @@ def evaluate_query(
 
 
 def is_zero(element: Any) -> bool:
-    """Whether an element of any ring is zero; those of users' rings are tuples."""
+    """True if an element of any ring is zero; elements of users' rings are tuples."""
     return element in (0, Real(), Cofactor()) or (isinstance(element, tuple) and not any(element))
 
 
 def _derivations(
     query: Query, atoms: tuple[Atom, ...], database: Database, dictionary: Dictionary | None
 ) -> Iterator[tuple[dict[str, int], dict[Lift, int], int]]:
-    """(variables, values of the lifts inside atoms, product of multiplicities), one for each choice of a
-    row per atom."""
+    """One (variables, values of the lifts inside atoms, product of multiplicities) for each choice of a row per
+    atom."""
     atoms = _in_order(atoms)
     stored = [list(_rows_of(query, atom, database[atom.relation], dictionary)) for atom in atoms]
     excluded = [
@@ -121,7 +121,7 @@ def _derivations(
 
 
 def _in_order(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
-    """The atoms, optional ones after those that bind their given variables."""
+    """The atoms, with optional ones after those that bind their given variables."""
     order = [atom for atom in atoms if atom.given is None]
     left = [atom for atom in atoms if atom.given is not None]
     while left:
@@ -134,7 +134,7 @@ def _in_order(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
 def _default_row(
     query: Query, atom: Atom, variables: Mapping[str, int]
 ) -> tuple[dict[str, int], dict[Lift, int], int]:
-    """The row of an optional atom for given values that no row has."""
+    """The row of an optional atom for given values without a matching row."""
     values = {v: variables[v] if v in (atom.given or ()) else NULL for v in atom.variables}
     return values, {lift: 0 for a in query.aggregates for lift in a.lifts if lift.atom == atom.name}, 1
 
@@ -204,7 +204,7 @@ def _cofactor(aggregate: Aggregate, terms: list[tuple[int, list[int]]]) -> Cofac
 
 
 def _of_user(aggregate: Aggregate, terms: list[tuple[int, list[int]]]) -> tuple[int, ...]:
-    """The sum of the products of lifts, by the functions as they are written: k times an element is added k times."""
+    """The sum of the products of lifts, by the functions as they are written: adding k times multiplies by k."""
     name = aggregate.ring.partition(".")[0]
     ring, types = USER_RINGS[name], AGGREGATES[name].arguments
     lifts = ring.lift if isinstance(ring.lift, tuple) else (ring.lift,) * len(types)
@@ -231,7 +231,7 @@ def _double(code: int) -> float:
 
 
 def evaluate_block(block: Block, database: Database, dictionary: Dictionary | None = None) -> Counter[Key]:
-    """The rows of a block, as codes of its outputs, with multiplicities; of grouping sets, those of each."""
+    """The rows of a block, as codes of its outputs, with multiplicities; with grouping sets, the rows of each set."""
     if block.sets:
         rows = Counter[Key]()
         for one in each(block):
@@ -265,7 +265,7 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
 def in_order(
     columns: Sequence[SortColumn | GatheredColumn], at: Sequence[int], dictionary: Dictionary | None
 ) -> Callable[[Key], Any]:
-    """A key for ``sorted``: the order of ORDER BY over columns, which stand in a row at these places."""
+    """A key for ``sorted``: ORDER BY over columns at the given places of a row."""
 
     def compare(a: Key, b: Key) -> int:
         for one, i in zip(columns, at, strict=True):
@@ -281,7 +281,7 @@ def in_order(
 
 
 def texts_of(gathering: Gathering, rows: Counter[Key], dictionary: Dictionary) -> Counter[Key]:
-    """A row for each group with its texts. ``rows``: the columns of the group, and those that texts are made of."""
+    """A row for each group with its texts. ``rows``: the columns of the group, and those that the texts aggregate."""
 
     found = Counter[Key]()
     place = in_order(gathering.columns, range(len(gathering.columns)), dictionary)
@@ -336,8 +336,8 @@ def _json(column: GatheredColumn, code: int, dictionary: Dictionary) -> str:
 def first_rows(
     block: Block, groups: Mapping[Key, Mapping[str, Any]], dictionary: Dictionary | None = None
 ) -> Counter[Key]:
-    """The rows that a LIMIT leaves, by the variables of a row: those at its places, when all copies of a group are
-    lined up in order, with their numbers, ranks or neighbours."""
+    """The rows that a LIMIT leaves, by the variables of a row: the rows at its places after all copies of a group are
+    sorted, with their numbers, ranks or neighbours."""
     limit, free = block.limit, block.query.free
     assert limit is not None
     found = Counter[Key]()
@@ -407,7 +407,7 @@ def selected_rows(block: Block, database: Database, dictionary: Dictionary | Non
 
 
 def evaluate_view(view: ViewDef, database: Database, dictionary: Dictionary | None = None) -> Counter[Key]:
-    """The rows of a view: those of its blocks together, or as its set operations say."""
+    """The rows of a view: those of all its blocks, combined by its set operations if it has any."""
     if view.constants:
         assert dictionary is not None
         types = [column.type for column in view.columns]
@@ -451,7 +451,7 @@ def _combine(term: SetTerm, blocks: list[Counter[Key]]) -> Counter[Key]:
 def arguments_of(
     distinct: DistinctAggregate, group: int, database: Database, dictionary: Dictionary | None = None
 ) -> dict[Key, set[Key]]:
-    """The distinct arguments of each group, which is the first ``group`` free variables."""
+    """The distinct arguments of each group; the group is the first ``group`` free variables."""
     found: dict[Key, set[Key]] = {}
     for key in evaluate_query(distinct.query, database, dictionary):
         found.setdefault(key[:group], set()).add(key[group:])
@@ -465,7 +465,7 @@ def _result(
     sets: dict[str, set[Key]],
     dictionary: Dictionary | None,
 ) -> int:
-    """The code of a result: of the arguments seen by a distinct aggregate, or of the payload."""
+    """The code of a result, computed from the arguments of a distinct aggregate or from the payload."""
     name = result.components[0]
     distinct = next((d for d in block.distinct if d.name == name), None)
     if distinct is not None:
@@ -552,7 +552,7 @@ def _of_cofactor(result: Result, total: Cofactor) -> int:
 
 
 def _scanned(distinct: DistinctAggregate, values: set[Key], dictionary: Dictionary | None) -> int:
-    """What the arguments, of which there is one, come to: of pairs the least or greatest one has the value."""
+    """Aggregates at least one argument; of pairs, returns the value of the least or greatest pair."""
     if distinct.kind in ("bit_and", "bit_or"):
         return reduce(operator.and_ if distinct.kind == "bit_and" else operator.or_, (code for (code,) in values))
 

@@ -1,4 +1,4 @@
-"""Random databases and streams of updates for a query, and a database that follows one."""
+"""Random databases and update streams for a query, and a database that follows a stream."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def relations_of(*queries: Query) -> dict[str, Relation]:
 
 @dataclass
 class Stream:
-    """Random batches over relations of few values; deletes mostly take away what is there, and with
-    ``signed`` multiplicities go below zero too."""
+    """Random batches over relations of few values; most deletes remove existing rows. With ``signed``, multiplicities
+    may become negative."""
 
     relations: dict[str, Relation]
     seed: int
@@ -58,8 +58,8 @@ class Stream:
         self.values = self.values or (3 if len(self.relations) < 4 else 2)
 
     def batches(self, count: int, size: int = 4) -> Iterator[Batch]:
-        """Batches of up to ``size`` updates, the first to each relation once, then batches that take
-        everything away. The relations have taken in a batch when it is handed out."""
+        """Batches of up to ``size`` updates: the first to each relation once, the last ones delete everything. A batch
+        is applied to the relations before it is yielded."""
         names = sorted(self.relations)
         first = self.rng.sample(names, len(names))
         for i in range(count):

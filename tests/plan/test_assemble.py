@@ -53,7 +53,7 @@ CASES: dict[str, tuple[Query, Query]] = {
 
 
 def expected(block: Block, stream: Stream) -> dict[Key, dict[str, int]]:
-    """Components of the groups: the payload, and of the distinct arguments the end, number and sum."""
+    """Components of the groups: the payload, and the end, number and sum of the distinct arguments."""
     groups: dict[Key, dict[str, int]] = dict(evaluate_query(block.query, stream.relations))
     for distinct in block.distinct:
         found = arguments_of(distinct, len(block.query.free), stream.relations)
@@ -72,7 +72,7 @@ def expected(block: Block, stream: Stream) -> dict[Key, dict[str, int]]:
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_distinct_aggregates_follow_the_arguments_that_are_there(strategy: str, case: str) -> None:
+def test_distinct_aggregates_equal_the_oracle(strategy: str, case: str) -> None:
     main, arguments = CASES[case]
     kind_of_argument = DOUBLE if case == "doubles" else BIGINT
     distinct = tuple(
@@ -83,20 +83,20 @@ def test_distinct_aggregates_follow_the_arguments_that_are_there(strategy: str, 
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_value_of_the_greatest_pair_follows_the_pairs_that_are_there(strategy: str) -> None:
+def test_the_value_of_the_greatest_pair_equals_the_oracle(strategy: str) -> None:
     main, pairs = count("Q(a) = R(a, b), S(b, c)"), count("Q(a, c, b) = R(a, b), S(b, c)")
     by = [DistinctAggregate(f"{kind}_b", kind, pairs, BIGINT, by=BIGINT) for kind in ("min_by", "max_by")]
     follow(Block("groups", main, (), (), tuple(by)), strategy)
 
 
 def read(*distinct: DistinctAggregate) -> tuple[Result, ...]:
-    """A result for each distinct aggregate, so that nothing else is read of a group."""
+    """A result for each distinct aggregate, so that nothing else of a group is read."""
     return tuple(Result(d.name, d.kind, (d.name,), BIGINT, BIGINT) for d in distinct)
 
 
 @pytest.mark.parametrize("strategy", [name for name in STRATEGIES if not name.startswith("ivm_eps")])
 @pytest.mark.parametrize("kind", ["count", "min"])
-def test_groups_that_come_and_go_with_their_values_are_joined_once(strategy: str, kind: str) -> None:
+def test_groups_with_only_distinct_aggregates_are_joined_once(strategy: str, kind: str) -> None:
     main, arguments = CASES["join"]
     one = DistinctAggregate("it", kind, arguments, BIGINT)
     block = Block("groups", main, (), read(one), (one,))
@@ -109,7 +109,7 @@ def test_groups_that_come_and_go_with_their_values_are_joined_once(strategy: str
     assert len(over_z.triggers) == len(program.triggers)
 
 
-def test_groups_are_joined_by_themselves_where_more_is_read_of_them() -> None:
+def test_groups_with_other_components_are_joined_separately() -> None:
     main, arguments = CASES["join"]
     fewer = filtered(arguments, "R", call("gt", column("c1"), column("c0"), type=BOOLEAN))
     counted = Result("n", "count", ("count",), BIGINT, BIGINT)
@@ -137,7 +137,7 @@ EXCLUDED: dict[str, tuple[str, str, int]] = {
 
 @pytest.mark.parametrize("in_z", [False, True])
 @pytest.mark.parametrize("case", EXCLUDED)
-def test_values_are_excluded_where_they_change(case: str, in_z: bool) -> None:
+def test_negated_atoms_are_looked_up_where_values_change(case: str, in_z: bool) -> None:
     main, arguments, number = EXCLUDED[case]
     both = [DistinctAggregate(f"{kind}_it", kind, count(arguments), BIGINT) for kind in ("count", "sum")]
     block = Block("groups", count(main), (), read(*both), tuple(both))
@@ -148,12 +148,12 @@ def test_values_are_excluded_where_they_change(case: str, in_z: bool) -> None:
 
 
 def looked_up_late(program: Program) -> frozenset[str]:
-    """The views that must have no row where a value appears."""
+    """The views that must have no row for a value that appears."""
     adds = [s for t in program.triggers for s in visit(t.body) if isinstance(s, Add) and s.appear]
     return frozenset(s.view for add in adds for s in visit(add.appear) if isinstance(s, Lookup) and not s.body)
 
 
-def test_values_that_an_aggregate_scans_are_excluded_in_the_join() -> None:
+def test_negated_atoms_of_scanned_values_stay_in_the_join() -> None:
     main, arguments, _ = EXCLUDED["by the value"]
     one = DistinctAggregate("it", "min", count(arguments), BIGINT)
     block = Block("groups", count(main), (), read(one), (one,))
@@ -161,7 +161,7 @@ def test_values_that_an_aggregate_scans_are_excluded_in_the_join() -> None:
 
 
 def follow(block: Block, strategy: str) -> None:
-    """Apply streams to the block's program, beside its definition."""
+    """Apply streams to the block's program, and compare with the oracle."""
     try:
         program = assemble(block, STRATEGIES[strategy].of_query)
     except PlanError as refusal:
@@ -170,7 +170,7 @@ def follow(block: Block, strategy: str) -> None:
 
 
 def keep(program: Program, block: Block) -> None:
-    """Apply streams to a program, beside the definition of its block."""
+    """Apply streams to a program, and compare with the oracle's evaluation of its block."""
     main, arguments = block.query, block.distinct[0].query
     wellformed.check(program)
     assert isinstance(program.result, Held)

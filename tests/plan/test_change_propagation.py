@@ -1,4 +1,4 @@
-"""Which intermediate results change propagation keeps."""
+"""The intermediate results that change propagation stores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def order_of(text: str) -> str:
     return "".join(atom.name for atom in change_propagation.join_order(query(text)))
 
 
-def test_every_intermediate_result_is_kept_by_the_variables_still_needed() -> None:
+def test_intermediate_results_are_keyed_by_the_variables_still_needed() -> None:
     assert views_of("Q(a, d) = R(a, b), S(b, c), T(c, d)") == {
         "R": ("a", "b"),
         "S": ("b", "c"),
@@ -24,12 +24,12 @@ def test_every_intermediate_result_is_kept_by_the_variables_still_needed() -> No
     }
 
 
-def test_a_variable_that_a_later_condition_needs_is_kept_until_then() -> None:
+def test_a_variable_of_a_later_condition_stays_in_the_key() -> None:
     views = views_of("Q() = R(a, b), S(b, c), T(c, d), U(d, e), a < d")
     assert (views["RS"], views["RST"]) == (("a", "c"), ("d",))
 
 
-def test_atoms_are_joined_in_order_but_connected_ones_first() -> None:
+def test_atoms_are_joined_in_order_with_connected_ones_first() -> None:
     assert order_of("Q() = R(a, b), S(b, c), T(c, d)") == "RST"
     assert order_of("Q() = R(a, b), T(c, d), S(b, c)") == "RST"
     assert order_of("Q() = R(a), T(c), S(a, b), U(b)") == "RSUT"

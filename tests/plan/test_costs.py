@@ -25,8 +25,8 @@ from tests.query.notation import query
 pytestmark = pytest.mark.plain_python(only=True)
 
 FACTOR = 1.5
-"""The computed steps are within this factor of the counted ones. Differences come from independence, which is assumed
-of values of different relations, and from rebalancing, which is not computed."""
+"""Bound on the ratio of computed and counted steps. They differ because values of different relations are assumed to be
+independent, and because the cost of rebalancing is left out."""
 DIFFERENT = 2.0
 """Strategies whose counted steps differ by this factor are in the same order by computed steps."""
 UPDATES = 25
@@ -35,7 +35,7 @@ Rows = dict[str, list[tuple[int, ...]]]
 
 
 def graph(seed: int, skewed: bool, edges: int = 200, nodes: int = 40) -> list[tuple[int, ...]]:
-    """Edges between random nodes; of a skewed graph some nodes have many."""
+    """Edges between random nodes; in a skewed graph, some nodes have many edges."""
     rng = random.Random(seed)
     weights = [(i + 1) ** (-0.6 if skewed else 0.0) for i in range(nodes)]
     ends = (rng.choices(range(nodes), weights, k=edges) for _ in range(2))
@@ -90,7 +90,7 @@ def samples_of(rows: Rows, share: float = 1.0) -> dict[str, Sample]:
 
 
 def counted(program: Program, rows: Mapping[str, list[dict[str, int]]]) -> dict[str, float]:
-    """The steps of an update, by relation: the mean over rows that are deleted and inserted again."""
+    """The mean steps of an update, by relation, over rows that are deleted and inserted again."""
     state = State(program)
     state.want_changes(False)
     relations = {trigger.relation for trigger in program.triggers}
@@ -108,7 +108,7 @@ def counted(program: Program, rows: Mapping[str, list[dict[str, int]]]) -> dict[
 
 
 def programs(text: str) -> dict[str, Program]:
-    """The program of a query under every strategy that takes it."""
+    """The program of a query under every strategy that accepts it."""
     found = {}
     for name, strategy in STRATEGIES.items():
         try:
@@ -123,7 +123,7 @@ def computed(program: Program, rows: Rows, share: float = 1.0) -> dict[str, Cost
 
 
 @pytest.mark.parametrize(("text", "rows"), CASES)
-def test_computed_steps_are_those_counted_and_order_the_strategies_alike(text: str, rows: Rows) -> None:
+def test_computed_steps_agree_with_counted_ones_and_rank_strategies_alike(text: str, rows: Rows) -> None:
     steps: dict[str, tuple[float, float]] = {}
     for name, program in programs(text).items():
         costs = computed(program, rows)
@@ -139,7 +139,7 @@ def test_computed_steps_are_those_counted_and_order_the_strategies_alike(text: s
 
 
 @pytest.mark.parametrize("name", ["3-hop", "triangle", "star"])
-def test_a_sample_of_the_rows_gives_nearly_the_same(name: str) -> None:
+def test_a_sample_of_the_rows_gives_nearly_the_same_cost(name: str) -> None:
     rows = {r: graph(i, False, 3000, 300) for i, r in enumerate("RST")}
     for strategy in ("first_order", "view_tree", "higher_order"):
         program = STRATEGIES[strategy].of_query(query(GRAPHS[name]))
@@ -168,7 +168,7 @@ SELECTS = {
 
 
 @pytest.mark.parametrize("select", SELECTS.values(), ids=SELECTS)
-def test_computed_steps_of_sql_are_those_counted(select: str) -> None:
+def test_computed_steps_of_sql_agree_with_counted_ones(select: str) -> None:
     rng = random.Random(3)
     values: Rows = {
         "c": [(c, rng.randrange(6)) for c in range(50)],
@@ -184,7 +184,7 @@ def test_computed_steps_of_sql_are_those_counted(select: str) -> None:
         try:
             view = plan_script(f"{TABLES} CREATE MATERIALIZED VIEW v{named} AS {select};").views[-1]
         except ScriptError:
-            continue  # the strategy does not take the view
+            continue  # the strategy does not accept the view
         (plan,) = view.plans
         if any(trigger.relation not in rows for trigger in plan.program.triggers):
             continue  # it reads an internal view
@@ -201,17 +201,17 @@ WORKLOADS = {
     "2-comb": ("graph", "2-comb, skew 2.5 tenth"),
     "tags among friends": ("snb", "tags among friends"),
 }
-"""Acyclic workloads of docs/benchmarks, for which steps rank strategies as CPU time does. For cyclic ones the planner
-weighs the worst case, not the mean."""
+"""Acyclic workloads of docs/benchmarks for which steps rank strategies as CPU time does. For cyclic ones the planner
+considers the worst case, not the mean."""
 CHOSEN = 1.05
-"""Steps under the planner's choice, where the best strategy takes 1, at most."""
+"""Maximum ratio of the steps of the planner's choice and of the best strategy."""
 MOST = 3000
-"""Rows of a table that are taken, the first ones."""
+"""Number of rows of a table that are used, from its beginning."""
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_the_choice_takes_as_few_steps_as_the_best_strategy(name: str) -> None:
-    """Steps are counted, and tables have as many updates as they have rows."""
+def test_the_chosen_strategy_takes_about_as_few_steps_as_the_best(name: str) -> None:
+    """Steps are counted, and every table gets as many updates as it has rows."""
     workload, case = WORKLOADS[name]
     made = module_of(workload).stream(case)
     tables: dict[str, pa.Table] = {}
@@ -242,13 +242,13 @@ def test_the_cost_of_a_two_table_join_counts_lookups_rows_and_writes() -> None:
     assert costs["S"] == Cost(runs=1, lookups=0, walked=1, writes=2)
 
 
-def test_updates_count_by_their_rates() -> None:
+def test_the_mean_cost_weights_updates_by_their_rates() -> None:
     costs = {"R": Cost(1, 0, 8, 1), "S": Cost(1, 1, 0, 0)}
     assert mean_steps(costs, {}) == 6
     assert mean_steps(costs, {"R": 1, "S": 3}) == 4
 
 
-def test_without_data_a_key_has_one_row_and_other_values_ten() -> None:
+def test_without_data_a_key_is_assumed_to_have_one_row_and_other_values_ten() -> None:
     program = STRATEGIES["first_order"].of_query(query("Q(a) = R(a, b), S(b, c)"))
     costs = costs_of(program, Assumed(program, {"R": (("c1",),)}))
     assert costs is not None

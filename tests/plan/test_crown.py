@@ -1,4 +1,4 @@
-"""Change propagation without joins whose result is enumerated: results, changes, delay, steps of updates."""
+"""Change propagation without joins, with an enumerated result: results, changes, delay, steps of updates."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def keys(made: Query, stream: Stream) -> set[Key]:
 
 
 def assert_distinct_maintained(program: Program, made: Query, stream: Stream, batches: int) -> None:
-    """Every row once, every change of a row once, whether or not changes were wanted for a while."""
+    """Every row occurs once, every change of a row once, also after a time in which changes were not wanted."""
     state = State(program)
     before: set[Key] = set()
     for i, batch in enumerate(stream.batches(batches)):
@@ -81,7 +81,7 @@ def test_every_example_is_enumerated_as_a_bag_and_as_a_set(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_every_tree_keeps_the_query(text: str) -> None:
+def test_every_join_tree_maintains_the_query(text: str) -> None:
     made = query(text)
     for tree in all_trees(hypergraph(made), 40):
         for distinct in (False, True):
@@ -125,7 +125,7 @@ def test_random_free_connex_queries_are_enumerated_as_sets(made: Query, seed: in
 
 
 def longest_delay(state: State) -> int:
-    """The most steps between the start, two rows, and the end of an enumeration."""
+    """The most steps before, between and after the rows of an enumeration."""
     before, gaps = state.steps, [0]
 
     def note(row: Key, count: int) -> None:
@@ -138,7 +138,7 @@ def longest_delay(state: State) -> int:
 
 
 def steps_of(program: Program, updates: list[tuple[str, Key, int]], wanted: bool = False) -> list[int]:
-    """Steps that each update takes."""
+    """The steps of each update."""
     state = State(program)
     state.want_changes(wanted)
     taken = []
@@ -166,21 +166,21 @@ def test_the_delay_depends_on_the_query_alone(made: Query, distinct: bool, seed:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(queries(), st.integers(0, 10**6))
-def test_a_change_costs_by_its_rows_and_by_what_is_propagated(made: Query, seed: int) -> None:
-    """The steps that enumerating adds are at most a constant per row of the change, and one more per update."""
+def test_the_cost_of_a_change_is_its_rows_plus_propagation(made: Query, seed: int) -> None:
+    """Enumeration adds at most a constant number of steps per row of the change, and one more per update."""
     made = counting(made)
     assume(is_free_connex(hypergraph(made)))
     program = enumerated(made, True)
     stream = Stream(relations_of(made), seed, values=4, signed=False)
-    told, silent = State(program), State(program)
+    reported, silent = State(program), State(program)
     silent.want_changes(False)
     for batch in stream.batches(20, size=1):
-        before = told.steps, silent.steps
-        told.apply(batch.relation, batch.rows())
+        before = reported.steps, silent.steps
+        reported.apply(batch.relation, batch.rows())
         silent.apply(batch.relation, batch.rows())
-        more = (told.steps - before[0]) - (silent.steps - before[1])
+        more = (reported.steps - before[0]) - (silent.steps - before[1])
         updates = silent.steps - before[1]
-        assert more <= (6 * len(made.atoms) + 6) * (len(told.change()) + updates)
+        assert more <= (6 * len(made.atoms) + 6) * (len(reported.change()) + updates)
 
 
 @pytest.mark.parametrize("text", ["Q(k) = R(k, a), S(k, b), T(k, c)", "Q(a, b, c) = R(a, b), S(a, c)"])
@@ -198,7 +198,7 @@ def test_updates_of_a_q_hierarchical_query_take_constant_steps(text: str) -> Non
 
 
 def random_updates(made: Query, size: int, window: int | None, seed: int) -> list[tuple[str, Key, int]]:
-    """Insertions over few values, the oldest deleted where a window is full."""
+    """Insertions over few values; when a window is full, its oldest row is deleted."""
     rng = random.Random(seed)
     inserted: list[tuple[str, Key]] = []
     updates: list[tuple[str, Key, int]] = []
@@ -228,7 +228,7 @@ HEIGHT_2 = (
 
 @pytest.mark.parametrize("text", HEIGHT_2)
 @pytest.mark.parametrize("window", [None, 50, 400])
-def test_insert_only_and_first_in_first_out_take_constant_steps_on_average(text: str, window: int | None) -> None:
+def test_insert_only_and_fifo_streams_take_constant_steps_on_average(text: str, window: int | None) -> None:
     made = query(text)
     program = enumerated(made, True)
     for seed in range(3):
@@ -239,8 +239,8 @@ def test_insert_only_and_first_in_first_out_take_constant_steps_on_average(text:
         assert max(averages) <= 12, averages
 
 
-def test_the_steps_grow_with_the_enclosureness_of_the_tree_and_not_of_the_stream() -> None:
-    """Figure 4: long lives around many short ones, in both relations."""
+def test_steps_grow_with_the_enclosureness_of_the_tree_not_of_the_stream() -> None:
+    """Figure 4: long lifespans around many short ones, in both relations."""
     made = query("Q(a, b, c) = R(a, b), S(b, c)")
     flat, r_on_top = (parse_tree(text, hypergraph(made)) for text in ("[b](R, S)", "R(S)"))
     means: dict[str, list[float]] = {"flat": [], "R on top": []}

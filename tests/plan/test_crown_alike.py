@@ -1,4 +1,4 @@
-"""Bags of a cyclic query that are alike: one program keeps them, whatever their nodes read of it."""
+"""Isomorphic bags of a cyclic query: one program maintains them, for nodes that read different variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from freshviews.program.structure import visit
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.query import Aggregate, Lift, Query
-from tests.plan.bag_strategies import BAG_STRATEGIES, keeper_of_bags
+from tests.plan.bag_strategies import BAG_STRATEGIES, bag_strategy
 from tests.plan.streams import Stream, relations_of
 from tests.plan.test_crown import assert_distinct_maintained, enumerated, keys
 from tests.plan.test_strategies import assert_maintained
@@ -47,7 +47,7 @@ def kept(made: Query, widened: bool = True) -> tuple[Kept, ...]:
 
 
 @pytest.mark.parametrize("text", ALIKE)
-def test_alike_bags_are_kept_by_one_program(text: str) -> None:
+def test_one_program_maintains_isomorphic_bags(text: str) -> None:
     made = query(text)
     (one,) = kept(made)
     assert len(one.read) == len(prepared(made).bags) > 1
@@ -57,11 +57,11 @@ def test_alike_bags_are_kept_by_one_program(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", APART)
-def test_bags_that_differ_are_not(text: str) -> None:
+def test_different_bags_have_programs_of_their_own(text: str) -> None:
     assert len(kept(query(text))) == 2
 
 
-def test_bags_with_sums_of_their_own_are_kept_apart() -> None:
+def test_bags_with_different_sums_have_programs_of_their_own() -> None:
     lifts = (Lift("E", column("c0")),)
     made = query(f"Q(c, d) = {DUMBBELL}", (Aggregate("count", "integer"), Aggregate("x", "integer", lifts)))
     assert len(kept(made)) == 2
@@ -69,14 +69,14 @@ def test_bags_with_sums_of_their_own_are_kept_apart() -> None:
 
 
 def test_a_strategy_that_stores_joins_does_not_widen_bags() -> None:
-    """The corners that the two ends read are different ones; both read all corners of the other query."""
+    """The two ends read different corners; in the other query both read all corners."""
     assert [len(kept(query(text), False)) for text in ALIKE[:2]] == [2, 1]
-    programs = [crown.plan(query(ALIKE[0]), inner=keeper_of_bags(name)) for name in ("first_order", "view_tree")]
+    programs = [crown.plan(query(ALIKE[0]), inner=bag_strategy(name)) for name in ("first_order", "view_tree")]
     assert [sum(one.relation == "E" for one in program.triggers) > 2 for program in programs] == [False, True]
 
 
 def test_changes_are_summed_up_for_the_node_that_reads_fewer_variables() -> None:
-    """Of an update that is the first edge of triangles, the last corners are many, the first is one."""
+    """An update that is the first edge of triangles has many last corners and one first corner."""
     program = enumerated(query(ALIKE[0]), distinct=True)
     loops = [s for s in visit(program.triggers[0].body) if isinstance(s, Loop) and s.view == "E_E_2_E_3_E"]
     assert len(loops) == 6
@@ -115,7 +115,7 @@ def test_updates_in_order_report_the_change_of_each() -> None:
 
 @st.composite
 def with_twins(draw: st.DrawFn) -> Query:
-    """Two or three copies of a cycle, its edges in any direction, on a path or around a common corner."""
+    """Two or three copies of a cycle, with edges in any direction, on a path or around a common corner."""
     length = draw(st.sampled_from((3, 3, 4)))
     turned = [draw(st.booleans()) for _ in range(length)]
     copies = draw(st.integers(2, 3 if length == 3 else 2))
@@ -141,15 +141,15 @@ def with_twins(draw: st.DrawFn) -> Query:
 def test_random_alike_bags_agree_with_the_oracle(made: Query, inner: str, seed: int) -> None:
     """Held and enumerated, as bags and as sets."""
     assume(not is_acyclic(hypergraph(made).edges))
-    assume(len(kept(made, keeper_of_bags(inner).widened)) < len(prepared(made).bags))
+    assume(len(kept(made, bag_strategy(inner).widened)) < len(prepared(made).bags))
     relations = relations_of(made)
     for program in (
-        crown.plan(made, inner=keeper_of_bags(inner)),
-        crown.plan_enumerated(made, inner=keeper_of_bags(inner)),
+        crown.plan(made, inner=bag_strategy(inner)),
+        crown.plan_enumerated(made, inner=bag_strategy(inner)),
     ):
         assert program is not None
         wellformed.check(program)
         assert_maintained(program, made, Stream(relations, seed, values=2), 8)
-    program = crown.plan_enumerated(made, distinct=True, inner=keeper_of_bags(inner))
+    program = crown.plan_enumerated(made, distinct=True, inner=bag_strategy(inner))
     if program is not None:
         assert_distinct_maintained(program, made, Stream(relations, seed, values=2, signed=False), 8)

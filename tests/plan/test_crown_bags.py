@@ -25,7 +25,7 @@ from freshviews.program.reference.interpreter import State
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.query import Aggregate, Query
-from tests.plan.bag_strategies import BAG_STRATEGIES, keeper_of_bags
+from tests.plan.bag_strategies import BAG_STRATEGIES, bag_strategy
 from tests.plan.streams import Stream, relations_of
 from tests.plan.test_crown import assert_distinct_maintained, enumerated
 from tests.plan.test_strategies import assert_maintained
@@ -62,26 +62,26 @@ def names_of(made: Query) -> set[str]:
     return set(prepared(made).bags)
 
 
-def test_a_dumbbell_is_two_bags_and_a_relation_between() -> None:
-    """A bag keeps what others need: of a triangle the corner that the bridge has."""
+def test_a_dumbbell_has_two_bags_and_a_relation_between_them() -> None:
+    """A bag projects on the variables that others need: a triangle on the corner of the bridge."""
     made = prepared(query(f"Q(c, d) = {DUMBBELL}"))
     assert {name: bag.query.free for name, bag in made.bags.items()} == {"R_S_T": ("c",), "V_W_X": ("d",)}
     assert {atom.name for atom in made.query.atoms} == {"R_S_T", "U", "V_W_X"}
     assert made.free == {"c", "d"}
 
 
-def test_a_bowtie_is_two_triangles_and_a_4_cycle_two_halves() -> None:
+def test_a_bowtie_has_two_triangles_and_a_4_cycle_two_halves() -> None:
     assert names_of(query(f"Q(a) = {BOWTIE}")) == {"R_S_T", "U_V_W"}
     assert names_of(query("Q(a, b) = R(a, b), S(b, c), T(c, d), U(d, a)")) == {"R_S", "T_U"}
 
 
-def test_a_guard_is_the_projection_of_an_atom_at_home_elsewhere() -> None:
+def test_a_guard_is_the_projection_of_an_atom_of_another_bag() -> None:
     guards = [guard for bag in prepared(query(EXAMPLES[-1])).bags.values() for guard in bag.guards.values()]
     assert guards and {atom.name for atom in guards} == {"A"}
 
 
 def held(text: str, rows: dict[str, list[tuple[int, ...]]]) -> int:
-    """The rows of all views of the program, whatever the order of the tables."""
+    """The rows of all views of the program, for any order of the tables."""
     found = set()
     for relations in (list(rows), list(reversed(rows))):
         state = State(crown.plan(query(text)))
@@ -104,7 +104,7 @@ def test_the_edge_of_two_triangles_restricts_the_bags_of_both(columns: str, edge
     assert held(f"Q({columns}) = {edge}, S(b, c), T(c, a), U(b, d), V(d, a)", rows) < 16 * n < n * n / 3
 
 
-def test_a_clique_is_one_bag_that_all_its_edges_restrict() -> None:
+def test_all_edges_of_a_clique_restrict_its_only_bag() -> None:
     """Every c and every d meet both a and b; W has N of these N^2 pairs."""
     n = 60
     first, second = [(0, i) for i in range(n)], [(1, i) for i in range(n)]
@@ -141,9 +141,9 @@ def test_cyclic_queries_are_enumerated_over_their_bags(text: str) -> None:
 
 @pytest.mark.parametrize("inner", BAG_STRATEGIES)
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_every_strategy_keeps_bags(text: str, inner: str) -> None:
+def test_every_strategy_for_bags_maintains_them(text: str, inner: str) -> None:
     made = query(text)
-    program = crown.plan(made, inner=keeper_of_bags(inner))
+    program = crown.plan(made, inner=bag_strategy(inner))
     wellformed.check(program)
     assert f"by {inner}" in dict(program.bounds)["bags"]
     assert_maintained(program, made, Stream(relations_of(made), 3), 12)
@@ -169,17 +169,17 @@ def cyclic_queries(draw: st.DrawFn) -> Query:
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(cyclic_queries(), st.sampled_from(BAG_STRATEGIES), st.integers(0, 10**6))
 def test_random_cyclic_queries_agree_with_the_oracle(made: Query, inner: str, seed: int) -> None:
-    """Full and delta: as bags, held and enumerated, and as sets."""
+    """Results and changes: as bags, held and enumerated, and as sets."""
     assume(not is_acyclic(hypergraph(made).edges))
     relations = relations_of(made)
     for program in (
-        crown.plan(made, inner=keeper_of_bags(inner)),
-        crown.plan_enumerated(made, inner=keeper_of_bags(inner)),
+        crown.plan(made, inner=bag_strategy(inner)),
+        crown.plan_enumerated(made, inner=bag_strategy(inner)),
     ):
         assert program is not None
         wellformed.check(program)
         assert_maintained(program, made, Stream(relations, seed, values=3), 8)
-    program = crown.plan_enumerated(made, distinct=True, inner=keeper_of_bags(inner))
+    program = crown.plan_enumerated(made, distinct=True, inner=bag_strategy(inner))
     if program is not None:
         assert_distinct_maintained(program, made, Stream(relations, seed, values=3, signed=False), 8)
 
@@ -191,15 +191,15 @@ CREATE MATERIALIZED VIEW v TBLPROPERTIES ({properties}) AS SELECT DISTINCT t.dst
 
 @pytest.mark.parametrize("inner", BAG_STRATEGIES)
 def test_the_strategy_of_bags_is_named_in_sql(inner: str) -> None:
-    """Compiled, over rows that come and go; a view without bags says what is right."""
+    """Compiled, over rows that are inserted and deleted; compared with a view without bags."""
     with Database() as db:
         db.execute(SQL.format(properties=f"'freshviews.bag_strategy' = '{inner}'"))
         other = SQL.split(";")[1].replace("VIEW v", "VIEW w")
         db.execute(other.format(properties="'freshviews.strategy' = 'first_order'"))
         kept = f"bags      r_s_t(src) = r(src, r_dst) * s(r_dst, s_dst) * t(s_dst, src), by {inner}"
         assert kept in db.view("v").explain()
-        told: Counter[tuple[int, ...]] = Counter()
-        db.view("v").subscribe(lambda change: told.update(dict(change)))
+        reported: Counter[tuple[int, ...]] = Counter()
+        db.view("v").subscribe(lambda change: reported.update(dict(change)))
         rows = [(i % 6, (i * i + 1) % 7) for i in range(30)] + [(i, (i + 1) % 7) for i in range(7)]
         rows += [(i * i % 211, i * i * i % 199) for i in range(1500)]
         for at in range(0, len(rows), 97):
@@ -207,11 +207,11 @@ def test_the_strategy_of_bags_is_named_in_sql(inner: str) -> None:
         db.delete("g", rows[::3])
         found = list(db.view("v"))
         assert sorted(found) == sorted(db.view("w")) and found
-        assert told == Counter(found)
+        assert reported == Counter(found)
 
 
 def test_traced_bags_survive_a_restart_and_report_the_change_of_each_update(tmp_path: Path) -> None:
-    """The trace is made again from the rows of the bag; an update's change is found when its derivations are."""
+    """The trace is rebuilt from the rows of the bag; the change of an update is reported when its derivations are."""
     rows = [(i % 6, (i * i + 1) % 7) for i in range(30)] + [(i, (i + 1) % 7) for i in range(7)]
     with Database(tmp_path) as db:
         db.execute(SQL.format(properties="'freshviews.bag_strategy' = 'incremental_trie_join'"))
@@ -222,13 +222,13 @@ def test_traced_bags_survive_a_restart_and_report_the_change_of_each_update(tmp_
             assert Counter(db.view("v")) == before
             signed = [(*row, sign) for row in rows[::2] for sign in (-1, 1)]
             batches = list(db.apply_in_order("g", [*signed, (*rows[-1], -1)], "v", rows=5))
-            told = [tuple(one.values()) for batch in batches for one in batch.to_pylist()]
-            assert [one[-1] for one in told] == sorted(one[-1] for one in told)
-            for i in range(len(signed)):  # what a row takes along with it comes again with it
-                gone, come = (Counter({one[:2]: one[2] for one in told if one[3] == at}) for at in (i, i + 1))
+            reported = [tuple(one.values()) for batch in batches for one in batch.to_pylist()]
+            assert [one[-1] for one in reported] == sorted(one[-1] for one in reported)
+            for i in range(len(signed)):  # an event that belongs to a row is repeated with it
+                gone, come = (Counter({one[:2]: one[2] for one in reported if one[3] == at}) for at in (i, i + 1))
                 assert i % 2 or (all(m < 0 for m in gone.values()) and {r: -m for r, m in gone.items()} == dict(come))
             changes: Counter[tuple[int, ...]] = Counter()
-            for a, b, m, _ in told:
+            for a, b, m, _ in reported:
                 changes[a, b] += m
             after = Counter(db.view("v"))
             assert {r: m for r, m in changes.items() if m} == {
@@ -238,7 +238,7 @@ def test_traced_bags_survive_a_restart_and_report_the_change_of_each_update(tmp_
             assert Counter(db.view("v")) == before != after
 
 
-def test_the_key_order_of_bags_kept_by_their_traces_is_named() -> None:
+def test_a_view_names_the_key_order_of_its_traced_bags() -> None:
     properties = "'freshviews.bag_strategy' = 'incremental_trie_join', 'freshviews.key_order' = '{}'"
     script = SQL.format(properties=properties.format("r_dst, s_dst, src, u_dst"))
     plan = plan_script(script).views[0].plans[0]
@@ -255,7 +255,7 @@ def test_a_traced_bag_does_not_visit_values_that_the_leapfrog_join_skips() -> No
     steps = {}
     for name in ("first_order", "incremental_trie_join"):
         for n in (50, 200):
-            state = State(crown.plan(made, inner=keeper_of_bags(name)))
+            state = State(crown.plan(made, inner=bag_strategy(name)))
             state.apply("S", [({"c0": 1, "c1": i}, 1) for i in range(n)])
             state.apply("T", [({"c0": n + i, "c1": 1}, 1) for i in range(n)])
             before = state.steps
@@ -273,7 +273,7 @@ def test_a_strategy_that_cannot_maintain_a_bag_is_refused_with_the_reason() -> N
         crown.plan(made, inner=BagPlanner(ivm_eps_linear.plan))
 
 
-def test_a_bag_strategy_that_there_is_not_is_refused() -> None:
+def test_an_unknown_bag_strategy_is_refused() -> None:
     known = "takes first_order, change_propagation, higher_order, view_tree, incremental_trie_join"
     with Database() as db:
         for name in ("crown", "recompute", "trie_join", "nothing"):
@@ -321,7 +321,7 @@ def top_of(db: Database) -> str:
 
 
 @pytest.mark.parametrize(("said", "top"), [("r_s_t 100000, w 1", "[b]"), ("w 100000, r_s_t 1", "[d]")])
-def test_a_view_names_the_updates_of_its_bags(said: str, top: str) -> None:
+def test_a_view_names_the_expected_updates_of_its_bags(said: str, top: str) -> None:
     with Database() as db:
         db.execute(LOLLIPOP.format("crown", f", 'freshviews.updates' = '{said}'"))
         assert top_of(db) == top
@@ -329,13 +329,14 @@ def test_a_view_names_the_updates_of_its_bags(said: str, top: str) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("said", ["r_s 5", "r", "r five", "r 1,, s 2"])
-def test_updates_that_cannot_be_read_are_refused_under_every_strategy(strategy: str, said: str) -> None:
+def test_malformed_expected_updates_are_refused_under_every_strategy(strategy: str, said: str) -> None:
     with Database() as db, pytest.raises(PlanError, match="is not a table that the view reads, or a bag"):
         db.execute(LOLLIPOP.format(strategy, f", 'freshviews.updates' = '{said}'"))
 
 
-def test_the_updates_so_far_choose_the_tree_of_a_cyclic_view() -> None:
-    """By rows of the bag that change: where one of s changes a thousand, fewer updates are more than those of w."""
+def test_replan_chooses_the_tree_of_a_cyclic_view_by_past_updates() -> None:
+    """Trees are compared by changed rows of bags: one update of s changes a thousand, so few updates of s cost more
+    than those of w."""
     with Database() as db:
         db.execute(LOLLIPOP.format("crown", ""))
         assert top_of(db) == "[b]"

@@ -1,8 +1,8 @@
 """Bounds of change propagation without joins, counted in steps over streams whose enclosureness is known.
 
 Theorem 6.5: updates over a tree T take O(lambda_T) steps on average. Lemmas 6.7 to 6.9: lambda_T is 1 for trees of
-height 1, for trees of height 2 where first in is first out, and for any tree where nothing is deleted. Streams are
-made for a lambda, and what it is over a tree is computed from the stream (``freshviews.advice.enclosure``).
+height 1, for trees of height 2 if first in is first out, and for any tree if nothing is deleted. Streams are generated
+for a given lambda; their lambda over a tree is computed from the stream (``freshviews.advice.enclosure``).
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ def spans_of(made: Query, updates: Updates) -> dict[str, Spans]:
 
 
 def by_the_paper(tree: JoinTree) -> bool:
-    """Definition 3.1 as it is printed: every child contains a generalised relation above it."""
+    """Definition 3.1 as printed: every child contains a generalised relation above it."""
     return all(n.name is not None or all(n.variables <= c.variables for c in n.children) for n in tree.nodes())
 
 
 def constant(made: Query) -> int:
-    """Steps per update and unit of enclosureness, at most: each of an atom's neighbours in the tree may be asked for
-    each slice that a row enters and leaves."""
+    """Maximum steps per update and unit of enclosureness: each neighbour of an atom in the tree may be read for each
+    slice that a row enters and leaves."""
     return 6 * len(made.atoms) + 6
 
 
 def row(atom_width: int, number: int, rng: random.Random, few: int) -> Key:
-    """A row that joins with many: one column tells it apart, the others have few values."""
+    """A row that joins with many: one column is unique, the others have few values."""
     place = rng.randrange(atom_width)
     return tuple(number if i == place else rng.randrange(few) for i in range(atom_width))
 
 
 def around(made: Query, lives: int, times: int, rng: random.Random) -> Updates:
-    """Rows of some atoms that live on, and rows of the others that come and go within their lives."""
+    """Rows of some atoms that stay, and rows of the others that appear and vanish within their lifespans."""
     long = [atom for atom in made.atoms if rng.random() < 0.5]
     short = [atom for atom in made.atoms if atom not in long]
     few = rng.choice((1, 2))
@@ -74,7 +74,8 @@ def around(made: Query, lives: int, times: int, rng: random.Random) -> Updates:
 
 
 def nested(made: Query, lives: int, within: int, rng: random.Random) -> Updates:
-    """Lives within lives: a row of a random atom, and so many others, one after the other, within its life."""
+    """Nested lifespans: a row of a random atom, and a number of other rows, one after the other, within its
+    lifespan."""
     updates: Updates = []
     numbers = iter(range(10**9))
 
@@ -92,7 +93,7 @@ def nested(made: Query, lives: int, within: int, rng: random.Random) -> Updates:
 
 
 def valid(updates: Updates) -> Updates:
-    """The updates without insertions of what is there and deletions of what is not."""
+    """The updates without insertions of existing rows and deletions of missing ones."""
     there: set[tuple[str, Key]] = set()
     kept: Updates = []
     for relation, one, m in updates:
@@ -103,7 +104,7 @@ def valid(updates: Updates) -> Updates:
 
 
 def first_in_first_out(made: Query, size: int, window: int | None, rng: random.Random) -> Updates:
-    """Rows that come, each once; where a window is full, the oldest goes first."""
+    """Rows that are inserted once each; when a window is full, the oldest row is deleted."""
     rows: list[tuple[str, Key]] = []
     for i in range(size):
         atom = rng.choice(made.atoms)
@@ -133,7 +134,7 @@ QUICK = settings(
 
 @QUICK
 @given(queries(), st.sampled_from([around, nested]), st.integers(0, 10**6))
-def test_updates_take_at_most_so_many_steps_as_the_stream_is_enclosed(made: Query, shape: object, seed: int) -> None:
+def test_steps_per_update_are_bounded_by_the_enclosureness(made: Query, shape: object, seed: int) -> None:
     assume(is_free_connex(hypergraph(made)))
     rng = random.Random(seed)
     for tree in trees_of(made, rng):
@@ -176,7 +177,8 @@ def test_first_in_first_out_streams_take_constant_steps_over_trees_of_height_2(m
 
 
 def set_to(size: int, within: int, values: int = 1) -> Updates:
-    """Figure 4 with a lambda that is set: of as many rows of R as of S, in groups, each encloses ``within`` of S."""
+    """Figure 4 for a given lambda: as many rows of R as of S, in groups; each row of R encloses ``within`` rows of
+    S."""
     updates: Updates = []
     for start in range(0, size, within):
         group = [("R", (i, i % values)) for i in range(start, start + within)]
@@ -189,7 +191,7 @@ def set_to(size: int, within: int, values: int = 1) -> Updates:
 
 @pytest.mark.parametrize("within", [1, 4, 16, 64])
 def test_the_streams_of_this_module_have_the_intended_enclosureness(within: int) -> None:
-    """Half of the rows enclose none, but for the 1 that counts as the least."""
+    """Half of the rows enclose none; the least enclosureness is 1."""
     made = query("Q(a, b, c) = R(a, b), S(b, c)")
     flat, r_on_top, s_on_top = (parse_tree(text, hypergraph(made)) for text in ("[b](R, S)", "R(S)", "S(R)"))
     updates = set_to(256, within)

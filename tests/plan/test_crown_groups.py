@@ -1,4 +1,4 @@
-"""Groups over several nodes of a join tree: put together from payloads of rows, none is stored."""
+"""Groups over several nodes of a join tree: combined from payloads of rows, never stored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SPREAD = (
     "Q(a, b, d) = R(a, b), S(b, d, u), T(d, v), U(b, w)",
     "Q(a, b, c, x) = R(a, b), S(b, c), T(c, a), U(a, x)",
 )
-"""Free-connex, or so over bags, with an output that no node has all of."""
+"""Queries that are free-connex, or free-connex over bags; no node has all variables of the output."""
 
 HELD = {
     "Q(a) = R(a, b), S(b, c)": "at most as many as rows of R",
@@ -45,7 +45,8 @@ HELD = {
 
 
 def summing(text: str) -> Query:
-    """The query with a sum over a column of each of its first two atoms, one of their product, and one of doubles."""
+    """The query with a sum over a column of each of its first two atoms, a sum of their product, and a sum of
+    doubles."""
     made = query(text)
     first, second = (Lift(atom.name, Column("c1", BIGINT, False)) for atom in made.atoms[:2])
     sums = (
@@ -87,11 +88,11 @@ def test_a_group_is_found_by_its_columns(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "reason"), HELD.items())
-def test_stored_groups_have_a_reason(text: str, reason: str) -> None:
+def test_stored_groups_have_a_known_reason(text: str, reason: str) -> None:
     assert crown.why_groups_are_stored(summing(text)) == reason
 
 
-def test_steps_between_two_groups_do_not_depend_on_how_many_rows_there_are() -> None:
+def test_steps_between_two_groups_do_not_depend_on_the_number_of_rows() -> None:
     def delay(size: int) -> int:
         state = State(grouped(summing("Q(a, b, c) = R(a, b), S(b, c), T(c, d)")))
         rows = range(size)
@@ -103,7 +104,7 @@ def test_steps_between_two_groups_do_not_depend_on_how_many_rows_there_are() -> 
     assert delay(12) == delay(48)
 
 
-def test_rows_that_are_kept_grow_with_the_relations_and_not_with_the_groups() -> None:
+def test_stored_rows_grow_with_the_relations_not_with_the_groups() -> None:
     state = State(grouped(summing("Q(a, b, c) = R(a, b), S(b, c)")))
     state.apply("R", [({"c0": i, "c1": 0}, 1) for i in range(100)])
     state.apply("S", [({"c0": 0, "c1": i}, 1) for i in range(100)])
@@ -146,10 +147,10 @@ def test_explain_shows_why_groups_are_stored(columns: str, aggregate: str, reaso
     assert dict(plan.program.bounds)["groups"] == f"stored: {reason}"
 
 
-def test_the_planner_takes_crown_if_no_row_of_one_table_determines_the_group() -> None:
+def test_the_planner_chooses_crown_if_no_row_of_one_table_determines_the_group() -> None:
     spread = planned("r.a, r.b, s.c", "COUNT(*)", named=False)
     assert spread.strategy == "crown" and isinstance(spread.program.result, Enumerated)
     assert planned("r.a", "COUNT(*)", named=False).strategy != "crown"
     assert planned("r.a, r.b, s.c", "MAX(s.y)", named=False).strategy != "crown"
-    # A row of r tells the row of s, and so the group: there are no more groups than rows of r.
+    # A row of r determines the row of s, and so the group: there are no more groups than rows of r.
     assert planned("r.a, r.b, s.c", "COUNT(*)", named=False, key=", PRIMARY KEY (b)").strategy != "crown"

@@ -1,4 +1,4 @@
-"""Optional and negated atoms over join trees: results, changes, rows that are found, delay, steps of updates."""
+"""Optional and negated atoms over join trees: results, changes, lookups of rows, delay, steps of updates."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FORMS = ("rows", "set", "groups", "held")
 
 
 def planned(made: Query, form: str) -> Program | None:
-    """The program of a query in one form; None where it has no such form."""
+    """The program of a query in one form; None if the query has no such form."""
     if form == "held":
         return crown.plan(made)
     if form == "groups":
@@ -69,7 +69,7 @@ def test_every_case_is_maintained_in_every_form(case: str, form: str) -> None:
 
 
 @pytest.mark.parametrize(("case", "reason"), REFUSED.items())
-def test_a_tree_without_a_place_is_refused_with_the_reason(case: str, reason: str) -> None:
+def test_a_tree_without_a_place_for_an_atom_is_refused_with_the_reason(case: str, reason: str) -> None:
     with pytest.raises(PlanError, match=reason):
         crown.plan(CASES[case])
 
@@ -121,7 +121,7 @@ BAGS = {"first_order": first_order.plan, "incremental_trie_join": incremental_tr
         "Q(a, e) = R(a, b), S(b, c), T(c, a), V(a, d), R(d, e), S(e, f), T(f, d), !W(d), U?(a |)",
     ],
 )
-def test_bags_have_outer_joins_and_negation_beside_them(text: str, inner: str) -> None:
+def test_bags_are_combined_with_outer_joins_and_negation(text: str, inner: str) -> None:
     made = query(text)
     program = crown.plan(made, inner=BagPlanner(BAGS[inner], widened=True))
     wellformed.check(program)
@@ -153,26 +153,26 @@ def test_the_delay_does_not_depend_on_the_rows() -> None:
                 rows = {row for row in rows if name != "U" or row[0] % 5 == 0}
                 state.apply(name, [(dict(zip(relation.columns, row, strict=True)), 1) for row in rows])
             delays.append(longest_delay(state))
-        # No more than a loop over each node, of which those over an absent partner have one default row.
+        # At most a loop over each node; below an absent partner a loop has one default row.
         assert max(delays) <= 12, delays
 
 
 @pytest.mark.parametrize("distinct", [False, True])
-def test_updates_of_an_optional_dimension_take_the_change_alone(distinct: bool) -> None:
+def test_updates_of_an_optional_dimension_cost_only_their_change(distinct: bool) -> None:
     program = planned(query(STAR), "set" if distinct else "rows")
     assert program is not None and dict(program.bounds)["update"].startswith("O(lambda)")
     for size in (20, 400):
         facts = [("F", (i, i % 10, 3), 1) for i in range(size)]
         dimension = [("S", (k, j), m) for k in range(10) for m in (1, -1) for j in range(3)]
         silent = steps_of(program, facts + dimension)
-        # What is not read costs nothing: neither a fact nor a dimension row that comes first or goes last.
+        # Inserts and deletes of dimension rows without facts cost nothing, whichever of fact and dimension comes first.
         assert max(silent) <= 14, silent
-        told = steps_of(program, facts + dimension, wanted=True)
-        assert max(told[:size]) <= 16
-        assert max(told[size:]) <= 6 * (size // 10) + 12
+        reported = steps_of(program, facts + dimension, wanted=True)
+        assert max(reported[:size]) <= 16
+        assert max(reported[size:]) <= 6 * (size // 10) + 12
 
 
-def test_the_bound_of_an_update_counts_what_it_propagates_through() -> None:
+def test_the_bound_of_an_update_covers_the_nodes_it_propagates_through() -> None:
     bounds = {
         "Q(x, k, l, y, z) = F(x, k, l), S?(k | y), T?(l | z)": "O(1)",
         "Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z)": "O(1)",
@@ -184,7 +184,7 @@ def test_the_bound_of_an_update_counts_what_it_propagates_through() -> None:
         assert program is not None and dict(program.bounds)["update"] == bound
 
 
-def test_a_row_that_excludes_flips_the_rows_with_its_key_once() -> None:
+def test_an_excluding_row_flips_the_rows_with_its_key_once() -> None:
     made = query("Q(x, k, y) = R(x, k), S(k, y), !U(k)")
     program = planned(made, "set")
     assert program is not None
@@ -204,6 +204,6 @@ def test_sums_below_an_outer_join_flip_with_the_default_row() -> None:
     for i in range(100):
         state.apply("F", [({"c0": i, "c1": i % 2}, 1)])
     before = state.steps
-    # The first partner with nothing to add takes the place of the default row, and changes no sum.
+    # The first partner with nothing to add replaces the default row, and changes no sum.
     state.apply("S", [({"c0": 0, "c1": 0}, 1)])
     assert state.steps - before <= 4

@@ -1,7 +1,7 @@
 """The running example of the CROWN paper: Figure 3, Examples 4.2, 4.3 and 5.8.
 
-The figure shows counters, live rows and witnesses, not all tuples; the relations here are those that the examples
-name, with what they say of the others.
+The figure shows counters, live rows and witnesses, not all tuples; the relations here are made of the rows that the
+examples name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RELATIONS: dict[str, list[Key]] = {
 
 
 def apply(state: State, relation: str, row: Key, m: int) -> Counter[Key]:
-    """The change of the result that one update makes."""
+    """The change of the result by one update."""
     state.apply(relation, [(dict(zip(("c0", "c1"), row, strict=True)), m)])
     return Counter({key: count for key, (count,) in state.change().items()})
 
@@ -80,7 +80,7 @@ def test_example_4_2_the_views_and_their_counters(state: State) -> None:
 
 def test_examples_4_3_and_5_8_insert_1_1_into_r1(state: State) -> None:
     change = apply(state, "R1", (1, 1), 1)
-    # Three rows of R2 with x2 = 1 come to be joined; the path of each ends elsewhere.
+    # Three rows of R2 with x2 = 1 become joined; the path of each ends elsewhere.
     assert state.members("R2", JOINED) == {(2, 2), (2, 4), (1, 1), (1, 2), (1, 4)}
     assert all(count(state, "R2", row, JOINS) == 1 for row in state.members("R2", JOINED))
     assert projection(state, "R2", 1) == {(1,): 1, (2,): 2, (4,): 2}
@@ -102,6 +102,6 @@ def test_examples_4_3_and_5_8_delete_1_1_from_r4(state: State) -> None:
     assert set(state.output()) == {(1, 2, 4, 4), (2, 2, 4, 4), (1, 1, 1, 2), (1, 1, 4, 4)}
 
 
-def test_deleting_the_last_row_of_a_slice_takes_the_live_rows_below_along(state: State) -> None:
+def test_deleting_the_last_row_of_a_slice_removes_the_live_rows_below(state: State) -> None:
     assert apply(state, "R3", (4, 4), -1) == {(1, 2, 4, 4): -1, (2, 2, 4, 4): -1}
     assert state.members("R2", LIVE) == set() == state.members("G_x3", JOINED)

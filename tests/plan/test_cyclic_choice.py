@@ -1,4 +1,5 @@
-"""Cyclic queries: neither deltas nor a trace has the better bound; the planner takes deltas and tells of the rest."""
+"""Cyclic queries: neither deltas nor a trace has the better bound; the planner takes deltas and reports
+alternatives."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ def steps_of(made: Query, strategy: str, rows: dict[str, Rows], update: tuple[st
 
 
 @pytest.mark.parametrize("n", [40, 160])
-def test_a_trace_leaps_over_what_deltas_look_at(n: int) -> None:
-    """All that follows b lies before all that leads to a."""
+def test_a_trace_skips_values_that_deltas_visit(n: int) -> None:
+    """All values that follow b are less than all that lead to a."""
     rows = {"S": [(1, i) for i in range(n)], "T": [(n + i, 1) for i in range(n)]}
     update = ("R", (1, 1))
     assert steps_of(TRIANGLES, "incremental_trie_join", rows, update) < 20
@@ -41,8 +42,8 @@ def test_a_trace_leaps_over_what_deltas_look_at(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [40, 160])
-def test_a_trace_changes_where_deltas_look_at_nothing(n: int) -> None:
-    """Under each a, b was skipped, as S had none: now it is come to, though no c of it leads anywhere."""
+def test_a_trace_visits_values_that_deltas_skip(n: int) -> None:
+    """Under each a, b was skipped, as S had none: now it is visited, although no c of it leads anywhere."""
     rows = {"R": [(i, 1) for i in range(n)], "S": [(2, 1)], "T": [(3, i) for i in range(n)]}
     update = ("S", (1, 1))
     assert steps_of(TRIANGLES, "incremental_trie_join", rows, update) > n
@@ -78,13 +79,13 @@ def lines_of(select: str, properties: str = "") -> list[str]:
         (PENDANT, "crown", ["'freshviews.bag_strategy' = 'incremental_trie_join'"]),
     ],
 )
-def test_explain_names_what_may_be_taken_instead(select: str, strategy: str, named: list[str]) -> None:
+def test_explain_names_alternative_strategies(select: str, strategy: str, named: list[str]) -> None:
     lines = lines_of(select)
     assert any(line.startswith(f"strategy  {strategy}: cyclic") for line in lines)
     at = next(i for i, line in enumerate(lines) if line.startswith("instead   "))
-    told = [line[10:].split(":")[0] for line in lines[at : lines.index("", at)]]
-    assert told == named
-    for properties in told:  # what is told is accepted
+    reported = [line[10:].split(":")[0] for line in lines[at : lines.index("", at)]]
+    assert reported == named
+    for properties in reported:  # the reported properties are accepted
         assert any(line.startswith("strategy") for line in lines_of(select, f"TBLPROPERTIES ({properties})"))
 
 

@@ -45,7 +45,7 @@ VIEWS = {
 }
 SIZES = (4, 8, 16)
 DANGLING = 1_000_000
-"""Values of a and c above this join nothing."""
+"""Values of a and c above this number join nothing."""
 
 Rows = list[tuple[int, ...]]
 
@@ -62,7 +62,7 @@ def rows(n: int) -> dict[str, Rows]:
 
 COLUMNS = {"r": "ab", "s": "ace", "t": "cd"}
 UPDATES = {"r": (0, 99), "s": (0, 0, 99), "t": (0, 99)}
-"""Of each table one row, which many rows of the others join."""
+"""One row of each table that many rows of the others join."""
 
 
 def apply(state: BlockState, table: str, taken: Rows, sign: int = 1) -> int:
@@ -88,7 +88,7 @@ def measured(view: str, n: int) -> dict[str, int]:
 
 
 def longest_delay(n: int) -> tuple[int, int]:
-    """The number of rows that the factorised result lists, and the most steps before, between and after them."""
+    """The number of rows of the factorised result, and the most steps before, between and after them."""
     definitions: dict[str, TableDef | ViewDef] = {}
     for statement in parse_script(f"{TABLES} {VIEWS['factorised']};", Catalog()):
         if isinstance(statement, TableDef):
@@ -126,7 +126,7 @@ def test_the_page_has_the_steps_that_are_counted() -> None:
     assert "\n".join(lines) in PAGE.read_text(), "\n".join(lines)
     for n in SIZES:
         assert listed[n][0] == n**4
-        # T has no A, so its row meets the values of A that S has with its C: n of them, whatever is listed.
+        # T has no A, so its row meets the n values of A that S has with its C, in every form of the result.
         assert steps["counts"][n] == {"r": 3, "s": 5, "t": 4 * n + 2}
         assert steps["factorised"][n] == {"r": 4, "s": 6, "t": 5 * n + 3}
         assert min(steps["held"][n].values()) >= n**2
@@ -157,7 +157,7 @@ def test_the_page_shows_the_programs() -> None:
 
 
 def test_every_form_of_a_view_tree_equals_the_join() -> None:
-    """Over the rows of a small database, as they come and go."""
+    """Over the rows of a small database that are inserted and deleted."""
     db = Database()
     db.execute(f"{TABLES} {'; '.join(VIEWS.values())};")
     stored = {

@@ -1,4 +1,4 @@
-"""First-order deltas under keys: what is looked up, what an update costs, and when the planner takes them."""
+"""First-order deltas under keys: lookups, the cost of an update, and when the planner chooses them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.query.notation import query
 
 STAR = "Q(x, y, z) = F(a, b, c), A(a, x), B(b, y), C(c, z)"
 SNOWFLAKE = "Q(x, p) = F(o, b), O(o, c), C(c, x), B(b, p)"
-# A nation has customers and suppliers; only a sale tells which belong together, so the way is by the orders.
+# A nation has customers and suppliers; only a sale connects them, so the join goes through the orders.
 TWO_WAYS = "Q(r) = F(o, s), O(o, c), C(c, n), S(s, n), N(n, r)"
 FIRST = (("c0",),)
 
@@ -31,7 +31,7 @@ FIRST = (("c0",),)
         (SNOWFLAKE, {"O": FIRST, "C": FIRST, "B": FIRST}, {"F": 0, "O": 1, "C": 1, "B": 1}),
         (TWO_WAYS, {"O": FIRST, "C": FIRST, "S": FIRST, "N": FIRST}, {"F": 0, "O": 1, "C": 1, "S": 1, "N": 1}),
         ("Q() = R(a, b), S(b, c), T(c, a)", {}, {"R": 1, "S": 1, "T": 1}),
-        # One key of two columns, of which one alone does not tell the row.
+        # One key of two columns; one of them alone does not determine the row.
         ("Q(x) = F(a, b), D(a, b, x)", {"D": (("c0", "c1"),)}, {"F": 0, "D": 0}),
         ("Q(x) = F(a), D(a, b, x)", {"D": (("c0", "c1"),)}, {"F": 1, "D": 0}),
         # Both occurrences of E have the key; a row of E is in both.
@@ -75,7 +75,7 @@ def test_a_fact_that_determines_its_dimensions_is_joined_by_lookups(select, prop
     assert found == strategy
     if strategy == "first_order":
         assert reason == "from a row of sales all other relations are looked up by their keys"
-        # Keys of trusted tables are not checked: the choice expects them, but nothing is built on them.
+        # Keys of trusted tables are not checked: the choice expects them, but the program is right without them.
         assert dict(program.bounds)["update"] == ("O(N^2)" if properties == TRUSTED else "O(N)")
         assert [view.name for view in program.views] == ["sales", "customers", "parts", "Q"]
 
@@ -87,7 +87,7 @@ PATH = "Q(a, h) = " + ", ".join(f"E({one}, {other})" for one, other in zip("abcd
     "text",
     [PATH, "Q() = E(a, b), E(b, c), E(c, d), E(d, a), E(a, c), E(b, d), E(d, c), R(a, c)"],
 )
-def test_many_occurrences_take_an_update_one_after_the_other(text):
+def test_many_occurrences_of_a_relation_are_updated_one_after_the_other(text):
     made = query(text)
     program = first_order.plan(made)
     edges = [view.name for view in program.views if view.key[:2] == program.views[0].key[:2] and "E" in view.name]
@@ -100,7 +100,7 @@ def choices(body) -> int:
     return max((isinstance(s, Smaller) + max(map(choices, bodies(s)), default=0) for s in body), default=0)
 
 
-def test_the_choices_between_two_slices_are_limited():
+def test_choices_between_two_slices_are_limited():
     corners = "abcdefg"
     edges = ", ".join(f"R{a}{b}({a}, {b})" for a in corners for b in corners if a < b)
     program = first_order.plan(query(f"Q() = {edges}"))

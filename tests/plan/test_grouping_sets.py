@@ -32,7 +32,7 @@ Sets = tuple[tuple[str, ...], ...]
 ROLLUP: Sets = (("a", "b"), ("a",), ())
 CUBE: Sets = (*ROLLUP, ("b",))
 APART: Sets = (("b",), ("a",), ("b",))
-"""Without the finest, and one of them twice."""
+"""Without the finest set, and with one set given twice."""
 
 CASES: dict[str, tuple[Query, Query]] = {
     "one relation": (count("Q(a, b) = R(a, b, c)"), count("Q(a, b, c) = R(a, b, c)")),
@@ -92,7 +92,7 @@ def components(distinct: DistinctAggregate, values: list[int]) -> dict[str, int]
 
 
 def follow(block: Block, strategy: str, signed: bool = False) -> None:
-    """Apply streams to the block's program, beside its definition."""
+    """Apply streams to the block's program, and compare with the oracle."""
     try:
         program = assemble(block, STRATEGIES[strategy].of_query, signed)
     except PlanError as refusal:
@@ -100,7 +100,7 @@ def follow(block: Block, strategy: str, signed: bool = False) -> None:
     wellformed.check(program)
     assert isinstance(program.result, Held) and program.free == block.free
     names = [c.name for c in program.view(program.result.view).components]
-    # How many rows are behind the value of a semigroup is known to be none or some.
+    # For a semigroup the number of rows behind a value is only known as none or some.
     some = {number_of(d.name) for d in block.distinct if d.kind not in ("count", "sum")}
     for seed in range(3):
         stream = Stream(relations_of(block.query, *(d.query for d in block.distinct)), seed, values=4, signed=signed)
@@ -129,7 +129,7 @@ def follow(block: Block, strategy: str, signed: bool = False) -> None:
 @pytest.mark.parametrize("sets", [ROLLUP, CUBE, APART], ids=["rollup", "cube", "apart"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_set_is_kept(strategy: str, case: str, sets: Sets, kinds: str) -> None:
+def test_every_grouping_set_is_maintained(strategy: str, case: str, sets: Sets, kinds: str) -> None:
     main, arguments = CASES[case]
     kind: SqlType = DOUBLE if case == "doubles" else BIGINT
     taken = [k for k in KINDS[kinds] if case != "doubles" or k in ("min", "max", "count")]
@@ -165,7 +165,7 @@ def views_of(sets: Sets, *kinds: str) -> dict[str, tuple[tuple[str, ...], tuple[
 
 def test_levels_of_a_rollup_read_one_store() -> None:
     assert views_of(ROLLUP, "min") == {"min_x_Q": (("a", "b", "x"), ("min",)), "Q": (("@set", "a", "b"), ())}
-    # Groups by all variables have the ends of the order, so that nothing is folded for them.
+    # Groups by all variables read the ends of the order, so nothing is folded for them.
     assert views_of(ROLLUP[:1], "min")["min_x_Q"] == (("a", "b", "x"), ())
 
 
@@ -179,8 +179,8 @@ def test_sets_along_a_chain_read_one_store() -> None:
     }
 
 
-def test_values_that_are_counted_are_counted_from_the_next_finer_ones() -> None:
-    """And all aggregates over them read the same ones, of which no fold is asked for."""
+def test_distinct_counts_of_a_set_read_the_next_finer_store() -> None:
+    """All aggregates over these values read the same stores, which need no folds."""
     assert views_of(ROLLUP, "count", "max") == {
         "count_x_Q": (("a", "b", "x"), ()),
         "count_x_Q_2": (("a", "x"), ()),
@@ -197,7 +197,7 @@ def test_values_that_are_counted_are_counted_from_the_next_finer_ones() -> None:
     assert list(line(store)) == [(0, 1), (0,), ()] and len(store.coarser) == 1
 
 
-def test_a_program_grows_by_the_stores_of_a_chain_and_not_by_their_powers() -> None:
+def test_a_program_grows_linearly_with_the_stores_of_a_chain() -> None:
     lengths = []
     for number in (4, 8, 12):
         names = tuple(f"g{i}" for i in range(number))
@@ -210,7 +210,7 @@ def test_a_program_grows_by_the_stores_of_a_chain_and_not_by_their_powers() -> N
 
 
 def test_the_join_is_made_once_for_all_levels() -> None:
-    """Steps of an update grow by what is added for each set, and not by what is joined."""
+    """Steps of an update grow with the sets that it adds to, not with the join."""
     main = count("Q(a, b) = R(a, k), S(k, l), T(l, b)")
     steps = []
     for sets in ((), ROLLUP):

@@ -1,4 +1,4 @@
-"""Which views the higher-order strategy makes."""
+"""The views that the higher-order strategy makes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_views_that_differ_in_the_order_of_columns_are_shared() -> None:
     assert set(views_of("Q() = R(a, b), S(b, c), T(c, a)")) == {"R", "S", "T", "V_ST", "V_RT", "V_RS", "Q"}
 
 
-def test_a_path_has_a_view_for_each_part_that_an_update_leaves() -> None:
+def test_a_path_has_a_view_for_each_component_of_the_rest() -> None:
     parts = {"V_R", "S", "V_T", "V_RS", "V_ST", "Q"}
     assert set(views_of("Q() = R(a, b), S(b, c), T(c, d)")) == parts
 
@@ -44,7 +44,7 @@ def test_a_condition_across_components_makes_them_export_what_it_needs() -> None
     assert (views["S"], views["T"]) == (("a", "b"), ("a", "c"))
 
 
-def test_equal_lookups_of_a_trigger_are_done_once() -> None:
+def test_equal_lookups_of_a_trigger_are_merged() -> None:
     state = State(higher_order.plan(CASES["lecture"]))
     state.apply("T", [({"c0": 1, "c1": 2, "c2": 3}, 1)])
     state.steps = 0

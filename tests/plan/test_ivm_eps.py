@@ -33,7 +33,7 @@ def apply(state: State, update: Update) -> None:
 
 
 def skewed(names: tuple[str, ...], seed: int, count: int) -> Iterator[Update]:
-    """Inserts and deletes of rows with a few values that have many; multiplicities of either sign."""
+    """Inserts and deletes of rows; a few values have many rows. Multiplicities have either sign."""
     rng = random.Random(seed)
     there: list[Update] = []
     for i in range(count):
@@ -146,7 +146,7 @@ def test_a_batch_that_grows_the_database_many_times_over_rebalances_once(name: s
     check_parts(whole)
     check_parts(single)
     assert whole.output() == single.output()
-    # If rows of a batch cancel out or repeat, the base is too large after it, and is set again.
+    # If rows of a batch cancel out or repeat, the base is too large after it, and is adjusted.
     repeats = State(PLANS[name](SELF))
     repeats.apply("E", [({"c0": 1, "c1": 2}, 1)] * 100)
     check_parts(repeats)
@@ -158,7 +158,7 @@ def looped(program: Program) -> bool:
 
 
 @pytest.mark.parametrize("epsilon", [0, 1])
-def test_at_both_ends_of_the_range_there_are_no_parts_and_only_relations_are_stored(epsilon: float) -> None:
+def test_with_exponent_0_or_1_only_relations_are_stored(epsilon: float) -> None:
     program = ivm_eps.plan(TRIANGLE, epsilon)
     assert program.balancing is None and not looped(program)
     assert {v.name for v in program.views} == {"R", "S", "T", "Q"}
@@ -185,7 +185,7 @@ def test_an_exponent_per_relation_recovers_factorised_maintenance() -> None:
     ["Q() = R(a, b), S(b, c)", "Q(d) = R(a, b), S(b, c), T(c, d)", "Q() = R(a, b), S(b, c), T(c, d), U(d, e), V(e, a)"],
 )
 @each_plan
-def test_other_queries_are_refused_and_the_remedy_is_named(name: str, text: str) -> None:
+def test_unsupported_queries_are_refused_with_an_alternative(name: str, text: str) -> None:
     with pytest.raises(PlanError, match="take '"):
         PLANS[name](query(text))
 
@@ -203,7 +203,8 @@ WIDE = tuple((4, n) for n in (100, 400, 1600, 6400))
 
 
 def measured(program: Program, shape: tuple[int, int]) -> tuple[float, float, float]:
-    """Rows of the relations, steps per update and rows of all views, for the hard stream with a matrix of a shape."""
+    """Rows of the relations, steps per update and rows of all views, for the hard stream with a matrix of a given
+    shape."""
     state = State(program)
     steps = []
     for phase in oumv_stream(*shape, rounds=3):
@@ -229,7 +230,7 @@ def test_steps_per_update_and_space_grow_as_the_paper_says(name: str, epsilon: f
 
 @each_plan
 def test_flipping_values_across_the_threshold_costs_a_constant_times_the_bound(name: str) -> None:
-    """An adversary moves a value as often as possible: its rows come and go between the two limits."""
+    """An adversary moves a value as often as possible: its rows are inserted and deleted between the two limits."""
     per_update = []
     for n in (400, 1600, 6400):
         state = State(PLANS[name](TRIANGLE, 0.5))
@@ -249,7 +250,7 @@ def test_flipping_values_across_the_threshold_costs_a_constant_times_the_bound(n
 
 
 @each_plan
-def test_rows_that_are_gone_cost_nothing(name: str) -> None:
+def test_deleted_rows_cost_rebalancing_nothing(name: str) -> None:
     """After most rows of a large relation are deleted, rebalancing costs steps for the stored rows only."""
     state = State(PLANS[name](SELF))
     for i in range(2000):
@@ -266,7 +267,7 @@ def test_rows_that_are_gone_cost_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["Q() = R(a, b), S(b, c), T(c, d)", "Q() = R(x, a, b), S(x, b, c), T(x, c, a)"])
 @each_plan
-def test_relatives_over_three_relations_take_sublinear_time(name: str, text: str) -> None:
+def test_other_counts_over_three_relations_take_sublinear_time(name: str, text: str) -> None:
     """Any count over three relations is a triangle whose sides have any number of variables."""
     found = []
     relative = query(text)
@@ -298,7 +299,7 @@ def steps_of_r(program: Program, shape: tuple[int, int]) -> tuple[float, float]:
 
 
 @each_plan
-def test_no_update_takes_linear_time_where_first_order_maintenance_does(name: str) -> None:
+def test_updates_that_are_linear_under_first_order_are_sublinear(name: str) -> None:
     by_parts = [steps_of_r(PLANS[name](TRIANGLE), shape) for shape in WIDE]
     by_deltas = [steps_of_r(first_order.plan(TRIANGLE), shape) for shape in WIDE]
     assert slope(by_parts) <= 0.55, by_parts

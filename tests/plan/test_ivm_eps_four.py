@@ -78,7 +78,7 @@ def check_heavy(state: State) -> None:
 
 
 def defined(state: State, one: Query, auxiliary: Auxiliary) -> dict[tuple[int, ...], tuple[int]]:
-    """The rows of a view by its definition: a nested-loop join of the relations, and a test which values are heavy."""
+    """The rows of a view by its definition: a nested-loop join of the relations, filtered by which values are heavy."""
 
     heavy = heavy_values(state)
 
@@ -111,7 +111,7 @@ def table_of(one: Query) -> ivm_eps_four.Table:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.3])
 @each_query
-def test_parts_and_views_are_what_they_are_defined_to_be_after_every_step(name: str, epsilon: float) -> None:
+def test_parts_and_views_equal_their_definitions_after_every_step(name: str, epsilon: float) -> None:
     one = QUERIES[name]
     program = ivm_eps_four.plan(one, epsilon)
     wellformed.check(program)
@@ -173,7 +173,7 @@ def steps_per_update(program: Program, name: str, n: int) -> tuple[float, float]
 
 
 @pytest.mark.parametrize(("name", "most"), [("path", 0.55), ("cycle", 2 / 3 + 0.05), ("Loomis-Whitney", 0.55)])
-def test_no_update_takes_linear_time_where_first_order_maintenance_does(name: str, most: float) -> None:
+def test_updates_that_are_linear_under_first_order_are_sublinear(name: str, most: float) -> None:
     sizes = (200, 800, 3200)
     by_parts = [steps_per_update(ivm_eps_four.plan(QUERIES[name]), name, n) for n in sizes]
     by_deltas = [steps_per_update(first_order.plan(QUERIES[name]), name, n) for n in sizes]
@@ -183,7 +183,8 @@ def test_no_update_takes_linear_time_where_first_order_maintenance_does(name: st
 
 @pytest.mark.parametrize("name", ["path", "cycle", "Loomis-Whitney"])
 def test_streams_as_a_whole_take_less_than_linear_time(name: str) -> None:
-    """All updates count: growth, decay and values that change sides. The rows are squares of few heavy values."""
+    """All updates count: growth, decay and values that become heavy or light. The rows are squares of few heavy
+    values."""
     found = []
     for n in (100, 400, 1600):
         rng = random.Random(n)
@@ -205,7 +206,7 @@ def test_streams_as_a_whole_take_less_than_linear_time(name: str) -> None:
 
 def flipped(name: str, n: int) -> tuple[float, float]:
     """Rows of all relations, and the steps per update of an adversary that moves a value of each partition as often as
-    possible: its rows, which join many others, come and go between the two limits."""
+    possible: its rows, which join many others, are inserted and deleted between the two limits."""
     rng = random.Random(n)
     program = ivm_eps_four.plan(QUERIES[name])
     state, relations = State(program), relations_of(QUERIES[name])

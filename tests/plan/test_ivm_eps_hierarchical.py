@@ -1,4 +1,4 @@
-"""Hierarchical queries under IVM^eps: what is stored equals its definition after every step, and bounds by counting."""
+"""Hierarchical queries under IVM^eps: views equal their definitions after every step, and bounds by counting."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def skewed(relations: dict[str, Relation], seed: int, count: int, signed: bool =
 
 
 def sums(made: Query, node: CanonicalNode, free: tuple[str, ...], relations: dict[str, Relation]) -> dict[Key, int]:
-    """The join of all below a node, by some of its variables."""
+    """The join of all atoms below a node, by some of its variables."""
     found = evaluate_query(replace(made, free=free, atoms=node.atoms_below()), relations)
     return {key: payload["count"] for key, payload in found.items() if payload["count"]}
 
@@ -119,7 +119,7 @@ def check_light(state: State, made: Query, node: CanonicalNode, relations: dict[
 
 @pytest.mark.parametrize("epsilon", [0, 0.1, 0.25, 0.5, 0.75, 1])
 @pytest.mark.parametrize("name", QUERIES)
-def test_views_result_and_change_are_what_they_should_be_after_every_step(name: str, epsilon: float) -> None:
+def test_views_result_and_change_equal_their_definitions_after_every_step(name: str, epsilon: float) -> None:
     made = QUERIES[name]
     state = State(ivm_eps_hierarchical.plan(made, epsilon))
     relations = relations_of(made)
@@ -156,7 +156,7 @@ def test_the_program_reads_as_in_the_golden_file(file: str, name: str, golden: C
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_multiplicities_may_be_negative(name: str) -> None:
-    """Presence is counted apart from payloads, because payloads of stored rows may cancel out."""
+    """Presence is counted separately from payloads, because payloads of stored rows may cancel out."""
     made = QUERIES[name]
     state = State(ivm_eps_hierarchical.plan(made, 0.3))
     relations = relations_of(made)
@@ -176,12 +176,12 @@ def test_multiplicities_may_be_negative(name: str) -> None:
         "Q(a, c) = R(a, b), S(c, b), a < c",
     ],
 )
-def test_other_queries_are_refused_and_the_remedy_is_named(text: str) -> None:
+def test_unsupported_queries_are_refused_with_an_alternative(text: str) -> None:
     with pytest.raises(PlanError, match="take 'view_tree'"):
         ivm_eps_hierarchical.plan(query(text))
 
 
-def test_at_the_ends_of_the_range_nothing_is_joined_beforehand_or_all_is() -> None:
+def test_with_exponent_0_nothing_is_joined_beforehand_with_1_everything() -> None:
     none, every = (ivm_eps_hierarchical.plan(SIMPLE, epsilon) for epsilon in (0, 1))
     assert {v.name for v in none.views} == {"R", "S", "P_a", "W_b", "D"}
     assert {v.name for v in every.views} >= {"R", "S", "L_b", "D"}
@@ -200,7 +200,7 @@ def heavies(n: int, epsilon: float) -> list[int]:
 
 
 def filled(program: Program, n: int, sizes: list[int] | None = None) -> tuple[State, list[int]]:
-    """R(a, b) with values b of all degrees, with the same a, and S(b) for each. Nobody wants the change."""
+    """R(a, b) with values b of all degrees, with the same a, and S(b) for each. No subscriber wants the change."""
     state = State(program)
     state.want_changes(False)
     sizes = sizes or degrees(n)
@@ -210,7 +210,7 @@ def filled(program: Program, n: int, sizes: list[int] | None = None) -> tuple[St
 
 
 def steps_of_updates(state: State, sizes: list[int]) -> float:
-    """The most steps that an update of S takes, over values of all degrees, or one of R."""
+    """The most steps of an update of S, over values of all degrees, or of an update of R."""
     worst = 0
     for b in dict.fromkeys(sizes.index(d) for d in sizes):
         for relation, row in (("S", {"c0": b}), ("R", {"c0": -1, "c1": b})):
@@ -237,7 +237,7 @@ SIZES = (256, 1024, 4096)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_updates_take_n_to_the_eps_steps_and_rows_n_to_the_rest(epsilon: float) -> None:
+def test_updates_take_n_to_the_eps_steps_and_rows_n_to_the_1_minus_eps(epsilon: float) -> None:
     """delta_1-hierarchical: O(N^eps) updates against O(N^(1 - eps)) delay, and linear space."""
     updates, delays, space = [], [], []
     for n in SIZES:
@@ -253,7 +253,7 @@ def test_updates_take_n_to_the_eps_steps_and_rows_n_to_the_rest(epsilon: float) 
     assert slope(updates) >= epsilon - 0.15 and slope(delays) >= 0.85 - epsilon, "these are the hard streams"
 
 
-def test_a_view_tree_takes_linear_time_where_this_does_not() -> None:
+def test_a_view_tree_takes_linear_time_where_ivm_eps_is_sublinear() -> None:
     found = []
     for n in SIZES:
         state, sizes = filled(view_tree.plan(SIMPLE), n)
@@ -287,7 +287,7 @@ def test_a_delta_2_query_takes_n_to_twice_the_eps(epsilon: float) -> None:
 
 
 def test_an_update_takes_its_steps_before_its_change_is_gathered() -> None:
-    """The change of a heavy value is as large as its rows. It costs steps only if somebody wants it."""
+    """The change of a heavy value is as large as its rows. It costs steps only if a subscriber wants it."""
     program = ivm_eps_hierarchical.plan(SIMPLE, 0.5)
     state, sizes = filled(program, 4096)
     taken = []

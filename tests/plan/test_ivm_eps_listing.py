@@ -44,7 +44,7 @@ def rows_of(state: State) -> dict[tuple[int, ...], int]:
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("distinct", [False, True])
 @pytest.mark.parametrize("name", QUERIES)
-def test_rows_and_changes_are_those_of_the_join_after_every_step(name: str, distinct: bool, epsilon: float) -> None:
+def test_rows_and_changes_equal_those_of_the_join_after_every_step(name: str, distinct: bool, epsilon: float) -> None:
     one = QUERIES[name]
     program = planned(one, epsilon, distinct)
     wellformed.check(program)
@@ -72,7 +72,7 @@ def test_rows_and_changes_are_those_of_the_join_after_every_step(name: str, dist
         assert state.balances.minor > 0
 
 
-def test_pairs_are_those_of_a_heavy_and_a_light_part_and_rows_with_pairs_are_listed() -> None:
+def test_pair_views_join_a_heavy_and_a_light_part_and_rows_with_pairs_are_listed() -> None:
     state, relations = State(planned(QUERIES["triangles"], 0.2)), relations_of(QUERIES["triangles"])
     seen = set()
     for update in stream(relations, 6, 160):
@@ -106,7 +106,7 @@ def in_order(key: tuple[str, ...], row: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(row["abc".index(variable)] for variable in key)
 
 
-def test_updates_are_sublinear_where_any_number_of_rows_comes_and_goes_and_nobody_wants_the_change() -> None:
+def test_updates_are_sublinear_while_no_subscriber_wants_the_change() -> None:
     found = []
     for n in (100, 400, 1600):
         state = State(planned(QUERIES["triangles"]))
@@ -122,7 +122,7 @@ def test_updates_are_sublinear_where_any_number_of_rows_comes_and_goes_and_nobod
     assert slope(found) <= 0.6, found
 
 
-def test_a_change_takes_few_steps_more_than_it_has_rows() -> None:
+def test_a_change_takes_few_more_steps_than_it_has_rows() -> None:
     """R(0, 0) comes and goes while S and T have n pairs for it, all with heavy values."""
     for n in (200, 800):
         state = State(planned(QUERIES["triangles"]))

@@ -1,4 +1,4 @@
-"""Lanes of triggers: in any order they do what the whole trigger does, over a batch, and cost little more."""
+"""Lanes of triggers: run over a batch in any order, they have the effect of the whole trigger, and cost little more."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def divided(program: Program, number: int) -> tuple[Trigger, ...]:
 
 
 def in_lanes(program: Program, seed: int) -> Program | None:
-    """The program with lanes in a random order in the place of each trigger that has some; None where none has."""
+    """The program with each trigger replaced by its lanes in a random order; None if no trigger has lanes."""
     random, triggers = Random(seed), []
     for number, trigger in enumerate(program.triggers):
         found = list(divided(program, number)) or [trigger]
@@ -44,7 +44,8 @@ def in_lanes(program: Program, seed: int) -> Program | None:
 
 
 def check(program: Program, made: Query, seed: int) -> bool:
-    """All views and all changes are those of the whole triggers, after every batch. Whether there are lanes."""
+    """Check all views and all changes against the whole triggers, after every batch. Returns whether there are
+    lanes."""
     other = in_lanes(program, seed)
     if other is None:
         return False
@@ -60,7 +61,7 @@ def check(program: Program, made: Query, seed: int) -> bool:
 
 @pytest.mark.sample(5)
 @on_grid
-def test_lanes_make_what_the_trigger_makes(strategy: object, query: Query) -> None:
+def test_lanes_have_the_effect_of_the_trigger(strategy: object, query: Query) -> None:
     program = planned(strategy, query)  # type: ignore[arg-type]
     for seed in range(2):
         check(program, query, seed)
@@ -77,7 +78,7 @@ def test_triggers_of_a_star_have_lanes(name: str) -> None:
 @pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order", "change_propagation", "first_order"))
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(made=queries(conditions=True), seed=st.integers(0, 2**16))
-def test_lanes_of_random_queries(name: str, made: Query, seed: int) -> None:
+def test_lanes_of_random_queries_have_the_effect_of_the_trigger(name: str, made: Query, seed: int) -> None:
     try:
         program = STRATEGIES[name].of_query(made)
     except PlanError:
@@ -87,7 +88,7 @@ def test_lanes_of_random_queries(name: str, made: Query, seed: int) -> None:
 
 @pytest.mark.sample(5)
 @on_grid
-def test_no_lane_reads_or_changes_what_another_one_changes(strategy: object, query: Query) -> None:
+def test_no_lane_reads_or_changes_a_view_that_another_lane_changes(strategy: object, query: Query) -> None:
     program = planned(strategy, query)  # type: ignore[arg-type]
     for number in range(len(program.triggers)):
         found = divided(program, number)
@@ -98,7 +99,7 @@ def test_no_lane_reads_or_changes_what_another_one_changes(strategy: object, que
                 assert not changed & {view for s in visit(reader.body) for view in (*uses(s).views, *uses(s).changes)}
 
 
-def test_a_row_of_a_star_is_stored_in_another_lane_than_its_result() -> None:
+def test_a_star_stores_rows_and_results_in_different_lanes() -> None:
     program = STRATEGIES["first_order"].of_query(query(STAR))
     (number,) = (i for i, trigger in enumerate(program.triggers) if trigger.relation == "F")
     found = [print_trigger(program, lane) for lane in divided(program, number)]
@@ -121,7 +122,7 @@ def test_a_self_join_that_reads_what_it_changes_has_one_lane(text: str) -> None:
             assert divided(program, number) == ()
 
 
-def test_lanes_that_would_look_up_the_same_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanes_with_the_same_lookups_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     program = STRATEGIES["view_tree"].of_query(query(STAR))
     number = max(range(len(program.triggers)), key=lambda i: len(divided(program, i)))
     many = len(divided(program, number))

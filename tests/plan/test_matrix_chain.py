@@ -30,7 +30,7 @@ SIZES = (4, 8, 16)
 Matrix = Any
 
 
-def test_products_are_numpys_after_row_updates_and_updates_of_rank_1() -> None:
+def test_products_equal_numpys_after_row_updates_and_updates_of_rank_1() -> None:
     """The second matrix is U V: an update of rank 1 is a column of U and a row of V, in one version."""
     db = Database()
     db.execute("""
@@ -80,7 +80,7 @@ def counted(select: str, kind: str) -> BlockState:
 
 
 def steps(state: BlockState, table: str, first: Matrix, second: Matrix) -> int:
-    """The steps of inserting cells of a matrix, whose values do not matter."""
+    """The steps of inserting cells of a matrix; their values do not matter."""
     names = {"a1": "ij", "a2": "jk", "a3": "kl", "b": "jl"}[table]
     before = int(state.status[STATUS_STEPS])
     columns = (*np.broadcast_arrays(first, second), np.ones(np.broadcast(first, second).size))
@@ -91,7 +91,7 @@ def steps(state: BlockState, table: str, first: Matrix, second: Matrix) -> int:
 
 
 def measured(n: int) -> dict[str, int]:
-    """Steps of the last row of A2 where all other cells are there, and of an update of rank 1."""
+    """Steps of the last row of A2 after all other cells, and of an update of rank 1."""
     every, row = np.arange(n), np.array([n - 1])
     one, inner, outer = counted(ONE, "acyclic"), counted(INNER, "delta_1"), counted(OUTER, "delta_1")
     for state, table, rows in (
@@ -100,7 +100,7 @@ def measured(n: int) -> dict[str, int]:
     ):  # fmt: skip
         steps(state, table, np.arange(rows)[:, None], every)
     found = {"one view, a row of A2": steps(one, "a2", row, every)}
-    # The change of A2 A3 is one row: n cells, whatever their number of derivations.
+    # The change of A2 A3 is one row: n cells, for any number of derivations.
     found["two views, a row of A2"] = steps(inner, "a2", row, every) + steps(outer, "b", row, every)
     # A1 U, V A3 and their product, for one more column of U and row of V.
     left, right, product = counted(INNER, "delta_1"), counted(INNER, "delta_1"), counted(OUTER, "delta_1")

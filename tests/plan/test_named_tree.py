@@ -1,4 +1,4 @@
-"""A user names the join tree of a view; what is none is refused with what is wrong of it."""
+"""A user names the join tree of a view; an invalid tree is refused with the reason."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ JOIN = "SELECT r.a, r.b AS x, s.c AS y, t.d FROM r JOIN s ON r.b = s.b JOIN t ON
 
 
 @pytest.mark.parametrize("text", ["[b](R, S(T))", "S(R, T)", " [ c ] ( T , S ( R ) ) ", "T(S(R))"])
-def test_a_tree_that_is_named_is_taken(text: str) -> None:
+def test_a_named_tree_is_used(text: str) -> None:
     tree = tree_of(prepared(PATH), {}, text)
     assert tree == parse_tree(text, hypergraph(PATH))
     assert {node.name for node in tree.nodes()} >= {"R", "S", "T"}
 
 
-def test_every_tree_that_there_is_can_be_named() -> None:
+def test_every_valid_tree_can_be_named() -> None:
     for tree in all_trees(hypergraph(PATH)):
         assert tree_of(prepared(PATH), {}, line_of(tree, PATH)) == tree
 
@@ -42,8 +42,8 @@ def test_every_tree_that_there_is_can_be_named() -> None:
         ("[x](R, S(T))", "there is no variable x; there are a, b, c, d"),
         ("R(T(S))", "the nodes that have b are not connected"),
         ("R(S(T)", "lacks a closing bracket"),
-        ("R(S(T)) S", "goes on after its tree"),
-        ("R(S([c](T)))", r"\[c\] stands below a relation"),
+        ("R(S(T)) S", "has more text after its tree"),
+        ("R(S([c](T)))", r"\[c\] is below a relation, not above"),
         ("[a, b, c](R, S(T))", r"no child of \[a, b, c\] contains it"),
         ("", "is no relation of the query"),
     ],
@@ -55,7 +55,7 @@ def test_texts_that_are_not_trees_of_the_query_are_refused(text: str, message: s
 
 def test_a_tree_that_is_not_free_connex_is_refused() -> None:
     made = query("Q(a, b) = R(a, b), S(b, c)")
-    with pytest.raises(PlanError, match="the root of a free-connex join tree is made of free variables"):
+    with pytest.raises(PlanError, match="the root of a free-connex join tree must have only free variables"):
         tree_of(prepared(made), {}, "S(R)")
 
 
@@ -68,7 +68,7 @@ def test_a_tree_that_is_not_free_connex_is_refused() -> None:
         ("'freshviews.updates' = 'r many'", "'r many' is not a table that the view reads, or a bag of it"),
     ],
 )
-def test_sql_refuses_it_too(properties: str, message: str) -> None:
+def test_create_view_refuses_a_tree_that_is_not_free_connex(properties: str, message: str) -> None:
     with Database() as db:
         properties = properties if "strategy" in properties else f"{properties}, 'freshviews.strategy' = 'crown'"
         with pytest.raises(PlanError, match=message):

@@ -1,4 +1,4 @@
-"""Names in programs: none that a strategy makes equals another one, whatever the user calls theirs."""
+"""Names in programs: no name made by a strategy equals another one, for any names of the user."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUERIES = {
 
 
 def renamed(made: Query, names: dict[str, str]) -> Query:
-    """The query with its variables, and the columns of its relations, called otherwise."""
+    """The query with other names for its variables and for the columns of its relations."""
     columns: dict[str, Expr] = {old: Column(new, BIGINT, False) for old, new in names.items()}
 
     def lifted(lift: Lift) -> Lift:
@@ -67,9 +67,8 @@ def check_names(program: Program) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", QUERIES)
-def test_no_made_name_equals_one_of_the_user(name: str, strategy: str) -> None:
-    """Every name that a program makes becomes the user's, for a variable and for a column, and the program is made
-    again."""
+def test_no_made_name_equals_a_name_of_the_user(name: str, strategy: str) -> None:
+    """Every name that a program makes is used as a user's variable and column, and the program is made again."""
     made = QUERIES[name]
     try:
         program = STRATEGIES[strategy].of_query(made)
@@ -88,7 +87,7 @@ def test_no_made_name_equals_one_of_the_user(name: str, strategy: str) -> None:
 
 @pytest.mark.parametrize("free", ["", "d, e"])
 def test_rows_and_variables_of_a_bag_have_different_names(free: str) -> None:
-    """Found at random: the second row of V, and the second variable, of a bag's program were both called v2."""
+    """Found at random: the second row of V, and the second variable of a bag's program, were both called v2."""
     made = query(f"Q({free}) = E(a, b), E(b, c), E(c, d), E(d, a), V(a, c, e)")
     for program in (crown.plan(made), crown.plan_enumerated(made)):
         assert program is not None

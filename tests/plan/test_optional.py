@@ -1,4 +1,4 @@
-"""Optional and negated atoms: the interpreted programs of all strategies that take them, against the oracle."""
+"""Optional and negated atoms: the interpreted programs of all strategies that accept them, against the oracle."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ CASES: dict[str, Query] = {
 
 
 def planned(name: str, made: Query) -> Program:
-    """The program; the test is skipped where the strategy says that it cannot maintain the query."""
+    """The program; the test is skipped if the strategy cannot maintain the query."""
     try:
         return STRATEGIES[name](made)
     except PlanError as refusal:
@@ -121,8 +121,7 @@ def test_rows_that_are_deleted_before_they_are_inserted_change_nothing(name: str
 
 @st.composite
 def optional_queries(draw: st.DrawFn) -> Query:
-    """One or two ordinary atoms, up to three optional atoms that hang from what is before them, and perhaps a negated
-    one."""
+    """One or two ordinary atoms, up to three optional atoms that join earlier ones, and perhaps a negated one."""
     bound = ["a", "b"]
     atoms = ["R(a, b)"]
     if draw(st.booleans()):
@@ -171,18 +170,18 @@ def _steps(state: State, relation: str, row: dict[str, int], m: int = 1) -> int:
 
 
 @by_deltas
-def test_a_fact_costs_the_same_however_many_there_are_with_and_without_a_partner(name: str) -> None:
+def test_the_cost_of_a_fact_is_constant_with_and_without_a_partner(name: str) -> None:
     made = sums("Q(x) = F(x, k, l), S?(k |), T?(l |)", total("s", ("S", X1)), total("t", ("T", X1)))
     state = State(planned(name, made))
     for k in range(10):
         state.apply("S", [({"c0": k, "c1": k}, 1)])
     costs = [_steps(state, "F", {"c0": i % 7, "c1": i % 20, "c2": i % 3}) for i in range(400)]
-    # The first facts make the rows of their groups.
+    # The first facts create the rows of their groups.
     assert max(costs[100:]) <= 10
 
 
 @by_deltas
-def test_a_row_that_flips_no_default_row_touches_what_an_inner_join_does(name: str) -> None:
+def test_an_update_that_flips_no_default_row_costs_as_an_inner_join(name: str) -> None:
     outer = query("Q(x, y) = F(x, k), S?(k | y)")
     inner = replace(outer, atoms=tuple(replace(atom, given=None) for atom in outer.atoms))
     left, plain = State(STRATEGIES[name](outer)), State(STRATEGIES[name](inner))
@@ -192,7 +191,7 @@ def test_a_row_that_flips_no_default_row_touches_what_an_inner_join_does(name: s
         state.apply("S", [({"c0": 1, "c1": 0}, 1)])
     more = [_steps(state, "S", {"c0": 1, "c1": 5}) for state in (left, plain)]
     assert more[0] <= more[1] + 2
-    # The last row of a key brings the default rows of its facts back, once.
+    # The last row of a key restores the default rows of its facts, once.
     state = left
     state.apply("S", [({"c0": 1, "c1": 5}, -1)])
     assert _steps(state, "S", {"c0": 1, "c1": 0}, -1) <= 2 * more[1] + 5

@@ -44,7 +44,7 @@ def test_conditions_and_repeated_variables_restrict_derivations() -> None:
     assert evaluate_query(query("Q(a, c) = R(a, b), R(c, b), a < c"), {"R": rows}) == {(1, 3): {"count": 1}}
 
 
-def test_sums_of_doubles_are_exact_and_count_what_is_not_finite() -> None:
+def test_sums_of_doubles_are_exact_and_count_values_that_are_not_finite() -> None:
     rows = relation(((0, 10), 1), ((0, 1), 2), ((0, 3), 1))
     made = sums("Q() = R(a, b)", total("x", ("R", wild("c1")), ring="real"))
     (payload,) = evaluate_query(made, {"R": rows}).values()
@@ -101,7 +101,7 @@ def test_a_group_has_a_row_with_its_results() -> None:
     }
 
 
-def test_a_group_without_rows_is_absent_but_the_global_one_has_its_row() -> None:
+def test_a_group_without_rows_is_absent_but_the_global_group_has_a_row() -> None:
     empty = Relation(("c0", "c1"))
     assert evaluate_block(block("groups", *ALL), {"R": empty}) == {}
     nothing = (0, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL)
@@ -114,7 +114,7 @@ def test_having_keeps_groups_where_it_is_true() -> None:
     assert evaluate_block(made, {"R": GROUPS}) == {(1, 10, 21): 1}
 
 
-def test_a_bag_has_each_row_as_often_as_it_is_derived_and_a_view_adds_its_blocks() -> None:
+def test_a_bag_counts_derivations_and_a_view_adds_its_blocks() -> None:
     twice = call("mul_int", column("a"), column("a"))
     bag = Block("bag", query("Q(a) = R(a, b)"), (Output("aa", twice),))
     assert evaluate_block(bag, {"R": GROUPS}) == {(1,): 3, (4,): 1}
@@ -124,7 +124,7 @@ def test_a_bag_has_each_row_as_often_as_it_is_derived_and_a_view_adds_its_blocks
 @pytest.mark.parametrize(
     ("counts", "value"), [((1, 0, 0), "inf"), ((0, 1, 0), "-inf"), ((1, 1, 0), "nan"), ((0, 1, 1), "nan")]
 )
-def test_a_sum_that_is_not_finite_is_what_ieee_says(counts: tuple[int, int, int], value: str) -> None:
+def test_a_sum_that_is_not_finite_follows_ieee_754(counts: tuple[int, int, int], value: str) -> None:
     special = dict(zip((1, 2, 3), counts, strict=True))
     rows = Relation(("c0", "c1"), Counter({(0, which): times for which, times in special.items() if times}))
     aggregates = (COUNT, Aggregate("x", "real", (Lift("R", wild("c1")),)))

@@ -1,4 +1,4 @@
-"""Empty views fed in passes: their contents are those of feeding one table after the other, at fewer steps."""
+"""Empty views initialised in passes: the same contents as from one table after the other, in fewer steps."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Rows = dict[str, list[tuple[dict[str, int], int]]]
 
 
 def plain(program: Program, names: Sequence[str]) -> tuple[Pass, ...]:
-    """One relation after the other."""
+    """Passes over one relation after the other."""
     numbers = range(len(program.triggers))
     return tuple(Pass(name, tuple(k for k in numbers if program.triggers[k].relation == name)) for name in names)
 
 
 def filled(program: Program, order: Sequence[Pass], rows: Rows) -> State:
-    """The state after passes over the rows, in two batches each, as while nobody wants the change."""
+    """The state after passes over the rows, in two batches each, while no subscriber wants the change."""
     state = State(program, wanted=False)
     for one in order:
         state.program = replace(program, triggers=tuple(program.triggers[k] for k in one.triggers))
@@ -44,7 +44,7 @@ def filled(program: Program, order: Sequence[Pass], rows: Rows) -> State:
 
 
 def check(program: Program, made: Query, seed: int) -> bool:
-    """Fill in passes and plainly, compare, and go on. Whether there are passes."""
+    """Initialise in passes and table by table, compare, and continue. Returns whether there are passes."""
     names = list(relations_of(made))
     order = passes(program, names, dict.fromkeys(names, 1e5))
     if order is None:
@@ -65,7 +65,7 @@ def check(program: Program, made: Query, seed: int) -> bool:
 
 @pytest.mark.sample(5)
 @on_grid
-def test_passes_make_what_the_tables_in_their_order_make(strategy: object, query: Query) -> None:
+def test_passes_give_the_same_views_as_table_by_table(strategy: object, query: Query) -> None:
     program = planned(strategy, query)  # type: ignore[arg-type]
     for seed in range(2):
         check(program, query, seed)
@@ -73,7 +73,7 @@ def test_passes_make_what_the_tables_in_their_order_make(strategy: object, query
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order", "change_propagation"))
-def test_there_are_passes_for_paths_over_one_table(name: str) -> None:
+def test_paths_over_one_table_have_passes(name: str) -> None:
     assert check(STRATEGIES[name].of_query(CASES["one-relation paths"]), CASES["one-relation paths"], 3)
 
 
@@ -81,7 +81,7 @@ def test_there_are_passes_for_paths_over_one_table(name: str) -> None:
 @pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order", "change_propagation", "first_order"))
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(made=queries(conditions=True), seed=st.integers(0, 2**16))
-def test_passes_over_random_queries(name: str, made: Query, seed: int) -> None:
+def test_passes_over_random_queries_give_the_same_views(name: str, made: Query, seed: int) -> None:
     try:
         program = STRATEGIES[name].of_query(made)
     except PlanError:
@@ -92,7 +92,7 @@ def test_passes_over_random_queries(name: str, made: Query, seed: int) -> None:
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order"))
 def test_a_path_through_a_hub_is_initialised_in_linear_time(name: str) -> None:
-    """All edges meet in one node, so that there are as many paths of two edges as pairs of edges."""
+    """All edges meet in one node, so there are as many paths of two edges as pairs of edges."""
     made = query("Q() = E(a, b), E(b, c), E(c, d)")
     program = STRATEGIES[name].of_query(made)
     order = passes(program, ["E"], {"E": 1e5})
@@ -130,7 +130,7 @@ def test_tables_keep_their_order_if_each_update_takes_constant_time() -> None:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("dimension", (1e2, 1e4, 1e6))
-def test_facts_come_after_their_dimensions(dimension: float) -> None:
+def test_facts_are_passed_after_their_dimensions(dimension: float) -> None:
     program = first_order.plan(query("Q(g, h) = F(k, l), D(k, g), E(l, h)"))
     order = passes(program, ["F", "D", "E"], {"F": 1e6, "D": dimension, "E": dimension})
     assert order is not None and order[-1].relation == "F"

@@ -1,7 +1,7 @@
-"""Planning stays fast: parsing, planning and writing the source of large views, in counted calls.
+"""Planning stays fast: parsing, planning and writing the source of large views, measured in function calls.
 
-Calls of Python functions are counted, so the counts are the same on every machine. A second is about three million of
-them on a slow one. Those of kernels do not count: they are machine code but for these tests.
+Calls of Python functions are counted, so the counts are the same on every machine. A slow machine makes about three
+million calls a second. Calls of kernels do not count: outside these tests they are machine code.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.plain_python(only=True)
 
 
 class Counted:
-    """Counts the calls of Python functions while it is open; the run ends where they are too many."""
+    """Counts the calls of Python functions while it is open; too many end the run."""
 
     def __init__(self, most: float) -> None:
         self.most, self.calls = most, 0
@@ -53,7 +53,7 @@ class Counted:
 
 
 def plan(tables: list[str], select: str, seconds: float) -> str:
-    """EXPLAIN of the view, planned within a number of seconds."""
+    """EXPLAIN of the view; fails if planning takes more than a number of seconds."""
     db = Database()
     db.execute(";".join(f"CREATE TABLE {table}" for table in tables))
     with Counted(seconds * SECOND):
@@ -90,7 +90,7 @@ def test_cyclic_joins_are_planned_in_a_second(edges: list[tuple[int, int]], seco
     plan(tables, f"SELECT COUNT(*) AS n FROM {names} WHERE {equalities(edges)}", seconds)
 
 
-def test_nested_choices_have_a_budget_over_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nested_choices_are_limited_over_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     edges = grid(3, 3)
     tables = [f"e{i}(s BIGINT, d BIGINT)" for i in range(len(edges))]
     names = ", ".join(f"e{i}" for i in range(len(edges)))
@@ -150,7 +150,7 @@ SHORT = f"CREATE TABLE t (a BIGINT, b BIGINT, s STRING); CREATE TABLE w ({', '.j
 
 
 def _check_linear(script: Callable[[int], str]) -> None:
-    """Steps grow by no more than a tenth over what the length does."""
+    """Doubling the length multiplies the steps by at most 2.2."""
     steps = []
     for count in (1, 50, 100):
         db = Database()
@@ -172,7 +172,7 @@ def test_a_cyclic_join_of_60_tables_is_planned_in_seconds() -> None:
 
 
 def stars(count: int) -> tuple[list[str], str]:
-    """The tables of a star with keys, and the LEFT JOINs of them."""
+    """The tables of a star with keys, and their LEFT JOINs."""
     keys = ", ".join(f"k{i} BIGINT" for i in range(1, count))
     tables = [f"f({keys})", *(f"d{i}(k{i} BIGINT PRIMARY KEY, v{i} BIGINT)" for i in range(1, count))]
     return tables, "f " + " ".join(f"LEFT JOIN d{i} USING (k{i})" for i in range(1, count))
@@ -186,7 +186,7 @@ def stars_of_both(count: int) -> tuple[list[str], str]:
 
 
 def ternary(count: int) -> tuple[list[str], str]:
-    """A random cyclic join of one table of three columns with itself, connected."""
+    """A random connected cyclic join of one table of three columns with itself."""
     rng = random.Random(1)
     ends: dict[int, list[str]] = {}
     for i in range(count):
@@ -214,7 +214,7 @@ def test_joins_of_60_tables_are_planned_in_seconds(shape: str, result: str, seco
     tables, joined = SHAPES[shape](60)
     db = Database()
     db.execute(";".join(f"CREATE TABLE {table}" for table in tables))
-    # A profiler of C counts these many calls in a fraction of the time of ``Counted``, and cannot end the run.
+    # A C profiler counts the calls in a fraction of the time of ``Counted``, but cannot end the run.
     with Profile(builtins=False) as profile:
         db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT {result} FROM {joined}")
     assert sum(entry.callcount for entry in profile.getstats()) <= seconds * SECOND
@@ -316,7 +316,7 @@ def star(count: int) -> Query:
 
 
 def chain(count: int) -> tuple[list[str], str]:
-    """The tables of a chain, and the joins of them."""
+    """The tables of a chain, and their joins."""
     tables = [f"t{i}(a{i} BIGINT, a{i + 1} BIGINT)" for i in range(count)]
     return tables, "t0 " + " ".join(f"JOIN t{i} USING (a{i})" for i in range(1, count))
 
@@ -324,7 +324,7 @@ def chain(count: int) -> tuple[list[str], str]:
 SHAPES = {"chain": chain, "star": stars, "star of both": stars_of_both, "ternary": ternary}
 
 
-def test_programs_that_are_too_large_are_left_to_another_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_planner_chooses_another_strategy_if_a_program_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     tables, joins = chain(8)
     explained = plan(tables, f"SELECT * FROM {joins}", 1)
     assert "strategy  crown" in explained and "large" not in explained
@@ -334,7 +334,7 @@ def test_programs_that_are_too_large_are_left_to_another_strategy(monkeypatch: p
     assert "large     crown is preferred for at most 300 statements" in explained
 
 
-def test_a_named_strategy_refuses_what_is_too_large_and_names_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_strategy_refuses_too_large_a_program_and_names_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crown, "MOST_STATEMENTS", 300)
     tables, joins = chain(8)
     named = "TBLPROPERTIES ('freshviews.strategy' = 'crown')"
@@ -360,7 +360,7 @@ def test_the_join_tree_of_60_tables_is_found_in_a_second() -> None:
         assert compares_all(chain_graph(60))
 
 
-def test_join_trees_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_for_join_trees_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(join_trees, "MOST_CHOICES", 50)
     graph = chain_graph(13)
     tree = best_tree(graph, {})
@@ -373,6 +373,6 @@ def test_the_order_of_a_star_of_60_tables_is_found_in_seconds() -> None:
         assert STRATEGIES["view_tree"].of_query(star(60)).views
 
 
-def test_higher_order_gives_up_early_where_it_needs_too_many_views() -> None:
+def test_higher_order_gives_up_early_if_it_needs_too_many_views() -> None:
     with Counted(SECOND / 4), pytest.raises(PlanError, match="more than 256 views"):
         STRATEGIES["higher_order"].of_query(star(20))

@@ -1,4 +1,4 @@
-"""The registry of strategies is the dispatch: the planner and the engine know no strategy by its name."""
+"""The registry of strategies is the only dispatch: planner and engine name no strategy."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def test_every_preferred_strategy_can_be_named() -> None:
     assert {one.strategy.name for one in PREFERENCES} <= set(STRATEGIES)
 
 
-def test_every_condition_says_what_it_asks() -> None:
+def test_every_condition_has_a_docstring() -> None:
     for one in (*PREFERENCES, *NECESSITIES):
         assert one.condition.__doc__, one.condition
 
 
-def test_a_property_is_owned_once() -> None:
+def test_a_property_is_owned_by_one_strategy() -> None:
     owned = [name for one in STRATEGIES.values() for name in one.owns]
     assert len(set(owned)) == len(owned)
     assert all(one.owns <= one.properties for one in STRATEGIES.values())

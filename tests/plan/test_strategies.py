@@ -42,7 +42,7 @@ on_grid = pytest.mark.parametrize(("strategy", "query"), GRID)
 
 
 def planned(strategy: Strategy, query: Query) -> Program:
-    """The program; the test is skipped where the strategy says that it cannot maintain the query."""
+    """The program; the test is skipped if the strategy cannot maintain the query."""
     try:
         return strategy(query)
     except PlanError as refusal:
@@ -50,12 +50,12 @@ def planned(strategy: Strategy, query: Query) -> Program:
 
 
 def components_of(program: Program) -> tuple[Component, ...]:
-    """What the program tells of a row of the result."""
+    """The components that the program has for a row of the result."""
     return program.view(program.result.view).components if isinstance(program.result, Held) else program.result.emitted
 
 
 def expected(query: Query, stream: Stream, program: Program) -> Result:
-    """The oracle's result, with the components that the program's has."""
+    """The oracle's result, with the components that the program has."""
     names = [c.name for c in components_of(program)]
     found = evaluate_query(query, stream.relations)
     result = {key: tuple(payload[name] for name in names) for key, payload in found.items()}
@@ -63,7 +63,7 @@ def expected(query: Query, stream: Stream, program: Program) -> Result:
 
 
 def difference(query: Query, program: Program, after: Result, before: Result) -> Result:
-    """What must be added to ``before`` to have ``after``."""
+    """The change that leads from ``before`` to ``after``."""
     rings = [named(c.ring) for c in components_of(program)]
     zero = tuple(ring.zero for ring in rings)
     grown = {}
@@ -99,13 +99,13 @@ def test_result_and_change_equal_the_oracle_after_every_batch(strategy: Strategy
 
 @pytest.mark.sample(5)
 @on_grid
-def test_a_program_keeps_the_rules_of_the_trigger_language(strategy: Strategy, query: Query) -> None:
+def test_a_program_follows_the_rules_of_the_trigger_language(strategy: Strategy, query: Query) -> None:
     wellformed.check(planned(strategy, query))
 
 
 @pytest.mark.sample(5)
 @on_grid
-def test_a_batch_is_its_single_updates_in_any_order(strategy: Strategy, query: Query) -> None:
+def test_a_batch_equals_its_single_updates_in_any_order(strategy: Strategy, query: Query) -> None:
     program = planned(strategy, query)
     whole, single, reverse = State(program), State(program), State(program)
     batches = list(Stream(relations_of(query), seed=7).batches(8, size=6))[:8]
@@ -115,7 +115,7 @@ def test_a_batch_is_its_single_updates_in_any_order(strategy: Strategy, query: Q
             single.apply(batch.relation, [update])
     for batch in reversed(batches):
         reverse.apply(batch.relation, reversed(batch.rows()))
-    # Which values are heavy depends on the way; what is stored of relations and of the result does not.
+    # Which values are heavy depends on the order of updates; stored relations and the result do not.
     parted = set() if program.balancing is None else {p.heavy for p in program.balancing.partitions}
     parted.update(program.balancing.auxiliary if program.balancing is not None else ())
     kept = [{name: rows for name, rows in s.views.items() if name not in parted} for s in (whole, single, reverse)]

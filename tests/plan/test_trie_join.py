@@ -1,4 +1,4 @@
-"""``trie_join``: its bounds by counting, its key order, and what of its paper shows in a plan."""
+"""``trie_join``: its bounds by counting, its key order, and the caching and tabulating of sums in its plans."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_moves_of_cursors_grow_as_the_largest_result(name: str, atoms: dict[str,
 
 
 @pytest.mark.parametrize("atoms", [TRIANGLE, LOOMIS_WHITNEY])
-def test_a_plan_of_binary_joins_takes_the_square_beside_it(atoms: dict[str, str]) -> None:
+def test_a_plan_of_binary_joins_takes_quadratically_many_steps(atoms: dict[str, str]) -> None:
     query = count_of(atoms)
     sizes = _sizes(800, 12_800)
     found = [counted(query, "change_propagation", worst_case(atoms, size)) for size in sizes]
@@ -77,15 +77,15 @@ def test_a_four_cycle_tabulates_the_ways_back_from_the_opposite_corner() -> None
     assert not [s for s in visit(program.upkeep.statements) if isinstance(s, Sum) and s.remembered]
 
 
-def test_a_five_cycle_remembers_what_two_corners_have_beside_it() -> None:
+def test_a_five_cycle_caches_the_sums_of_two_corners() -> None:
     program = trie_join.plan(count_of(FIVE))
     assert [view.key for view in program.upkeep.scratch] == [("d",)]
     remembered = [s.remembered for s in visit(program.upkeep.statements) if isinstance(s, Sum) and s.remembered]
     assert remembered == [("a", "c")]
 
 
-def test_nothing_is_tabulated_where_that_may_be_more_work() -> None:
-    # All that leads to c is little beside all that leads back to a.
+def test_nothing_is_tabulated_if_that_may_be_more_work() -> None:
+    # Few rows lead to c, compared with those that lead back to a.
     sizes = {"r": 10.0, "s": 10.0, "t": 1e6, "u": 1e6}
     order = ("a", "b", "c", "d")
     assert not trie_join.plan(count_of(FOUR), order=order, sizes=sizes).upkeep.scratch
@@ -94,7 +94,7 @@ def test_nothing_is_tabulated_where_that_may_be_more_work() -> None:
 
 @pytest.mark.parametrize("atoms", [FOUR, FIVE, TAILED], ids=["four", "five", "four and three"])
 @pytest.mark.parametrize("free", ["", "a", "b", "ac"])
-def test_cycles_are_counted_as_by_deltas(atoms: dict[str, str], free: str) -> None:
+def test_counts_of_cycles_equal_those_of_deltas(atoms: dict[str, str], free: str) -> None:
     query = replace(count_of(atoms), free=tuple(free))
     ours, deltas = State(trie_join.plan(query)), State(first_order.plan(query))
     draw = np.random.default_rng(len(atoms))
@@ -107,7 +107,7 @@ def test_cycles_are_counted_as_by_deltas(atoms: dict[str, str], free: str) -> No
     check(ours.program)
 
 
-def test_compiled_cycles_of_many_rows_are_counted_as_by_deltas() -> None:
+def test_compiled_counts_of_cycles_over_many_rows_equal_those_of_deltas() -> None:
     query = count_of(FOUR)
     rows = {name: np.random.default_rng(i).integers(0, 900, (6_000, 2)) for i, name in enumerate(FOUR)}
     assert counted(query, "trie_join", rows)[1] == counted(query, "first_order", rows)[1] > 0
@@ -157,7 +157,7 @@ def test_the_program_of_a_traced_outer_join_reads_as_in_the_golden_file(golden: 
     golden("programs/outer-join.incremental_trie_join.txt", print_program(program))
 
 
-def test_an_update_of_an_optional_atom_repeats_nothing_of_the_trace() -> None:
+def test_an_update_of_an_optional_atom_leaves_the_trace_alone() -> None:
     nodes = range(12)
     state = State(incremental_trie_join.plan(in_notation(OUTER)))
     for name in "RST":
@@ -165,7 +165,7 @@ def test_an_update_of_an_optional_atom_repeats_nothing_of_the_trace() -> None:
     for m in (1, 1, -1, -1):
         before = state.steps
         state.apply("U", [({"c0": 3, "c1": 4}, m)])
-        # The row, its indicator and two lookups of what the trace has found.
+        # The row, its indicator and two lookups of derivations that the trace has found.
         assert state.steps - before <= 8
 
 
@@ -173,7 +173,7 @@ def test_a_key_order_has_the_variables_of_ordinary_atoms() -> None:
     assert set(best_key_order(in_notation(OUTER))) == {"a", "b", "c"}
 
 
-def test_presence_alone_ends_with_the_first_match() -> None:
+def test_a_join_ends_at_the_first_match_if_only_presence_matters() -> None:
     query = replace(count_of({"r": "ab", "s": "bc"}), free=("a",))
     some, every = State(trie_join.plan(query, once=True)), State(trie_join.plan(query, order=("a", "b", "c")))
     for state in (some, every):
@@ -196,14 +196,14 @@ def test_atoms_of_one_relation_in_one_order_share_a_trie() -> None:
     assert len(first.cursors) == 1
 
 
-def test_the_smaller_relation_comes_first() -> None:
+def test_the_key_order_begins_with_the_smaller_relation() -> None:
     query = count_of({"big": "ab", "small": "bc"})
     assert best_key_order(query, sizes={"big": 1e6, "small": 10.0})[0] == "b"
     star = count_of({"one": "xa", "two": "yb", "many": "xy"})
     assert best_key_order(star, sizes={"one": 1e6, "two": 10.0, "many": 1e6})[0] == "y"
 
 
-def test_many_variables_have_an_order() -> None:
+def test_a_query_of_many_variables_has_a_key_order() -> None:
     letters = "abcdefghijkl"
     query = count_of({f"r{i}": letters[i] + letters[(i + 1) % len(letters)] for i in range(len(letters))})
     assert sorted(best_key_order(query)) == sorted(letters)
@@ -233,7 +233,7 @@ SCRIPT = """
         ),
     ],
 )
-def test_a_key_order_that_cannot_be_is_refused(properties: str, message: str) -> None:
+def test_an_invalid_key_order_is_refused(properties: str, message: str) -> None:
     with fv.Database() as db, pytest.raises(fv.PlanError) as refusal:
         db.execute(SCRIPT.format(properties=properties))
     assert message in str(refusal.value)
@@ -242,13 +242,13 @@ def test_a_key_order_that_cannot_be_is_refused(properties: str, message: str) ->
 def test_a_named_key_order_is_used_and_shown_by_explain() -> None:
     with fv.Database() as db:
         db.execute(SCRIPT.format(properties="'freshviews.key_order' = 'b, a'"))
-        told = db.view("v").explain()
-    assert "strategy  trie_join: named by the user" in told
-    assert "key order b, a" in told
-    assert "tries     r_b_a = r by b, a, for r; s = s by b, a, for s" in told
+        reported = db.view("v").explain()
+    assert "strategy  trie_join: named by the user" in reported
+    assert "key order b, a" in reported
+    assert "tries     r_b_a = r by b, a, for r; s = s by b, a, for s" in reported
 
 
-def test_stores_are_those_of_first_order() -> None:
+def test_trie_join_has_the_stores_of_first_order() -> None:
     query: Query = count_of(TRIANGLE)
     stored = [(v.name, v.key, v.components) for v in first_order.plan(query).views]
     assert [(v.name, v.key, v.components) for v in trie_join.plan(query).views] == stored

@@ -40,13 +40,13 @@ def renamed(text: str) -> Query:
     return replace(made, atoms=atoms)
 
 
-def test_the_lecture_s_view_tree_reads_as_in_the_golden_file(golden) -> None:  # type: ignore[no-untyped-def]
+def test_the_view_tree_of_the_lecture_reads_as_in_the_golden_file(golden) -> None:  # type: ignore[no-untyped-def]
     program = plan_factorised(lecture(ACYCLIC))
     assert program is not None
     golden("programs/acyclic.view_tree_factorised.txt", print_program(program))
 
 
-def test_under_keys_a_chain_is_kept_and_enumerated_in_constant_time(golden) -> None:  # type: ignore[no-untyped-def]
+def test_a_chain_with_keys_is_updated_and_enumerated_in_constant_time(golden) -> None:  # type: ignore[no-untyped-def]
     chain = renamed("Q(w, x, y, z) = R(w, x), S(x, y), T(y, z)")
     keys = (FD(("x",), ("y",), "S"), FD(("y",), ("z",), "T"))
     program = plan_factorised(chain, keys)
@@ -81,7 +81,7 @@ def test_the_delay_between_two_rows_does_not_grow_with_the_database() -> None:
     longest = []
     for size in (10, 100, 1000):
         state = State(program)
-        # Dangling rows on every side: none of them may be visited between two results.
+        # Dangling rows on every side: an enumeration may visit none of them between two results.
         for i in range(size):
             state.apply("R", [({"c0": i, "c1": i % 7}, 1)])
             state.apply("S", [({"c0": i % 11, "c1": i}, 1)])

@@ -1,4 +1,4 @@
-"""What each statement of the trigger language means."""
+"""The meaning of each statement of the trigger language."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_an_add_that_makes_a_payload_zero_removes_the_row() -> None:
     assert state.views["V"] == {(2,): (-1,)}
 
 
-def test_appear_and_vanish_run_where_a_row_comes_and_goes_and_only_there() -> None:
+def test_appear_and_vanish_run_only_where_a_row_appears_or_vanishes() -> None:
     add = Add(
         "V",
         ("a",),
@@ -90,7 +90,7 @@ def test_appear_and_vanish_run_where_a_row_comes_and_goes_and_only_there() -> No
     assert state.views["X"] == {(1,): (1,), (2,): (1,)}
 
 
-def test_a_trigger_runs_for_rows_where_every_filter_is_true() -> None:
+def test_a_trigger_runs_for_rows_that_pass_every_filter() -> None:
     made = program(Add("V", ("a",), ("count",), M), views=(view("V", "a"),), filters=(less("a", "b"),))
     assert run(made, (1, 2, 1), (2, 1, 1)).views["V"] == {(1,): (1,)}
 
@@ -101,20 +101,20 @@ def test_an_update_of_another_relation_does_nothing() -> None:
     assert state.views["V"] == {}
 
 
-def test_a_let_holds_for_the_rest_of_the_body_and_an_if_where_it_is_true() -> None:
+def test_a_let_holds_for_the_rest_of_the_body_and_an_if_for_its_own_body() -> None:
     double = Call("mul_int", (column("a"), Literal(2, BIGINT)), BIGINT, False)
     body = (Let("c", double), If(less("b", "c"), (Add("V", ("c",), ("count",), M),)))
     assert run(program(*body, views=(view("V", "c"),)), (2, 1, 1), (1, 7, 1)).views["V"] == {(4,): (1,)}
 
 
 def stored(*body: Statement) -> Program:
-    """First ``body``, then the update goes to R."""
+    """Runs ``body``, then adds the update to R."""
     r = view("R", "a", "b", indexes=((1,), (0,)))
     store = Add("R", ("a", "b"), ("count",), M)
     return program(*body, store, views=(r, view("V", "x")))
 
 
-def test_a_loop_over_a_slice_visits_the_rows_that_agree_on_what_is_bound() -> None:
+def test_a_loop_visits_the_rows_that_agree_on_bound_variables() -> None:
     payload = (Monomial((MULTIPLICITY, ComponentOf("r", "count"))),)
     loop = Loop("R", ("x", "b"), (1,), "r", (Add("V", ("x",), ("count",), payload),))
     state = run(stored(loop), (1, 7, 2), (2, 7, 3), (3, 8, 1), (9, 7, 1))
@@ -126,7 +126,7 @@ def test_a_loop_with_nothing_bound_scans_the_view() -> None:
     assert run(stored(loop), (1, 7, 1), (2, 8, 1), (3, 9, 1)).views["V"] == {(1,): (2,), (2,): (1,)}
 
 
-def test_a_loop_that_adds_rows_to_what_it_reads_is_refused() -> None:
+def test_a_loop_that_adds_rows_to_the_view_it_reads_is_refused() -> None:
     loop = Loop("R", ("x", "y"), (), "r", (Add("R", ("b", "x"), ("count",), ONE),))
     with pytest.raises(RuntimeError):
         run(stored(loop), (1, 7, 1), (2, 8, 1))
@@ -138,7 +138,7 @@ def test_a_loop_needs_its_index_to_be_declared() -> None:
         run(stored(loop), (1, 7, 1))
 
 
-def test_a_lookup_runs_its_body_where_the_key_is_present() -> None:
+def test_a_lookup_runs_its_body_if_the_key_is_present() -> None:
     tenfold = (Monomial((ComponentOf("r", "count"),), 10),)
     found = Lookup("R", ("b", "a"), "r", (Add("V", ("a",), ("count",), tenfold),))
     assert run(stored(found), (1, 2, 5), (2, 1, 1), (3, 3, 1)).views["V"] == {(2,): (50,)}
@@ -162,7 +162,7 @@ def test_the_second_body_of_a_sum_runs_unless_it_is_zero() -> None:
     assert state.views["V"] == {(2,): (1,), (70,): (1 + 4,), (4,): (1,)}
 
 
-def test_a_payload_has_an_element_per_component_and_a_row_is_present_while_one_is_not_zero() -> None:
+def test_a_row_is_present_while_a_component_is_not_zero() -> None:
     components = (Component("count", "integer"), Component("x", "integer"), Component("y", "real"))
     payload = (*M, Monomial((MULTIPLICITY, Value("a"))), Monomial((MULTIPLICITY, Value("b", "real")), 2))
     both = View("V", (), components)
@@ -177,14 +177,14 @@ def double(value: float) -> int:
     return encode(value, DOUBLE)
 
 
-def test_components_that_an_add_does_not_name_stay() -> None:
+def test_an_add_leaves_components_that_it_does_not_name() -> None:
     components = (Component("count", "integer"), Component("x", "integer"))
     made = program(Add("V", (), ("x",), (Monomial((Value("a"),)),)), views=(View("V", (), components),))
     assert run(made, (3, 0, 1), (4, 0, 1)).views["V"] == {(): (0, 7)}
 
 
 @pytest.mark.parametrize(("kind", "first", "second"), [("min", 3, 5), ("max", 8, 5)])
-def test_an_extreme_is_the_end_of_the_order_and_zero_where_nothing_is_left(
+def test_an_extreme_is_the_end_of_the_order_and_zero_without_rows(
     kind: str, first: int, second: int
 ) -> None:
     source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT),))
@@ -233,7 +233,7 @@ def test_a_scan_reads_the_fold_of_a_prefix_shorter_than_a_group(kind: str, value
 
 
 @pytest.mark.parametrize(("kind", "value"), [("min_by", NULL), ("max_by", 7)])
-def test_the_value_of_a_pair_is_that_of_the_least_or_greatest_one(kind: str, value: int) -> None:
+def test_an_extreme_of_pairs_returns_the_value_of_the_least_or_greatest(kind: str, value: int) -> None:
     source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT), Order(BIGINT)))
     target = View("V", (), (Component("value", "integer"),))
     scan = Scan("V", (), "value", "D", (), kind)
@@ -242,7 +242,7 @@ def test_the_value_of_a_pair_is_that_of_the_least_or_greatest_one(kind: str, val
     assert state.views["V"] == {(): (value,)}
 
 
-def test_the_first_rows_are_those_at_the_first_places_of_all_copies_in_order() -> None:
+def test_first_rows_count_the_copies_of_rows() -> None:
     rows = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT, descending=True), Order(BIGINT)))
     change = (Add("V", ("x", "y"), ("count",), (Monomial((Value("d"),)),)),)
     top = (Top("row", "@m", 1, 4, ("x", "y"), "d", change),)
@@ -255,7 +255,7 @@ def test_the_first_rows_are_those_at_the_first_places_of_all_copies_in_order() -
     assert state.views["V"] == {(NULL, 7): (3,)}
 
 
-def test_the_change_is_what_the_result_grew_by_since_it_was_last_asked_for() -> None:
+def test_the_change_is_the_difference_since_the_last_call() -> None:
     made = program(Add("V", ("a",), ("count",), M), views=(view("V", "a", journal=True),), output="V")
     state = run(made, (1, 0, 2), (2, 0, 1), (2, 0, -1))
     assert state.change() == {(1,): (2,)}

@@ -148,7 +148,7 @@ def slice_of_t(*body: Statement) -> Loop:
     ],
 )
 def test_a_statement_prints_as_the_notation_says(statement: Statement, text: str) -> None:
-    # Of an enumerated result, so that there are rows to emit.
+    # An enumerated result, so that rows are emitted.
     program = replace(PROGRAM, result=Enumerated(()))
     assert print_statements(program, (statement,)) == text + "\n"
 
@@ -164,7 +164,7 @@ def test_a_view_prints_its_key_payload_and_indexes() -> None:
     ]
 
 
-def test_a_trigger_prints_columns_filters_and_what_is_computed() -> None:
+def test_a_trigger_prints_columns_filters_and_computed_values() -> None:
     parameters = (
         Parameter("a", Column("src", BIGINT)),
         Parameter("b", B),
@@ -198,5 +198,5 @@ def test_an_enumerated_result_prints_its_loops() -> None:
         (Literal(None, BIGINT), "NULL"),
     ],
 )
-def test_an_expression_prints_operators_as_people_write_them(expr: Expr, text: str) -> None:
+def test_an_expression_prints_infix_operators(expr: Expr, text: str) -> None:
     assert print_expression(expr) == text

@@ -1,4 +1,4 @@
-"""A statement says what its fields are; every walk over programs follows from that."""
+"""A statement declares the roles of its fields; every walk over programs uses these declarations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from freshviews.types import BIGINT
 @hashed_once
 @dataclass(frozen=True)
 class Values:
-    """A kind of statement that no module of the product knows: runs the body for each value of a column of a view."""
+    """A kind of statement unknown to the product: runs the body for each value of a column of a view."""
 
     view: ReadView
     prefix: Key
@@ -32,7 +32,7 @@ def statement(body: Body = ()) -> Any:
     return Values("V", ("a", "b"), "c", body)
 
 
-def test_a_new_statement_is_walked_as_its_class_says() -> None:
+def test_a_new_statement_is_walked_by_the_roles_of_its_fields() -> None:
     inner = Add("W", ("c",), ("count",), (Monomial((ComponentOf("v", "count"),)),))
     made = statement((inner,))
     assert list(visit((made,))) == [made, inner]
@@ -46,14 +46,14 @@ def test_a_new_statement_is_walked_as_its_class_says() -> None:
     assert work(made).walks
 
 
-def test_a_new_statement_is_renamed_with_all_that_is_in_it() -> None:
+def test_renaming_reaches_everything_in_a_new_statement() -> None:
     inner: Statement = Let("d", Column("c", BIGINT))
     (made,) = rename((statement((inner,)),), {"c": "x", "b": "y"}, {})
     assert made == Values("V", ("a", "y"), "x", (Let("d", Column("x", BIGINT)),))
     assert renamed(statement(), Renaming(views={"V": "U"})).view == "U"  # type: ignore[union-attr]
 
 
-def test_bodies_are_replaced_and_the_statement_stays_where_nothing_changes() -> None:
+def test_a_statement_is_copied_only_if_a_body_changes() -> None:
     emit = Emit(("c",), (Monomial((Value("m"),)),))
     made = statement((emit,))
     assert with_bodies(made, lambda body: body) is made
@@ -62,7 +62,7 @@ def test_bodies_are_replaced_and_the_statement_stays_where_nothing_changes() -> 
 
 
 @pytest.mark.parametrize("kind", get_args(Statement))
-def test_every_body_says_how_often_it_runs(kind: type) -> None:
+def test_every_body_declares_how_often_it_runs(kind: type) -> None:
     hints = kind.__annotations__
-    told = {part.name for part in parts_of(kind) if part.runs is not None}
-    assert {name for name, hint in hints.items() if "Body" in hint or "Loop" in hint} == told
+    reported = {part.name for part in parts_of(kind) if part.runs is not None}
+    assert {name for name, hint in hints.items() if "Body" in hint or "Loop" in hint} == reported

@@ -39,7 +39,7 @@ def integer(op: str, *args: Expr) -> Call:
         (integer("coalesce", A, B), NULL, NULL, NULL),
     ],
 )
-def test_an_expression_has_the_code_that_sql_says(expr: Expr, a: int, b: int, code: int) -> None:
+def test_an_expression_has_the_code_of_its_value_in_sql(expr: Expr, a: int, b: int, code: int) -> None:
     assert evaluate(expr, {"a": a, "b": b}) == code
 
 
@@ -72,7 +72,7 @@ def test_host_operations_work_on_values_and_encode_their_result() -> None:
 @pytest.mark.parametrize(
     ("value", "kind"), [(None, BIGINT), (-5, BIGINT), (True, BOOLEAN), (0.1, DOUBLE), (float("inf"), DOUBLE)]
 )
-def test_a_value_comes_back_from_its_code(value: object, kind: SqlType) -> None:
+def test_decoding_a_code_returns_the_value(value: object, kind: SqlType) -> None:
     assert decode(encode(value, kind), kind) == value
 
 

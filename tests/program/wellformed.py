@@ -1,4 +1,4 @@
-"""The rules of programs that the types of ``freshviews.program`` do not say."""
+"""The rules of programs that the types of ``freshviews.program`` do not express."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from freshviews.ring import CofactorRing, RecordedRing, named
 
 
 def check(program: Program) -> None:
-    """Raises AssertionError where the program breaks a rule."""
+    """Raises AssertionError if the program breaks a rule."""
     names = [view.name for view in program.stores]
     assert len(set(names)) == len(names), f"two views are named alike: {names}"
     if isinstance(program.result, Held):
@@ -106,7 +106,7 @@ class _Check:
         self.has = has
 
     def listing(self, sources: tuple[Source, ...], variables: set[str]) -> None:
-        """Every source binds new variables, and those of a union are what each of its sets binds."""
+        """Every source binds new variables; those of a union are the variables that each of its sets binds."""
         for one in sources:
             if isinstance(one, SliceSource):
                 self.rows(one, variables)
@@ -141,7 +141,7 @@ class _Check:
         for body in bodies:
             statements = list(visit(body))
             used |= {(s.view, s.bound, s.among) for s in statements if isinstance(s, Loop | Exists)}
-            # An index whose events say what is alone in a slice is used as well.
+            # An index counts as used, too, if its events report rows that are alone in a slice.
             held = {s.alias: s.view for s in statements if isinstance(s, Loop | Lookup | Add) and s.alias}
             for s in statements:
                 if isinstance(s, Move):
@@ -325,6 +325,6 @@ class _Check:
 
 
 def _arguments(ring: object) -> set[int]:
-    """The arguments that elements of a ring are made of."""
+    """The arguments from which elements of a ring are made."""
     assert isinstance(ring, CofactorRing | RecordedRing)
     return set(ring.variables if isinstance(ring, CofactorRing) else ring.places)

@@ -25,7 +25,7 @@ def column(name: str) -> Column:
 
 
 def query(text: str, aggregates: tuple[Aggregate, ...] = (Aggregate("count", "integer"),)) -> Query:
-    """The query that a line of text denotes; ValueError where it is not in the notation."""
+    """The query that a line of text denotes; ValueError if it is not in the notation."""
     head = _ATOM.match(text)
     if head is None or text[head.end() :].lstrip()[:1] != "=":
         raise ValueError(f"no head: {text}")

@@ -25,7 +25,7 @@ def queries(draw: st.DrawFn, conditions: bool = False) -> Query:
 
 @st.composite
 def dependencies(draw: st.DrawFn, of: Query, anywhere: bool = False) -> tuple[FD, ...]:
-    """At most one dependency per atom; ``anywhere``: obeyed by every relation."""
+    """At most one dependency per atom; ``anywhere``: every relation obeys it."""
     found = []
     for atom in of.atoms:
         left = tuple(v for v in atom.variables if draw(st.booleans()))

@@ -34,11 +34,11 @@ def links_of(tree: JoinTree) -> tuple[list[tuple[int, frozenset[str]]], set[tupl
 
 
 def some_join_tree_exists(given_edges: tuple[Edge, ...]) -> bool:
-    """By trying every parent of every edge, as the definition has it."""
+    """Tries every parent of every edge, as in the definition."""
     count = len(given_edges)
     nodes = [(i, edge.variables) for i, edge in enumerate(given_edges)]
     for parents in product(*(range(i) for i in range(1, count))):
-        # parents come first in the numbering, so that all numberings have to be tried
+        # parents come first in the numbering, so all numberings are tried
         for order in permutations(range(count)):
             links = {(order[parent], order[i + 1]) for i, parent in enumerate(parents)}
             if connected(nodes, links):
@@ -59,12 +59,12 @@ def some_join_tree_exists(given_edges: tuple[Edge, ...]) -> bool:
         ("E(a, b), E(b, c), E(c, a)", False),
     ],
 )
-def test_gyo_knows_the_acyclic_queries(text: str, acyclic: bool) -> None:
+def test_gyo_decides_whether_queries_are_acyclic(text: str, acyclic: bool) -> None:
     assert is_acyclic(edges(text)) is acyclic
     assert (join_tree(edges(text)) is not None) is acyclic
 
 
-def test_the_trace_of_gyo_reads_as_the_reduction() -> None:
+def test_the_trace_of_gyo_prints_the_reduction() -> None:
     assert str(gyo(edges("R(a, b), S(b, c)"))) == (
         "a is only in R; c is only in S; R is in S; b is only in S"
     )
@@ -75,7 +75,7 @@ def test_gyo_reduces_a_triangle_with_a_tail_to_the_triangle() -> None:
     assert [edge.name for edge in left] == ["R", "S", "T"]
 
 
-def test_the_join_tree_of_a_path_hangs_from_the_root_asked_for() -> None:
+def test_the_join_tree_of_a_path_has_the_given_root() -> None:
     tree = join_tree(edges("R(a, b), S(b, c), T(c, d)"), "R")
     assert str(tree) == "R(a, b)\n  S(b, c)\n    T(c, d)"
     assert tree is not None and tree.height == 3 and tree.children[0].key == {"b"}
@@ -83,7 +83,7 @@ def test_the_join_tree_of_a_path_hangs_from_the_root_asked_for() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(queries())
-def test_gyo_says_acyclic_where_a_join_tree_with_running_intersection_exists(of: Query) -> None:
+def test_gyo_accepts_exactly_the_queries_with_a_join_tree(of: Query) -> None:
     graph_edges = hypergraph(of).edges
     tree = join_tree(graph_edges)
     assert (tree is not None) == some_join_tree_exists(graph_edges)

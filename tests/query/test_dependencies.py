@@ -86,7 +86,7 @@ def test_a_key_column_fixed_by_a_filter_needs_no_variable() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.data())
-def test_a_q_hierarchical_reduct_is_dynamic_width_0_where_all_obey(data: st.DataObject) -> None:
+def test_a_q_hierarchical_reduct_has_dynamic_width_0_if_all_relations_obey(data: st.DataObject) -> None:
     of = data.draw(queries())
     rules = data.draw(dependencies(of, anywhere=True))
     width = dynamic_width(best_order(of, True, rules), of, rules)
@@ -95,7 +95,7 @@ def test_a_q_hierarchical_reduct_is_dynamic_width_0_where_all_obey(data: st.Data
 
 @settings(max_examples=200, deadline=None)
 @given(st.data())
-def test_dependencies_never_widen(data: st.DataObject) -> None:
+def test_dependencies_never_increase_the_width(data: st.DataObject) -> None:
     of = data.draw(queries(conditions=True))
     rules = data.draw(dependencies(of))
     order = best_order(of, True)
@@ -105,7 +105,7 @@ def test_dependencies_never_widen(data: st.DataObject) -> None:
     assert is_valid(better, of) and is_free_top(better, of, rules)
 
 
-def test_a_key_of_an_optional_atom_counts_among_its_given_variables() -> None:
+def test_a_key_of_an_optional_atom_holds_among_its_given_variables() -> None:
     made = query("Q(x, y, z) = R(x, k), S?(k | y, z)")
     assert from_keys(made, {"S": (("c0",),)}) == (FD(("k",), ("y", "z"), "S"),)
     # In default rows y is NULL for every k.

@@ -32,7 +32,7 @@ def cover(*edges: str) -> Fraction:
         ((), Fraction(0)),
     ],
 )
-def test_known_cover_numbers(edges: tuple[str, ...], number: Fraction) -> None:
+def test_edge_cover_numbers_equal_known_ones(edges: tuple[str, ...], number: Fraction) -> None:
     assert cover(*edges) == number
 
 
@@ -43,7 +43,7 @@ def test_a_variable_that_no_edge_covers_is_an_error() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.frozensets(st.sampled_from("abcdef"), min_size=1, max_size=3), min_size=1, max_size=6))
-def test_the_number_lies_between_an_independent_set_and_a_whole_cover(edges: list[frozenset[str]]) -> None:
+def test_the_fractional_cover_number_lies_between_integral_bounds(edges: list[frozenset[str]]) -> None:
     variables = frozenset().union(*edges)
     number = edge_cover_number(variables, edges)
     subsets = [[e for i, e in enumerate(edges) if mask >> i & 1] for mask in range(1 << len(edges))]
@@ -63,7 +63,7 @@ GRID = (Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(2, 3), Fraction(1)
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.frozensets(st.sampled_from("abcde"), min_size=1, max_size=3), min_size=1, max_size=4))
-def test_no_packing_of_variables_is_above_the_number_and_no_cover_by_edges_below(
+def test_no_packing_is_above_the_cover_number_and_no_cover_below(
     edges: list[frozenset[str]],
 ) -> None:
     variables = sorted(frozenset().union(*edges))

@@ -30,7 +30,7 @@ def graph_of(text: str) -> Hypergraph:
         ("Q(a, b) = R(a), S(b), a < b", False),
     ],
 )
-def test_free_connex_is_acyclic_with_and_without_the_head(text: str, free_connex: bool) -> None:
+def test_free_connex_means_acyclic_with_and_without_the_head(text: str, free_connex: bool) -> None:
     assert is_free_connex(graph_of(text)) is free_connex
 
 
@@ -49,14 +49,14 @@ def test_free_connex_is_acyclic_with_and_without_the_head(text: str, free_connex
         ),
     ],
 )
-def test_the_examples_of_change_propagation_without_joins(text: str, height: int, tree: str) -> None:
+def test_the_trees_of_the_paper_are_found(text: str, height: int, tree: str) -> None:
     found = free_connex_tree(graph_of(text))
     assert found is not None
     assert str(found) == tree
     assert found.height == height
 
 
-def test_the_query_that_fifo_streams_cannot_ease_has_height_3() -> None:
+def test_the_query_that_is_hard_for_fifo_streams_has_height_3() -> None:
     found = free_connex_tree(graph_of("Q(a, b, c, d) = R(a), S(a, b), T(b, c), U(c, d), V(d)"))
     assert found is not None and found.height == 3
 
@@ -89,7 +89,7 @@ def check_definition(tree: JoinTree, graph: Hypergraph) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(queries())
-def test_every_free_connex_query_has_a_tree_as_defined(of: Query) -> None:
+def test_every_free_connex_query_has_a_valid_tree(of: Query) -> None:
     graph = hypergraph(of)
     tree = free_connex_tree(graph)
     assert (tree is not None) == is_free_connex(graph)
@@ -99,7 +99,7 @@ def test_every_free_connex_query_has_a_tree_as_defined(of: Query) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(queries())
-def test_a_query_is_q_hierarchical_where_its_tree_has_height_1(of: Query) -> None:
+def test_a_query_is_q_hierarchical_if_its_tree_has_height_1(of: Query) -> None:
     graph = hypergraph(of)
     tree = free_connex_tree(graph)
     assert is_q_hierarchical(graph) == (tree is not None and tree.height == 1)

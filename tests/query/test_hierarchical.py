@@ -36,7 +36,7 @@ LECTURE = [
 
 
 @pytest.mark.parametrize(("text", "hierarchical", "q_hierarchical", "rank"), LECTURE)
-def test_the_examples_of_the_lecture(
+def test_the_examples_of_the_lecture_have_their_classes(
     text: str, hierarchical: bool, q_hierarchical: bool, rank: int | None
 ) -> None:
     graph = hypergraph(query(text))
@@ -45,19 +45,19 @@ def test_the_examples_of_the_lecture(
     assert delta_rank(graph) == rank
 
 
-def test_the_witnesses_name_the_variables_in_the_way() -> None:
+def test_witnesses_name_the_variables_that_prevent_a_class() -> None:
     assert crossing_pair(hypergraph(query("Q() = R(a), S(a, b), T(b)"))) == ("a", "b")
     assert buried_free(hypergraph(query("Q(a) = S(a, b), T(b)"))) == ("a", "b")
 
 
-def test_a_condition_over_two_atoms_is_never_hierarchical_and_one_in_an_atom_does_not_matter() -> None:
+def test_a_condition_over_two_atoms_is_not_hierarchical_but_one_in_an_atom_is() -> None:
     assert not is_hierarchical(hypergraph(query("Q(a, b) = R(a), S(b), a < b")))
     assert is_q_hierarchical(hypergraph(query("Q(a) = R(a, b), S(a), a < b")))
 
 
 @settings(max_examples=300, deadline=None)
 @given(queries())
-def test_i_of_delta_i_is_the_dynamic_width(of: Query) -> None:
+def test_the_i_of_delta_i_equals_the_dynamic_width(of: Query) -> None:
     rank = delta_rank(hypergraph(of))
     width = dynamic_width(best_order(of, True), of)
     if rank is not None:
@@ -66,7 +66,7 @@ def test_i_of_delta_i_is_the_dynamic_width(of: Query) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(queries(conditions=True))
-def test_q_hierarchical_is_dynamic_width_0(of: Query) -> None:
+def test_q_hierarchical_equals_dynamic_width_0(of: Query) -> None:
     graph = hypergraph(of)
     assert is_q_hierarchical(graph) == (dynamic_width(best_order(of, True), of) == 0)
     if is_hierarchical(graph):

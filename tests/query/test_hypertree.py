@@ -1,4 +1,4 @@
-"""Generalised hypertree decompositions: widths that are known, and what makes a decomposition one."""
+"""Generalised hypertree decompositions: known widths, and the conditions of a decomposition."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def clique(size: int) -> Hypergraph:
 
 
 def of(*edges: str, free: str = "") -> Hypergraph:
-    """A hypergraph whose edges are written as their variables."""
+    """A hypergraph whose edges are given as strings of one-letter variables."""
     variables = tuple(sorted(set("".join(edges))))
     named = tuple(Edge(f"{i}:{edge}", frozenset(edge)) for i, edge in enumerate(edges))
     return Hypergraph(variables, frozenset(free), named)
 
 
 def assert_decomposes(graph: Hypergraph, bags: tuple[Bag, ...]) -> None:
-    """Every atom is at home once, in a bag that has its variables; members cover bags; bags are acyclic."""
+    """Every atom is at home in exactly one bag, which has its variables; members cover bags; bags are acyclic."""
     edges = {edge.name: edge.variables for edge in graph.edges}
     assert sorted(name for bag in bags for name in bag.home) == sorted(edges)
     for bag in bags:
@@ -48,7 +48,7 @@ def assert_decomposes(graph: Hypergraph, bags: tuple[Bag, ...]) -> None:
 
 
 def assert_restricted(graph: Hypergraph, bags: tuple[Bag, ...]) -> None:
-    """What a bag joins bounds its rows as all atoms would, and leaves out no atom within it but within another."""
+    """The atoms of a bag bound its rows as all atoms would; it leaves out only atoms within others."""
     edges = {edge.name: edge.variables for edge in graph.edges}
     for bag in bags:
         members = [edges[name] for name in (*bag.home, *bag.guards)]
@@ -67,7 +67,7 @@ def assert_restricted(graph: Hypergraph, bags: tuple[Bag, ...]) -> None:
         (cycle(10), 2),
         (clique(4), 2),
         (clique(5), 3),
-        # The dumbbell; the bowtie; a triangle whose corners one atom has.
+        # The dumbbell; the bowtie; a triangle with an atom over all three corners.
         (of("ab", "ac", "bc", "cd", "de", "df", "ef"), 2),
         (of("ab", "bc", "ca", "ad", "de", "ea"), 2),
         (of("ab", "bc", "ca", "abc"), 1),
@@ -82,7 +82,7 @@ def test_the_least_width_is_found(graph: Hypergraph, width: int) -> None:
     assert width_of(graph, bags) == width
 
 
-def test_the_search_for_the_least_width_has_a_budget() -> None:
+def test_the_search_for_the_least_width_is_limited() -> None:
     """A fact table with sixteen columns, its returns, and six dimensions: the shape of TPC-DS Q85."""
     graph = of("abcdefghijklmnop", "bdqrst", "c", "quv", "suv", "rwxy", "a", "tz", free="efghijklmnopuvwxyz")
     start = time.process_time()
@@ -98,20 +98,20 @@ def test_bags_are_joins_of_few_atoms() -> None:
     assert [bag.home for bag in bags] == [("R", "S"), ("T", "U")]
 
 
-def test_atoms_outside_of_cycles_stay_on_their_own() -> None:
+def test_atoms_outside_of_cycles_stay_alone() -> None:
     text = "Q() = R(a, b), S(b, c), T(c, d), U(d, a), V(a, e), W(e, f), X(f)"
     bags = decomposition(hypergraph(query(text)))
     assert [bag.home for bag in bags if len(bag.home) == 1] == [("V",), ("W",), ("X",)]
 
 
-def test_bags_over_which_the_query_is_free_connex_come_first() -> None:
-    """A 4-cycle falls into two halves in two ways; b and d are together in one of them."""
+def test_bags_that_make_the_query_free_connex_are_preferred() -> None:
+    """A 4-cycle splits into two halves in two ways; in one of them b and d are together."""
     for free, halves in (("ac", [("0:ab", "1:bc"), ("2:cd", "3:da")]), ("bd", [("0:ab", "3:da"), ("1:bc", "2:cd")])):
         assert [bag.home for bag in decomposition(of("ab", "bc", "cd", "da", free=free))] == halves
 
 
 def test_an_atom_guards_a_bag_that_its_own_atoms_do_not_cover() -> None:
-    """abcd is needed to cover b and c beside eg: no partition of the atoms has width 2."""
+    """abcd is needed to cover b and c together with eg: no partition of the atoms has width 2."""
     graph = of("abcd", "eg", "bf", "cf", "fg", "de", "ae")
     bags = decomposition(graph)
     assert_decomposes(graph, bags)
@@ -129,14 +129,14 @@ def test_an_atom_guards_a_bag_that_its_own_atoms_do_not_cover() -> None:
             "Q() = R(a, b), S(b, c), T(c, a), U(b, d), V(d, a), W(b, e), X(e, a), Y(c, f), Z(f, b)",
             {"R S T": "", "U V": "R", "W X": "R", "Y Z": "S"},
         ),
-        # Two cliques of four that share a triangle; a clique; what lies within an edge restricts nothing more.
+        # Two cliques of four that share a triangle; a clique; an atom within an edge restricts nothing more.
         (
             "Q() = A(b, c), B(c, d), C(b, d), D(a, b), E(a, c), F(a, d), G(e, b), H(e, c), I(e, d)",
             {"A B C D E F": "", "G H I": "A B C"},
         ),
         ("Q(a) = R(a, b), S(a, c), T(a, d), U(b, c), V(b, d), W(c, d)", {"R S T U V W": ""}),
         ("Q() = R(a, b), S(b, c), T(c, a), U(a), V(b, a)", {"R S T": "", "U": "", "V": ""}),
-        # A cycle of five with a chord: no bag has more rows than an edge for the others, so none is cut in halves.
+        # A cycle of five with a chord: in no bag the others have more rows than an edge, so none is cut in halves.
         ("Q() = A(a, b), B(b, c), C(c, d), D(d, e), E(e, a), F(a, c)", {"A B": "F", "C D E F": ""}),
     ],
 )
@@ -145,9 +145,8 @@ def test_atoms_restrict_the_bags_that_have_their_variables(text: str, bags: dict
     assert {" ".join(bag.home): " ".join(bag.guards) for bag in found} == bags
 
 
-def test_of_equally_wide_bags_those_of_least_fractional_width_are_taken() -> None:
-    """ab, bc and cd cover all variables by two atoms, and with them b and d are together; da, ac and bd make triangles
-    of that."""
+def test_ties_of_width_go_to_the_least_fractional_width() -> None:
+    """ab, bc and cd cover all variables by two atoms, with b and d together; da, ac and bd then make triangles."""
     graph = of("ab", "bc", "cd", "da", "ac", free="ac")
     bags = decomposition(graph)
     assert {frozenset("abc"), frozenset("acd")} == {bag.variables for bag in bags}

@@ -26,7 +26,7 @@ from tests.query.orders import canonical_order, is_valid, order_by_priority, sta
 from tests.query.random_queries import dependencies, queries
 
 
-def test_the_view_tree_example_of_the_lecture() -> None:
+def test_the_order_of_the_lecture_is_found() -> None:
     order = best_order(query("Q(a, b, c) = R(a, b), S(a, c, e), T(a, c, d)"), True)
     assert str(order) == ("a []\n|-- b [a] R\n`-- c [a]\n    |-- e [a, c] S\n    `-- d [a, c] T")
 
@@ -45,38 +45,38 @@ def test_the_view_tree_example_of_the_lecture() -> None:
         ("Q() = R(), S()", 0, 0),
     ],
 )
-def test_the_widths_of_well_known_queries(text: str, static: Fraction | int, dynamic: int) -> None:
+def test_known_queries_have_their_widths(text: str, static: Fraction | int, dynamic: int) -> None:
     of = query(text)
     order = best_order(of, True)
     assert (static_width(order, of), dynamic_width(order, of)) == (static, dynamic)
     assert is_valid(order, of) and is_free_top(order, of) and order.exact
 
 
-def test_free_variables_that_may_be_anywhere_are_carried_up_as_keys() -> None:
+def test_free_variables_at_any_place_are_carried_up_as_keys() -> None:
     of = query("Q(a, c) = R(a, b), S(b, c)")
     order = best_order(of, False)
     assert str(order) == "b []\n|-- a [b] R\n`-- c [b] S"
     assert (static_width(order, of), dynamic_width(order, of)) == (2, 1)
 
 
-def test_a_group_held_at_the_root_is_cheaper_than_enumerating_it() -> None:
+def test_holding_groups_at_the_root_is_cheaper_than_enumerating_them() -> None:
     of = query("Q(a) = R(a, b), S(b, c), T(c)")
     assert update_exponents(best_order(of, False), of) == {"R": 0, "S": 1, "T": 1}
 
 
-def test_the_result_kept_by_group_counts_where_components_multiply() -> None:
+def test_a_held_product_of_components_raises_the_dynamic_width() -> None:
     of = query("Q(a, b) = R(a), S(b)")
     assert dynamic_width(best_order(of, True), of) == 0
     assert dynamic_width(best_order(of, False), of) == 1
 
 
-def test_atoms_and_conditions_without_variables_are_reported_apart() -> None:
+def test_atoms_and_conditions_without_variables_are_listed_separately() -> None:
     order = best_order(query("Q(a) = R(a), S()"), True)
     assert order.ground == ("S",)
     assert str(order) == "a [] R\n() S"
 
 
-def test_a_condition_is_computed_where_atoms_first_have_its_variables() -> None:
+def test_a_condition_is_computed_at_the_first_node_with_its_variables() -> None:
     of = query("Q() = R(a), S(b), a < b")
     order = best_order(of, True)
     assert order.roots == (OrderNode("a", (OrderNode("b", (), (), ("S",), (), ("b",)),), (), ("R",), (0,), ()),)
@@ -106,7 +106,7 @@ def test_the_canonical_order_puts_dominating_variables_above() -> None:
         canonical_order(query("Q() = R(a), S(a, b), T(b)"))
 
 
-def test_an_order_that_parts_the_variables_of_an_atom_is_not_valid() -> None:
+def test_an_order_that_separates_the_variables_of_an_atom_is_invalid() -> None:
     of = query("Q() = R(a, b)")
     assert not is_valid(VariableOrder((OrderNode("a"), OrderNode("b"))), of)
     assert not is_valid(VariableOrder((OrderNode("a"),)), of)
@@ -153,7 +153,7 @@ def test_no_permutation_gives_an_order_better_than_the_best(data: st.DataObject)
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_the_greedy_orders_are_valid_and_claim_to_be_least_only_where_they_are(data: st.DataObject) -> None:
+def test_greedy_orders_are_valid_and_exact_only_if_as_narrow_as_the_best(data: st.DataObject) -> None:
     of = data.draw(queries(conditions=True))
     free_top = data.draw(st.booleans())
     best = best_order(of, free_top)
@@ -174,8 +174,8 @@ Rows = dict[tuple[int, ...], int]
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_the_view_tree_over_an_order_computes_the_query(data: st.DataObject) -> None:
-    """What keys, atoms, factors and carried mean, said in code: each view joins its children and its
-    atoms, computes its factors, and sums away all but keys, carried and free variables."""
+    """The definitions of keys, atoms, factors and carried variables in code: each view joins its children and its
+    atoms, computes its factors, and sums out all variables except keys, carried and free ones."""
     of = data.draw(queries(conditions=True))
     order = best_order(of, data.draw(st.booleans()))
     rows = {
@@ -253,7 +253,7 @@ def test_variables_of_one_class_are_searched_as_one() -> None:
     assert [node.variable for node in order.nodes() if node.variable.endswith("0")] == ["b0", "a0", "c0", "d0"]
 
 
-def test_an_order_beyond_the_exact_search_says_that_it_is_greedy() -> None:
+def test_an_order_beyond_the_exact_search_is_marked_greedy() -> None:
     of = query("Q() = " + ", ".join(f"R{i}(v{i}, v{i + 1})" for i in range(24)))
     order = best_order(of, True)
     assert not order.exact and order.greedy == 25

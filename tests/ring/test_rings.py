@@ -1,4 +1,4 @@
-"""The laws of rings, as properties, for every ring; and one whose elements have no fixed size."""
+"""The laws of rings, as properties, for every ring; and a ring whose elements have no fixed size."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ Rows = frozenset[tuple[frozenset[int], int]]
 class RowsRing:
     """Relations of sets of codes under union and join, with multiplicities: relation-valued payloads.
 
-    Their contents would lie in memory of their own; here a list stands for that memory, and the one word is
-    a position in it.
+    Real contents would be in memory of their own; here a list stands for that memory, and the one word is a position in
+    it.
     """
 
     name: str = "rows"
@@ -109,7 +109,7 @@ def _total(ring: Ring[Any], elements: Sequence[Any]) -> Any:
 
 
 def cofactors(ring: Ring[Any]) -> st.SearchStrategy[Any]:
-    """Sums of rows with multiplicities, and elements that no rows have."""
+    """Sums of rows with multiplicities, and elements that are not sums of rows."""
     assert isinstance(ring, CofactorRing)
     units = 1 if ring.number == "integer" else 2**40
     number = st.integers(-(2**20), 2**20).map(lambda x: x * units)
@@ -151,7 +151,7 @@ ELEMENTS: list[tuple[Ring[Any], st.SearchStrategy[Any]]] = [
         ),
     ),
 ]
-# Factors such that every product of them is defined.
+# Factors all of whose products are defined.
 FACTORS: list[tuple[Ring[Any], st.SearchStrategy[Any]]] = [
     (
         ring,
@@ -194,7 +194,7 @@ def _check(laws: Sequence[Law], ring: Ring[Any], elements: st.SearchStrategy[Any
 
 @pytest.mark.parametrize(("ring", "elements"), params(ELEMENTS))
 @given(st.data())
-def test_an_element_is_its_words_and_zero_alone_has_no_bit_set(
+def test_words_encode_elements_and_only_zero_has_no_bit_set(
     ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject
 ) -> None:
     a = data.draw(elements)
@@ -217,18 +217,18 @@ def test_a_sum_of_reals_is_rounded_once(xs: list[float]) -> None:
 
 
 @given(reals, integral_reals)
-def test_an_integer_among_the_reals_multiplies_any_of_them(a: Real, k: Real) -> None:
+def test_an_integer_multiplies_any_real(a: Real, k: Real) -> None:
     assert k.integer is not None
     assert REAL.multiply(a, k) == REAL.multiply(k, a) == REAL.scale(a, k.integer)
 
 
 @pytest.mark.parametrize("x", [0.5, math.inf, math.nan])
-def test_two_reals_neither_of_them_an_integer_have_no_product(x: float) -> None:
+def test_two_reals_have_no_product_unless_one_is_an_integer(x: float) -> None:
     with pytest.raises(RingError, match="neither is an integer"):
         REAL.multiply(REAL.lift(code(x)), REAL.lift(code(0.1)))
 
 
-def test_an_infinity_or_a_nan_can_be_taken_out_of_a_sum() -> None:
+def test_an_infinity_or_a_nan_can_be_subtracted_from_a_sum() -> None:
     one, inf, nan = (REAL.lift(code(x)) for x in (1.5, math.inf, math.nan))
     total = _total(REAL, [one, inf, nan])
     assert REAL.value(total) == code(math.nan)
@@ -244,7 +244,7 @@ def test_a_sum_past_the_range_of_doubles_is_infinite() -> None:
     assert REAL.value(REAL.scale(greatest, -2)) == code(-math.inf)
 
 
-def test_null_lifts_to_no_real_and_no_value_is_minus_zero() -> None:
+def test_null_lifts_to_zero_and_no_value_of_a_real_is_minus_zero() -> None:
     assert REAL.is_zero(REAL.lift(NULL))
     assert REAL.value(Real(Fraction(-1, 2**1080))) == 0
 
@@ -258,7 +258,7 @@ def test_an_element_that_does_not_fit_its_words_is_refused() -> None:
         REAL.to_words(Real(Fraction(2**1101)))
 
 
-def test_a_product_ring_works_component_by_component() -> None:
+def test_a_product_ring_computes_component_by_component() -> None:
     ring = ProductRing(("count", "total"), (INTEGER, INTEGER))
     assert ring.name == "product(count: integer, total: integer)"
     assert ring.multiply((2, 3), (4, 5)) == (8, 15)
@@ -267,15 +267,15 @@ def test_a_product_ring_works_component_by_component() -> None:
     assert not ring.is_zero((0, 1))
 
 
-def test_components_of_a_product_have_names_of_their_own() -> None:
+def test_components_of_a_product_have_distinct_names() -> None:
     with pytest.raises(ValueError, match="one name each"):
         ProductRing(("count", "count"), (INTEGER, INTEGER))
     with pytest.raises(ValueError, match="one name each"):
         ProductRing(("count",), (INTEGER, INTEGER))
 
 
-def test_the_cofactor_of_a_join_is_the_product_of_the_cofactors_of_its_parts() -> None:
-    # x in {1, 2} beside y in {3, 4}: all four pairs.
+def test_the_cofactor_of_a_product_is_the_product_of_cofactors() -> None:
+    # x in {1, 2} and y in {3, 4}: all four pairs.
     x, y = (named(ring_over("cofactor.integer", [i])) for i in (0, 1))
     left, right = x.add(x.lift(1), x.lift(2)), y.add(y.lift(3), y.lift(4))
     sums, products = ((0, 6), (1, 14)), (((0, 0), 10), ((0, 1), 21), ((1, 1), 50))
@@ -300,11 +300,11 @@ def test_a_cofactor_outside_its_range_or_words_is_refused() -> None:
         ring.to_words(Cofactor(1, ((0, 2**63),)))
 
 
-def test_the_table_of_rings_is_by_name() -> None:
+def test_rings_are_found_by_name() -> None:
     assert [(name, ring.name) for name, ring in RINGS.items()] == [(n, n) for n in ("integer", "real", "real.narrow")]
 
 
-def test_a_narrow_element_has_the_middle_words_of_the_real() -> None:
+def test_a_narrow_real_has_the_middle_words_of_the_full_one() -> None:
     for x in (Fraction(0), Fraction(-1, 2**114), 2**140 - Fraction(1, 2**100), Fraction(-(2**141))):
         words = NARROW.to_words(Real(x))
         assert words == REAL.to_words(Real(x))[15:19]

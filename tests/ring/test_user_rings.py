@@ -1,4 +1,4 @@
-"""Rings of users: what is recorded of their functions, what is refused, and views over them in a database."""
+"""Rings of users: recorded functions, refusals, and views over them in a database."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_branch_is_recorded_with_each_outcome() -> None:
         assert ring.lifts[0].compiled(z) == BINS.lift(z)  # type: ignore[operator]
 
 
-def test_equal_functions_make_equal_rings_however_they_are_written() -> None:
+def test_equal_functions_make_equal_rings_in_any_spelling() -> None:
     def square(x: Any) -> Any:
         return (x * x, 1)
 
@@ -59,7 +59,7 @@ def test_equal_functions_make_equal_rings_however_they_are_written() -> None:
     assert one.family == other.family != AGGREGATES["gauss"].family
 
 
-def test_a_ring_is_known_to_the_process_that_gets_it() -> None:
+def test_a_pickled_ring_is_known_by_name_in_another_process() -> None:
     ring = AGGREGATES["modulo"].ring
     text = pickle.dumps((ring.over((0, 1)).name, ring)).hex()
     code = (
@@ -128,7 +128,7 @@ def _counting(a: Any, b: Any) -> Any:
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_a_ring_is_refused_by_its_name_and_the_reason(what: str) -> None:
+def test_a_refused_ring_is_named_with_the_reason(what: str) -> None:
     ring, message = REFUSED[what]
     with pytest.raises(fv.RingDefinitionError, match=message) as found:
         fv.register_ring(ring)
@@ -138,7 +138,7 @@ def test_a_ring_is_refused_by_its_name_and_the_reason(what: str) -> None:
 # In a database
 
 
-def test_the_page_adds_a_ring_in_thirty_lines() -> None:
+def test_the_example_of_the_rings_page_works_in_thirty_lines() -> None:
     page = (Path(__file__).parents[2] / "docs" / "rings.md").read_text()
     example, *others = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     code = [line for line in example.splitlines() if line]
@@ -213,7 +213,7 @@ def test_views_follow_their_tables_and_report_their_changes() -> None:
     assert sorted(map(repr, (row for row, m in seen.items() if m))) == sorted(map(repr, db.view("complex")))
 
 
-def test_a_durable_database_goes_on_from_its_snapshot_and_its_log(tmp_path: Path) -> None:
+def test_a_durable_database_reopens_from_snapshot_and_log(tmp_path: Path) -> None:
     rows: dict[str, list[tuple[Any, ...]]] = {"a": [], "b": []}
     with fv.Database(tmp_path / "db") as db:
         db.execute(TABLES + VIEWS)
@@ -226,7 +226,7 @@ def test_a_durable_database_goes_on_from_its_snapshot_and_its_log(tmp_path: Path
         check_contents(db, rows)
 
 
-def test_a_durable_database_without_its_ring_names_it_and_the_remedy(tmp_path: Path) -> None:
+def test_a_durable_database_without_its_ring_names_ring_and_remedy(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         db.execute(TABLES + VIEWS)
     code = f"import freshviews as fv; fv.Database({str(tmp_path / 'db')!r})"
@@ -237,8 +237,8 @@ def test_a_durable_database_without_its_ring_names_it_and_the_remedy(tmp_path: P
 
 
 @pytest.mark.parametrize("ring", ["gauss", "poly", "modulo", "bins"])
-def test_a_ring_is_kept_as_json_and_known_again(ring: str) -> None:
-    """A checkpoint keeps it. Its family is the digest of its formulas, so nothing of these is lost."""
+def test_a_ring_survives_a_round_trip_through_json(ring: str) -> None:
+    """A checkpoint stores it. Its family is the digest of its formulas, so no formula is lost."""
     registered = aggregate_over(ring)
     assert registered is not None
     held = json.loads(json.dumps(aggregate_to_json(registered)))
@@ -263,10 +263,10 @@ LARGE = fv.UserRing(
     multiply=lambda a, b: a * b % (2**61 - 1),
     scale=lambda a, k: a * k % (2**61 - 1),
 )
-"""Its products overflow where its results would not."""
+"""Its products overflow although its results would not."""
 
 
-def test_a_module_that_the_environment_names_registers_rings(tmp_path: Path) -> None:
+def test_a_module_named_by_the_environment_registers_rings(tmp_path: Path) -> None:
     (tmp_path / "my_rings.py").write_text(
         "import freshviews as fv\n"
         "fv.register_ring(fv.UserRing('mine', ('BIGINT',), 1, 'BIGINT', lift=lambda x: 2 * x))\n"
@@ -286,7 +286,7 @@ def test_a_module_that_the_environment_names_registers_rings(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("strategy", ["", "recompute", "first_order", "higher_order", "crown", "incremental_trie_join"])
 @pytest.mark.parametrize("name", ["LARGE", "GAUSS"])
-def test_an_overflow_is_refused_and_leaves_the_views_as_they_were(strategy: str, name: str) -> None:
+def test_a_batch_that_overflows_is_refused_and_changes_no_view(strategy: str, name: str) -> None:
     fv.register_ring(LARGE)
     db = fv.Database()
     named_ = f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')" if strategy else ""
@@ -308,7 +308,7 @@ def test_an_overflow_is_refused_and_leaves_the_views_as_they_were(strategy: str,
     assert sorted(map(repr, db.view("wide"))) == sorted(map(repr, again.view("wide")))
 
 
-def test_a_ring_that_an_overflow_spoils_needs_stored_rows() -> None:
+def test_a_ring_that_does_not_survive_overflow_needs_stored_rows() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (x BIGINT) TBLPROPERTIES ('freshviews.trusted' = 'true')")
     with pytest.raises(fv.CatalogError, match=r"ring modulo .* trusted table t"):
@@ -328,7 +328,7 @@ def test_a_value_that_overflows_is_an_error_of_its_view() -> None:
     assert list(db.view("v")) == [((1_000_000 - 1) ** 2,)]
 
 
-def test_a_ring_that_is_registered_again_is_that_of_later_views() -> None:
+def test_a_ring_registered_again_is_used_by_later_views() -> None:
     db = fv.Database()
     db.execute(TABLES)
     fv.register_ring(one_word(lift=lambda x: x))
@@ -339,7 +339,7 @@ def test_a_ring_that_is_registered_again_is_that_of_later_views() -> None:
     assert (list(db.view("v")), list(db.view("w"))) == ([(8,)], [(34,)])
 
 
-def test_a_lift_is_not_asked_for_what_does_not_count() -> None:
+def test_a_lift_is_not_called_for_filtered_rows() -> None:
     fv.register_ring(one_word(lift=lambda x: 60 // x))
     db = fv.Database()
     db.execute(TABLES + "CREATE MATERIALIZED VIEW v AS SELECT TRIED(x) FILTER (WHERE x <> 0) AS s FROM a")
@@ -350,7 +350,7 @@ def test_a_lift_is_not_asked_for_what_does_not_count() -> None:
         db.insert("a", [(0, 1, 0)])
 
 
-def test_a_batch_with_a_failed_lift_is_taken_back_exactly() -> None:
+def test_a_batch_with_a_failed_lift_is_undone_exactly() -> None:
     ring = replace(GAUSS, name="parts", lift=lambda x: (x, 60 // x))
     assert register(ring).ring.keeps_modulo
     db = fv.Database()
@@ -374,13 +374,13 @@ def test_a_batch_with_a_failed_lift_is_taken_back_exactly() -> None:
         ("SELECT x FROM a WHERE MODULO(x, x) > 1", "aggregate function cannot stand in WHERE"),
     ],
 )
-def test_a_call_is_refused_with_what_it_takes(sql: str, message: str) -> None:
+def test_a_wrong_call_is_refused_with_the_expected_arguments(sql: str, message: str) -> None:
     db = fv.Database()
     with pytest.raises(fv.SqlError, match=message):
         db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS {sql}")
 
 
-def test_a_single_value_stands_in_expressions_and_a_result_may_be_computed() -> None:
+def test_values_of_rings_may_be_used_in_expressions_and_having() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (g INT, x INT, z DOUBLE)")
     db.execute(
@@ -391,7 +391,7 @@ def test_a_single_value_stands_in_expressions_and_a_result_may_be_computed() -> 
     assert sorted(db.view("v")) == [(1, 14, 1 / 3, 0), (3, 6, 0.0, 0)]
 
 
-def test_every_ring_of_a_program_is_known_by_its_name() -> None:
+def test_rings_of_all_registered_aggregates_are_found_by_name() -> None:
     for aggregate in AGGREGATES.values():
         assert named(aggregate.ring.over((0,)).name).words >= 2
     assert MODULO.words == 1

@@ -1,4 +1,4 @@
-"""Rings as users write them, registered when this module is imported; and what DuckDB computes in their place."""
+"""Rings as users write them, registered when this module is imported; and the SQL that DuckDB computes instead."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def gauss(x: str, y: str) -> Text:
 def poly(x: str, y: str) -> Text:
     a, b = (f"((({one}) % {SMALL} + {SMALL}) % {SMALL})" for one in (x, y))
     sums = ["(" + " + ".join(" * ".join(["1", *[a] * i, *[b] * (n - i)]) for i in range(n + 1)) + ")" for n in range(4)]
-    # The product of all makes it NULL where an argument is.
+    # The product of all makes it NULL if an argument is NULL.
     columns = [f"SUM({one} + 0 * {a} * {b})" for one in sums]
     named = [f"{column} AS poly_{n}" for n, column in enumerate(columns[:-1])]
     return Text(f"POLY({x}, {y})", ", ".join([*named, columns[-1]]))

@@ -1,4 +1,4 @@
-"""Rules, and what they mean in SQL that was written by hand for DuckDB."""
+"""Rules, with hand-written SQL of the same meaning for DuckDB."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ MEANINGS = {
               "SELECT a, STRING_AGG(CAST(b AS VARCHAR), ', ' ORDER BY b DESC) "
               f"FROM {_R} r WHERE EXISTS (SELECT 1 FROM t WHERE t.c = r.b) GROUP BY a"),
 }  # fmt: skip
-"""By what they show: rules, of which ``v`` is compared, and the query of ``v``."""
+"""By topic: rules, whose head ``v`` is compared, and the query of ``v``."""
 
 
 def catalog() -> Catalog:
@@ -96,8 +96,8 @@ def catalog() -> Catalog:
 
 
 def scenario_of(name: str, properties: Mapping[str, str] | None = None) -> Scenario:
-    """The views of a meaning over the tables, with the SQL that rules have under properties; only ``v`` has a query for
-    DuckDB, the others are read by none."""
+    """The views of a meaning over the tables, with the SQL of its rules under the properties. Only ``v`` is compared
+    with DuckDB."""
     rules, duck = MEANINGS[name]
     views = []
     for line in script_of(rules, catalog(), properties).text.rstrip(";\n").split(";\n"):
@@ -112,5 +112,5 @@ def scenario_of(name: str, properties: Mapping[str, str] | None = None) -> Scena
 
 
 def _columns(rules: str) -> str:
-    """What the head of ``v`` names."""
+    """The columns of the head of ``v``."""
     return rules.split("<-", 1)[0].strip().removeprefix("v")[1:].rstrip(")").replace("] =", ",").removeprefix(",")

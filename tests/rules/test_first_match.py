@@ -1,4 +1,4 @@
-"""A variable that a head does not name is looked at until its first match, where nothing but presence is asked for."""
+"""A variable that a head does not name is searched only until its first match, if only presence matters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEADS = 10
 
 
 def blocks_of(rules: str) -> list[tuple[Block, Program]]:
-    """The blocks of the last head, and how ``trie_join`` keeps them."""
+    """The blocks of the last head, under ``trie_join``."""
     with fv.Database() as db:
         db.execute(TABLES)
         db.rule(rules, {"freshviews.strategy": "trie_join"})
@@ -68,7 +68,7 @@ def interpreted(program: Program, fan_out: int) -> int:
     ],
     ids=["a join", "a join with a head", "several bodies", "a negated atom", "what an aggregate is over"],
 )
-def test_a_head_ends_with_the_first_match_of_what_it_does_not_name(rules: str) -> None:
+def test_the_search_for_an_unnamed_variable_ends_at_the_first_match(rules: str) -> None:
     found = blocks_of(rules.split(" number")[0])
     assert all(isinstance(program.result, Held) and program.result.presence for _, program in found)
     _, program = found[0]
@@ -76,7 +76,7 @@ def test_a_head_ends_with_the_first_match_of_what_it_does_not_name(rules: str) -
     assert interpreted(program, 4) == interpreted(program, 12) <= 8 * HEADS
 
 
-def test_a_count_looks_at_every_match() -> None:
+def test_a_count_visits_every_match() -> None:
     with fv.Database() as db:
         db.execute(
             TABLES + "CREATE MATERIALIZED VIEW n TBLPROPERTIES ('freshviews.strategy' = 'trie_join') AS"
@@ -86,7 +86,7 @@ def test_a_count_looks_at_every_match() -> None:
     assert plan.program.result == Held(RESULT) and interpreted(plan.program, 12) > 2 * interpreted(plan.program, 4)
 
 
-def test_compiled_code_ends_with_the_first_match_too() -> None:
+def test_compiled_code_ends_at_the_first_match_too() -> None:
     ((block, program),) = blocks_of(f"has(a) <- {BODY}.")
     steps = []
     for fan_out in (4, 12):
@@ -103,5 +103,5 @@ def test_compiled_code_ends_with_the_first_match_too() -> None:
         assert sum(len(rows) for rows in state.rows(100)) == HEADS
         steps.append(int(state.status[STATUS_STEPS]))
         state.close()
-    # Its steps are moves of cursors, of which every trie may need one more to come to its place.
+    # Steps are moves of cursors; every trie may need one more to reach its position.
     assert steps[1] <= steps[0] + HEADS

@@ -1,4 +1,4 @@
-"""What the page on rules shows is what comes out."""
+"""The examples on the page about rules print the output shown."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
 
 
-def test_the_examples_of_the_page_run() -> None:
+def test_the_examples_of_the_rules_page_run() -> None:
     text = PAGE.read_text().replace("```python\n", "").replace("```\n", "")
     examples = doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0)
     assert len(examples.examples) > 10
-    told: list[str] = []
-    found = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(examples, out=told.append)
-    assert found.failed == 0, "".join(told)
+    reported: list[str] = []
+    found = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(examples, out=reported.append)
+    assert found.failed == 0, "".join(reported)

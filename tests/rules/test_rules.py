@@ -1,4 +1,4 @@
-"""Rules: what is refused and where, what they mean, and that they are views like others."""
+"""Rules: errors and their places, meanings, and their views in a database."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ REFUSED = [
     ("v(n) <- agg<<n = count(a, b)>> r(a, b).", 1, 18, "count takes one argument, or none, as count(x)"),
     ("v(n) <- agg<<n = max_by(a)>> r(a, _).", 1, 18, "max_by needs two arguments, as max_by(x, y)"),
     ("v(a) <- agg<<n = count()>> r(a, _).", 1, 18, "n is not in the head"),
-    ("v(n) <- agg<<n = count()>> r(n, _).", 1, 18, "n is what count computes"),
+    ("v(n) <- agg<<n = count()>> r(n, _).", 1, 18, "n is the result of count"),
     ("v(n) <- agg<<n = count()>> r(_, _).\nv(n) <- r(n, _).", 2, 1, "v has aggregates, so it must have one rule"),
     ("v(n) <- agg<<n = max(z)>> r(a, _).", 1, 22, "z is in no atom"),
-    ("v[a] = b <- r(a, b).\nv(b, a) <- r(a, b).", 2, 1, "v has a value, in [ ] =, in one of its rules"),
+    ("v[a] = b <- r(a, b).\nv(b, a) <- r(a, b).", 2, 1, "v has a value, as f[x] = y, in one of its rules"),
     ("v(f) <- agg<<f = cofactor()>> r(a, b).", 1, 18, "cofactor needs an argument, as cofactor(x, y, ...)"),
     ("v(f) <- agg<<f = corr_matrix(a)>> r(a, b).", 1, 18, "corr_matrix needs two arguments, as corr_matrix(x, y, ...)"),
     ("v(f) <- agg<<f = cofactor(z)>> w(_, _, n).", 1, 27, "z is in no atom"),
@@ -84,7 +84,7 @@ def test_errors_in_rules_have_their_line_and_column(text: str, line: int, column
 
 
 def test_a_ring_of_the_user_is_an_aggregate_of_rules(tmp_path: Path) -> None:
-    """Of distinct bindings, with a negated atom, of several bodies, and again when the database is opened."""
+    """Over distinct bindings, with a negated atom, over several bodies, and after reopening the database."""
     assert user_rings.GAUSS.name == "gauss", "registered by the import"
     with fv.Database(tmp_path) as db:
         db.execute(";".join(table.text.spark for table in TABLES))
@@ -124,7 +124,7 @@ def test_the_columns_of_a_cofactor_have_the_names_of_the_variables() -> None:
 
 
 def test_the_provenance_of_a_head_has_all_rows_of_its_atoms() -> None:
-    """Also those that differ where the body has ``_`` alone, and equal rows. Other heads are inputs."""
+    """Includes rows that differ only where the body has ``_``, and equal rows. Other heads are inputs."""
     with fv.Database() as db:
         db.execute(";".join(table.text.spark for table in TABLES) + "; CREATE TABLE r_2 (a BIGINT); "
                    "CREATE TABLE times (a BIGINT)")  # fmt: skip
@@ -158,7 +158,7 @@ def test_comments_and_either_arrow_are_read() -> None:
     assert one.text == other.text
 
 
-def test_strings_are_what_is_between_the_quotes() -> None:
+def test_strings_are_the_text_between_the_quotes() -> None:
     with fv.Database() as db:
         db.execute(TABLES[3].text.spark)
         db.rule("""v(a) <- w(a, _, "it's a \\ here").""")
@@ -166,7 +166,7 @@ def test_strings_are_what_is_between_the_quotes() -> None:
         assert list(db.view("v")) == [(1,)]
 
 
-def test_a_head_that_exists_is_refused_and_nothing_is_left() -> None:
+def test_an_existing_head_is_refused_and_nothing_is_created() -> None:
     with fv.Database() as db:
         db.execute(";".join(table.text.spark for table in TABLES))
         db.rule("v(a) <- r(a, _).")
@@ -176,7 +176,7 @@ def test_a_head_that_exists_is_refused_and_nothing_is_left() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["trie_join", "first_order", "crown"])
-def test_a_rule_is_kept_by_the_strategy_that_is_named(strategy: str) -> None:
+def test_the_named_strategy_maintains_a_rule(strategy: str) -> None:
     with fv.Database() as db:
         db.execute(";".join(table.text.spark for table in TABLES))
         db.insert("r", [(1, 2), (1, 2), (4, 2)])
@@ -191,7 +191,7 @@ def test_a_rule_is_kept_by_the_strategy_that_is_named(strategy: str) -> None:
         assert list(db.view("tri")) == []
 
 
-def test_rules_are_there_when_a_database_is_opened_again(tmp_path: Path) -> None:
+def test_rules_survive_reopening_a_database(tmp_path: Path) -> None:
     with fv.Database(tmp_path) as db:
         db.execute(TABLES[0].text.spark)
         db.rule("v(a, n) <- agg<<n = count()>> r(a, b).")
@@ -200,7 +200,7 @@ def test_rules_are_there_when_a_database_is_opened_again(tmp_path: Path) -> None
         assert list(db.view("v")) == [(1, 2)]
 
 
-def test_two_values_of_a_functional_head_refuse_the_batch_and_name_key_and_values(tmp_path: Path) -> None:
+def test_two_values_of_a_functional_head_are_refused_with_key_and_values(tmp_path: Path) -> None:
     rules = "f[a] = b <- r(a, b). all[] = c <- s(_, c). g[b] = c <- f[b] = c, !s(b, 9)."
     with fv.Database(tmp_path / "db") as db:
         db.execute(";".join(table.text.spark for table in TABLES))
@@ -220,7 +220,7 @@ def test_two_values_of_a_functional_head_refuse_the_batch_and_name_key_and_value
             batch.insert("s", [(1, 6)])
         assert db.version == version and {name: sorted(db.view(name)) for name in seen} == seen
         assert sorted(db.table("r")) == [(1, 2), (1, 2), (3, 4)]
-        # One version may take the old value away and bring the new one.
+        # One version may delete the old value and insert the new one.
         with db.batch() as batch:
             batch.insert("r", [(1, 7)])
             batch.delete("r", [(1, 2), (1, 2)])

@@ -1,4 +1,4 @@
-"""Pipelines that run in processes of their own, and clusters of Spark's for them."""
+"""Pipelines in processes of their own, and Spark clusters for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
 class Running:
-    """A pipeline that runs until it is stopped, with its versions as they come."""
+    """A pipeline that runs until it is stopped, and the versions that it reports."""
 
     def __init__(self, folder: Path, process: subprocess.Popen[str]) -> None:
         self.folder = folder
@@ -36,7 +36,7 @@ class Running:
         assert json.loads(line)["version"] == self.version
 
     def stop(self) -> None:
-        """As Ctrl-C does."""
+        """Stop it as Ctrl-C does."""
         below = descendants(self.process.pid)
         self.process.send_signal(signal.SIGINT)
         assert self.process.wait(SECONDS) == 0, (self.folder / "errors").read_text()
@@ -45,7 +45,7 @@ class Running:
 
 @contextmanager
 def running(folder: Path, master: str, given: dict[str, str], *more: str, cells: int = 2) -> Iterator[Running]:
-    """``more``: options of ``freshviews run``."""
+    """Start a pipeline. ``more``: options of ``freshviews run``."""
     command = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--json", "--master", master]
     command += ["--cells", str(cells), "--conf", f"spark.executor.extraJavaOptions={QUICK_JAVA}", *more]
     with (
@@ -65,10 +65,10 @@ def running(folder: Path, master: str, given: dict[str, str], *more: str, cells:
 def standalone(
     folder: Path, given: Mapping[str, str] | None = None, before: tuple[tuple[str, ...], ...] = ((), ())
 ) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A master and two workers of one core; they know nothing of this package.
+    """A master and two workers of one core each, without this package.
 
-    Executors of worker n have their scratch in the folder ``scratch<n>``. ``given``: more of the environment of the
-    workers; ``before[n]``: a command that runs the command of worker n.
+    Executors of worker n have their scratch in the folder ``scratch<n>``. ``given``: additions to the environment of
+    the workers; ``before[n]``: a command that runs the command of worker n.
     """
     import pyspark
 
@@ -104,7 +104,8 @@ def standalone(
 
 
 def wait_for_start(path: Path, number: int) -> None:
-    """Until a log says that the first process is a master that works, or that this number of workers is with it."""
+    """Wait until the log shows that the first process is a running master, or that this number of workers has
+    joined."""
     until = time.time() + 180
     while time.time() < until:
         said = path.read_text(errors="replace")

@@ -26,24 +26,24 @@ from tests.spark.servers import BUCKET, s3_server
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session for the whole run: starting one takes seconds. Two cores, so that what several tasks do is tried;
-    the other settings are those of every pipeline."""
+    """One session for the whole run, as starting one takes seconds. Two cores, so that several tasks run at once; the
+    other settings are those of every pipeline."""
     pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
     from freshviews.spark.session import start_session
 
-    # Tests may name what is defined in them, so workers must find the tests too.
+    # Tests may use their own functions in jobs, so workers must find the tests too.
     root = str(Path(__file__).parents[2])
     source = str(Path(root) / "src")
     os.environ["PYTHONPATH"] = os.pathsep.join([root, source, str(KILLING), os.environ.get("PYTHONPATH", "")])
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["FRESHVIEWS_RINGS"] = "tests.ring.user_rings"
-    # Where workers, which are started once, look for the fault that a test plans.
+    # Workers, which are started once, look here for the fault that a test plans.
     os.environ["FAULT"] = str(tmp_path_factory.mktemp("fault") / "planned")
     lakes = lake_settings(tmp_path_factory.mktemp("lake"))
     session = start_session("local[2]", {**spark_jars(), **lakes}, quiet=True)
-    # For its workers alone: commands that tests run do not find the module.
+    # For Spark's workers alone: commands that tests run do not find the module.
     del os.environ["FRESHVIEWS_RINGS"]
-    # Spark has put its own handler of Ctrl-C in place, which tests after these do not expect.
+    # Spark has installed its own handler of Ctrl-C; later tests do not expect it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield session
     session.stop()
@@ -65,7 +65,7 @@ def fault(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fault]:
 
 @pytest.fixture(scope="session")
 def s3() -> Iterator[dict[str, str]]:
-    """An S3 server for the whole run: the environment by which clients find it."""
+    """An S3 server for the whole run; returns the environment by which clients find it."""
     pytest.importorskip("boto3", reason="boto3 is not installed; pip install 'freshviews[s3]'")
     pytest.importorskip("moto", reason="the S3 server moto is not installed")
     with s3_server() as found:
@@ -74,7 +74,7 @@ def s3() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a broker of Kafka for the whole run; Spark has its connector."""
+    """The address of a Kafka broker for the whole run; Spark has its connector."""
     pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
     with skipping():
         jars(kafka_connector())
@@ -93,7 +93,7 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hdfs_servers.Hdfs
 
 @pytest.fixture(scope="session")
 def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A server with the protocol of Google's object store: the environment by which clients find it."""
+    """A server with the protocol of Google's object store; returns the environment by which clients find it."""
     pytest.importorskip("google.cloud.storage", reason="it is not installed; pip install 'freshviews[gcs]'")
     with skipping(), clouds.fake_gcs(tmp_path_factory.mktemp("gcs"), BUCKET) as found:
         yield found
@@ -101,14 +101,14 @@ def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="session")
 def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A server with the protocol of Azure's blob storage: the environment by which clients find it."""
+    """A server with the protocol of Azure's blob storage; returns the environment by which clients find it."""
     pytest.importorskip("azure.storage.blob", reason="it is not installed; pip install 'freshviews[azure]'")
     with skipping(), clouds.azurite(tmp_path_factory.mktemp("azure"), BUCKET) as found:
         yield found
 
 
 def address_elsewhere(kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An address of an empty store on a server of a kind; the environment has what its clients need."""
+    """The address of an empty store on a server of the given kind; the environment has what its clients need."""
     name = uuid.uuid4().hex
     if kind == "s3":
         for variable, value in request.getfixturevalue("s3").items():

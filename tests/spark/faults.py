@@ -1,4 +1,4 @@
-"""Faults at steps of a version, in whatever process reaches them; and processes to look at or end."""
+"""Faults at steps of a version, in the driver or in workers; and processes to list or kill."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 KILLING = Path(__file__).parent / "killing"
-"""Python imports the module in here at the start of a process, if it is told of the folder."""
+"""Python imports the module in this folder at the start of a process that has it on its path."""
 
 
 class Fault:
-    """One fault that is planned: ``met`` once a process has met it."""
+    """A planned fault. ``met``: some process has reached it."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -24,8 +24,8 @@ class Fault:
     def plan(
         self, step: str, what: str, who: str, *, always: bool = False, folder: Path | None = None, seconds: float = 0
     ) -> None:
-        """``who`` is driver or worker; ``what`` one of kill, kill java, exit, raise, fill (the disk of ``folder``),
-        pause (for ``seconds``). ``always``: every process meets it, until it is forgotten."""
+        """``who`` is driver or worker; ``what`` is one of kill, kill java, exit, raise, fill (the disk of ``folder``),
+        pause (for ``seconds``). ``always``: every process meets the fault, until it is forgotten."""
         self.done.unlink(missing_ok=True)
         aside = self.place.with_suffix(".new")
         planned = {"step": step, "what": what, "who": who, "always": always}
@@ -45,7 +45,7 @@ class Fault:
 
 
 def environment(fault: Fault | None = None) -> dict[str, str]:
-    """For a pipeline in a process of its own."""
+    """The environment of a pipeline in a process of its own."""
     found = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYSPARK_PYTHON": sys.executable}
     found.pop("FAULT", None)
     if fault is not None:
@@ -77,7 +77,7 @@ def command_of(process: int) -> str:
 
 
 def gone(processes: list[int], seconds: float = 20) -> list[int]:
-    """Those of the processes that are there still, after waiting for them to end."""
+    """The processes that still exist after waiting for them to end."""
     until = time.time() + seconds
     left = processes
     while left and time.time() < until:

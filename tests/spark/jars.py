@@ -1,4 +1,4 @@
-"""The packages of Maven that tests load into Spark."""
+"""The Maven packages that tests load into Spark."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ LAKES = {
     "4.1": [DELTA, "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"],
     "4.2": ["io.delta:delta-spark_4.2_2.13:4.4.0"],
 }
-"""By the release of Spark. None runs with 4.3: docs/connectors/delta.md and iceberg.md say why."""
+"""By the release of Spark. None runs with 4.3; docs/connectors/delta.md and iceberg.md give the reason."""
 
 
 @contextmanager
 def skipping() -> Iterator[None]:
-    """A block that skips the test where a component cannot be had."""
+    """A block that skips the test if a component cannot be fetched."""
     try:
         yield
     except Missing as error:
@@ -37,12 +37,12 @@ def spark_jars() -> dict[str, str]:
 
 
 def kafka_connector() -> str:
-    """The newest connector of Kafka that runs with this Spark."""
+    """The newest Kafka connector that runs with this Spark."""
     return KAFKA_CONNECTOR if _release() == "4.1" else "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 
 
 def lakes() -> list[str]:
-    """The packages of tables of a lakehouse that run with this Spark."""
+    """The lakehouse packages that run with this Spark."""
     return LAKES.get(_release(), [])
 
 
@@ -53,7 +53,7 @@ def _release() -> str:
 
 
 def lake(name: str) -> str:
-    """The package of delta or iceberg. Skips the test where none runs with this Spark."""
+    """The package of delta or iceberg. Skips the test if none runs with this Spark."""
     import pyspark
 
     found = [package for package in lakes() if f":{name}-" in package]

@@ -1,4 +1,4 @@
-"""Pages of connectors: the script and the command that they show, run in a process of their own."""
+"""Pages of connectors: the script and the command shown there, run in a process of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def write_script(page: Path, folder: Path) -> None:
 
 
 def run_command(page: Path, folder: Path, package: str, fault: Fault | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command of a page, which names the package, with jars that are here: asking Maven takes long."""
+    """Run the command of a page with local jars in place of its Maven package, as asking Maven takes long."""
     line, named = _blocks(page)["sh"].strip().split(" --packages ")
     assert named == package
     words = [sys.executable, "-m", "freshviews.cli", *shlex.split(line)[1:], "--conf", "=".join(*spark_jars().items())]

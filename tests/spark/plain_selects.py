@@ -1,4 +1,5 @@
-"""Queries over one view: plain SELECTs, which Spark and we must answer alike, and others, which are left to Spark."""
+"""Queries over one view: plain SELECTs, which freshviews must answer as Spark does, and others, which are left to
+Spark."""
 
 from __future__ import annotations
 
@@ -194,7 +195,7 @@ QUERIES = [
     *_SORTED,
     *(f"SELECT `odd name` FROM v WHERE {condition}" for condition in CONDITIONS),
 ]
-"""Plain SELECTs; the order of their rows is that of the contents, or a total one."""
+"""Plain SELECTs with a defined order of rows: that of the contents, or a total one."""
 
 _OTHER_CONDITIONS = r"""
 i
@@ -298,4 +299,4 @@ OTHERS = [
     "SELECT i FROM v -- a\n WHERE i > 3",
     *(f"SELECT i FROM v WHERE {condition}" for condition in _OTHER_CONDITIONS),
 ]
-"""Queries that are left to Spark, among them some that it refuses and some that it reads in a way of its own."""
+"""Queries that are left to Spark, including some that it refuses or reads in its own way."""

@@ -1,4 +1,4 @@
-"""Servers of stores, for tests: a real one of S3, and in front of a real HDFS one that loses requests and answers."""
+"""Servers of stores, for tests: a real S3 server, and one in front of a real HDFS that loses requests and answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BUCKET = "freshviews-test"
 
 @contextmanager
 def s3_server() -> Iterator[dict[str, str]]:
-    """An S3 server with an empty bucket; the environment by which clients find it."""
+    """An S3 server with an empty bucket; returns the environment by which clients find it."""
     import boto3
 
     port = free_port()
@@ -61,10 +61,10 @@ def s3_server() -> Iterator[dict[str, str]]:
 
 @dataclass(frozen=True)
 class Loss:
-    """A request that is lost between a client of HDFS and a ``server``, which is a namenode or a datanode.
+    """A request lost between a client of HDFS and a ``server``, which is a namenode or a datanode.
 
-    ``how``: ``before`` the server sees it; after ``half`` of its data; its answer, ``after`` it was done; or ``short``,
-    that half of its data is done as if it were all.
+    ``how``: ``before`` the server gets it; after ``half`` of its data; ``after`` it was done, so the answer is lost; or
+    ``short``: half of its data is written as if it were all.
     """
 
     operation: str
@@ -73,7 +73,7 @@ class Loss:
 
 
 class Between(ThreadingHTTPServer):
-    """A server between clients and an HDFS, which loses each of ``losses`` once."""
+    """A server between clients and an HDFS that loses each of ``losses`` once."""
 
     daemon_threads = True
 
@@ -142,7 +142,7 @@ class _Passing(BaseHTTPRequestHandler):
 
 @contextmanager
 def between(namenode: str, certificate: Path | None = None) -> Iterator[Between]:
-    """A server that loses requests to an HDFS; with a certificate and its key it speaks TLS."""
+    """A server that loses requests to an HDFS; with a certificate and its key it uses TLS."""
     with Between(namenode, certificate) as found:
         threading.Thread(target=found.serve_forever, daemon=True).start()
         yield found
@@ -173,7 +173,7 @@ def make_certificate(path: Path) -> None:
 
 @contextmanager
 def answering(status: int, **body: object) -> Iterator[tuple[str, list[str]]]:
-    """A server that answers every request alike: its address, and what it was asked."""
+    """A server that gives every request the same answer; yields its address, and the requests that it got."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""A shop's streams for tests: orders by key and items as signed words, and what the views over them must be."""
+"""A shop's streams for tests: orders by key and items as signed words, and the expected views over them."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ CREATE MATERIALIZED VIEW shown USING console OPTIONS (numRows '1000')
   AS SELECT part, n FROM by_part;
 """
 )
-"""The same with a view for each kind of sink."""
+"""The same script with a view for each kind of sink."""
 
 
 class Shop:
-    """Input files, and the tables that they come to."""
+    """Input files, and the contents of the tables that they describe."""
 
     def __init__(self, folder: Path, seed: int = 1, script: str = SCRIPT) -> None:
         self.folder = folder
@@ -56,10 +56,10 @@ class Shop:
         (folder / "shop.sql").write_text(script)
 
     def write(self, orders: int = 20, items: int = 60) -> None:
-        """A file per table: rows that come, and rows of before that go.
+        """Write a file per table: new rows, and deletes of earlier rows.
 
-        A pipeline that runs may take the one file before it sees the other, so that a test which says what the next
-        version holds writes to one table: ``orders=0``.
+        A running pipeline may read one of the files before it sees the other, so a test that checks the next version
+        writes to one table: ``orders=0``.
         """
         self.files += 1
         lines: list[tuple[Any, ...]] = []
@@ -91,7 +91,7 @@ class Shop:
         aside.rename(self.folder / "in" / table / f"{self.files:04d}.csv")
 
     def by_part(self) -> Counter[tuple[Any, ...]]:
-        """The view, recomputed from everything that was written."""
+        """The view, recomputed from all files."""
         groups: dict[str, list[int]] = {}
         for order, part, qty in self.items:
             if order in self.orders:
@@ -106,7 +106,7 @@ class Shop:
 
 
 def delivered(folder: Path) -> Counter[tuple[Any, ...]]:
-    """What the files of a changes sink come to, each change counted once; rows that cancel out are gone."""
+    """The net rows of the files of a changes sink, each change counted once."""
     total: Counter[tuple[Any, ...]] = Counter()
     for path in sorted(folder.glob("[!.]*")):
         for row in rows_in(path):
@@ -116,7 +116,7 @@ def delivered(folder: Path) -> Counter[tuple[Any, ...]]:
 
 
 def rows_in(path: Path) -> list[dict[str, Any]]:
-    """The rows of a sink's file; digits in a CSV file are numbers."""
+    """The rows of a sink's file; digits in a CSV file are read as numbers."""
     if path.suffix == ".parquet":
         return list(pq.read_table(path).to_pylist())
     if path.suffix == ".json":
@@ -127,7 +127,7 @@ def rows_in(path: Path) -> list[dict[str, Any]]:
 
 
 def shown(text: str, view: str) -> Counter[tuple[Any, ...]]:
-    """What a console sink has printed comes to. A version that is shown again is the same, and says so."""
+    """The net rows that a console sink has printed. A version that is printed again is marked and must be the same."""
     versions: dict[int, list[str]] = {}
     lines = text.splitlines()
     for at, line in enumerate(lines):
@@ -150,7 +150,7 @@ def _contents(total: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
 
 
 def check(folder: Path, shop: Shop, printed: str | None = None, checkpoint: str | None = None) -> None:
-    """All views of EVERY_SINK, stored and delivered, are what the input comes to; ``printed`` is the console's text."""
+    """Check all views of EVERY_SINK, stored and delivered, against the input; ``printed`` is the console's text."""
     store = store_of(checkpoint or folder / "shop.checkpoint")
     manifest = latest(store)
     for view, expected in (("by_part", shop.by_part()), ("by_cust", shop.by_cust()), ("parts", shop.parts())):

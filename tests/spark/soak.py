@@ -1,9 +1,9 @@
 """``make soak-spark``: a window of 100,000 live rows with unique string ids moves over 30 million rows on Spark.
 
-``python -m tests.spark.soak --rows N --live N --file N --cells N`` prints twenty times on the way what the Python
-workers, the driver and Java hold, and what the checkpoint has on disk. It ends with 1 if workers, driver or checkpoint
-grew in the second half. Java's heap is bounded by its own settings, and is printed alone. The checkpoint keeps
-the changes of 200 versions, so it is flat after that many files.
+``python -m tests.spark.soak --rows N --live N --file N --cells N`` prints, twenty times on the way, the memory of the
+Python workers, the driver and Java, and the size of the checkpoint on disk. It exits with 1 if workers, driver or
+checkpoint grew in the second half. Java's heap is bounded by its own settings, and is only printed. The checkpoint
+keeps the changes of 200 versions, so it is flat after that many files.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from tests.spark.faults import command_of, descendants
 
 _MEGABYTE = 1 << 20
 AHEAD = 3
-"""Files that wait for the stream, so that it never waits for one."""
+"""Number of files written ahead, so that the stream never waits for one."""
 PATIENCE = 600.0
-"""Seconds for one version."""
+"""Maximum seconds of one version."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """Bytes that are held after ``rows`` rows have passed. Of processes, those that are in memory and not shared with
-    others, and an equal part of those that are."""
+    """Bytes after ``rows`` rows have passed. For processes: private resident memory, and a proportional part of the
+    shared one."""
 
     rows: int
     workers: int
@@ -54,7 +54,7 @@ class Held:
 
 
 def moved(spark: Any, folder: Path, rows: int, live: int, file: int, cells: int) -> Iterator[Held]:
-    """Let the window move over files of ``file`` rows; what is held, twenty times."""
+    """Move the window over files of ``file`` rows; returns the sizes at twenty points."""
     script = folder / "soak.sql"
     script.write_text(f"""
       CREATE STREAMING TABLE events (id STRING, kind STRING, n BIGINT) USING parquet
@@ -94,7 +94,7 @@ def _write(folder: Path, number: int, numbers: range) -> None:
 
 
 def _after(query: Any, checkpoint: Path, taken: int) -> int:
-    """How many files are taken, once these are more than before."""
+    """The number of files taken, once it exceeds the earlier one."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         try:
@@ -121,7 +121,7 @@ def _held(rows: int, checkpoint: Path) -> Held:
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:  # It was collected meanwhile.
+    except OSError:  # It was collected in the meantime.
         return 0
 
 
@@ -134,7 +134,7 @@ def _resident(process: int) -> int:
 
 
 def grown(seen: list[Held]) -> dict[str, float]:
-    """By how much of it each part grew in the second half: the median of the last quarter beside the one before."""
+    """The relative growth of each part in the second half: the median of the last quarter and of the one before."""
     quarter = max(1, len(seen) // 4)
     before, after = seen[-2 * quarter : -quarter], seen[-quarter:]
     return {

@@ -1,4 +1,4 @@
-"""Batch DataFrames of changes as versions: a nightly job needs no stream."""
+"""Batch DataFrames of changes as versions: a nightly job without a stream."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BY_CUST = "SELECT cust, part, SUM(total) AS total, COUNT(*) AS n FROM orders JOI
 
 
 def job(spark: Any, folder: Path, seen: list[tuple[Any, ...]] | None = None, cells: int = 1) -> Pipeline:
-    """The pipeline as each night's process makes it."""
+    """The pipeline as the process of each night creates it."""
 
     def note(rows: Any, _: int) -> None:
         assert seen is not None
@@ -62,7 +62,7 @@ def test_each_call_is_a_version_and_views_are_exact(spark: Any, tmp_path: Path, 
     chance = random.Random(cells)
     bought: dict[int, tuple[int, int]] = {}
     parts: Counter[tuple[int, str]] = Counter()
-    told: Counter[tuple[Any, ...]] = Counter()
+    reported: Counter[tuple[Any, ...]] = Counter()
     for night in range(1, 4):
         seen: list[tuple[Any, ...]] = []
         new = [(chance.randrange(12), chance.randrange(3), chance.randrange(100)) for _ in range(6)]
@@ -86,9 +86,9 @@ def test_each_call_is_a_version_and_views_are_exact(spark: Any, tmp_path: Path, 
         assert {row["_version"] for row in change} <= {night}
         assert Counter(map(tuple, change)) == Counter(seen)
         for *row, m, _ in change:
-            told[tuple(row)] += m
-        assert +told == rows_of(pipeline.view("by_cust")) and not -told
-        # The job is tried again: nothing is read twice, and nothing is delivered twice.
+            reported[tuple(row)] += m
+        assert +reported == rows_of(pipeline.view("by_cust")) and not -reported
+        # The job is repeated: nothing is read twice, and nothing is delivered twice.
         again: list[tuple[Any, ...]] = []
         assert job(spark, tmp_path, again, cells).advance(given, call=f"night {night}") == night and not again
     all_of_it: Counter[tuple[Any, ...]] = Counter()
@@ -99,7 +99,7 @@ def test_each_call_is_a_version_and_views_are_exact(spark: Any, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("step", ["cells done", "manifest in place", "delivery noted", "call noted"])
-def test_a_call_that_fails_and_is_tried_again_takes_its_rows_once(
+def test_a_call_repeated_after_a_failure_applies_its_rows_once(
     spark: Any, tmp_path: Path, step: str, fault: Fault
 ) -> None:
     seen: list[tuple[Any, ...]] = []
@@ -115,7 +115,7 @@ def test_a_call_that_fails_and_is_tried_again_takes_its_rows_once(
     assert Manifests(store_of(tmp_path / "ckpt")).versions() == [1, 2]
 
 
-def test_a_stream_between_a_call_that_failed_and_its_repetition(spark: Any, tmp_path: Path, fault: Fault) -> None:
+def test_a_stream_may_run_between_a_failed_call_and_its_repetition(spark: Any, tmp_path: Path, fault: Fault) -> None:
     (tmp_path / "in").mkdir()
 
     def give(number: int) -> None:
@@ -157,7 +157,7 @@ def test_frames_that_do_not_fit_a_table_are_refused_by_name(spark: Any, tmp_path
         other.advance()
 
 
-def test_a_second_batch_frame_is_reported_and_ignored_by_start_and_taken_by_advance(
+def test_start_warns_of_a_batch_frame_and_advance_reads_it(
     spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def pipeline(rows: list[tuple[int]]) -> Pipeline:
@@ -193,14 +193,14 @@ def sold(spark: Any, *rows: tuple[int, str, int], **more: str) -> Any:
 @pytest.mark.parametrize(
     "changes", ["upsert", pytest.param("append", marks=pytest.mark.full), pytest.param("op", marks=pytest.mark.full)]
 )
-def test_rows_are_deleted_by_their_keys_alone(spark: Any, tmp_path: Path, changes: str) -> None:
+def test_rows_are_deleted_by_keys_without_other_columns(spark: Any, tmp_path: Path, changes: str) -> None:
     more = {"op": "'insert' AS op"} if changes == "op" else {}
 
     def pipeline() -> Pipeline:
         return goods(spark, tmp_path, changes)
 
     pipeline().advance({"goods": sold(spark, (1, "x", 1), (1, "y", 2), (2, "x", 3), **more)})
-    # Other columns do not matter, and neither does a key that no row has.
+    # Other columns are ignored, and so is a key without a row.
     keys = spark.createDataFrame([("y", 1, "?"), ("z", 9, "?")], "B STRING, a BIGINT, price STRING")
     assert pipeline().advance(deletes={"GOODS": keys}, call="gone") == 2
     assert pipeline().advance(deletes={"goods": keys}, call="gone") == 2
@@ -209,7 +209,7 @@ def test_rows_are_deleted_by_their_keys_alone(spark: Any, tmp_path: Path, change
 
 
 @pytest.mark.parametrize("step", ["cells done", "manifest in place"])
-def test_keys_and_changes_of_a_call_are_taken_once_keys_first(
+def test_deletes_by_key_are_applied_before_the_changes_of_a_call(
     spark: Any, tmp_path: Path, step: str, fault: Fault
 ) -> None:
     goods(spark, tmp_path).advance({"goods": sold(spark, (1, "x", 1), (2, "x", 2), (3, "x", 3))}, call="one")
@@ -224,13 +224,13 @@ def test_keys_and_changes_of_a_call_are_taken_once_keys_first(
 
 
 @pytest.mark.parametrize(("changes", "options"), [("upsert", {"op": "op"}), ("op", {})])
-def test_frames_of_deletes_may_have_the_key_and_the_op_alone(
+def test_frames_of_deletes_may_have_only_the_key_and_the_op(
     spark: Any, tmp_path: Path, changes: str, options: dict[str, str]
 ) -> None:
     made = goods(spark, tmp_path, changes, **options)
     made.advance({"goods": sold(spark, (1, "x", 1), (2, "x", 2), (3, "x", 3), op="'insert' AS op")})
     made.advance({"goods": spark.createDataFrame([("delete", 1, "x")], "op STRING, a BIGINT, b STRING")})
-    # A key twice, and one that no row has, do not matter.
+    # A repeated key, and a key without a row, are ignored.
     keys = spark.createDataFrame([("x", 2), ("x", 2), ("z", 9)], "b STRING, a BIGINT")
     made.advance({"goods": sold(spark, (5, "x", 5), op="'insert' AS op")}, deletes={"goods": keys})
     assert rows_of(made.view("v")) == Counter([(3, "x", 3), (5, "x", 5)])
@@ -238,7 +238,7 @@ def test_frames_of_deletes_may_have_the_key_and_the_op_alone(
         made.advance({"goods": spark.createDataFrame([("insert", 7, "x")], "op STRING, a BIGINT, b STRING")})
 
 
-def test_keys_that_cannot_be_deleted_are_refused_by_name(spark: Any, tmp_path: Path) -> None:
+def test_frames_that_cannot_delete_by_key_are_refused_by_name(spark: Any, tmp_path: Path) -> None:
     one = spark.createDataFrame([(1, "x")], "a BIGINT, b STRING")
     made = goods(spark, tmp_path).table_of(ITEMS).table_of(
         "CREATE TABLE sure (a BIGINT PRIMARY KEY) TBLPROPERTIES ('freshviews.trusted' = 'true')"
@@ -283,7 +283,7 @@ def test_two_spellings_of_a_table_are_one_table(spark: Any, tmp_path: Path) -> N
         pytest.param("csv", "changes 'op'", marks=pytest.mark.full),
     ],
 )
-def test_files_of_deletes_hold_the_key_alone(spark: Any, tmp_path: Path, kind: str, changes: str) -> None:
+def test_files_of_deletes_may_hold_only_the_key(spark: Any, tmp_path: Path, kind: str, changes: str) -> None:
     (tmp_path / "in").mkdir()
     script = tmp_path / "shop.sql"
     script.write_text(f"""
@@ -292,7 +292,7 @@ def test_files_of_deletes_hold_the_key_alone(spark: Any, tmp_path: Path, kind: s
     """)
 
     def put(frame: Any, number: int) -> None:
-        # One file, whose time is later than that of the one before.
+        # One file, with a later time than the previous one.
         rows = frame.toArrow()
         if kind == "csv":
             pyarrow.csv.write_csv(rows, tmp_path / "new")
@@ -321,7 +321,7 @@ def test_files_of_deletes_hold_the_key_alone(spark: Any, tmp_path: Path, kind: s
     assert view() == Counter([(3, "x", 3, "x")])
 
 
-def test_a_frame_given_to_table_names_its_column_of_words(spark: Any, tmp_path: Path) -> None:
+def test_table_names_the_op_column_of_a_frame(spark: Any, tmp_path: Path) -> None:
     rows = [("upsert", 1, 10), ("upsert", 2, 20), ("delete", 1, None)]
     frame = spark.createDataFrame(rows, "kind STRING, a BIGINT, b BIGINT").coalesce(1)
     made = Pipeline(spark, tmp_path / "ckpt", cells=1)

@@ -1,4 +1,5 @@
-"""Rows taken in pieces while others arrive: versions as at once, and nothing of a micro-batch that is refused."""
+"""Rows applied in pieces while others arrive: versions equal those applied at once, and a refused one leaves
+nothing."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ TYPES = {"bigint": pa.int64(), "string": pa.string()}
 
 
 class Worker:
-    """One cell, version by version, as a worker takes it through."""
+    """One cell that runs version by version as in a worker."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -68,7 +69,7 @@ class Worker:
         self.version = 0
 
     def batch(self, table: str, *rows: tuple[object, ...]) -> pa.RecordBatch:
-        """Rows of a table as Spark hands them over."""
+        """Rows of a table as Spark passes them to a worker."""
         number = list(COLUMNS).index(table)
         kinds = {slot: COLUMNS[f.table][name] for f in self.feeds for name, slot in f.slots.items()}
         found = {slot: pa.nulls(len(rows), TYPES[kind]) for slot, kind in kinds.items()}
@@ -77,7 +78,7 @@ class Worker:
         return pa.record_batch({TO: pa.array([number + 1] * len(rows), pa.int32()), **found})
 
     def run(self, batches: list[pa.RecordBatch] | Iterator[pa.RecordBatch]) -> dict[str, Any]:
-        """The result of a version, which counts unless it was refused."""
+        """The result of a version, which is committed unless it was refused."""
         self.version += 1
         views = self.layout.cell_views
         wanted = Wanted(self.version, views, frozenset(views) if self.version == 1 else frozenset())
@@ -89,7 +90,7 @@ class Worker:
         return found
 
     def rows(self, name: str) -> Counter[Any]:
-        """Rows of a file with how often each is there."""
+        """Rows of a file with their multiplicities."""
         return Counter(tuple(row.values()) for row in read_all(store_of(self.root), [name]).to_pylist())
 
 
@@ -104,7 +105,7 @@ def random_batches(worker: Worker, rng: random.Random, new: range) -> list[pa.Re
     return found
 
 
-def test_versions_in_pieces_are_those_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_in_pieces_equal_versions_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces, at_once = Worker(tmp_path / "pieces"), Worker(tmp_path / "at-once")
     applied = []
     apply = Database.apply
@@ -121,7 +122,7 @@ def test_versions_in_pieces_are_those_at_once(tmp_path: Path, monkeypatch: pytes
         for view, name in one["changes"].items():
             assert pieces.rows(name) == at_once.rows(other["changes"][view])
     assert len(applied) > 30 and set(applied) == {"sales"}
-    # What the log holds makes the same tables and views again.
+    # Replaying the log gives the same tables and views.
     for name in ("sales", "totals", "best", "pairs"):
         contents = []
         for worker in (pieces, at_once):
@@ -131,7 +132,7 @@ def test_versions_in_pieces_are_those_at_once(tmp_path: Path, monkeypatch: pytes
         assert contents[0] == contents[1] and contents[0]
 
 
-def test_a_bad_row_after_pieces_is_reported_and_nothing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_row_is_reported_and_earlier_pieces_are_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "PIECE", 10)
     worker = Worker(tmp_path)
     good = [worker.batch("customers", (1, "north")), *(worker.batch("sales", *[(1, 2)] * 12) for _ in range(3))]
@@ -146,7 +147,7 @@ def test_a_bad_row_after_pieces_is_reported_and_nothing_stays(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("error", [EOFError, OSError])
-def test_an_error_of_spark_while_it_reads_is_raised(error, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_spark_while_reading_is_raised(error, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "PIECE", 10)
     worker = Worker(tmp_path)
 
@@ -161,7 +162,7 @@ def test_an_error_of_spark_while_it_reads_is_raised(error, tmp_path: Path, monke
     assert threading.active_count() == before
 
 
-def test_a_cell_that_was_loaded_beforehand_is_the_one_that_rows_come_to(
+def test_rows_are_applied_to_the_cell_that_was_loaded_beforehand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = Worker(tmp_path)
@@ -171,7 +172,7 @@ def test_a_cell_that_was_loaded_beforehand_is_the_one_that_rows_come_to(
     task = Task(str(tmp_path), run, worker.layout.statements, (), (worker.entry,), Wanted(1, ()), False)
     list(load_partition(task, [pa.record_batch({TO: pa.array([0], pa.int32())})]))
     assert [cell.token for cell in state._CELLS.values()] == [worker.entry["token"]]
-    monkeypatch.setattr(state, "load_cell", None)  # from files it cannot come
+    monkeypatch.setattr(state, "load_cell", None)  # it cannot be loaded from files
     found = worker.run([worker.batch("sales", (1, 6))])
     assert worker.rows(found["changes"]["totals"]) == Counter({("north", 11, 2, 1): 1, ("north", 5, 1, -1): 1})
 
@@ -199,7 +200,7 @@ def test_a_cell_without_memory_refuses_the_version_once(tmp_path: Path, monkeypa
     assert refused["refused"].startswith("memory: of 1.1 GB (its control group) 0 MB are left, the rows may take ")
     assert refused["no_row"] and refused["place"] is None
     assert loads == ["0"]
-    # The log is replayed without a look: those rows were taken.
+    # The log is replayed without a check: its rows were accepted.
     load_cell(store_of(tmp_path), worker.entry, worker.layout.statements[0]).database.close()
     back = worker.batch("returns", (1, 1, 1))
     assert "refused" in worker.run([back])

@@ -1,4 +1,4 @@
-"""Public functions and methods of the pipeline refuse wrong arguments before Spark is asked."""
+"""Public functions and methods of the pipeline refuse wrong arguments before Spark starts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.plain_python
 
 WRONG = (None, 3, -1, 1.5, "", " ", b"x", [None], {"a": 1}, object(), ("t", 3), "\0", Path("no\0where"))
 SKIPPED = {"Query"}
-"""Returned by ``start``; its one argument, a timeout, is Spark's."""
+"""Returned by ``start``; its only argument, a timeout, is checked by Spark."""
 
 
 def doors() -> Iterator[str]:
@@ -58,7 +58,7 @@ def is_right(parameter: inspect.Parameter, value: object) -> bool:
     return isinstance(value, dict) and name == "trigger"
 
 
-def test_a_public_function_of_the_pipeline_is_tried() -> None:
+def test_every_public_function_of_the_pipeline_is_tested() -> None:
     assert {"Pipeline", "Pipeline.table", "Pipeline.start", "register", "start_session"} <= set(doors())
 
 
@@ -82,7 +82,7 @@ def test_a_wrong_argument_is_refused_before_spark_is_asked(door: str, tmp_path: 
 
 
 @pytest.mark.parametrize("sql", ["CREATE TABLE t (a INT); CREATE TABLE u (a INT)", "-- nothing"])
-def test_a_table_is_one_statement(sql: str, tmp_path: Path) -> None:
+def test_a_table_is_given_as_one_statement(sql: str, tmp_path: Path) -> None:
     with pytest.raises(fv.SqlError, match="one CREATE TABLE name"):
         pipeline(tmp_path).table_of(sql)
 

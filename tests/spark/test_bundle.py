@@ -1,4 +1,4 @@
-"""Changes that several cells wrote are read as one."""
+"""Changes written by several cells are read as one change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from freshviews.spark.state.bundle import Bundle, read_change
 from freshviews.spark.state.stores.addresses import store_of
 
 
-def test_a_row_that_moves_between_cells_is_not_part_of_the_change(tmp_path: Path) -> None:
+def test_a_row_that_moves_between_cells_is_not_a_change(tmp_path: Path) -> None:
     store = store_of(tmp_path)
 
     def write(rows: list[tuple[str | None, int, int]], nullable: bool) -> str:

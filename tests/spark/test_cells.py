@@ -1,4 +1,4 @@
-"""Several cells on Spark: every view is what one engine would keep, whatever is joined, merged or added later."""
+"""Several cells on Spark: every view equals that of one engine, with joins, merges and views added later."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CELLS = [1, 3, 8] if os.environ.get("LONG") else [3]
 @pytest.mark.full
 @pytest.mark.long("several runs of a pipeline")
 @pytest.mark.parametrize("cells", CELLS)
-def test_views_are_those_of_one_engine_and_views_come_and_go(spark: Any, tmp_path: Path, cells: int) -> None:
+def test_views_equal_those_of_one_engine_while_added_and_dropped(spark: Any, tmp_path: Path, cells: int) -> None:
     world = World(tmp_path)
     first = ["triangles", "by_shop", "shops"]
     world.write()
@@ -44,7 +44,7 @@ def test_views_are_those_of_one_engine_and_views_come_and_go(spark: Any, tmp_pat
     world.write()
     run(spark, tmp_path, first, None)
     check(world, first)
-    # Views that need rows where no cell has them yet, and one over a view that was there before.
+    # Views that need rows that no cell has yet, and one over an existing view.
     world.write()
     run(spark, tmp_path, list(VIEWS), None)
     check(world, list(VIEWS))
@@ -56,7 +56,7 @@ def test_views_are_those_of_one_engine_and_views_come_and_go(spark: Any, tmp_pat
     assert len([number for number in begun if number != "merge"]) == cells
 
 
-def test_rows_are_counted_once_however_often_they_are_copied(spark: Any, tmp_path: Path) -> None:
+def test_rows_copied_to_several_cells_count_once(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write(50)
     run(spark, tmp_path, ["paths", "reached"], 8)
@@ -81,8 +81,8 @@ def test_heavy_values_are_measured_and_split(spark: Any, tmp_path: Path) -> None
 
 @pytest.mark.full
 @pytest.mark.long("several runs of a pipeline")
-def test_another_number_of_cells_splits_all_rows_anew(spark: Any, tmp_path: Path) -> None:
-    """Views stay exact and no change is delivered twice, also where a view is added or dropped in the same start."""
+def test_another_number_of_cells_distributes_all_rows_again(spark: Any, tmp_path: Path) -> None:
+    """Views stay exact and no change is delivered twice, also if a view is added or dropped in the same start."""
     world = World(tmp_path)
     views = ["paths", "by_shop"]
     for number in (2, 3, 1):
@@ -169,7 +169,7 @@ SELECT city, COUNT(*) AS n, SUM(line) AS lines FROM orders JOIN customers ON cus
 
 @pytest.mark.full
 @pytest.mark.long("several runs of a pipeline")
-def test_debezium_envelopes_go_to_cells_by_their_keys(spark: Any, tmp_path: Path) -> None:
+def test_debezium_envelopes_are_routed_by_their_keys(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "script.sql").write_text(FROM_DATABASES)
 
     def write(table: str, *messages: Any) -> None:
@@ -186,7 +186,7 @@ def test_debezium_envelopes_go_to_cells_by_their_keys(spark: Any, tmp_path: Path
     def order(number: int, customer: int, line: int) -> dict[str, int]:
         return {"id": number, "customer": customer, "line": line}
 
-    # A field may be spelled as the database spells it, and an envelope may be beside its schema.
+    # A field may be spelled as in the database, and an envelope may have its schema with it.
     write("customers", *({"op": "r", "after": {"Id": n, "city": "oslo" if n % 2 else "rome"}} for n in range(20)))
     write("orders", *({"schema": {}, "payload": {"op": "c", "after": order(n, n % 20, n)}} for n in range(50)), "")
     assert cities() == {"oslo": (25, 625), "rome": (25, 600)}

@@ -1,4 +1,4 @@
-"""The archive of Spark's classes: made once, used by every session, and never half written."""
+"""The archive of Spark's classes: created once, used by every session, and never incomplete."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def named(folder: Path, content: bytes, size: int) -> Path:
     return path
 
 
-def test_one_that_is_whole_is_used_and_another_is_not(folder: Path) -> None:
+def test_only_a_complete_class_archive_is_used(folder: Path) -> None:
     assert class_archive.option() == ""
     named(folder, b"half", 8)
     (folder / "0123456789abcdef.4.jsa").write_bytes(b"of another Java")
@@ -50,7 +50,7 @@ def test_one_that_is_whole_is_used_and_another_is_not(folder: Path) -> None:
 
 
 def archived(folder: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
-    """As ``making``, with a program that writes at its end in the place of Java."""
+    """As ``making``, with a program that writes at its end instead of Java."""
     with class_archive.making() as options:
         part = options.split()[0].partition("=")[2]
         write = f"import sys; sys.stdin.read(); open({part!r}, 'wb').write({content!r})"
@@ -58,7 +58,7 @@ def archived(folder: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> N
         monkeypatch.setattr(class_archive, "java_process", lambda: program)
 
 
-def test_another_one_takes_the_place_of_the_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_class_archive_replaces_the_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if it has the same size, and so the same name."""
     left = folder / "0123456789abcdef.1.part"
     left.write_bytes(b"half")
@@ -69,7 +69,7 @@ def test_another_one_takes_the_place_of_the_first(folder: Path, monkeypatch: pyt
         assert class_archive.option() != ""
 
 
-def test_an_error_kills_java_so_nothing_is_written_later(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_kills_java_so_that_nothing_is_written_later(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt), class_archive.making() as options:
         part = options.split()[0].partition("=")[2]
         write = f"import sys; sys.stdin.read(); open({part!r}, 'wb').write(b'late')"
@@ -84,7 +84,7 @@ def test_the_class_archive_is_in_the_folder_of_compiled_code(tmp_path: Path, mon
     assert class_archive._folder() == tmp_path / "own" / "classes"
 
 
-def test_without_a_java_of_ours_nothing_is_left(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_no_class_archive_is_left(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(class_archive, "java_process", lambda: None)
     with pytest.raises(JavaError, match="started by another process"), class_archive.making() as options:
         part = Path(options.split()[0].partition("=")[2])
@@ -96,7 +96,7 @@ def test_without_a_java_of_ours_nothing_is_left(folder: Path, monkeypatch: pytes
 @pytest.mark.large(0)
 @pytest.mark.long("kernels are compiled, and a session starts twice")
 @pytest.mark.parametrize("odd", ["with space", "plain"])
-def test_warm_makes_one_that_a_session_maps(odd: str, tmp_path: Path) -> None:
+def test_warm_creates_a_class_archive_that_a_session_maps(odd: str, tmp_path: Path) -> None:
     cache = tmp_path / odd
     given = {**os.environ, "FRESHVIEWS_CACHE_DIR": str(cache)}
     command = [sys.executable, "-c", SESSION]

@@ -1,4 +1,4 @@
-"""Executors in processes of their own, also under a real master: killed, they are replaced and nothing is lost."""
+"""Executors in processes of their own, also under a real master: killed ones are replaced and nothing is lost."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ EVERY = "KILLS" in os.environ
 
 @pytest.mark.long("a cluster, and a version after each kill, which takes seconds")
 @pytest.mark.kills
-def test_executors_of_a_local_cluster_killed_at_every_step(tmp_path: Path) -> None:
-    """Spark tries the task again on another executor, in the same micro-batch. Its Java process is killed at every
-    second step, its Python worker at the others; both at every step under ``make kills``."""
+def test_executors_killed_at_every_step_lose_nothing(tmp_path: Path) -> None:
+    """Spark repeats the task on another executor, in the same micro-batch. Its Java process is killed at every second
+    step, its Python worker at the others; both at every step under ``make kills``."""
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     fault = Fault(tmp_path / "fault")
@@ -52,8 +52,8 @@ def test_executors_of_a_local_cluster_killed_at_every_step(tmp_path: Path) -> No
 
 @pytest.mark.long("nine Java processes on the cores of one machine, and a version after each kill")
 @pytest.mark.kills
-def test_64_cells_on_eight_small_executors_of_which_some_are_killed(tmp_path: Path) -> None:
-    """Eight cells per executor; those of one that is killed go on in another, whose own are in its memory."""
+def test_64_cells_on_eight_executors_survive_kills_of_some(tmp_path: Path) -> None:
+    """Eight cells per executor; the cells of a killed executor continue in another one that has its own in memory."""
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     fault = Fault(tmp_path / "fault")
@@ -79,14 +79,14 @@ def test_64_cells_on_eight_small_executors_of_which_some_are_killed(tmp_path: Pa
 
 
 @pytest.mark.long("a master and two workers start, and an executor is replaced")
-def test_a_master_with_two_workers_of_which_one_loses_its_executor(tmp_path: Path) -> None:
+def test_a_master_with_two_workers_replaces_a_killed_executor(tmp_path: Path) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     given = {**environment(), "SPARK_LOCAL_IP": "127.0.0.1"}
     with standalone(tmp_path) as (master, workers), running(tmp_path, master, given) as started:
         started.next_version()
         started.next_version()
-        # Of both under make kills.
+        # Both of them under make kills.
         for worker in workers if EVERY else workers[:1]:
             shop.write(orders=0)
             executors = [one for one in descendants(worker.pid) if EXECUTOR in command_of(one)]
@@ -105,7 +105,7 @@ UNSEEN = "does not see the checkpoint of the driver at {}; .*name a folder that 
 def test_a_worker_that_sees_another_checkpoint_is_refused_before_anything_is_committed(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it reads is not what this driver wrote. The next test has a disk that is another one."""
+    """It reads other data than this driver wrote. The next test has another disk instead."""
     Shop(tmp_path, script=EVERY_SINK).write()
 
     def announce(store: Store) -> None:

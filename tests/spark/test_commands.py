@@ -1,4 +1,4 @@
-"""``freshviews run``, ``status`` and ``query``, as a user meets them."""
+"""``freshviews run``, ``status`` and ``query`` from the user's side."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProc
 
 
 class Terminal:
-    """A command at a terminal: what it shows, and keys pressed."""
+    """A command at a terminal: its output, and key presses."""
 
     def __init__(self, process: subprocess.Popen[bytes], screen: int) -> None:
         self.process = process
@@ -56,7 +56,7 @@ class Terminal:
         os.write(self._screen, key)
 
     def until(self, condition: Callable[[], object]) -> None:
-        """Read on until something is so, or the command has ended."""
+        """Read until a condition holds, or the command has ended."""
         end = time.time() + SECONDS
         while not condition():
             assert time.time() < end, self.shown.decode()
@@ -83,7 +83,7 @@ def terminal(folder: Path, *words: str, fault: Fault | None = None) -> Iterator[
     screen, inside = pty.openpty()
 
     def own() -> None:
-        # So that a key is a signal to all processes of the terminal, Java's among them.
+        # So that a key is a signal to all processes of the terminal, including Java.
         os.setsid()
         fcntl.ioctl(inside, termios.TIOCSCTTY, 0)
 
@@ -126,7 +126,7 @@ def test_on_a_terminal_ctrl_c_finishes_the_micro_batch_and_says_how_to_resume(tm
     assert "stopped at version 3; resume with: freshviews run shop.sql --master local[2]" in shell.text
     for name in ("by_part", "all_of_it", "rows/s", "lag", "state", "changes out"):
         assert name in shell.text
-    # The cursor is back, and nothing is told of where in the code something went wrong.
+    # The cursor is visible again, and no traceback is shown.
     assert shell.shown.rindex(b"\x1b[?25h") > shell.shown.rindex(b"\x1b[?25l")
     assert "Traceback" not in shell.text and "Exception" not in shell.text
     assert version(tmp_path) == 3
@@ -186,7 +186,7 @@ def test_each_version_writes_a_log_line_and_sigterm_acts_like_ctrl_c(tmp_path: P
     )
     assert re.fullmatch(shape, lines[1]), lines
     stopped = r"stopped at version 2; resume with: freshviews run shop\.sql --master local\[2\]"
-    # Nothing else: Java's greetings are not shown.
+    # No other output: Java's start-up messages are hidden.
     assert re.fullmatch(rf"\nfinishing the current version; press again to stop at once\n{stopped}\n", error), error
 
 
@@ -218,7 +218,7 @@ def test_a_query_that_is_not_a_select_is_refused_before_spark_starts(tmp_path: P
         evaluated(tmp_path, sql)
 
 
-def test_json_status_and_query_while_it_runs_and_after(tmp_path: Path) -> None:
+def test_json_status_and_query_work_during_a_run_and_after_it(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     with subprocess.Popen(
@@ -237,7 +237,7 @@ def test_json_status_and_query_while_it_runs_and_after(tmp_path: Path) -> None:
             seen.append(json.loads(process.stdout.readline()))
             assert [line["version"] for line in seen] == [1, 2, 3]
             assert seen[2]["rows"] == {"items": 60}
-            # From the time of the file until the version was there, which covers the micro-batch.
+            # From the time of the file to that of the version, which includes the micro-batch.
             assert seen[2]["seconds"] <= seen[2]["lag"] <= time.time() - written + 1
             found = json.loads(run(tmp_path, "status", "shop.sql", "--json").stdout)
             assert (found["version"], found["running"], found["error"]) == (3, True, None)
@@ -265,7 +265,7 @@ def test_json_status_and_query_while_it_runs_and_after(tmp_path: Path) -> None:
     assert "Traceback" not in asked.stderr
 
 
-def test_a_source_that_spark_does_not_know_is_one_message(tmp_path: Path) -> None:
+def test_an_unknown_source_gives_one_message(tmp_path: Path) -> None:
     (tmp_path / "bad.sql").write_text("CREATE STREAMING TABLE t (a INT)\n  USING cvs OPTIONS (path 'in');\n")
     done = run(tmp_path, "run", "bad.sql", "--once")
     assert done.returncode == 1
@@ -273,7 +273,7 @@ def test_a_source_that_spark_does_not_know_is_one_message(tmp_path: Path) -> Non
     assert "\tat " not in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_script_without_a_streaming_table_is_refused_before_it_leaves_a_checkpoint(tmp_path: Path) -> None:
+def test_a_script_without_a_streaming_table_is_refused_without_creating_a_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "empty.sql").write_text("-- nothing\n")
     done = run(tmp_path, "run", "empty.sql")
     assert done.returncode == 1
@@ -295,7 +295,7 @@ def test_an_error_in_the_script_is_shown_at_its_place_before_spark_starts(tmp_pa
         assert done.returncode in (1, 2) and "Traceback" not in done.stderr and done.stderr, words
 
 
-def test_status_before_the_first_run_says_so(tmp_path: Path) -> None:
+def test_status_reports_that_there_was_no_run(tmp_path: Path) -> None:
     Shop(tmp_path)
     done = run(tmp_path, "status", "shop.sql")
     assert done.returncode == 1 and "no version yet" in done.stderr

@@ -1,4 +1,4 @@
-"""What a version costs a store: objects per cell, and in all; and cells that are restored from it."""
+"""The cost of a version for a store: objects per cell, and in all; and cells restored from the store."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VIEWS = ("sums", "joined", "rest", "total")
 
 
 class Cell:
-    """A cell that goes from version to version as a worker takes it, with a manifest for each."""
+    """A cell that runs version by version as in a worker, with a manifest for each version."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -92,7 +92,7 @@ def objects(store: Store, *folders: str) -> set[str]:
     return {found.name for folder in folders or ("state", "changes", "manifest") for found in store.list(f"{folder}/")}
 
 
-def test_a_version_costs_a_cell_two_objects_also_where_segments_are_merged(cell: Cell) -> None:
+def test_a_version_writes_two_objects_per_cell_even_if_segments_are_merged(cell: Cell) -> None:
     before: set[str] = set()
     counts = []
     for _ in range(40):
@@ -106,7 +106,7 @@ def test_a_version_costs_a_cell_two_objects_also_where_segments_are_merged(cell:
 
 
 @pytest.mark.large(0)
-def test_objects_do_not_grow_with_the_versions(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_objects_does_not_grow_with_versions(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRESHVIEWS_FORK", "0")
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 200)
     counts = []
@@ -119,10 +119,10 @@ def test_objects_do_not_grow_with_the_versions(cell: Cell, monkeypatch: pytest.M
     assert cell.held(cell.store) == +cell.sums
 
 
-def test_a_cell_is_restored_from_parts_of_an_image_where_the_cache_is_lost(
+def test_a_cell_without_its_cache_is_restored_from_parts_of_an_image(
     cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On another machine, and by the same cell where its cache vanishes between versions."""
+    """On another machine, and for the same cell after its cache was deleted between versions."""
     if not isinstance(cell.store, Cached):
         pytest.skip("a folder has no cache")
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 100)

@@ -1,4 +1,4 @@
-"""Tables of Delta as a source and as sinks, with the real package, which belongs to a release of Spark."""
+"""Delta tables as a source and as sinks, with the real package, which belongs to a release of Spark."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def expected(rows: dict[int, tuple[str | None, str]]) -> Counter[tuple[Any, ...]
 
 
 @pytest.mark.long("a commit of Delta takes seconds")
-def test_each_mode_out_equals_the_view(spark: Any, tmp_path: Path) -> None:
+def test_every_output_mode_equals_the_view(spark: Any, tmp_path: Path) -> None:
     lake("delta")
     made = pipeline(spark, tmp_path / "ckpt", tmp_path / "upsert")
     for output in ("complete", "changes"):
@@ -74,7 +74,7 @@ def test_each_mode_out_equals_the_view(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.large(2)
 @pytest.mark.parametrize("output", ["upsert", "changes"])
-def test_a_version_that_was_cut_off_is_there_once(spark: Any, tmp_path: Path, output: str, fault: Fault) -> None:
+def test_a_version_that_was_cut_off_is_delivered_once(spark: Any, tmp_path: Path, output: str, fault: Fault) -> None:
     lake("delta")
     table = tmp_path / "table"
     pipeline(spark, tmp_path / "ckpt", table, output).advance(orders(spark, (1, "ann", "1.00"), (2, "bob", "2.00")))
@@ -83,7 +83,7 @@ def test_a_version_that_was_cut_off_is_there_once(spark: Any, tmp_path: Path, ou
         pipeline(spark, tmp_path / "ckpt", table, output).advance(orders(spark, (1, "bob", "1.00")), call="second")
     fault.forget()
     commits = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").count()
-    # A commit of another, as of a compaction, has no note.
+    # A commit of another program, such as a compaction, has no note.
     spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES (a = 'b')")
     again = pipeline(spark, tmp_path / "ckpt", table, output)
     assert again.advance(orders(spark, (1, "bob", "1.00")), call="second") == 2
@@ -92,12 +92,12 @@ def test_a_version_that_was_cut_off_is_there_once(spark: Any, tmp_path: Path, ou
 
 
 @pytest.mark.long("a commit of Delta takes seconds")
-def test_rows_that_are_not_the_views_are_refused(spark: Any, tmp_path: Path) -> None:
+def test_a_sink_table_with_other_rows_is_refused(spark: Any, tmp_path: Path) -> None:
     lake("delta")
     table, first = tmp_path / "table", orders(spark, (1, "ann", "1.00"))
     spark.sql(f"CREATE TABLE delta.`{table}` (cust STRING, total DECIMAL(22, 2), n BIGINT) USING delta")
     pipeline(spark, tmp_path / "ckpt", table).advance(first)
-    with pytest.raises(SinkError, match="is kept for view by_cust of another checkpoint; name another table, or drop"):
+    with pytest.raises(SinkError, match="belongs to view by_cust of another checkpoint; name another table, or drop"):
         pipeline(spark, tmp_path / "other", table).advance(first)
     spark.range(1).write.format("delta").save(str(tmp_path / "foreign"))
     with pytest.raises(SinkError, match="has rows already, which are not of this view"):
@@ -108,7 +108,7 @@ def test_rows_that_are_not_the_views_are_refused(spark: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.long("a commit of Delta takes seconds")
-def test_a_change_feed_is_followed(spark: Any, tmp_path: Path) -> None:
+def test_a_change_feed_is_read_as_a_source(spark: Any, tmp_path: Path) -> None:
     lake("delta")
     table = f"delta.`{tmp_path / 'orders'}`"
     spark.sql(
@@ -138,7 +138,7 @@ def test_a_change_feed_is_followed(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.kills
 @pytest.mark.long("two pipelines in processes of their own")
-def test_the_page_killed_between_the_commit_and_its_note(spark: Any, tmp_path: Path) -> None:
+def test_the_example_of_the_page_survives_a_kill_between_commit_and_note(spark: Any, tmp_path: Path) -> None:
     package = lake("delta")
     write_script(PAGE, tmp_path)
     table = f"delta.`{tmp_path / 'orders'}`"
@@ -169,7 +169,7 @@ def test_wrong_scripts_for_delta_tables_are_refused(tmp_path: Path) -> None:
         read_script(source, tmp_path)
 
 
-def test_a_package_that_is_missing_is_named(spark: Any, tmp_path: Path) -> None:
+def test_a_missing_package_is_named(spark: Any, tmp_path: Path) -> None:
     if lakes():
         pytest.skip("this Spark has the package")
     remedy = r"start with --packages io\.delta:delta-spark_4\.\d_2\.13:VERSION, if there is one"
@@ -184,7 +184,7 @@ def test_a_package_that_is_missing_is_named(spark: Any, tmp_path: Path) -> None:
         Pipeline.from_script(spark, tmp_path / "shop.sql").start(once=True)
 
 
-def test_a_table_is_tried_before_a_run(spark: Any, tmp_path: Path) -> None:
+def test_a_table_is_checked_before_a_run(spark: Any, tmp_path: Path) -> None:
     lake("delta")
     spark.range(3).write.format("delta").save(str(tmp_path / "ids"))
     (tmp_path / "none").mkdir()

@@ -1,4 +1,4 @@
-"""Columns with a DEFAULT that a source lacks, and tables that get columns by ALTER TABLE."""
+"""Columns with a DEFAULT that a source lacks, and columns added by ALTER TABLE."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def held(store: Store, view: str) -> Counter[tuple[Any, ...]]:
 
 
 def comparable(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
-    """NaN is not equal to itself in Python."""
+    """Replaces NaN, which is not equal to itself in Python."""
     return Counter({tuple("nan" if value != value else value for value in row): n for row, n in rows.items()})
 
 
 def write(folder: Path, name: str, text: str) -> None:
-    """A file that appears whole, and is newer than those before it."""
+    """Write a file that appears complete, and is newer than earlier ones."""
     folder.mkdir(exist_ok=True)
     (folder.parent / f"aside-{name}").write_text(text)
     (folder.parent / f"aside-{name}").rename(folder / name)
@@ -57,7 +57,7 @@ def lines(*rows: dict[str, Any]) -> str:
 
 
 @pytest.mark.spark
-def test_sources_that_lack_a_column_have_its_default(spark: Any, tmp_path: Path) -> None:
+def test_columns_missing_from_a_source_get_their_default(spark: Any, tmp_path: Path) -> None:
     files = {
         "json": ("json OPTIONS (path 'json')", "0.json", lines({"id": 1}, {"id": 2, "price": None, "big": 3})),
         "texts": (
@@ -72,7 +72,7 @@ def test_sources_that_lack_a_column_have_its_default(spark: Any, tmp_path: Path)
         write(tmp_path / name, file, text)
         script += f"CREATE STREAMING TABLE t_{name} (id INT NOT NULL, {DEFAULTS}) USING {using};\n"
         script += f"CREATE MATERIALIZED VIEW {name} AS SELECT * FROM t_{name};\n"
-    # Of two files of Parquet the newer has more columns.
+    # The newer of two Parquet files has more columns.
     (tmp_path / "parquet").mkdir()
     pq.write_table(pa.table({"id": pa.array([1], pa.int32())}), tmp_path / "parquet" / "0.parquet")
     rows = [{"id": 2, "price": None, "big": 3}]
@@ -103,7 +103,7 @@ CREATE MATERIALIZED VIEW of_plain AS SELECT * FROM plain;
 """
 
 
-def told(folder: Path, view: str) -> Counter[tuple[Any, ...]]:
+def delivered(folder: Path, view: str) -> Counter[tuple[Any, ...]]:
     """The sum of the changes that a sink has."""
     found: Counter[tuple[Any, ...]] = Counter()
     for path in (folder / "out" / view).glob("*.parquet"):
@@ -118,11 +118,11 @@ def run(spark: Any, folder: Path, script: str) -> None:
 
 
 @pytest.mark.spark
-def test_a_script_that_alters_a_table_goes_on_with_its_rows(spark: Any, tmp_path: Path, fault: Fault) -> None:
+def test_a_script_that_alters_a_table_continues_with_its_rows(spark: Any, tmp_path: Path, fault: Fault) -> None:
     store = store_of(tmp_path / "sales.checkpoint")
     write(tmp_path / "in", "1.json", lines(*({"op": "upsert", "id": i, "shop": i % 2} for i in range(6))))
     run(spark, tmp_path, FIRST)
-    # Rows of the old form and of the new one; a key of the rows before is replaced, and one is deleted.
+    # Rows of the old form and of the new one; one updates the key of an earlier row, and one deletes a row.
     rows = [
         {"op": "upsert", "id": 0, "shop": 1},
         {"op": "upsert", "id": 7, "shop": 1, "city": "Rome", "amount": 2.5},
@@ -130,7 +130,7 @@ def test_a_script_that_alters_a_table_goes_on_with_its_rows(spark: Any, tmp_path
     ]
     write(tmp_path / "in", "2.json", lines(*rows))
     before = latest(store).version
-    # The run ends while the rows are routed anew: nothing of that counts.
+    # The run ends while the rows are routed again: this has no effect.
     fault.plan("cells done", "raise", "driver")
     with pytest.raises(RuntimeError, match="a fault"):
         run(spark, tmp_path, FIRST + GREW)
@@ -138,10 +138,10 @@ def test_a_script_that_alters_a_table_goes_on_with_its_rows(spark: Any, tmp_path
     fault.forget()
     run(spark, tmp_path, FIRST + GREW)
     assert held(store, "by_city") == Counter([("Oslo", None, 5), ("Rome", 2.5, 1)])
-    assert held(store, "by_shop") == told(tmp_path, "by_shop") == Counter([(0, 2), (1, 4)])
+    assert held(store, "by_shop") == delivered(tmp_path, "by_shop") == Counter([(0, 2), (1, 4)])
     everything = Counter([(0, 1), (2, 0), (3, 1), (4, 0), (5, 1), (7, 1)])
     assert held(store, "everything") == held(store, "of_plain") == everything
-    # A view is added later, which names the columns, and fills beside the others.
+    # A view that names the columns is added later, and backfilled in the background.
     later = "CREATE MATERIALIZED VIEW later AS SELECT * FROM sales WHERE city <> 'Oslo'"
     write(tmp_path / "in", "3.json", lines({"op": "upsert", "id": 8, "shop": 2, "city": "Bern"}))
     run(spark, tmp_path, FIRST + GREW + later)
@@ -149,7 +149,7 @@ def test_a_script_that_alters_a_table_goes_on_with_its_rows(spark: Any, tmp_path
     assert held(store, "everything") == everything + Counter([(8, 2)])
     with pytest.raises(CheckpointError, match=r"column more is new and NOT NULL.*give it a DEFAULT"):
         run(spark, tmp_path, FIRST + GREW + "ALTER TABLE sales ADD COLUMN more INT NOT NULL")
-    # A column in CREATE TABLE means that SELECT * has it, whose changes a sink has without it.
+    # If the column is in CREATE TABLE, SELECT * includes it, but the changes in the sink lack it.
     changed = FIRST.replace("PRIMARY KEY", "more INT, PRIMARY KEY")
     with pytest.raises(CheckpointError, match=r"view everything has other columns.*ALTER TABLE"):
         run(spark, tmp_path, changed.replace("everything AS", "everything USING json OPTIONS (path 'out/e') AS"))
@@ -158,7 +158,7 @@ def test_a_script_that_alters_a_table_goes_on_with_its_rows(spark: Any, tmp_path
 
 
 def run_apart(folder: Path, script: str, fault: Fault | None = None) -> tuple[int, str]:
-    """The pipeline in a process of its own: its exit code, and what it said."""
+    """Run the pipeline in a process of its own; returns the exit code and the output."""
     (folder / "sales.sql").write_text(script)
     command = [sys.executable, "-m", "freshviews.cli", "run", "sales.sql", "--once", "--master", "local[2]"]
     done = subprocess.run(
@@ -179,7 +179,7 @@ def test_killed_while_a_table_gets_columns_a_pipeline_loses_nothing(tmp_path: Pa
     script = FIRST
     steps = ("manifest in place",) if CHANGE else ("cells done", "manifest in place", "sink written")
     for number, step in enumerate(steps):
-        # Each run would add a column, and take a row that has it.
+        # Each run would add a column, and accept a row that has it.
         script += f"ALTER TABLE sales ADD COLUMN c{number} INT NOT NULL DEFAULT {number};\n"
         row = {"op": "upsert", "id": 10 + number, "shop": 5, f"c{number}": 100}
         write(tmp_path / "in", f"{number}.json", lines(row))
@@ -191,7 +191,7 @@ def test_killed_while_a_table_gets_columns_a_pipeline_loses_nothing(tmp_path: Pa
     n = len(steps)
     new = [(10 + i, 5, *(100 if i == j else j for j in range(n))) for i in range(n)]
     assert held(store, "later") == Counter([*((i, i % 2, *range(n)) for i in range(6)), *new])
-    assert held(store, "by_shop") == told(tmp_path, "by_shop") == Counter([(0, 3), (1, 3), (5, n)])
+    assert held(store, "by_shop") == delivered(tmp_path, "by_shop") == Counter([(0, 3), (1, 3), (5, n)])
 
 
 def test_views_before_an_alter_table_keep_their_meaning(tmp_path: Path) -> None:
@@ -200,19 +200,19 @@ def test_views_before_an_alter_table_keep_their_meaning(tmp_path: Path) -> None:
     views = {view.name: [column.name for column in view.columns] for view in views_of(definition.script).values()}
     assert views["everything"] == views["of_plain"] == ["id", "shop"]
     assert list(tables_of(definition.table_statements["sales"])["sales"].columns)[2].name == "city"
-    # Without some views the others mean the same.
+    # Leaving out some views does not change the meaning of the others.
     assert definition.added(["by_city", "of_plain"]) == ("everything", "by_shop")
     left = views_of(definition.without(["everything", "by_shop"]).script)
     assert [column.name for column in left["of_plain"].columns] == ["id", "shop"]
     assert list(left) == ["by_city", "of_plain"]
-    # A checkpoint's views mean what they did there, whatever a script says now.
+    # A checkpoint's views keep their meaning, whatever the script says now.
     views_there = {view.name: view.sql for view in definition.views if view.name != "by_city"}
     other = read_script(FIRST.replace("SELECT *", "SELECT shop"), tmp_path)
     going_on = other.over(views_there, definition.script, {})
     assert views_of(going_on.script) == views_of(definition.script)
     sinks = {view.name: (view.sql, view.provider) for view in going_on.views}
     assert sinks["by_shop"] == (views_there["by_shop"], "parquet") and sinks["of_plain"][1] is None
-    # A plain view that is made again below has the new columns.
+    # A plain view that is created again below has the new columns.
     made = "CREATE OR REPLACE VIEW plain AS SELECT * FROM sales;\nCREATE MAT"
     again = read_script(FIRST + GREW.replace("CREATE MAT", made, 1), tmp_path)
     assert len(views_of(again.script)["of_plain"].columns) == 4
@@ -228,7 +228,7 @@ def test_views_before_an_alter_table_keep_their_meaning(tmp_path: Path) -> None:
         ("ALTER TABLE", (7, 1), "begins with ALTER is refused here"),
     ],
 )
-def test_a_wrong_statement_is_refused_at_its_place(
+def test_a_wrong_alter_table_is_refused_at_its_place(
     tmp_path: Path, statement: str, place: tuple[int, int], message: str
 ) -> None:
     (tmp_path / "in").mkdir()
@@ -237,7 +237,7 @@ def test_a_wrong_statement_is_refused_at_its_place(
     assert (raised.value.line, raised.value.column) == place
 
 
-def test_a_plain_view_that_was_replaced_before_a_table_is_altered_is_the_last_one(tmp_path: Path) -> None:
+def test_a_plain_view_replaced_before_alter_table_keeps_its_last_definition(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     definition = read_script(
         "CREATE STREAMING TABLE t (a INT, b INT, PRIMARY KEY (a)) USING json OPTIONS (path 'in', changes 'upsert');"

@@ -1,4 +1,4 @@
-"""Views that are added are filled while the stream goes on, and what interrupts that loses nothing."""
+"""Added views are backfilled while the stream continues, and interruptions lose nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 
 FIRST = ["hops", "by_shop"]
 ADDED = ["reached", "weights", "shops"] if CHANGE else [name for name in VIEWS if name not in FIRST]
-"""Some need rows where no cell has them yet, some are merged, and one is over a view that is there."""
+"""Some need rows that no cell has yet, some are merged, and one is over an existing view."""
 
 
 def once(spark: Any, world: World, views: list[str], cells: int | None = None) -> None:
@@ -45,7 +45,7 @@ def start(spark: Any, world: World, views: list[str]) -> Query:
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """The views stay unfilled, their images written, until this is set."""
+    """The views stay in backfill, with their images written, until this is set."""
     event = threading.Event()
 
     def wait(step: str) -> None:
@@ -87,8 +87,8 @@ def test_versions_continue_while_new_views_are_backfilled(
         check(world, FIRST)
         assert list(latest(store_of(root)).views) == FIRST
         assert query.lastProgress is not None and set(query.lastProgress["filling"]) == set(everything) - set(FIRST)
-        told = status(store_of(root), read_script((tmp_path / "script.sql").read_text(), tmp_path))
-        assert told.running and set(told.filling) == set(everything) - set(FIRST)
+        reported = status(store_of(root), read_script((tmp_path / "script.sql").read_text(), tmp_path))
+        assert reported.running and set(reported.filling) == set(everything) - set(FIRST)
         held.set()
         query.processAllAvailable()
         check(world, everything)
@@ -141,7 +141,7 @@ def test_a_view_that_cannot_be_backfilled_ends_the_run_and_is_named(spark: Any, 
     check(world, FIRST)
 
 
-def test_a_run_that_ends_by_itself_has_the_views_that_are_added(spark: Any, tmp_path: Path) -> None:
+def test_a_run_that_ends_by_itself_backfills_added_views_first(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write()
     once(spark, world, FIRST)
@@ -151,7 +151,7 @@ def test_a_run_that_ends_by_itself_has_the_views_that_are_added(spark: Any, tmp_
 
 
 @pytest.mark.full
-def test_a_worker_killed_while_it_fills_ends_the_run_and_the_next_start_fills(
+def test_a_worker_killed_during_a_backfill_ends_the_run_and_the_next_start_repeats_it(
     spark: Any, tmp_path: Path, fault: Fault
 ) -> None:
     world = World(tmp_path)
@@ -171,7 +171,7 @@ def test_a_worker_killed_while_it_fills_ends_the_run_and_the_next_start_fills(
 
 @pytest.mark.full
 @pytest.mark.kills
-def test_a_driver_killed_during_a_backfill_starts_it_again(spark: Any, tmp_path: Path) -> None:
+def test_a_backfill_is_repeated_after_the_driver_is_killed(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write()
     once(spark, world, FIRST, 2)
@@ -183,7 +183,7 @@ def test_a_driver_killed_during_a_backfill_starts_it_again(spark: Any, tmp_path:
     command = [sys.executable, "-m", "freshviews.cli", "run", script.name, "--master", "local[2]"]
     done = subprocess.run(command, cwd=tmp_path, env=environment(fault), capture_output=True, text=True, timeout=300)
     assert (done.returncode, fault.met) == (-signal.SIGKILL, True), done.stderr
-    # What came last may have been taken by a version before the views were filled, or not.
+    # A version before the end of the backfill may have included the last rows, or not.
     held = held_by(world, FIRST)
     assert held in (before, {name: world.expected(VIEWS[name]) for name in FIRST})
     world.write()

@@ -1,4 +1,4 @@
-"""Images are written by children of Spark's Python workers while the stream goes on."""
+"""Images are written by children of Spark's Python workers while the stream continues."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def test_a_task_ends_while_its_child_works_and_the_worker_is_used_again(spark: Any, tmp_path: Path) -> None:
-    """The child must not hold the sockets by which the worker talks to the JVM."""
+def test_a_task_ends_while_its_child_runs_and_the_worker_is_reused(spark: Any, tmp_path: Path) -> None:
+    """The child must not hold the sockets between the worker and the JVM."""
     place = str(tmp_path)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -59,7 +59,7 @@ def test_a_task_ends_while_its_child_works_and_the_worker_is_used_again(spark: A
 
 
 @pytest.mark.full
-def test_images_of_two_cells_become_their_state_and_views_stay_exact(spark: Any, tmp_path: Path) -> None:
+def test_images_written_by_two_cells_are_used_and_views_stay_exact(spark: Any, tmp_path: Path) -> None:
     """Both cells of a worker fork in the same micro-batch, from different threads."""
     shop = Shop(tmp_path)
     root = tmp_path / "shop.checkpoint"
@@ -74,7 +74,7 @@ def test_images_of_two_cells_become_their_state_and_views_stay_exact(spark: Any,
         images |= {entry["image"]["folder"] for entry in entries if entry["image"]}
         begun = {entry["pending"]["folder"] for entry in entries if entry.get("pending")}
         pending |= begun
-        if turn != 2:  # else the next version goes on beside them, or sees them finished
+        if turn != 2:  # else the next version runs beside them, or after them
             until(lambda: all((root / name).exists() for name in begun))  # noqa: B023
         expected = shop.by_part()
         found = contents(store_of(root), latest(store_of(root)), "by_part").to_pylist()

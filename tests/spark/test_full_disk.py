@@ -1,4 +1,5 @@
-"""A disk that is full at any step: the pipeline stops and says what to do, and goes on exactly when there is room."""
+"""A disk that is full at any step: the pipeline stops and names the remedy, and continues exactly once there is
+room."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small disk of its own."""
+    """A small disk for this test alone."""
     place = tmp_path / "disk"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
@@ -39,14 +40,14 @@ STEPS = [
     ("log written", "worker", "cannot be written"),  # the changes
     ("manifest half written", "driver", "cannot be written"),
     ("manifest in place", "driver", "did not take it"),  # a sink
-    ("sink written", "driver", "did not take it|to say so"),  # the next sink, or the note
+    ("sink written", "driver", "did not take it|to record it"),  # the next sink, or the note
 ]
 
 
 @pytest.mark.full
 @pytest.mark.large(2)
 @pytest.mark.parametrize("cells", [2, 1])
-def test_a_full_disk(spark: Any, disk: Path, fault: Fault, cells: int) -> None:
+def test_a_pipeline_continues_after_a_full_disk_at_any_step(spark: Any, disk: Path, fault: Fault, cells: int) -> None:
     shop = Shop(disk, script=EVERY_SINK)
     root = disk / "shop.checkpoint"
 
@@ -69,7 +70,7 @@ def test_a_full_disk(spark: Any, disk: Path, fault: Fault, cells: int) -> None:
         assert any(one in str(error) for one in message.split("|")), (step, error)
         committed = latest(store_of(root)).version
         assert committed == before + (step in ("manifest in place", "sink written"))
-        # With no room at all it does not even start, and what is there stays as it is.
+        # With no room at all it does not start, and the checkpoint stays as it is.
         assert run() is not None and latest(store_of(root)).version == committed
         os.unlink(disk / "filler")
         assert run() is None

@@ -1,4 +1,4 @@
-"""Tables whose columns change between two runs: stored rows stay, and views go on."""
+"""Tables whose columns change between two runs: stored rows stay, and views continue."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_stored_rows_fit_the_changed_table_or_the_reason_is_given(now: str, reas
         assert found is not None and re.search(reason, found), found
 
 
-def test_a_window_goes_on_by_its_column_where_another_has_times_too() -> None:
+def test_a_window_keeps_its_column_if_another_column_has_times() -> None:
     made = "CREATE TABLE t (day DATE NOT NULL) TBLPROPERTIES ('freshviews.window' = '2 days')"
     before, now = (tables_of(text)["t"] for text in (made, f"{made}; ALTER TABLE t ADD COLUMN c DATE"))
     assert refusal(before, now) is None
@@ -69,7 +69,7 @@ def run(spark: Any, folder: Path, cells: int | None = None) -> None:
 
 
 def write(folder: Path, number: int, rows: list[dict[str, Any]], provider: str) -> None:
-    """A file that appears whole."""
+    """Write a file that appears complete."""
     table = pa.Table.from_pylist(rows)
     aside = folder / f"aside-{number}"
     if provider == "csv":
@@ -96,14 +96,14 @@ def held(folder: Path, view: str) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("provider", ["parquet", "csv"])
-def test_a_table_gets_columns_and_wider_types(spark: Any, tmp_path: Path, provider: str) -> None:
+def test_a_table_may_get_columns_and_wider_types(spark: Any, tmp_path: Path, provider: str) -> None:
     (tmp_path / "in").mkdir()
     by_shop = {"by_shop": "SELECT shop, SUM(amount) AS amount, COUNT(*) AS n FROM sales GROUP BY shop"}
     script(tmp_path, "id BIGINT, shop INT, amount INT", by_shop, provider)
     one = [{"id": i, "shop": i % 3, "amount": i, "_multiplicity": 1} for i in range(9)]
     write(tmp_path, 1, one, provider)
     run(spark, tmp_path, 2)
-    # New files have another column, and amounts that an INT does not hold.
+    # New files have another column, and amounts that do not fit an INT.
     two = [
         {"id": 10, "shop": 1, "amount": 2**40, "city": "Oslo", "_multiplicity": 1},
         {"id": 4, "shop": 1, "amount": 4, "city": None, "_multiplicity": -1},
@@ -120,12 +120,12 @@ def test_a_table_gets_columns_and_wider_types(spark: Any, tmp_path: Path, provid
         assert held(tmp_path, view) == delivered(tmp_path, view) == rows
     store = store_of(tmp_path / "sales.checkpoint")
     assert latest(store).totals["rows"] == {"sales": 11}
-    # A column is left out again, with the view that reads it.
+    # A column is removed again, with the view that reads it.
     write(tmp_path, 3, [{"id": 11, "shop": 5, "amount": 1, "city": "Rome", "_multiplicity": 1}], provider)
     script(tmp_path, "id BIGINT, shop INT, amount BIGINT", by_shop, provider)
     run(spark, tmp_path)
     assert held(tmp_path, "by_shop") == delivered(tmp_path, "by_shop") == expected["by_shop"] + Counter([(5, 1, 1)])
-    # Another SELECT: what was told of the old one is taken back, and so it is of a view over it.
+    # Another SELECT: rows delivered for the old one are withdrawn, also those of a view over it.
     views = {"by_shop": f"{by_shop['by_shop']} HAVING COUNT(*) > 1", "total": "SELECT SUM(n) AS n FROM by_shop"}
     script(tmp_path, "id BIGINT, shop INT, amount BIGINT", views, provider)
     run(spark, tmp_path)

@@ -1,6 +1,6 @@
-"""HDFS as the store of a checkpoint: requests and answers that are lost, servers that end, and what is refused.
+"""HDFS as the store of a checkpoint: lost requests and answers, stopped servers, and refusals.
 
-What it has in common with other stores is in ``test_stores``, and a pipeline on it in ``test_object_store``.
+``test_stores`` tests what all stores have in common, ``test_object_store`` a pipeline on HDFS.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def names(store: Store, prefix: str) -> list[str]:
 
 @pytest.mark.large(3)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.operation}-{loss.server}-{loss.how}")
-def test_a_request_that_is_lost_or_its_answer_is_done_once(losing: Between, loss: Loss) -> None:
+def test_a_lost_request_or_answer_takes_effect_once(losing: Between, loss: Loss) -> None:
     store = new_store(losing.web)
     losing.losses = [loss]
     store.write_if_absent("manifest/1", DATA)
@@ -68,7 +68,7 @@ def test_a_request_that_is_lost_or_its_answer_is_done_once(losing: Between, loss
     assert losing.losses == []
 
 
-def test_of_many_whose_answers_are_lost_one_writes_what_is_absent(losing: Between) -> None:
+def test_one_of_many_writers_succeeds_if_all_answers_are_lost(losing: Between) -> None:
     store = new_store(losing.web)
     losing.losses = [Loss("RENAME", "namenode", how) for how in ("after", "before", "after", "after") for _ in range(3)]
     won: list[int] = []
@@ -88,7 +88,7 @@ def test_of_many_whose_answers_are_lost_one_writes_what_is_absent(losing: Betwee
     assert len(won) == 1 and store.read("manifest/1") == str(won[0]).encode()
 
 
-def test_a_file_that_a_writer_left_half_is_under_no_name_and_is_deleted(losing: Between) -> None:
+def test_an_unfinished_file_is_never_visible_and_is_deleted(losing: Between) -> None:
     store = new_store(losing.web)
     losing.losses = [Loss("CREATE", "datanode", "half")]
     store.write("state/0/one", DATA)
@@ -102,7 +102,7 @@ def test_a_file_that_a_writer_left_half_is_under_no_name_and_is_deleted(losing: 
 
 @pytest.mark.large(2)
 @pytest.mark.parametrize("number", [0, 1], ids=["namenode", "datanode"])
-def test_a_server_that_ends_is_named_and_one_that_comes_again_is_waited_for(
+def test_a_stopped_server_is_named_and_a_restarted_one_is_waited_for(
     hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     store = new_store(hdfs.web)
@@ -125,8 +125,8 @@ def test_a_server_that_ends_is_named_and_one_that_comes_again_is_waited_for(
     assert store.read("manifest/2") == store.read("manifest/1") == DATA
 
 
-def test_a_datanode_that_ends_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The two have the same address, by which the namenode is asked for another; it takes either as that."""
+def test_a_stopped_datanode_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both datanodes have the same address, by which the client asks the namenode for another one."""
     monkeypatch.setattr("freshviews.spark.state.stores.hdfs.PATIENCE", 60.0)
     with hdfs_servers.hdfs(tmp_path, 2, **{"dfs.replication": "2"}) as servers:
         store = new_store(servers.web)
@@ -148,7 +148,7 @@ def test_an_error_of_permission_names_the_user(hdfs: Hdfs, monkeypatch: pytest.M
         store.write("x", DATA * 100)
 
 
-def test_a_quota_that_is_used_up_asks_for_space(hdfs: Hdfs) -> None:
+def test_the_error_of_an_exhausted_quota_asks_for_space(hdfs: Hdfs) -> None:
     store = new_store(hdfs.web)
     store.write("x", b"")
     set_quota(hdfs, urlsplit(store.address).path)
@@ -158,7 +158,7 @@ def test_a_quota_that_is_used_up_asks_for_space(hdfs: Hdfs) -> None:
 
 
 def set_quota(hdfs: Hdfs, path: str) -> None:
-    """No room for a block."""
+    """Set a quota that leaves no room for a block."""
     query = f"op=SETQUOTA&storagespacequota=1000000&user.name={store_user()}"
     asked = urllib.request.Request(f"http://{hdfs.web}/webhdfs/v1{path}?{query}", method="PUT")
     urllib.request.urlopen(asked, timeout=30).close()
@@ -170,7 +170,7 @@ def store_user() -> str:
     return getpass.getuser()
 
 
-def test_of_two_namenodes_the_one_that_is_active_is_asked(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_active_one_of_two_namenodes_is_used(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
     away = {"exception": "StandbyException", "javaClassName": "x", "message": "READ is not supported in state standby"}
     with answering(403, RemoteException=away) as (standby, asked):
         monkeypatch.setenv("FRESHVIEWS_WEBHDFS", f"http://{standby}, {hdfs.web}")
@@ -180,7 +180,7 @@ def test_of_two_namenodes_the_one_that_is_active_is_asked(hdfs: Hdfs, monkeypatc
         assert store.read("x") == DATA and len(asked) == 1
 
 
-def test_with_tls_the_server_is_checked(hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_verifies_the_certificate(hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cryptography", reason="cryptography, which comes with moto, is not installed")
     make_certificate(tmp_path / "certificate")
     with between(hdfs.web, tmp_path / "certificate") as server:
@@ -203,12 +203,12 @@ def test_with_tls_the_server_is_checked(hdfs: Hdfs, tmp_path: Path, monkeypatch:
         (302, {}, "names no datanode"),
     ],
 )
-def test_a_server_that_cannot_be_used_says_what_is_needed(status: int, body: dict[str, str], said: str) -> None:
+def test_the_error_of_an_unusable_server_says_what_is_needed(status: int, body: dict[str, str], said: str) -> None:
     with answering(status, **body) as (web, _), pytest.raises(CheckpointError, match=said):
         check_store(new_store(web))
 
 
-def test_a_redirect_to_a_login_is_not_taken_for_done() -> None:
+def test_a_redirect_to_a_login_is_an_error() -> None:
     with answering(302) as (web, _), pytest.raises(OSError, match=f"{web} answers 302 without WebHDFS"):
         new_store(web).delete(["x"])
 
@@ -226,8 +226,8 @@ def test_a_worker_that_reaches_no_namenode_is_refused(hdfs: Hdfs, monkeypatch: p
         probe.prove(new_store("127.0.0.1:9"), "run")
 
 
-def test_a_server_that_knows_no_options_of_a_rename_is_refused(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As HttpFS: it renames where nothing is, and else answers false."""
+def test_a_server_without_options_of_rename_is_refused(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As HttpFS does: it renames if the target does not exist, and returns false otherwise."""
     true_ask = _Web.ask
 
     def ask(self: _Web, *words: str, renameoptions: str = "", **parameters: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Tables of Iceberg as a source and as sinks, with the real package, which belongs to a release of Spark."""
+"""Iceberg tables as a source and as sinks, with the real package, which belongs to a release of Spark."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "iceberg.md"
 
 @pytest.fixture
 def name(spark: Any, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A table of the catalog, which is not there yet."""
+    """A name in the catalog that no table has yet."""
     lake("iceberg")
     found = "lake.db." + request.node.name.partition("[")[0].removeprefix("test_")
     yield found
@@ -60,7 +60,7 @@ def expected(rows: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.long("the first commits of a session take long")
 @pytest.mark.parametrize("output", ["upsert", "complete", "changes"])
-def test_a_version_is_there_once(spark: Any, tmp_path: Path, name: str, output: str, fault: Fault) -> None:
+def test_a_version_is_committed_once(spark: Any, tmp_path: Path, name: str, output: str, fault: Fault) -> None:
     first = [(1, "ann", "1.50"), (2, "b'b", "2.00"), (3, None, "1.00")]
     pipeline(spark, tmp_path / "ckpt", name, output).advance(orders(spark, *first))
     second = [(2, "ann", "4.00"), (3, None, "2.00")]
@@ -80,21 +80,21 @@ def test_a_version_is_there_once(spark: Any, tmp_path: Path, name: str, output: 
     assert found == expected([first[0], *second])
 
 
-def test_rows_that_are_not_the_views_are_refused(spark: Any, tmp_path: Path, name: str) -> None:
+def test_a_sink_table_with_other_rows_is_refused(spark: Any, tmp_path: Path, name: str) -> None:
     first = orders(spark, (1, "ann", "1.00"))
     spark.sql(f"CREATE TABLE {name} (cust STRING, total DECIMAL(38, 2)) USING iceberg")
     with pytest.raises(SinkError, match="has no column n; it has cust, total; add it, or name another table"):
         pipeline(spark, tmp_path / "one", name, "upsert").advance(first)
     spark.sql(f"ALTER TABLE {name} ADD COLUMNS (n BIGINT)")
     pipeline(spark, tmp_path / "two", name, "upsert").advance(first)
-    with pytest.raises(SinkError, match="is kept for view by_cust of another checkpoint; name another table, or drop"):
+    with pytest.raises(SinkError, match="belongs to view by_cust of another checkpoint; name another table, or drop"):
         pipeline(spark, tmp_path / "three", name, "upsert").advance(first)
     with pytest.raises(SinkError, match=r"lake_2\.db\.t did not take it: .*lake_2"):
         pipeline(spark, tmp_path / "four", "lake_2.db.t", "upsert").advance(first)
 
 
 @pytest.mark.parametrize("changes", ["appends", "snapshot"])
-def test_a_table_is_followed(spark: Any, tmp_path: Path, name: str, changes: str) -> None:
+def test_a_table_is_read_as_a_source(spark: Any, tmp_path: Path, name: str, changes: str) -> None:
     spark.sql(f"CREATE TABLE {name} (o_id BIGINT, cust STRING, total DECIMAL(12, 2)) USING iceberg")
     kind, form = ("STREAMING TABLE", "") if changes == "appends" else ("TABLE", ", changes 'snapshot'")
     (tmp_path / "shop.sql").write_text(f"""
@@ -119,7 +119,7 @@ def test_a_table_is_followed(spark: Any, tmp_path: Path, name: str, changes: str
 @pytest.mark.full
 @pytest.mark.kills
 @pytest.mark.long("two pipelines in processes of their own")
-def test_the_page_killed_between_the_commit_and_its_note(tmp_path: Path) -> None:
+def test_the_example_of_the_page_survives_a_kill_between_commit_and_note(tmp_path: Path) -> None:
     package = lake("iceberg")
     write_script(PAGE, tmp_path)
     (tmp_path / "orders").mkdir()
@@ -138,7 +138,7 @@ def test_the_page_killed_between_the_commit_and_its_note(tmp_path: Path) -> None
     assert len(list((table / "metadata").glob("snap-*"))) == 1
 
 
-def test_rows_that_would_be_lost_are_refused(tmp_path: Path) -> None:
+def test_an_option_that_would_lose_deletes_is_refused(tmp_path: Path) -> None:
     option = "'streaming-skip-delete-snapshots' 'true'"
     source = f"CREATE STREAMING TABLE t (a INT) USING iceberg OPTIONS (path 'lake.db.t', {option});"
     with pytest.raises(SqlError, match="lost in silence; leave it out, and read the table with changes 'snapshot'"):
@@ -147,7 +147,7 @@ def test_rows_that_would_be_lost_are_refused(tmp_path: Path) -> None:
         read_script("CREATE STREAMING TABLE t (a INT) USING iceberg OPTIONS (changes 'snapshot');", tmp_path)
 
 
-def test_a_table_is_tried_before_a_run(spark: Any, tmp_path: Path, name: str) -> None:
+def test_a_table_is_checked_before_a_run(spark: Any, tmp_path: Path, name: str) -> None:
     spark.sql(f"CREATE TABLE {name} (id BIGINT) USING iceberg")
     script = f"""
         CREATE STREAMING TABLE ids (id BIGINT) USING iceberg OPTIONS (path '{name}');

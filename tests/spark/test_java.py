@@ -1,4 +1,4 @@
-"""The right Java is found, and a wrong one is told apart."""
+"""A suitable Java is found, and a wrong version is recognised."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from freshviews.spark.java import JavaError, java_home, program, stand_in, versi
 
 
 def fake(home: Path, version: str) -> Path:
-    """A program that says it is a Java of that version, and else prints its arguments."""
+    """A program that reports a version of Java, and otherwise prints its arguments."""
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(
@@ -24,17 +24,17 @@ def fake(home: Path, version: str) -> Path:
 
 
 @pytest.mark.parametrize("text, version", [("17.0.15", 17), ("1.8.0_412", 8), ("21", 21)])
-def test_versions_are_read(tmp_path: Path, text: str, version: int) -> None:
+def test_the_version_of_java_is_parsed(tmp_path: Path, text: str, version: int) -> None:
     assert version_of(fake(tmp_path, text) / "bin" / "java") == version
 
 
-def test_a_fitting_java_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_suitable_java_is_used(tmp_path: Path) -> None:
     home = fake(tmp_path, "17.0.1")
     assert java_home({"JAVA_HOME": str(home)}) is None
     assert java_home({"PATH": str(home / "bin") + ":/usr/bin:/bin"}) is None
 
 
-def test_a_wrong_version_says_which_is_needed(tmp_path: Path) -> None:
+def test_the_error_of_a_wrong_java_names_the_versions_needed(tmp_path: Path) -> None:
     home = fake(tmp_path, "11.0.2")
     with pytest.raises(JavaError, match="is version 11, but Spark 4 runs on 17 to 21"):
         java_home({"JAVA_HOME": str(home)})

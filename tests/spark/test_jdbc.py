@@ -1,4 +1,4 @@
-"""A table of a database, PostgreSQL, is kept equal to a view: a version is in it as a whole, and once."""
+"""A PostgreSQL table is kept equal to a view: each version is written as a whole, and once."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_table_equals_the_view_after_each_version(spark: Any, tmp_path: Path, 
 
 @pytest.mark.parametrize("output", ["upsert", "changes"])
 @pytest.mark.parametrize("step", ["rows in the transaction", "sink written", "delivery noted"])
-def test_a_version_that_was_cut_off_is_there_once(
+def test_a_version_that_was_cut_off_is_delivered_once(
     spark: Any, tmp_path: Path, server: str, table: str, step: str, output: str, fault: Fault
 ) -> None:
     made = pipeline(spark, tmp_path / "ckpt", server, table, output)
@@ -116,14 +116,14 @@ def test_a_version_that_was_cut_off_is_there_once(
     assert rows_in(server, f"SELECT COUNT(*), MAX(_version) FROM {table}") == [(5, 2)]
 
 
-def test_contents_replace_those_before(spark: Any, tmp_path: Path, server: str, table: str) -> None:
+def test_contents_replace_the_previous_ones(spark: Any, tmp_path: Path, server: str, table: str) -> None:
     made = pipeline(spark, tmp_path / "ckpt", server, table, "complete")
     for cust in ("ann", "bob"):
         made.advance({"orders": orders(spark, [(1, cust, "1.00", None)])})
         assert rows_in(server, f"SELECT cust FROM {table}") == [(cust,)]
 
 
-def test_rows_that_are_not_the_views_are_refused(spark: Any, tmp_path: Path, server: str, table: str) -> None:
+def test_a_sink_table_with_other_rows_is_refused(spark: Any, tmp_path: Path, server: str, table: str) -> None:
     columns = "(cust TEXT, total NUMERIC, n BIGINT, latest DATE)"
     run_in(server, f"CREATE TABLE {table} {columns}", f"INSERT INTO {table} VALUES ('x')")
     first = {"orders": orders(spark, [(1, "ann", "1.00", None)])}
@@ -132,10 +132,10 @@ def test_rows_that_are_not_the_views_are_refused(spark: Any, tmp_path: Path, ser
     run_in(server, f"DELETE FROM {table}")
     pipeline(spark, tmp_path / "ckpt", server, table).advance({"orders": orders(spark, [(2, "bob", "1.00", None)])})
     assert len(rows_in(server, f"SELECT * FROM {table}")) == 2
-    with pytest.raises(SinkError, match="is kept for view by_cust of another checkpoint"):
+    with pytest.raises(SinkError, match="belongs to view by_cust of another checkpoint"):
         pipeline(spark, tmp_path / "other", server, table).advance(first)
     old = pipeline(spark, tmp_path / "ckpt", server, f"{table}_2")
-    with pytest.raises(SinkError, match="none is noted any more"):
+    with pytest.raises(SinkError, match="its note is missing"):
         old.advance({"orders": orders(spark, [(7, "g", "1.00", None)])})
     pipeline(spark, tmp_path / "ckpt", server, table).advance()
     run_in(server, "UPDATE freshviews_versions SET version = 9")
@@ -143,7 +143,7 @@ def test_rows_that_are_not_the_views_are_refused(spark: Any, tmp_path: Path, ser
         pipeline(spark, tmp_path / "ckpt", server, table).advance({"orders": orders(spark, [(3, "c", "1.00", None)])})
 
 
-def test_a_view_that_was_dropped_and_one_that_gets_its_table_late_are_refused(
+def test_a_dropped_view_and_a_late_sink_table_are_refused(
     spark: Any, tmp_path: Path, server: str, table: str
 ) -> None:
     def rows(number: int) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def test_a_view_that_was_dropped_and_one_that_gets_its_table_late_are_refused(
         pipeline(spark, tmp_path / "late", server, f"{table}_3").advance(rows(2))
 
 
-def test_names_are_quoted_and_rows_can_be_read_while_they_change(spark: Any, tmp_path: Path, server: str) -> None:
+def test_names_are_quoted_and_rows_are_readable_during_changes(spark: Any, tmp_path: Path, server: str) -> None:
     run_in(server, "CREATE SCHEMA IF NOT EXISTS \"My Shop\"")
     made = Pipeline(spark, tmp_path / "ckpt").table_of(ORDERS, changes="upsert")
     given = {"url": server, "dbtable": '"My Shop"."By Cust"'}
@@ -185,7 +185,7 @@ def test_missing_keys_and_wrong_addresses_are_refused(spark: Any, tmp_path: Path
         pipeline(spark, tmp_path / "other", wrong, table).advance({"orders": orders(spark, [(1, "a", "1.00", None)])})
 
 
-def test_a_run_goes_on_while_the_database_is_away(
+def test_a_run_continues_while_the_database_is_away(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivery, "WAITS", (0.1,))
@@ -209,7 +209,7 @@ def test_a_run_goes_on_while_the_database_is_away(
         found = status(store, definition)
         assert found.sinks["by_cust"]["backlog"] == 3 and found.sinks["lines"]["backlog"] == 0
         assert "refused" in found.refused["by_cust"]
-        # Stopped while the sink is behind: the next run gives it what it lacks.
+        # Stopped while the sink is behind: the next run delivers the missing versions.
         query.stop()
         with pytest.raises(SinkError, match="by_cust did not take it"):
             Pipeline.from_script(spark, tmp_path / "shop.sql").start(once=True)
@@ -226,7 +226,7 @@ def test_a_run_goes_on_while_the_database_is_away(
         give(5)
         query.processAllAvailable()
         assert rows_in(database.address, "SELECT cust, n FROM by_cust") == [("c0", 3), ("c1", 3)]
-        # One that is away for too long ends the run.
+        # A database that is away for too long ends the run.
         monkeypatch.setattr(delivery, "MOST_BEHIND", 2)
         database.stop()
         with pytest.raises(FreshviewsError, match=r"by_cust: its sink lacks 2 versions, from 8 on: .*refused"):
@@ -275,7 +275,7 @@ def test_a_run_that_is_killed_while_the_database_is_away_loses_no_version(tmp_pa
 
 
 def write_two_sinks(folder: Path, address: str) -> None:
-    """The script of a view that goes to a table of a database, and of one that goes to files."""
+    """A script with one view written to a database table, and one written to files."""
     (folder / "in").mkdir()
     (folder / "shop.sql").write_text(f"""
         {ORDERS.replace("TABLE", "STREAMING TABLE")} USING json OPTIONS (path 'in', changes 'upsert');
@@ -286,7 +286,7 @@ def write_two_sinks(folder: Path, address: str) -> None:
 
 
 def give_order(folder: Path, number: int) -> None:
-    """A file of input with one order."""
+    """Write an input file with one order."""
     aside = folder / f"{number}.json"
     aside.write_text(f'{{"o_id": {number}, "cust": "c{number % 2}", "total": "1.00", "at": "2026-01-02"}}\n')
     aside.rename(folder / "in" / aside.name)
@@ -298,7 +298,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "jdbc.md"
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own")
 @pytest.mark.kills
-def test_the_page_killed_within_a_transaction(server: str, tmp_path: Path) -> None:
+def test_the_example_of_the_page_survives_a_kill_within_a_transaction(server: str, tmp_path: Path) -> None:
     # The first block of each language.
     found = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     blocks = dict(reversed(found))

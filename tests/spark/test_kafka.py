@@ -56,7 +56,7 @@ def source(kafka: str, topic: Topic, options: str) -> str:
 
 
 @pytest.mark.long("its fixtures start Spark and a broker, and two runs follow")
-def test_json_with_keys_headers_paths_and_deletes(spark: Any, kafka: str, tmp_path: Path) -> None:
+def test_json_messages_have_keys_headers_paths_and_deletes(spark: Any, kafka: str, tmp_path: Path) -> None:
     topic = Topic(kafka)
     options = """values 'json', changes 'upsert', from.id 'key', from.cust 'value.customer.name',
         from.first_tag 'value.tags[0]', from.trace 'headers.trace-id', from.part 'partition', from.at 'timestamp',
@@ -85,14 +85,14 @@ def test_json_with_keys_headers_paths_and_deletes(spark: Any, kafka: str, tmp_pa
     assert rows(tmp_path, "v") == Counter([ann, (2, "Bea", Decimal("1.5"), None, None, None, 0)])
     assert rows(tmp_path, "n") == Counter([(2, 2)])
     (file,) = (tmp_path / "bad").iterdir()
-    told = [json.loads(line) for line in file.read_text().splitlines()]
-    places = [(one["topic"], one["partition"], one["offset"]) for one in told]
+    bad = [json.loads(line) for line in file.read_text().splitlines()]
+    places = [(one["topic"], one["partition"], one["offset"]) for one in bad]
     assert places == [(topic.name, 1, offset) for offset in range(3, 10)]
     whole = "the value has to be one JSON object, the key has to be text in UTF-8, headers have to be text in UTF-8"
-    assert [one["reason"] for one in told[:3]] == [whole] * 3 and told[6]["reason"] == whole
-    assert [one["column"] for one in told] == [None, None, None, "price", "day", "id", None]
+    assert [one["reason"] for one in bad[:3]] == [whole] * 3 and bad[6]["reason"] == whole
+    assert [one["column"] for one in bad] == [None, None, None, "price", "day", "id", None]
 
-    # The next run begins where this one ended; keys of both versions are of one row.
+    # The next run begins where this one ended; keys of both versions belong to the same row.
     topic.send({"key": "1", "value": None, "partition": 1}, {"key": "2", "value": "{}", "partition": 0})
     once(spark, tmp_path, script)
     assert rows(tmp_path, "v") == Counter([(2, None, None, None, None, None, 0)])
@@ -148,15 +148,15 @@ def test_messages_are_read_in_every_format(spark: Any, kafka: str, tmp_path: Pat
     assert rows(tmp_path, "vc") == Counter({(1, 2): 2})
     assert rows(tmp_path, "vd") == Counter([("a line", plain.name, 0)])
     assert rows(tmp_path, "ve") == Counter([(1,)])
-    told = json.loads(next((tmp_path / "bad").iterdir()).read_text())
-    assert (Path(told["file"]).name, told["row"], told["column"], told["value"]) == ("lines.txt", 2, "b", "x")
+    row = json.loads(next((tmp_path / "bad").iterdir()).read_text())
+    assert (Path(row["file"]).name, row["row"], row["column"], row["value"]) == ("lines.txt", 2, "b", "x")
 
 
 FIELDS = '[{"name": "id", "type": "long"}, {"name": "name", "type": "string"}]'
 SCHEMA = f'{{"type": "record", "name": "r", "fields": {FIELDS}}}'
 
 
-def test_avro(spark: Any, kafka: str, tmp_path: Path) -> None:
+def test_avro_messages_are_read_and_written(spark: Any, kafka: str, tmp_path: Path) -> None:
     if not has(AVRO):
         pytest.skip(f"{AVRO} cannot be fetched from Maven")
     topic = Topic(kafka)
@@ -167,9 +167,9 @@ def test_avro(spark: Any, kafka: str, tmp_path: Path) -> None:
     topic.send(*({"value": value, "partition": 0} for value in (b"\x02\x06Ann", b"\x02", b"\x02\x06Ann\x02")))
     once(spark, tmp_path, script)
     assert rows(tmp_path, "v") == Counter([(1, "Ann")])
-    told = [json.loads(line) for line in next((tmp_path / "bad").iterdir()).read_text().splitlines()]
-    assert [one["offset"] for one in told] == [1, 2]
-    assert {one["reason"] for one in told} == {"the value has to be Avro of values.schema"}
+    bad = [json.loads(line) for line in next((tmp_path / "bad").iterdir()).read_text().splitlines()]
+    assert [one["offset"] for one in bad] == [1, 2]
+    assert {one["reason"] for one in bad} == {"the value has to be Avro of values.schema"}
 
 
 SINKS = """
@@ -219,14 +219,14 @@ def test_changes_and_upserts_are_delivered_once(spark: Any, kafka: str, tmp_path
         {"_view": "by_part", "_version": "3", "_row": str(number), "_rows": "2"} for number in range(2)
     ]
 
-    # A topic that a pipeline writes is one that another reads.
+    # One pipeline's output topic is the input of another.
     other = f"""CREATE STREAMING TABLE t (part STRING, qty BIGINT, price DECIMAL(9, 2), PRIMARY KEY (part))
       {source(kafka, two, "values 'json', keys 'json', from.part 'key.part', changes 'upsert', bad_rows 'bad'")};
     CREATE MATERIALIZED VIEW v AS SELECT part, qty, price FROM t;"""
     once(spark, tmp_path, other, name="other")
     assert rows(tmp_path, "v", "other") == Counter(row for row in rows(tmp_path, "by_part") if row[0] is not None)
 
-    # Another SELECT with other columns and the same key: keys that are gone are withdrawn, all others have new rows.
+    # Another SELECT with other columns and the same key: vanished keys are withdrawn, all others get new rows.
     again = script.replace("SUM(qty) AS qty, SUM(price) AS price FROM items", "COUNT(*) AS n FROM items WHERE qty > 2")
     once(spark, tmp_path, again)
     state = {message.key(): message.value() for message in two.messages()}
@@ -256,7 +256,7 @@ def test_a_version_that_was_cut_off_is_completed(spark: Any, kafka: str) -> None
         assert {headers_of(message)["_row"] for message in found} == set(map(str, range(50)))
 
 
-def test_a_sink_that_fails_says_why(spark: Any, kafka: str) -> None:
+def test_the_error_of_a_failed_sink_has_the_cause(spark: Any, kafka: str) -> None:
     topic = Topic(kafka)
     options = {"kafka.bootstrap.servers": kafka, "topic": "no topic", "kafka.max.block.ms": "3000"}
     view = ViewSpec("v", "", "kafka", options, "upsert", Written(("a",), text=True))
@@ -275,7 +275,7 @@ def test_a_sink_that_fails_says_why(spark: Any, kafka: str) -> None:
     assert (message.key(), message.value()) == (b"x", b'{"a": "x"}')
 
 
-def test_a_sink_that_refuses_is_tried_again_and_keeps_nothing_from_others(
+def test_a_refusing_sink_is_tried_again_and_delays_no_other(
     spark: Any, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     one, two = Topic(kafka), Topic(kafka)
@@ -301,8 +301,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "kafka.md"
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own, of which one asks Maven for its connector")
 @pytest.mark.kills
-def test_the_page_killed_between_its_sinks(kafka: str, tmp_path: Path) -> None:
-    """Script, commands and reader of the page. Killed when one sink has its version, the other has not."""
+def test_the_example_of_the_page_survives_a_kill_between_its_sinks(kafka: str, tmp_path: Path) -> None:
+    """Script, commands and reader of the page. It is killed when only one of two sinks has its version."""
     blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL))
     orders, by_cust, dear = (Topic(kafka) for _ in range(3))
     script = blocks["sql"]
@@ -342,7 +342,7 @@ def test_the_page_killed_between_its_sinks(kafka: str, tmp_path: Path) -> None:
 
     reader = blocks["python"].replace("localhost:9092", kafka).replace("poll(10)", "poll(5)")
     scope: dict[str, Any] = {}
-    # Messages of a version that come again, as where a task was repeated.
+    # Messages of a version are repeated, as after a repeated task.
     again = [message for message in dear.messages() if message.partition() == 1]
     dear.send(*({"key": m.key(), "value": m.value(), "headers": m.headers(), "partition": 1} for m in again))
     exec(reader.replace('"dear"', f'"{dear.name}"'), scope)

@@ -1,7 +1,7 @@
-"""Killed at any step of a version, a pipeline goes on: views exact, and every change delivered once.
+"""Killed at any step of a version, a pipeline recovers: views are exact, and every change is delivered once.
 
-The driver and the Java process are killed in processes of their own; Python workers, which Spark starts anew, in the
-session of all tests.
+The driver and the Java process are killed in pipelines in processes of their own; Python workers, which Spark restarts,
+in the session of all tests.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from tests.tiers import QUICK
 pytestmark = pytest.mark.spark
 
 KILLS = int(os.environ.get("KILLS", "2"))
-"""Random kills; ``make kills`` has a hundred."""
+"""Number of random kills; ``make kills`` has a hundred."""
 EVERY = "KILLS" in os.environ
-"""Whether driver and Java are killed at every step with one cell and with two; else the driver at each fifth step with
+"""If set, driver and Java are killed at every step with one cell and with two; else the driver at each fifth step with
 two, and Java at others with one."""
 
 
 def run(folder: Path, fault: Fault | None = None, cells: int = 1) -> tuple[int, str]:
-    """The pipeline in a process of its own: its exit code, and what it said. What its console showed is kept."""
+    """Run the pipeline in a process of its own; returns the exit code and the output. The console's text is stored."""
     command = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--once", "--master", "local[2]"]
     with (folder / "printed").open("a") as printed:
         done = subprocess.run(
@@ -55,13 +55,13 @@ def run(folder: Path, fault: Fault | None = None, cells: int = 1) -> tuple[int, 
 
 
 Whole = Callable[[Path, int], None]
-"""A run of a pipeline in a folder, with a number of cells, until it has taken what is there."""
+"""Runs a pipeline in a folder, with a number of cells, until it has read the whole input."""
 
 
 @pytest.fixture
 def whole(spark: Any, capsys: pytest.CaptureFixture[str]) -> Whole:
-    """Runs before and after those that are killed: in processes of their own under ``make kills``, else in the session
-    of the tests, which takes a quarter of the time."""
+    """Complete runs before and after the killed ones: in processes of their own under ``make kills``, else in the
+    session of the tests, which takes a quarter of the time."""
 
     def in_process(folder: Path, cells: int) -> None:
         code, error = run(folder, cells=cells)
@@ -77,7 +77,7 @@ def whole(spark: Any, capsys: pytest.CaptureFixture[str]) -> Whole:
 
 
 def begun(folder: Path, cells: int, whole: Whole) -> Shop:
-    """A pipeline that has run once, so that what is killed is a micro-batch and not the first version of nothing."""
+    """A pipeline that has run once, so a kill hits a micro-batch and not the first, empty version."""
     shop = Shop(folder, script=EVERY_SINK)
     shop.write()
     whole(folder, cells)
@@ -85,7 +85,7 @@ def begun(folder: Path, cells: int, whole: Whole) -> Shop:
 
 
 def finish(folder: Path, shop: Shop, cells: int, whole: Whole) -> None:
-    """Once more without a fault, then once with nothing new, which makes no version and delivers nothing."""
+    """Run once without a fault, then once without input, which makes no version and delivers nothing."""
     whole(folder, cells)
     check(folder, shop, (folder / "printed").read_text())
     version = latest(store_of(folder / "shop.checkpoint")).version
@@ -96,19 +96,19 @@ def finish(folder: Path, shop: Shop, cells: int, whole: Whole) -> None:
 
 BOTH = tuple(("worker", step) for step in WORKER) + tuple(("driver", step) for step in DRIVER)
 DRIVER_KILLED = [(1, DRIVER), (2, (*WORKER, *DRIVER))] if EVERY else [(2, (*WORKER, *DRIVER)[2::5])]
-"""Cells and steps. With several cells the driver has a stage of its own, which goes through the steps of a worker."""
+"""Cells and steps. With several cells the driver has a stage of its own, which runs through the steps of a worker."""
 JAVA_KILLED = [(1, BOTH), (2, BOTH)] if EVERY else [(1, BOTH[3::5])]
-"""Cells, and steps with who goes through them."""
+"""Cells, and steps with the kind of process that runs through them."""
 
 
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
 @pytest.mark.parametrize("cells, reached", DRIVER_KILLED)
-def test_the_driver_killed_at_every_step(tmp_path: Path, cells: int, reached: tuple[str, ...], whole: Whole) -> None:
+def test_killing_the_driver_loses_nothing(tmp_path: Path, cells: int, reached: tuple[str, ...], whole: Whole) -> None:
     shop = begun(tmp_path, cells, whole)
     fault = Fault(tmp_path / "fault")
     for step in reached:
-        # New input for every kill: what one run leaves behind, the next has to make good.
+        # New input for every kill: the next run must complete the killed one.
         shop.write()
         fault.plan(step, "kill", "driver")
         code, error = run(tmp_path, fault, cells)
@@ -120,7 +120,7 @@ def test_the_driver_killed_at_every_step(tmp_path: Path, cells: int, reached: tu
 @pytest.mark.full
 @pytest.mark.kills
 @pytest.mark.parametrize("cells, reached", JAVA_KILLED)
-def test_java_killed_at_every_step(
+def test_killing_java_loses_nothing(
     tmp_path: Path, cells: int, reached: tuple[tuple[str, str], ...], whole: Whole
 ) -> None:
     shop = begun(tmp_path, cells, whole)
@@ -131,13 +131,13 @@ def test_java_killed_at_every_step(
         code, error = run(tmp_path, fault, cells)
         assert (code, fault.met) == (1, True), (step, code, error)
         assert "resume with: freshviews run shop.sql" in error, (step, error)
-        # What Spark's own threads were at differs from run to run.
+        # The state of Spark's own threads differs from run to run.
         assert not EVERY or "Traceback" not in error, (step, error)
     finish(tmp_path, shop, cells, whole)
 
 
 class InSession:
-    """Runs of a pipeline in the session of the tests, whose workers live on from one to the next."""
+    """Runs of a pipeline in the session of the tests, whose workers survive from one to the next."""
 
     def __init__(self, spark: Any, folder: Path, cells: int, capture: pytest.CaptureFixture[str]) -> None:
         self.spark = spark
@@ -148,7 +148,7 @@ class InSession:
         self._printed = ""
 
     def run(self) -> BaseException | None:
-        """Take what is there; what ended it comes back."""
+        """Read the input; returns the error that ended the run, if any."""
         try:
             pipeline = Pipeline.from_script(self.spark, self.folder / "shop.sql", cells=self.cells)
             pipeline.start(once=True).awaitTermination()
@@ -189,7 +189,7 @@ def test_no_row_is_lost_when_a_worker_is_killed_ends_or_fails_at_any_step(pipeli
 @pytest.mark.long("two runs of a pipeline for each step")
 @pytest.mark.full
 def test_no_process_keeps_the_state_of_a_discarded_try(pipeline: InSession, fault: Fault) -> None:
-    """The workers finish and keep their cells, then the version comes to nothing, or only its delivery does."""
+    """The workers finish and keep their cells, then the version or its delivery fails."""
     reached = DRIVER if pipeline.cells == 1 else (*WORKER, *DRIVER)
     for step in reached:
         pipeline.shop.write(6, 9)
@@ -200,8 +200,8 @@ def test_no_process_keeps_the_state_of_a_discarded_try(pipeline: InSession, faul
 
 
 @pytest.mark.full
-def test_a_task_that_is_tried_again_takes_nothing_twice(tmp_path: Path) -> None:
-    """With three tries per task, a worker's death is made good within the micro-batch."""
+def test_a_repeated_task_applies_no_row_twice(tmp_path: Path) -> None:
+    """With three tries per task, the death of a worker is repaired within the micro-batch."""
     shop = Shop(tmp_path)
     shop.write()
     fault = Fault(tmp_path / "fault")
@@ -220,8 +220,8 @@ def test_a_task_that_is_tried_again_takes_nothing_twice(tmp_path: Path) -> None:
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
 @pytest.mark.kills
-def test_killed_at_random_moments_it_goes_on_exactly(tmp_path: Path, whole: Whole) -> None:
-    """The driver, the Java process or a Python worker, while input keeps coming."""
+def test_a_pipeline_killed_at_random_moments_stays_exact(tmp_path: Path, whole: Whole) -> None:
+    """Kills the driver, the Java process or a Python worker while input is written."""
     shop = Shop(tmp_path, script=EVERY_SINK)
     seed = int(os.environ.get("KILLS_SEED", "7"))
     chance = random.Random(seed)

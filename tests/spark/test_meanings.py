@@ -1,4 +1,4 @@
-"""Spark answers what the table of meanings says that it answers."""
+"""Spark's answers equal those in the table of meanings."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ def asked(spark: Any) -> Any:
 
 
 IN_4_1 = {"the empty grouping set alone": [], "a constant has no correlation": ERROR}
-"""What Spark 4.1 answers otherwise: without rows no group, as if the set were not empty; a division by zero."""
+"""Questions that Spark 4.1 answers in another way: no group without rows, as if the set were not empty; a division by
+zero."""
 
 
-def test_spark_answers_as_the_table_says(asked: Any) -> None:
+def test_spark_answers_as_in_the_table_of_meanings(asked: Any) -> None:
     others = IN_4_1 if asked.version.startswith("4.1.") else {}
     for name, question in (QUESTIONS | REFUSED).items():
         expected = others.get(name, question.spark)

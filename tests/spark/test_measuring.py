@@ -1,4 +1,4 @@
-"""What is measured when a pipeline begins, and how Spark's batches are limited."""
+"""Measurements at the start of a pipeline, and limits of Spark's batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from freshviews.spark.pipeline import Pipeline
 pytestmark = pytest.mark.spark
 
 
-def test_heavy_values_of_a_large_table_are_those_of_a_sample(spark: Any) -> None:
+def test_heavy_values_of_a_large_table_are_found_in_a_sample(spark: Any) -> None:
     rows = 3 * SAMPLE_ROWS
     frame = spark.range(rows).selectExpr("IF(id % 3 = 0, -1, id) AS Key", "id AS other", "IF(id < 10, id, NULL) AS nil")
     names = {"key": "Key", "other": "other", "nil": "nil"}
@@ -35,7 +35,7 @@ TIME = "'2026-01-02 03:04:05'"
 
 
 @pytest.mark.parametrize("value", [f"TIMESTAMP {TIME}", f"TIMESTAMP_NTZ {TIME}", "'x'", "1.5BD"])
-def test_heavy_values_are_as_spark_collects_them(value: str, spark: Any) -> None:
+def test_heavy_values_equal_those_counted_by_spark(value: str, spark: Any) -> None:
     frame = spark.range(1000).selectExpr(f"{value} AS v")
     (row,) = frame.limit(1).collect()
     assert _heavy(frame, {"v": "v"}, 1000, 1) == {"v": {row["v"]: 1.0}}
@@ -48,7 +48,7 @@ def test_zeros_of_both_signs_are_one_heavy_value(kind: str, spark: Any) -> None:
     assert _heavy(frame, {"v": "v"}, 1000, 1) == {"v": {0.0: 0.7}}
 
 
-def test_bytes_of_a_batch_are_limited_only_where_rows_may_be_long(spark: Any) -> None:
+def test_bytes_of_a_batch_are_limited_only_if_rows_may_be_long(spark: Any) -> None:
     own = spark.newSession()
     usual = own.conf.get(_BYTES)
     _limit_bytes(spark, own.range(3).selectExpr("id", "CAST(id AS DECIMAL(38, 2)) AS d", "TIMESTAMP '2026-01-01' AS t"))
@@ -82,7 +82,7 @@ def test_a_micro_batch_has_a_session_of_its_own(spark: Any, tmp_path: Path) -> N
     assert limited == [(True, True), (False, False)]
 
 
-def test_a_limit_that_the_user_has_set_stays() -> None:
+def test_a_limit_set_by_the_user_is_kept() -> None:
     settings = SimpleNamespace(contains=lambda name: name == _BYTES)
     session = SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: settings))
     _limit_bytes(None, SimpleNamespace(sparkSession=session))  # type: ignore[arg-type]

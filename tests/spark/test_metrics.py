@@ -1,4 +1,4 @@
-"""Metrics of a pipeline that runs: those that ``freshviews status`` says, served until it ends."""
+"""Metrics of a running pipeline: the numbers of ``freshviews status``, served until the pipeline ends."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_metrics_equal_the_status_and_are_served_despite_hostile_clients(tmp_pat
             shop.write(orders=0)
             versions = [process.stdout.readline() for _ in range(3)]
             assert [line.partition(":")[0] for line in versions] == ["version 1", "version 2", "version 3"]
-            time.sleep(3)  # until the text is read again, with the version delivered
+            time.sleep(3)  # until the text is rebuilt, with the version delivered
             found = served(port)
             said = json.loads(run(tmp_path, "status", "shop.sql", "--json").stdout)
             process.send_signal(signal.SIGTERM)
@@ -110,7 +110,7 @@ def test_metrics_equal_the_status_and_are_served_despite_hostile_clients(tmp_pat
 
 
 def _agree(found: Served, said: dict[str, Any]) -> None:
-    """Each number that status has, and that does not depend on the time, is served."""
+    """Each number of the status that does not depend on the time is served."""
     pairs = [
         (("freshviews_versions_total", ()), said["version"]),
         (("freshviews_starts_total", ()), said["starts"]),
@@ -160,7 +160,7 @@ def test_rows_of_views_and_refusals_of_sinks_are_counted_over_runs(spark: Any, t
         assert sum(held) == sum(found.cells.values()) > 0
         made = latest(store_of(root)).seconds
         if number == 2:
-            # The phases of making it are parts of its seconds.
+            # The phases of a version are parts of its seconds.
             parts = [phases.seconds[name] for name in ("plan", "read", "load", "apply", "sync", "merge")]
             assert all(part >= 0 for part in parts) and 0 < sum(parts) <= made
     folder = tmp_path / "out" / "by_part"

@@ -1,4 +1,4 @@
-"""Cofactors in a pipeline of several cells: by group over the cells, or merged from them, as sums or whole."""
+"""Cofactors in a pipeline of several cells: by group in the cells, or merged from them, as columns or as one value."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def write(folder: Path, file: str, inserted: Rows, deleted: Rows) -> None:
 
 @pytest.mark.full
 @pytest.mark.long("two runs of a pipeline whose views are compiled, with others running")
-def test_models_by_cells_are_those_of_one_engine(spark: Any, tmp_path: Path) -> None:
+def test_models_computed_by_cells_equal_those_of_one_engine(spark: Any, tmp_path: Path) -> None:
     tables = [
         f"CREATE STREAMING TABLE {name} ({columns}) USING parquet OPTIONS (path '{name}', changes 'signed');"
         for name, columns in COLUMNS.items()
@@ -108,7 +108,7 @@ def test_models_by_cells_are_those_of_one_engine(spark: Any, tmp_path: Path) -> 
 
 
 def check_against_numpy(row: tuple[Any, ...], held: dict[str, Counter[tuple[Any, ...]]]) -> None:
-    """The cofactor and the covariances of a row are those of the rows of the join."""
+    """Check the cofactor and the covariances of a row against the rows of the join."""
     places = {place: rest for place, *rest in held["places"].elements()}
     joined = np.array([
         (rooms, floors, places[place][0], area, places[place][1])

@@ -1,6 +1,6 @@
-"""A pipeline whose checkpoint is in an object store or in HDFS, with processes that share no disk for it.
+"""A pipeline whose checkpoint is in an object store or in HDFS, with processes that share no disk.
 
-Scratch folders of executors are private, and vanish with them: what a version needs is on the server.
+Scratch folders of executors are private, and are deleted with them: all that a version needs is on the server.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 KILLS = int(os.environ.get("KILLS", "1"))
 EVERY = "KILLS" in os.environ
-"""Whether the driver is killed at every step, and not at those of ``FEW``."""
+"""If set, the driver is killed at every step, else only at those of ``FEW``."""
 STEPS = (*WORKER, *(step for step in DRIVER if not step.startswith("manifest ") or step == "manifest in place"))
 """A put is whole or not at all, so a manifest is never half written."""
 FEW = {"s3": STEPS[4:5], "gcs": STEPS[3::8], "hdfs": ("manifest in place",), "azure": STEPS[5::8]}
 IMAGES = {"FRESHVIEWS_SMALLEST_IMAGE": "50"}
-"""So that cells are restored from images, too."""
+"""Small images, so that cells are restored from images, too."""
 MOST_VERSIONS = 20
-"""Versions by which a cell has an image, although images are written beside the versions."""
+"""Number of versions after which a cell has an image, although images are written in the background."""
 
 
 @pytest.fixture(params=["s3", "gcs", "hdfs", "azure"])
@@ -68,8 +68,8 @@ def run(folder: Path, address: str, fault: Fault | None = None) -> tuple[int, st
 
 @pytest.fixture
 def whole(request: pytest.FixtureRequest, address: str) -> Callable[[Path], None]:
-    """Runs that nobody kills: in processes of their own under ``make kills``, else in the session of the tests, which
-    takes a third of the time. Its workers get the environment by which they find the server."""
+    """Runs that are not killed: in processes of their own under ``make kills``, else in the session of the tests, which
+    takes a third of the time. The workers of the session get the environment by which they find the server."""
 
     def in_process(folder: Path) -> None:
         code, error = run(folder, address)
@@ -92,7 +92,7 @@ def whole(request: pytest.FixtureRequest, address: str) -> Callable[[Path], None
 
 @pytest.mark.large(4)
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
-def test_the_driver_killed_at_a_step_has_its_part_of_spark_from_the_server(
+def test_a_killed_driver_restores_the_spark_checkpoint_from_the_server(
     tmp_path: Path, kind: str, address: str, whole: Callable[[Path], None]
 ) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
@@ -115,7 +115,7 @@ def test_the_driver_killed_at_a_step_has_its_part_of_spark_from_the_server(
 
 
 def vanish(scratch: Path) -> None:
-    """A worker's scratch disk is gone."""
+    """Delete a worker's scratch disk."""
     for path in scratch.glob("*"):
         shutil.rmtree(path, ignore_errors=True)
 
@@ -123,7 +123,7 @@ def vanish(scratch: Path) -> None:
 @pytest.mark.long("a master and two workers start, and executors are replaced")
 @pytest.mark.kills
 def test_executors_killed_at_random_with_their_scratch_lose_nothing(tmp_path: Path, address: str) -> None:
-    """Executors, their Python workers and the driver, while input keeps coming; cells go on elsewhere."""
+    """Executors, their Python workers and the driver, while input is written; cells continue elsewhere."""
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     seed = int(os.environ.get("KILLS_SEED", "5"))
@@ -171,7 +171,7 @@ def test_executors_killed_at_random_with_their_scratch_lose_nothing(tmp_path: Pa
 
 @pytest.mark.large(4)
 @pytest.mark.long("a pipeline runs once, and two commands start")
-def test_a_query_and_a_status_read_the_server(tmp_path: Path, address: str, whole: Callable[[Path], None]) -> None:
+def test_query_and_status_read_the_server(tmp_path: Path, address: str, whole: Callable[[Path], None]) -> None:
     shop = Shop(tmp_path)
     shop.write()
     whole(tmp_path)

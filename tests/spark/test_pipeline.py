@@ -1,4 +1,4 @@
-"""A pipeline on Spark: what goes in comes out, once, and a second run goes on where the first one ended."""
+"""A pipeline on Spark: every input row counts once, and a second run continues where the first one ended."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_upserts_replace_by_key_in_the_order_of_files_and_rows(spark: Any, tmp_p
     assert rows_of(tmp_path / "shop.checkpoint", "v") == [(3, 12 + 21 + 30)]
 
 
-def test_a_snapshot_is_compared_with_the_one_before(spark: Any, tmp_path: Path) -> None:
+def test_a_snapshot_is_compared_with_the_previous_one(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "shop.sql").write_text(
         "CREATE STREAMING TABLE t (k INT, x INT) USING csv OPTIONS (path 'in', changes 'snapshot');"
@@ -219,7 +219,7 @@ def test_a_snapshot_is_compared_with_the_one_before(spark: Any, tmp_path: Path) 
         assert delivered(tmp_path / "out") == Counter(expected.items()).__class__(dict.fromkeys(expected.items(), 1))
 
 
-def test_spark_reads_contents_and_the_stream_of_changes(spark: Any, tmp_path: Path) -> None:
+def test_spark_reads_the_contents_and_changes_of_views(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     run_once(spark, tmp_path)

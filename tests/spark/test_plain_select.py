@@ -1,4 +1,4 @@
-"""A plain SELECT gives what Spark gives, without Spark; what is not plain is left to Spark."""
+"""A plain SELECT gives the answer of Spark without Spark; other SELECTs are left to Spark."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_select_is_recognised_as_plain_without_reading_rows(sql: str) -> None:
     assert empty.schema == found.schema
 
 
-def test_a_condition_of_great_depth_is_left_to_spark_or_answered(made: Path) -> None:
+def test_a_deeply_nested_condition_is_answered_or_left_to_spark(made: Path) -> None:
     deep = "(" * 20_000 + "k = 1" + ")" * 20_000
     store = store_of(made)
     manifest = reading.latest(store)
@@ -74,7 +74,7 @@ def comparable(table: pa.Table) -> tuple[object, ...]:
 @pytest.mark.spark
 @pytest.mark.full
 @pytest.mark.parametrize("sql", QUERIES)
-def test_a_plain_select_is_as_spark_answers_it(in_spark: Any, sql: str) -> None:
+def test_a_plain_select_equals_spark(in_spark: Any, sql: str) -> None:
     assert comparable(plain(sql)) == comparable(in_spark.sql(sql).toArrow())
 
 
@@ -103,7 +103,7 @@ def condition(pick: random.Random, depth: int) -> str:
 @pytest.mark.spark
 @pytest.mark.full
 @pytest.mark.seeds(40)
-def test_conditions_at_random_are_as_spark_answers_them(in_spark: Any, seed: int) -> None:
+def test_random_conditions_equal_spark(in_spark: Any, seed: int) -> None:
     pick = random.Random(seed)
     found = [condition(pick, depth) for depth in (1, 2, 3)]
     for one in found:
@@ -118,7 +118,7 @@ SALES = "CREATE MATERIALIZED VIEW Sales AS SELECT k, day, at, price FROM t"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint with a version, as a pipeline of one cell makes it; no Spark has been there."""
+    """A checkpoint with one version, written as by a pipeline of one cell, but without Spark."""
     folder = tmp_path_factory.mktemp("made")
     root = folder / "shop.checkpoint"
     tables, views = {"t": TABLE}, {"counts": COUNTS, "Sales": SALES}
@@ -176,7 +176,7 @@ def test_status_and_a_plain_query_neither_import_pyspark_nor_start_java(made: Pa
     assert (found["version"], found["running"]) == (1, False)
 
 
-def test_without_pyspark_plain_queries_work_and_others_say_what_to_install(
+def test_without_pyspark_plain_queries_work_and_others_name_the_package(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)

@@ -1,4 +1,4 @@
-"""Tables of a real PostgreSQL that are polled by a column: every row is in the views once, whatever is cut off."""
+"""PostgreSQL tables polled by a column: every row counts once in the views, also after interruptions."""
 
 from __future__ import annotations
 
@@ -104,18 +104,18 @@ def test_a_table_with_a_key_is_upserted_by_time(spark: Any, tmp_path: Path, serv
     at = "2026-01-02 03:04:05.000006+00"
     t.put((1, 10), (2, 20), at=at)
     assert t.once() == [(1, 10, 1), (2, 20, 1)]
-    # A tie with the highest value that was seen, and a row that was changed within the same instant.
+    # A tie with the highest value so far, and a row that was changed within the same instant.
     t.put((3, 30), at=at)
     t.do(f"UPDATE $t SET qty = 21, at = '{at}' WHERE id = 2")
     assert t.once() == [(1, 10, 1), (2, 21, 1), (3, 30, 1)]
     t.do("UPDATE $t SET qty = 11, at = now() WHERE id = 1", "DELETE FROM $t WHERE id = 3")
-    assert t.once() == [(1, 11, 1), (2, 21, 1), (3, 30, 1)]  # deletes are not seen
+    assert t.once() == [(1, 11, 1), (2, 21, 1), (3, 30, 1)]  # a poll does not see deletes
     version = t.version
-    assert t.once() and t.version == version  # nothing is new, so there is no version
+    assert t.once() and t.version == version  # without new rows there is no version
 
 
 @pytest.mark.spark
-def test_rows_without_a_key_are_appended_once_also_those_that_commit_late(
+def test_rows_without_a_key_are_appended_once_even_if_they_commit_late(
     spark: Any, tmp_path: Path, server: Server
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n', poll_lag '3'")
@@ -128,7 +128,7 @@ def test_rows_without_a_key_are_appended_once_also_those_that_commit_late(
     assert t.once() == [(1, 1, 2), (2, 2, 2), (7, 7, 1)]
     t.put((1, 1))
     assert t.once() == [(1, 1, 3), (2, 2, 2), (7, 7, 1)]
-    # One that comes later than the lag says is missed: that is what the lag is for.
+    # A row that commits later than the lag allows is missed: this is the meaning of the lag.
     t.put((8, 8), n=1)
     assert t.once() == [(1, 1, 3), (2, 2, 2), (7, 7, 1)]
 
@@ -144,7 +144,7 @@ def test_equal_rows_with_equal_values_are_counted(spark: Any, tmp_path: Path, se
 
 
 @pytest.mark.spark
-def test_a_longer_lag_deletes_at_the_end_and_new_columns_repeat_no_row(
+def test_a_longer_lag_deletes_and_new_columns_repeat_no_row(
     spark: Any, tmp_path: Path, server: Server
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n', poll_lag '1'")
@@ -162,7 +162,7 @@ def test_a_longer_lag_deletes_at_the_end_and_new_columns_repeat_no_row(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("step", ["cells done", "manifest in place"])
-def test_a_poll_that_was_cut_off_is_in_one_version(
+def test_an_interrupted_poll_is_applied_in_one_version(
     spark: Any, tmp_path: Path, server: Server, step: str, fault: Fault
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n'")
@@ -178,7 +178,7 @@ def test_a_poll_that_was_cut_off_is_in_one_version(
 
 
 @pytest.mark.spark
-def test_a_run_goes_on_polling_while_streams_run_and_the_database_is_away(
+def test_polling_continues_with_streams_and_while_the_database_is_away(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with skipping():
@@ -199,17 +199,17 @@ def test_a_run_goes_on_polling_while_streams_run_and_the_database_is_away(
         with pytest.raises(SourceError, match=r"table t: it cannot be polled: .*refused"):
             query.processAllAvailable()
         until_warned = time.monotonic() + 60
-        while not any("the run goes on" in record.message for record in caplog.records):
+        while not any("the run continues" in record.message for record in caplog.records):
             assert time.monotonic() < until_warned
             time.sleep(0.05)
         server.start()
         t.put((2, 2))
         until([(1, 1, 1), (2, 2, 1)])
-        (warned, *_) = [record.message for record in caplog.records if "the run goes on" in record.message]
+        (warned, *_) = [record.message for record in caplog.records if "the run continues" in record.message]
         assert "refused" in warned and "tries again in 1 seconds" in warned and "at org." not in warned
         query.stop()
         assert not query.isActive and "polling" not in str(threading.enumerate())
-        # With a stream beside it, both make versions.
+        # With a stream as well, both make versions.
         (tmp_path / "in").mkdir()
         both = "CREATE STREAMING TABLE s (x INT) USING json OPTIONS (path 'in');"
         both += "CREATE MATERIALIZED VIEW w AS SELECT x FROM s;"
@@ -220,7 +220,7 @@ def test_a_run_goes_on_polling_while_streams_run_and_the_database_is_away(
         t.put((3, 3))
         query.processAllAvailable()
         assert [made.view("v").count(), made.view("w").count()] == [3, 1]
-        # One that cannot be read for too long ends the run.
+        # A database that cannot be read for too long ends the run.
         monkeypatch.setattr(polling, "AWAY", 0.0)
         server.stop()
         with pytest.raises(SourceError, match="it cannot be polled"):
@@ -228,7 +228,7 @@ def test_a_run_goes_on_polling_while_streams_run_and_the_database_is_away(
 
 
 @pytest.mark.spark
-def test_rows_that_come_between_two_reads_of_a_poll_find_what_they_refer_to(
+def test_rows_inserted_between_two_reads_of_a_poll_find_their_references(
     spark: Any, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_in(server.address, "CREATE TABLE a_parents (id BIGINT)", "CREATE TABLE b_children (id BIGINT, parent BIGINT)")
@@ -287,7 +287,7 @@ def _source(name: str, every: int, *parents: str) -> Source:
     return Source(TableDef(name, (), foreign_keys=keys), spec, Upserts(), None, {}, False)  # type: ignore[arg-type]
 
 
-def test_tables_that_are_tied_by_foreign_keys_are_polled_together() -> None:
+def test_tables_connected_by_foreign_keys_are_polled_together() -> None:
     a, b, c, d = _source("a", 9, "A"), _source("b", 5, "A"), _source("c", 7, "b"), _source("d", 1)
     assert polling.referring([c, b, a, d], ["a"]) == {"a", "b", "c"}
     assert polling.referring([c, b, a, d], ["b", "d"]) == {"c"}
@@ -297,7 +297,7 @@ def test_tables_that_are_tied_by_foreign_keys_are_polled_together() -> None:
 
 
 @pytest.mark.spark
-def test_a_poll_by_time_is_right_where_the_session_is_in_another_zone(
+def test_a_poll_by_time_is_right_in_a_session_of_another_time_zone(
     spark: Any, tmp_path: Path, server: Server
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'at', poll_lag '0 seconds'")
@@ -317,7 +317,7 @@ def test_a_poll_by_time_is_right_where_the_session_is_in_another_zone(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("otherwise", ["snapshot", "advance"])
-def test_rows_that_are_read_otherwise_meanwhile_are_not_polled_again(
+def test_a_poll_after_another_way_of_reading_is_refused(
     spark: Any, tmp_path: Path, server: Server, otherwise: str
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n'")
@@ -337,7 +337,7 @@ def test_rows_that_are_read_otherwise_meanwhile_are_not_polled_again(
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of a server that accepts connections, and ends them after some seconds without a word."""
+    """The address of a server that accepts connections, and closes them silently after some seconds."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         ended = threading.Timer(30, listening.close)
         ended.start()
@@ -346,7 +346,7 @@ def silent() -> Iterator[str]:
 
 
 @pytest.mark.spark
-def test_a_database_that_is_silent_is_not_waited_for(
+def test_a_silent_database_times_out(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: str
 ) -> None:
     with skipping():
@@ -377,7 +377,7 @@ def test_a_database_that_is_silent_is_not_waited_for(
         ({"url": "jdbc:h2:mem:a"}, {}),
     ],
 )
-def test_times_to_wait_for_a_database_are_those_of_the_user_first(
+def test_timeouts_set_by_the_user_override_ours(
     options: dict[str, str], added: dict[str, str]
 ) -> None:
     assert with_timeouts(options, 5, 7) == {**options, **added}
@@ -410,7 +410,7 @@ def test_columns_that_cannot_be_polled_are_refused_by_name(spark: Any, tmp_path:
 
 
 @pytest.mark.spark
-def test_more_rows_than_can_be_known_need_a_key(
+def test_a_table_without_a_key_has_a_limit_of_remembered_rows(
     spark: Any, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(polled, "MOST_KNOWN", 2)
@@ -426,7 +426,7 @@ def test_more_rows_than_can_be_known_need_a_key(
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own")
 @pytest.mark.kills
-def test_killed_in_a_zone_where_an_hour_comes_twice_every_row_is_there_once(
+def test_rows_of_a_repeated_hour_count_once_after_kills(
     tmp_path: Path, server: Server
 ) -> None:
     run_in(server.address, "CREATE TABLE zones (id BIGINT, plain TIMESTAMP, at TIMESTAMPTZ)")
@@ -464,7 +464,7 @@ def test_killed_in_a_zone_where_an_hour_comes_twice_every_row_is_there_once(
         ("poll 'n', poll_lag '50'", Poll("n", None, 50)),
     ],
 )
-def test_options_of_a_poll(tmp_path: Path, options: str, poll: Poll) -> None:
+def test_options_of_a_poll_are_read(tmp_path: Path, options: str, poll: Poll) -> None:
     text = SCRIPT.format(columns=BY_KEY, url="jdbc:h2:mem", table="t", poll=options)
     (table,) = read_script(text, tmp_path).tables
     assert (table.poll, table.changes, table.form_options) == (poll, "upsert", {"order": poll.column})
@@ -517,5 +517,5 @@ def test_only_a_table_of_a_database_is_polled(tmp_path: Path) -> None:
         ("0001-01-01 00:00:01", T.TimestampNTZType(), 60, "0001-01-01 00:00:00"),
     ],
 )
-def test_the_lowest_value_to_read_again(text: str, kind: T.DataType, lag: int, expected: str) -> None:
+def test_a_poll_begins_at_the_highest_value_minus_the_lag(text: str, kind: T.DataType, lag: int, expected: str) -> None:
     assert lowered(text, kind, lag) == expected

@@ -1,4 +1,4 @@
-"""A run's progress, for users of Spark's own: its listeners, and the names of its fields."""
+"""The progress of a run, for users of Spark's progress: its listeners, and the names of its fields."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from tests.spark.shop import SCRIPT, Shop
 pytestmark = pytest.mark.spark
 
 MERGED = ("durationMs", "stateOperators")
-"""Fields of Spark that have ours, too."""
+"""Fields of Spark's progress that ours has, too."""
 
 
 class Listener(StreamingQueryListener):
-    """A listener as users of Spark have one: it looks up what the run says of the same micro-batch."""
+    """A listener of a Spark user that also reads the run's progress of the same micro-batch."""
 
     def __init__(self) -> None:
         self.query: Query | None = None
         self.started: list[str] = []
-        self.told: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
+        self.reported: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
         self.ended: list[str] = []
 
     def onQueryStarted(self, event: Any) -> None:
@@ -42,7 +42,7 @@ class Listener(StreamingQueryListener):
 
     def onQueryProgress(self, event: Any) -> None:
         found = [] if self.query is None else self.query.recentProgress
-        self.told.append((event.progress, [one for one in found if one["batchId"] == event.progress.batchId]))
+        self.reported.append((event.progress, [one for one in found if one["batchId"] == event.progress.batchId]))
 
     def onQueryIdle(self, event: Any) -> None:
         pass
@@ -52,7 +52,7 @@ class Listener(StreamingQueryListener):
 
 
 @pytest.mark.full
-def test_the_progress_has_the_fields_of_spark_and_is_that_of_its_listeners_and_of_status(
+def test_progress_has_the_fields_of_spark_and_agrees_with_listeners_and_status(
     spark: Any, tmp_path: Path
 ) -> None:
     shop = Shop(tmp_path)
@@ -69,7 +69,7 @@ def test_the_progress_has_the_fields_of_spark_and_is_that_of_its_listeners_and_o
             query.processAllAvailable()
             last = latest(store_of(root))
             end = time.monotonic() + 30
-            while not any(told["batchId"] == last.batch for told, _ in listener.told) and time.monotonic() < end:
+            while not any(one["batchId"] == last.batch for one, _ in listener.reported) and time.monotonic() < end:
                 time.sleep(0.1)  # Spark calls its listeners in a thread of its own.
             found = query.recentProgress
         finally:
@@ -83,18 +83,18 @@ def test_the_progress_has_the_fields_of_spark_and_is_that_of_its_listeners_and_o
     assert [one["version"] for one in found] == list(range(1, last.version + 1)) and found[0]["spark"] is None
     assert found[0]["numInputRows"] == 0 and found[0]["batchId"] == -1
     for one in found[1:]:
-        own = next(told for told, _ in listener.told if told["batchId"] == one["batchId"])
-        # Each field that Spark's listeners get is there under Spark's name.
+        own = next(theirs for theirs, _ in listener.reported if theirs["batchId"] == one["batchId"])
+        # Each field that Spark's listeners get exists under Spark's name.
         assert json.loads(one["spark"].json) == json.loads(own.json)
         assert all(one[name] == value for name, value in one["spark"].items() if name not in MERGED)
         assert own["durationMs"].items() <= one["durationMs"].items() and one["sources"] and not own["stateOperators"]
         assert (str(one["id"]), str(one["runId"])) == (query.id, query.runId)
         ours = {name.removeprefix(OURS): ms for name, ms in one["durationMs"].items() if name.startswith(OURS)}
         assert set(ours) == set(PHASES) and 0 < sum(ours.values()) <= own["durationMs"]["triggerExecution"]
-    for own, ours in listener.told:
+    for own, ours in listener.reported:
         if own["numInputRows"] and listener.query is not None and ours:
             assert sum(ours[-1]["rows"].values()) == sum(source["numInputRows"] for source in own["sources"])
-    # The run adds up to what status and the metrics say.
+    # The sums over the run equal those of status and metrics.
     said = status(store_of(root), definition)
     for table, numbers in said.tables.items():
         assert sum(one["rows"].get(table, 0) for one in found) == numbers["rows"]
@@ -110,7 +110,7 @@ def test_the_progress_has_the_fields_of_spark_and_is_that_of_its_listeners_and_o
     assert json.loads(json.dumps(found, default=str))[-1]["changed"] == last.changed
 
 
-def test_a_version_has_no_progress_of_another_micro_batch_and_the_last_hundred_are_kept() -> None:
+def test_progress_belongs_to_its_micro_batch_and_the_last_hundred_are_kept() -> None:
     phases = Phases()
     recent = Recent(phases)
     phases.add("apply", 2.0)
@@ -123,7 +123,7 @@ def test_a_version_has_no_progress_of_another_micro_batch_and_the_last_hundred_a
     assert made["numInputRows"] == 9 and made["spark"] == spark[-1] and made["durationMs"][f"{OURS}apply"] == 2000
     assert made["timestamp"] == "1970-01-01T00:00:00.062Z" and made["batchDuration"] == 2500
     assert made["stateOperators"][1] == {"operatorName": "view v", "numRowsUpdated": 0, "memoryUsedBytes": 0}
-    # A backfill is a version of its own, after the micro-batch before.
+    # A backfill is a version of its own, after the previous micro-batch.
     assert progress(filled, spark)["spark"] is None and progress(filled, spark)["durationMs"][f"{OURS}apply"] == 1000
     assert progress(of_batch, [])["numInputRows"] == 3
     for version in range(3, 2 * KEPT):

@@ -1,4 +1,4 @@
-"""``freshviews check --connect``: sources and sinks that can be reached, and those that cannot, with their causes."""
+"""``freshviews check --connect``: reachable sources and sinks, and unreachable ones with their causes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check(folder: Path, *words: str, **places: str) -> tuple[int, list[str], str
     return done.exit_code, done.stderr.splitlines(), done.stdout.splitlines()[-1]
 
 
-def test_folders_that_can_be_used_are_and_nothing_is_left_in_them(tmp_path: Path) -> None:
+def test_usable_folders_pass_and_nothing_is_left_in_them(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text("{}")
     where = str(tmp_path / "new" / "ckpt")
@@ -58,7 +58,7 @@ def test_folders_that_can_be_used_are_and_nothing_is_left_in_them(tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "shop.sql"]
 
 
-def test_each_folder_that_cannot_be_used_is_named_with_the_cause(tmp_path: Path) -> None:
+def test_each_unusable_folder_is_named_with_the_cause(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     code, warnings, last = check(
         tmp_path, "--checkpoint", str(tmp_path / "file" / "ckpt"), there="nowhere", out="file/out", aside="/proc/bad"
@@ -73,13 +73,13 @@ def test_each_folder_that_cannot_be_used_is_named_with_the_cause(tmp_path: Path)
     assert shown[3].startswith("warning: the checkpoint: .../file/ckpt cannot be reached: ")
 
 
-def test_an_error_in_the_script_is_an_error(tmp_path: Path) -> None:
+def test_an_error_in_the_script_fails_the_check(tmp_path: Path) -> None:
     code, errors, _ = check(tmp_path, there="in', changes 'upsert")
     assert code == 1 and "changes by key need a PRIMARY KEY" in errors[0]
 
 
 @pytest.mark.spark
-def test_servers_that_answer_and_those_that_do_not(
+def test_reachable_servers_pass_and_others_are_named(
     spark: Any, tmp_path: Path, kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with skipping():
@@ -159,10 +159,10 @@ def test_exactly_the_secrets_are_hidden(options: dict[str, str], text: str, show
 
 
 @pytest.mark.parametrize("password", ["se/cret", "se?cret", "se;cret", "se@cret", "1/?x=@"])
-def test_an_odd_password_is_not_taken_for_the_server(password: str) -> None:
+def test_an_unusual_password_is_not_read_as_the_server(password: str) -> None:
     assert server_of(f"jdbc:mysql://root:{password}@h/db") == "<url>"
     assert server_of(f"jdbc:mysql://h/db?password={password}@") == "<url>"
 
 
-def test_a_place_has_no_user() -> None:
+def test_the_shown_address_hides_the_user() -> None:
     assert place_of("json", {"path": "s3a://KEY:SEC/RET@bucket/in"}) == "json s3a://<user>@bucket/in"

@@ -1,4 +1,4 @@
-"""Looking at a checkpoint disturbs nobody, and bears with what changes meanwhile."""
+"""Reading a checkpoint disturbs no pipeline, and tolerates concurrent changes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_check_whether_a_pipeline_runs_does_not_block_its_start(tmp_path: Path
     assert not is_running(store_of(tmp_path))
 
 
-def test_a_version_collected_between_two_looks_gives_way_to_a_newer_one(
+def test_if_a_version_is_collected_while_it_is_read_a_newer_one_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(tmp_path, 7)
@@ -52,7 +52,7 @@ def test_a_version_collected_between_two_looks_gives_way_to_a_newer_one(
         latest(store_of(tmp_path))
 
 
-def test_status_never_says_that_more_is_delivered_than_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_never_shows_more_versions_delivered_than_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(tmp_path, 1, seconds=2.0)
     (tmp_path / "delivered").write_text("1")
 
@@ -70,8 +70,9 @@ def test_status_never_says_that_more_is_delivered_than_made(tmp_path: Path, monk
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_contents_stored_for_a_sink_are_those_that_the_cells_have_in_their_order(spark: Any, tmp_path: Path) -> None:
-    """Of a view of several cells, of the merge, and in order; also once a sink asks for contents that did without."""
+def test_contents_stored_for_a_sink_equal_those_of_the_cells_in_order(spark: Any, tmp_path: Path) -> None:
+    """For a view of several cells, a merged one, and one in order; also after a sink that needs no contents gets
+    them."""
     from freshviews.spark import Pipeline
 
     (tmp_path / "in").mkdir()

@@ -1,4 +1,4 @@
-"""Views with another SELECT are refilled while the old ones go on, and are swapped at one version."""
+"""Views with another SELECT are backfilled while the old ones continue, and replace them at one version."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ def check(world: World, views: Views) -> None:
         if sink == WHOLE:
             assert rows_of(pq.read_table(folder / "contents.parquet")) == rows, name
         elif sink:
-            told: Counter[tuple[Any, ...]] = Counter()
+            reported: Counter[tuple[Any, ...]] = Counter()
             for path in folder.glob("*.parquet"):
                 for row in pq.read_table(path).to_pylist():
                     sign, _ = row.pop("_multiplicity"), row.pop("_version")
-                    told[tuple(row.values())] += sign
-            assert {row: n for row, n in told.items() if n} == rows, name
+                    reported[tuple(row.values())] += sign
+            assert {row: n for row, n in reported.items() if n} == rows, name
 
 
 def test_the_old_view_continues_until_the_new_one_is_backfilled(
@@ -115,8 +115,8 @@ def test_the_old_view_continues_until_the_new_one_is_backfilled(
         check(world, OLD)
         assert spark.read.format("freshviews").options(**place).load().columns == ["src", "dst"]
         assert query.refilling == query.filling == tuple(REFILLED)
-        told = status(store, read_script((tmp_path / "script.sql").read_text(), tmp_path))
-        assert (told.refilling, told.filling) == (tuple(REFILLED), ())
+        reported = status(store, read_script((tmp_path / "script.sql").read_text(), tmp_path))
+        assert (reported.refilling, reported.filling) == (tuple(REFILLED), ())
         show_status(str(tmp_path / "script.sql"), None, False)
         line = "view paths: has the rows of the old SELECT; backfill with the new one is running"
         assert line in capsys.readouterr().out
@@ -147,7 +147,7 @@ def test_the_old_view_continues_until_the_new_one_is_backfilled(
     assert latest(store).refilled == []
 
 
-def test_a_run_that_ends_by_itself_swaps_and_a_third_script_takes_the_place_of_the_second(
+def test_a_run_that_ends_by_itself_swaps_and_a_third_script_replaces_the_second(
     spark: Any, tmp_path: Path, held: threading.Event
 ) -> None:
     world = World(tmp_path)
@@ -158,11 +158,11 @@ def test_a_run_that_ends_by_itself_swaps_and_a_third_script_takes_the_place_of_t
     query.stop()
     store = store_of(tmp_path / "script.checkpoint")
     assert query.exception() is None and latest(store).refilled == []
-    # The old script again: there is nothing to do.
+    # The old script again: it changes nothing.
     version = latest(store).version
     once(spark, tmp_path, OLD)
     assert latest(store).version == version
-    # Another one, with a view that cannot be filled, and then right: the one that came between is forgotten.
+    # A script with a view that cannot be backfilled, then the corrected one: the version between them has no effect.
     select = "SELECT shop, SUM(9223372036854775807 + node) AS n FROM sales GROUP BY shop"
     third = {**OLD, "by_shop": (CHANGES, select)}
     query = Pipeline.from_script(spark, script(tmp_path, third)).start()
@@ -187,7 +187,7 @@ KILLED = EVERY if "KILLS" in os.environ else EVERY[7:8] if CHANGE else [*EVERY[:
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
 @pytest.mark.kills
-def test_killed_at_the_steps_of_the_swap_it_goes_on_exactly(tmp_path: Path) -> None:
+def test_killed_at_the_steps_of_the_swap_a_pipeline_stays_exact(tmp_path: Path) -> None:
     world, fault = World(tmp_path), Fault(tmp_path / "fault")
     command = [sys.executable, "-m", "freshviews.cli", "run", "script.sql", "--master", "local[2]", "--cells", "2"]
 
@@ -209,7 +209,7 @@ def test_killed_at_the_steps_of_the_swap_it_goes_on_exactly(tmp_path: Path) -> N
     store = store_of(tmp_path / "script.checkpoint")
     for step, ends in KILLED:
         before = latest(store)
-        # Other SELECTs than those of the checkpoint, and than those of the run before, which was killed.
+        # Other SELECTs than those of the checkpoint, and than those of the previous, killed run.
         tried = next(views for views in few if views not in (there, tried))
         run(tried, ends, step)
         if step == "images filled" or step in SWAP[:3]:
@@ -260,7 +260,7 @@ BY_ID = "SELECT id, price FROM sales"
         (JDBC.format("complete"), BY_ID, "SELECT shop FROM sales", "other columns.*, and its table has the old ones"),
     ],
 )
-def test_views_whose_sink_would_have_wrong_rows_are_refused_by_name(
+def test_changed_views_whose_sink_cannot_be_corrected_are_refused_by_name(
     tmp_path: Path, sink: str, old: str, new: str, reason: str | None
 ) -> None:
     for name in ("edges", "sales"):
@@ -277,7 +277,7 @@ def test_views_whose_sink_would_have_wrong_rows_are_refused_by_name(
     else:
         with pytest.raises(FreshviewsError, match=f"^view v .*{reason}.*give the new one another name"):
             check_replaced(now, made, replaced, (), False)
-    # A function that gets changes cannot take back what it had.
+    # A function that gets changes cannot undo earlier ones.
     if not sink:
         with pytest.raises(CheckpointError, match="view v has other columns"):
             check_replaced(now, made, replaced, {"v"}, False)

@@ -1,4 +1,4 @@
-"""Threads of a run that make versions: micro-batches, polls, backfills."""
+"""The threads of a run that make versions: micro-batches, polls, backfills."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from freshviews.spark.state.stores.addresses import store_of
 pytestmark = pytest.mark.spark
 
 
-def test_after_an_error_a_thread_that_waits_makes_no_version(spark: Any, tmp_path: Path) -> None:
-    """The sink that refused this version would have the next one, and never this one."""
+def test_after_an_error_a_waiting_thread_makes_no_version(spark: Any, tmp_path: Path) -> None:
+    """Otherwise the sink that refused this version would get the next one, and never this one."""
     (tmp_path / "script.sql").write_text(
         "CREATE STREAMING TABLE t (k BIGINT) USING parquet OPTIONS (path 'in');"
         "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t;"

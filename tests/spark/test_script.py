@@ -1,4 +1,4 @@
-"""Streaming SQL is read, and refused at its place, before there is any Spark."""
+"""Streaming SQL is parsed, and refused with its place, without Spark."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_options_of_ours_are_taken_and_others_left_to_spark(folder: Path) -> None:
+def test_known_options_are_used_and_others_passed_to_spark(folder: Path) -> None:
     definition = read_script(TEXT, folder, {})
     (table,) = definition.tables
     assert table.options == {"path": str(folder / "in"), "header": "true", "sep": ";"}
@@ -38,7 +38,7 @@ def test_options_of_ours_are_taken_and_others_left_to_spark(folder: Path) -> Non
     assert w.provider is None
 
 
-def test_variables_of_the_environment_stand_in_options(folder: Path) -> None:
+def test_options_may_contain_environment_variables(folder: Path) -> None:
     text = TEXT.replace("path 'in'", "path '${WHERE}'").replace("path 'out'", "path '${NOWHERE:-there}'")
     definition = read_script(text, folder, {"WHERE": "in"})
     assert definition.tables[0].options["path"] == str(folder / "in")
@@ -81,7 +81,7 @@ SET spark.app.name = 'the ${NAME:-shop}';
 """
 
 
-def test_settings_stand_at_the_top(folder: Path) -> None:
+def test_settings_must_be_at_the_top_of_a_script(folder: Path) -> None:
     assert read_script(SETTINGS + TEXT, folder, {}).settings == {
         "spark.sql.shuffle.partitions": "8",
         "spark.jars.packages": "org.example:one_2.13:1.0-rc1,org.example:two:2",
@@ -104,7 +104,7 @@ def test_settings_stand_at_the_top(folder: Path) -> None:
         ("SET a = '${NONE}';", r"NONE is not set"),
     ],
 )
-def test_settings_that_cannot_be_read_are_refused(folder: Path, text: str, message: str) -> None:
+def test_invalid_settings_are_refused(folder: Path, text: str, message: str) -> None:
     with pytest.raises(SqlError, match=message):
         read_script(text, folder, {})
 
@@ -119,13 +119,13 @@ def test_check_and_explain_read_streaming_scripts_too() -> None:
     assert [one.view.name for one in planned.views] == ["v", "w"]
 
 
-def test_values_that_look_like_marks_are_values(tmp_path: Path) -> None:
+def test_option_values_may_be_punctuation(tmp_path: Path) -> None:
     options = "path '.', sep '-', quote ')', escape '(', comment '=', nullValue ','"
     (table,) = read_script(f"CREATE STREAMING TABLE t (a INT) USING csv OPTIONS ({options});", tmp_path).tables
     assert [table.options[name] for name in ("sep", "quote", "escape", "comment", "nullValue")] == list("-)(=,")
 
 
-def test_plain_views_go_with_the_views_that_expand_them(folder: Path) -> None:
+def test_plain_views_are_kept_with_the_views_that_expand_them(folder: Path) -> None:
     script = read_script(
         "CREATE STREAMING TABLE t (a INT) USING rate;\n"
         "CREATE OR REPLACE VIEW p AS SELECT a + 1 AS b FROM t;\n"
@@ -155,7 +155,7 @@ CREATE MATERIALIZED VIEW w USING kafka OPTIONS (kafka.bootstrap.servers 'x:1', t
 """
 
 
-def test_options_of_messages(tmp_path: Path) -> None:
+def test_options_of_messages_are_read(tmp_path: Path) -> None:
     definition = read_script(KAFKA, tmp_path, {})
     (table,) = definition.tables
     assert table.options == {"kafka.bootstrap.servers": "x:1", "subscribe": "t"}
@@ -232,7 +232,7 @@ def test_options_of_messages_are_refused_at_their_place(
         ("c.a, o.c FROM t c LEFT JOIN u o ON o.c = c.a", []),
     ],
 )
-def test_keys_of_views(select: str, keys: list[tuple[str, ...]]) -> None:
+def test_keys_of_views_are_derived_from_keys_of_tables(select: str, keys: list[tuple[str, ...]]) -> None:
     catalog = catalog_of(
         "CREATE TABLE t (a INT PRIMARY KEY, b STRING); CREATE TABLE u (a INT UNIQUE, c INT);"
         "CREATE TABLE o (k INT PRIMARY KEY, cust INT);"
@@ -252,7 +252,7 @@ def test_keys_of_views(select: str, keys: list[tuple[str, ...]]) -> None:
         ("[DATA_SOURCE_NOT_FOUND] kafka", ["kafka"], "org.apache.spark:spark-sql-kafka-0-10_2.13"),
     ],
 )
-def test_a_package_that_is_missing_is_named_for_the_spark_that_runs(
+def test_a_missing_package_is_named_for_the_installed_spark(
     message: str, providers: list[str], package: str
 ) -> None:
     pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")

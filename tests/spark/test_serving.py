@@ -1,6 +1,6 @@
-"""``freshviews serve`` beside a pipeline that commits and collects: each answer is the view at its version.
+"""``freshviews serve`` with a pipeline that commits and collects: each answer is the view at its version.
 
-DuckDB computes the views anew, from the input up to the version of each answer.
+DuckDB recomputes the views from the input up to the version of each answer.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ANEW = {
     "kept": "SELECT id, part, qty FROM moves WHERE file <= ? AND qty > 2 GROUP BY id, part, qty HAVING SUM(s) > 0",
     "total": "SELECT COALESCE(SUM(s), 0), SUM(s * qty) FROM moves WHERE file <= ?",
 }
-"""The views from signed rows and their files."""
+"""The views, computed from signed rows and the files that have them."""
 
 HASTY = """
 import sys
@@ -66,7 +66,7 @@ checkpoint.collect.__defaults__ = (3, 1, *checkpoint.collect.__defaults__[2:])
 from freshviews.cli.main import app
 app(sys.argv[1:])
 """
-"""A pipeline that deletes the state of a version as soon as there is another one."""
+"""A pipeline that deletes the state of a version as soon as there is a newer one."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Input:
         (folder / "in").mkdir()
 
     def write(self) -> None:
-        """The next file: rows come, and rows of before go."""
+        """Write the next file: new rows, and deletes of earlier ones."""
         number, lines = len(self.ends), []
         for _ in range(self.random.randrange(5, 25)):
             if self._here and self.random.random() < 0.4:
@@ -107,7 +107,7 @@ class Input:
         aside.rename(self.folder / "in" / f"{number:05d}.csv")
 
     def recomputed(self, rows: int) -> dict[str, Counter[tuple[Any, ...]]]:
-        """The views after the first files, which have this number of rows together."""
+        """The views after the first files, identified by their total number of rows."""
         moves = pa.table(list(zip(*self.signed, strict=True)), names=["file", "s", "id", "part", "qty"])
         with duckdb.connect() as connection:
             connection.register("moves", moves)
@@ -116,7 +116,7 @@ class Input:
 
 
 class Client(Thread):
-    """Asks in each format until ``ended`` is set."""
+    """Requests each format until ``ended`` is set."""
 
     def __init__(self, port: int, number: int, ended: Event) -> None:
         super().__init__(daemon=True)
@@ -148,7 +148,7 @@ def ask(port: int, path: str) -> tuple[int, dict[str, str], bytes]:
 
 
 def read(view: str, form: str, headers: dict[str, str], body: bytes) -> Seen:
-    """An answer, which names one version wherever it names one."""
+    """An answer, in which all mentions of the version are equal."""
     version = int(headers["Freshviews-Version"])
     if form == "csv":
         lines = csv.DictReader(io.StringIO(body.decode()))
@@ -167,7 +167,7 @@ def read(view: str, form: str, headers: dict[str, str], body: bytes) -> Seen:
 
 @pytest.fixture(params=["folder", "s3"])
 def address(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where the checkpoint is."""
+    """The address of the checkpoint."""
     if request.param == "folder":
         return str(tmp_path / "shop.checkpoint")
     for name, value in request.getfixturevalue("s3").items():

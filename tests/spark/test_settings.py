@@ -1,4 +1,4 @@
-"""Settings of Spark: those of the user come before ours."""
+"""Settings of Spark: those of the user override ours."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ spark.empty
 """
 
 
-def test_settings_of_the_user_come_first(tmp_path: Path) -> None:
+def test_settings_of_the_user_override_ours(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "spark-defaults.conf").write_text(DEFAULTS)
     (tmp_path / "other").mkdir()
     nothing = tmp_path / "nothing"
     assert merge_settings({}, defaults_of({}, nothing)) == OURS | FIXED
-    # Spark reads its file by itself: what it has is not given again.
+    # Spark reads its file by itself: its settings are not passed again.
     kept = {name: value for name, value in OURS.items() if name not in ("spark.ui.enabled", PARTITIONS)}
     assert merge_settings({}, defaults_of({}, tmp_path)) == kept | FIXED
     assert merge_settings({}, defaults_of({"SPARK_HOME": str(tmp_path)}, nothing)) == kept | FIXED
@@ -51,11 +51,11 @@ def test_options_of_kafka_pass_through_except_the_isolation_level() -> None:
     assert with_given(connector_of("rate"), {"rowsPerSecond": "1"}) == {"rowsPerSecond": "1"}
 
 
-def test_settings_that_cannot_be_taken_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="timeZone is Europe/Vienna; it has to be UTC"):
+def test_unsupported_settings_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="timeZone is Europe/Vienna; it must be UTC"):
         merge_settings({"spark.sql.session.timeZone": "Europe/Vienna"}, {})
     ignored = "spark.sql.files.ignoreCorruptFiles"
-    with pytest.raises(SettingError, match=r"ignoreCorruptFiles is True; it has to be false: .* mend the file"):
+    with pytest.raises(SettingError, match=r"ignoreCorruptFiles is True; it must be false: .* mend the file"):
         merge_settings({ignored: "True"}, {})
     assert merge_settings({ignored: "FALSE"}, {ignored: "true"})[ignored] == "false"
     (tmp_path / "spark-defaults.conf").mkdir()
@@ -72,7 +72,7 @@ def test_settings_that_cannot_be_taken_are_refused(tmp_path: Path) -> None:
         packages_with({}, "spark-avro")
 
 
-def test_words_become_settings() -> None:
+def test_command_line_words_become_settings() -> None:
     assert settings_of(["a=b=c", " d = e "]) == {"a": "b=c", "d": "e"}
     assert packages_with({"a": "b"}, None) == {"a": "b"}
     more = packages_with({"spark.jars.packages": "g:n:1"}, "g:m:2, g:o:3")
@@ -91,13 +91,13 @@ from freshviews.spark import pipeline
 
 start = pipeline.Pipeline.start
 
-def told(self, **options):
+def record(self, **options):
     conf, jars = self._spark.conf, self._spark.sparkContext._jsc.sc().listJars().mkString(" ")
     names = ("spark.sql.shuffle.partitions", "spark.ui.enabled", "spark.jars.packages", "spark.from.file")
     print([conf.get(name, None) for name in names], "one-1.0.jar" in jars, file=sys.stderr)
     return start(self, **options)
 
-pipeline.Pipeline.start = told
+pipeline.Pipeline.start = record
 app()
 """
 
@@ -105,8 +105,8 @@ app()
 @pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.long("Spark starts, and a worker compiles a view with nothing in the cache")
-def test_a_run_takes_settings_and_packages(tmp_path: Path) -> None:
-    """A package of a repository of Maven is loaded; settings come from Spark's file, the script and the command."""
+def test_a_run_uses_settings_and_packages(tmp_path: Path) -> None:
+    """A Maven package is loaded; settings come from Spark's file, the script and the command."""
     pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
     from tests.spark.faults import environment
 

@@ -1,4 +1,4 @@
-"""Sinks: what a version delivers is there once, whatever happened before."""
+"""Sinks deliver a version exactly once, also after failed tries."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_json_has_an_object_per_row_and_loses_no_digits(tmp_path: Path) -> None:
     assert [(row["_multiplicity"], row["_version"]) for row in found] == [(1, 3), (-1, 3), (2, 3)]
 
 
-def test_csv_is_read_back_as_it_was(tmp_path: Path) -> None:
+def test_csv_is_read_back_unchanged(tmp_path: Path) -> None:
     give(sink("csv", tmp_path, sep=";"))
     with (tmp_path / "version-000000000003.csv").open(newline="") as file:
         found = list(csv.DictReader(file, delimiter=";"))
@@ -75,7 +75,7 @@ def test_csv_is_read_back_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("provider", ["parquet", "json", "csv"])
-def test_contents_replace_those_before(tmp_path: Path, provider: str) -> None:
+def test_contents_replace_the_previous_ones(tmp_path: Path, provider: str) -> None:
     view = sink(provider, tmp_path, "complete")
     rows = ROWS.drop_columns(["_multiplicity"]).select(["n"])
     for version, part in ((1, rows), (2, rows.slice(0, 1))):
@@ -91,7 +91,7 @@ def test_contents_replace_those_before(tmp_path: Path, provider: str) -> None:
 @pytest.mark.diagonal
 @pytest.mark.parametrize("provider", ["parquet", "json", "csv"])
 @pytest.mark.parametrize("output", ["changes", "complete"])
-def test_given_again_after_a_try_that_ended_half_way_it_is_there_once(
+def test_a_version_delivered_again_after_a_broken_try_is_there_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str, output: str
 ) -> None:
     view = sink(provider, tmp_path, output)
@@ -103,7 +103,7 @@ def test_given_again_after_a_try_that_ended_half_way_it_is_there_once(
         if step == "sink half written":
             raise Killed
 
-    # As a kill leaves it: nothing is tidied up.
+    # As a kill leaves it: nothing is cleaned up.
     with monkeypatch.context() as killed:
         killed.setattr(steps, "hook", die)
         killed.setattr(Path, "unlink", lambda *given, **options: None)
@@ -118,7 +118,7 @@ def test_given_again_after_a_try_that_ended_half_way_it_is_there_once(
     assert next(tmp_path.iterdir()).read_bytes() == first
 
 
-def test_a_folder_that_cannot_be_written_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     with pytest.raises(SinkError, match=r"view v, version 3: .*out did not take it: .*delivered at the next start"):
         give(sink("json", tmp_path / "out"))
@@ -127,7 +127,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_what_to_do(tmp_path: Path
         publish_bad(tmp_path / "bad.json", tmp_path / "out", "t", 3)
 
 
-def test_the_console_says_where_a_version_may_come_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_console_marks_versions_that_may_be_repeated(capsys: pytest.CaptureFixture[str]) -> None:
     view = ViewSpec("v", "", "console", {"numRows": "1"})
     give(view, ROWS.select(["n", "_multiplicity"]))
     give(view, ROWS.select(["n", "_multiplicity"]), again=True)
@@ -147,7 +147,7 @@ def test_a_folder_with_changes_of_another_view_is_refused(tmp_path: Path) -> Non
     check_new(Definition(views=(sink("parquet", tmp_path / "out", "complete"),)), ())
 
 
-def test_two_views_do_not_share_a_folder(tmp_path: Path) -> None:
+def test_two_views_with_the_same_folder_are_refused(tmp_path: Path) -> None:
     definition = Definition().with_view(sink("parquet", tmp_path / "out"))
     other = ViewSpec("w", "", "csv", {"path": f"{tmp_path}/x/../out"})
     with pytest.raises(SqlError, match="views v and w both write to"):
@@ -169,7 +169,7 @@ def test_a_refused_version_is_delivered_once_when_the_sink_takes_it(spark: Any, 
         with pytest.raises(SinkError, match=r"view by_part, version 3: .*by_part did not take it"):
             Pipeline.from_script(spark, tmp_path / "shop.sql").start(once=True).awaitTermination()
         assert (root / "delivered").read_text() == "2"
-        # The sink after it has the version all the same.
+        # The next sink has the version all the same.
         total = json.loads((tmp_path / "out" / "all_of_it" / "contents.json").read_text())
         assert total["qty"] == sum(row[1] for row in shop.by_part())
         runs = runs_of(store_of(root))

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.mark.full
 def test_memory_of_workers_is_flat_while_a_window_moves(spark: Any, tmp_path: Path) -> None:
-    """Of each row 230 bytes stayed: those of 300,000 are 66 MB. ``moved`` counts the rows that are left."""
+    """Once, 230 bytes leaked per row: 66 MB for 300,000 rows. ``moved`` counts the remaining rows."""
     seen = list(moved(spark, tmp_path, rows=500_000, live=20_000, file=25_000, cells=1))
     before = max(held.workers for held in seen[5:8])
     assert max(held.workers for held in seen[-3:]) - before < 40 << 20

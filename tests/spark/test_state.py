@@ -1,4 +1,4 @@
-"""State and manifests, without Spark: a cell comes back from its files, and one of another try is not used."""
+"""State and manifests, without Spark: a cell is restored from its files, and a cell of a failed try is not used."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def statements(script: str = SCRIPT) -> tuple[Statement, ...]:
 
 @pytest.fixture
 def in_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Images are written where they are begun, so that a test knows when."""
+    """Images are written synchronously, so that a test knows when."""
     monkeypatch.setenv(forked.SWITCH, "0")
 
 
@@ -67,7 +67,7 @@ def rows(*given: tuple[int, str, int]) -> pa.Table:
 
 
 def step(root: Path, entry: Entry, change: pa.Table, log_only: bool = False) -> Entry:
-    """Take a change through a cell, as a worker does."""
+    """Apply a change to a cell, as a worker does."""
     store = store_of(root)
     cell = loaded(store, "0", entry, statements())
     cell.database.apply("t", change)
@@ -104,7 +104,7 @@ def some(i: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("forks", [False, True])
-def test_a_cell_comes_back_from_images_and_merged_logs(
+def test_a_cell_is_restored_from_images_and_merged_logs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: bool
 ) -> None:
     if forks and not forked.can_fork():
@@ -126,14 +126,14 @@ def test_a_cell_comes_back_from_images_and_merged_logs(
     assert entry["image"]["folder"].rpartition("/")[2] in folders
 
 
-def test_a_cell_of_a_try_that_was_thrown_away_is_not_used(tmp_path: Path) -> None:
+def test_a_cell_of_a_discarded_try_is_not_used(tmp_path: Path) -> None:
     first = step(tmp_path, EMPTY, rows((1, "x", 1)))
     step(tmp_path, first, rows((2, "lost", 1)))
     again = step(tmp_path, first, rows((3, "y", 1)))
     assert view(tmp_path, again) == [("x", 1), ("y", 1)] == loaded_view(tmp_path, again)
 
 
-def test_an_image_of_a_try_that_was_thrown_away_is_not_used(
+def test_an_image_of_a_discarded_try_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
     first = step(tmp_path, EMPTY, rows((1, "x", 1)))
@@ -146,7 +146,7 @@ def test_an_image_of_a_try_that_was_thrown_away_is_not_used(
     assert view(tmp_path, again) == [("x", 1), ("y", 1)] == loaded_view(tmp_path, again)
 
 
-def test_a_cell_that_lags_reads_the_missing_segments_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lagging_cell_reads_only_the_missing_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = step(tmp_path, EMPTY, rows((1, "x", 1)))
     lagging = state._CELLS.pop((str(tmp_path), "0"))
     second = step(tmp_path, first, rows((2, "y", 1)))
@@ -155,7 +155,7 @@ def test_a_cell_that_lags_reads_the_missing_segments_alone(tmp_path: Path, monke
     assert loaded_view(tmp_path, second) == [("x", 1), ("y", 1)]
 
 
-def test_versions_go_on_while_an_image_is_written_and_the_log_beyond_it_stays(
+def test_versions_continue_while_an_image_is_written_and_the_log_after_it_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork: None
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 20)
@@ -182,7 +182,7 @@ def test_versions_go_on_while_an_image_is_written_and_the_log_beyond_it_stays(
     assert len(beyond) < 60 and any(segment["level"] for segment in beyond)
     go.touch()
     until((tmp_path / pending["folder"]).exists)
-    # Whoever reads the committed version has the image already.
+    # A reader of the committed version already uses the image.
     monkeypatch.setattr(state, "read_all", only_of(beyond, state.read_all))
     assert view(tmp_path, entry) == loaded_view(tmp_path, entry)
     monkeypatch.undo()
@@ -202,7 +202,7 @@ def only_of(segments: list[Entry], true_read: Callable[..., object]) -> Callable
     return read
 
 
-def test_a_log_that_only_grows_leads_from_an_image_written_aside(
+def test_a_log_that_only_grows_starts_at_a_background_image(
     tmp_path: Path, in_line: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 4)
@@ -217,12 +217,12 @@ def test_a_log_that_only_grows_leads_from_an_image_written_aside(
     short = from_image(entry, image)
     assert len(short["log"]) == 40 and short["token"] == entry["token"]
     assert view(tmp_path, short) == view(tmp_path, entry) == [("x", 21), ("y", 20)]
-    # After that images are written again.
+    # Afterwards images are written again.
     after = step(tmp_path, step(tmp_path, short, rows((1, "x", 1))), rows((1, "x", 1)))
     assert after["image"]["folder"] != "aside" and len(after["log"]) == 1
 
 
-def test_an_image_whose_writer_is_killed_is_begun_again(
+def test_an_image_whose_writer_is_killed_is_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork: None
 ) -> None:
     """The child stops in the middle of the image and is killed there."""
@@ -278,7 +278,7 @@ def test_a_child_holds_no_file_of_its_parent_and_leaves_no_zombie(tmp_path: Path
     assert forked.in_child(work, ended.append)
     until(lambda: (tmp_path / "process").exists() and (tmp_path / "process").read_text() != "")
     os.close(writer)
-    assert os.read(reader, 1) == b""  # the child has no end of it open
+    assert os.read(reader, 1) == b""  # the child has not inherited its end
     os.close(reader)
     (tmp_path / "go").touch()
     until(lambda: ended == [1])
@@ -300,15 +300,15 @@ print(entry)
 """
 
 
-def test_an_image_is_finished_although_its_process_ends_without_waiting(
+def test_an_image_is_finished_even_if_its_parent_process_ends(
     tmp_path: Path, fork: None
 ) -> None:
     root = Path(__file__).parents[2]
     command = [sys.executable, "-c", CHILD, tmp_path]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=180)
-    folder, _, told = done.stdout.partition("\n")
+    folder, _, reported = done.stdout.partition("\n")
     assert done.returncode == 0, done.stderr
-    entry = eval(told)
+    entry = eval(reported)
     expected = Counter(f"b{j % 97}" for j in range(27000))
     assert view(tmp_path, entry) == sorted(expected.items())
     until((tmp_path / folder).exists)
@@ -353,7 +353,7 @@ def test_a_damaged_or_missing_image_is_named_by_the_error(
     assert view(tmp_path, entry) == loaded_view(tmp_path, entry)
 
 
-def test_a_disk_that_is_full_costs_an_image_and_no_version(
+def test_a_full_disk_loses_an_image_but_no_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 5)
@@ -371,7 +371,7 @@ def test_a_disk_that_is_full_costs_an_image_and_no_version(
 
 
 def test_loading_a_cell_takes_little_memory_and_time(tmp_path: Path, in_line: None) -> None:
-    """In a process of its own, whose memory is looked at: an image of 100 MB of numbers is mapped, not read."""
+    """In a process of its own, whose memory is measured: an image of 100 MB of numbers is mapped, not read."""
     store = store_of(tmp_path)
     cell = loaded(store, "0", EMPTY, statements())
     schema = rows((1, "x", 1)).schema
@@ -379,7 +379,7 @@ def test_loading_a_cell_takes_little_memory_and_time(tmp_path: Path, in_line: No
     names = pa.array([f"b{i % 50}" for i in range(1_000_000)])
     change = pa.Table.from_arrays([numbers, names, pa.array([1] * 1_000_000, pa.int64())], schema=schema)
     cell.database.apply("t", change)
-    # A delete has the rows entered into slots, which else the first one after loading would do.
+    # A delete flushes the deferred rows to the slots; otherwise the first delete after loading would do that.
     cell.database.apply("t", rows((0, "b0", -1), (0, "b0", 1)))
     entry = appended(store, "0", EMPTY, cell, segment_of(store, "0", {"t": change}), new_token())
     size = sum(path.stat().st_size for path in (tmp_path / entry["pending"]["folder"]).iterdir())
@@ -409,7 +409,7 @@ def manifest(version: int, **given: object) -> Manifest:
     return Manifest(version, version, "q", 0.0, {}, {}, **given)  # type: ignore[arg-type]
 
 
-def test_of_two_commits_of_a_version_one_raises_version_exists(tmp_path: Path) -> None:
+def test_the_second_commit_of_a_version_raises_version_exists(tmp_path: Path) -> None:
     Manifests(store_of(tmp_path)).commit(manifest(1))
     with pytest.raises(VersionExists):
         Manifests(store_of(tmp_path)).commit(manifest(1, rows={"t": 1}))
@@ -455,22 +455,22 @@ def test_versions_that_a_sink_lacks_are_not_collected(tmp_path: Path) -> None:
     assert kept.versions() == list(range(15, 21))
 
 
-def test_changes_of_versions_that_are_dropped_do_not_wait_for_an_hour(tmp_path: Path) -> None:
-    """They were taken for those of a version in progress; a fast stream had an hour of them on disk."""
+def test_changes_of_dropped_versions_are_deleted_without_delay(tmp_path: Path) -> None:
+    """Once, they were taken for those of a version in progress; a fast stream had an hour of them on disk."""
     store = store_of(tmp_path)
     kept = Manifests(store)
     now = time.time()
     for version in range(1, 21):
         store.write(f"changes/{version}.arrow", b"change")
         made = manifest(version, changes={"v": [f"changes/{version}.arrow"]})
-        # Somebody may just have found the changes of 3 to 10.
+        # A reader may just have found the changes of 3 to 10.
         kept.commit(replace(made, time=now if 3 <= version <= 10 else 0.0))
     collect(store, kept, versions=6, states=2)
     found = {path.name for path in (tmp_path / "changes").iterdir()}
     assert found == {f"{version}.arrow" for version in (*range(3, 11), *range(15, 21))}
 
 
-def test_state_that_somebody_may_be_reading_is_not_collected(
+def test_state_that_a_reader_may_be_reading_is_not_collected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 1)

@@ -1,4 +1,4 @@
-"""Stores of checkpoints: one table of cases, for a folder and real servers of each other kind; and addresses."""
+"""Stores of checkpoints: the same cases for a folder and for real servers of each other kind; and addresses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_objects_are_read_whole_and_in_ranges(store: Store) -> None:
 
 
 @pytest.mark.parametrize("folder", ["changes", "state/0"])
-def test_a_writer_writes_piece_by_piece_and_one_that_is_discarded_leaves_nothing(store: Store, folder: str) -> None:
+def test_a_writer_writes_in_pieces_and_leaves_nothing_if_discarded(store: Store, folder: str) -> None:
     writer = store.writer(f"{folder}/one")
     for i in range(5):
         writer.write(bytes([i]) * 1000)
@@ -53,8 +53,8 @@ def test_a_writer_writes_piece_by_piece_and_one_that_is_discarded_leaves_nothing
     assert names(store, f"{folder}/") == [f"{folder}/one"]
 
 
-def test_names_with_odd_letters(store: Store) -> None:
-    """Those of tables and views are in the names of objects."""
+def test_names_of_objects_may_have_any_characters(store: Store) -> None:
+    """Names of tables and views are part of the names of objects."""
     odd = ["a b", "a+b", "a%20b", "a%2Fb", "ü€", "a&b=c", "a#b", "a?b", "a;b", "'a'", '"a"', "[x]", "a*b", "a,b", "a=1"]
     for name in odd:
         store.write(f"state/{name}/x", name.encode())
@@ -64,7 +64,7 @@ def test_names_with_odd_letters(store: Store) -> None:
     assert names(store, "state/") == []
 
 
-def test_a_large_object_is_whole(store: Store) -> None:
+def test_a_large_object_is_stored_completely(store: Store) -> None:
     size = 40_000_000
     data = random.Random(3).randbytes(size)
     store.write("changes/large", data)
@@ -93,7 +93,7 @@ def test_lists_have_names_sizes_and_times_below_a_prefix(store: Store) -> None:
     assert (found.name, found.size) == ("manifest/1", 5) and abs(found.modified - time.time()) < 60
 
 
-def test_deletes_take_many_and_leave_the_others(store: Store) -> None:
+def test_many_objects_are_deleted_at_once_and_others_stay(store: Store) -> None:
     many = [f"bad/{i:04d}" for i in range(1005 if isinstance(store, Folder) else 30)]
     for name in many:
         store.write(name, b"x")
@@ -102,7 +102,7 @@ def test_deletes_take_many_and_leave_the_others(store: Store) -> None:
     assert names(store, "bad") == ["bad2/one"]
 
 
-def test_of_many_that_write_if_absent_at_once_one_succeeds(store: Store) -> None:
+def test_one_of_many_concurrent_writers_if_absent_succeeds(store: Store) -> None:
     for turn in range(5):
         won: list[int] = []
         refused: list[int] = []
@@ -123,7 +123,7 @@ def test_of_many_that_write_if_absent_at_once_one_succeeds(store: Store) -> None
         assert store.read(f"manifest/{turn}") == str(won[0]).encode()
 
 
-def test_a_store_is_checked_by_two_that_write_the_same(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_is_checked_by_two_conflicting_writes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     check_store(store)
     assert names(store, "probe/") == []
     if store.is_local:
@@ -133,7 +133,7 @@ def test_a_store_is_checked_by_two_that_write_the_same(store: Store, monkeypatch
         check_store(store)
 
 
-def test_state_is_read_once_from_the_server_and_again_where_the_cache_is_lost(
+def test_state_is_read_from_the_server_again_only_if_the_cache_is_lost(
     s3: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in s3.items():
@@ -176,7 +176,7 @@ def test_an_unknown_scheme_is_refused_with_the_accepted_ones_and_makes_no_folder
         *("abfss://c@a.dfs.core.windows.net", "abfss://a.dfs.core.windows.net/x", "abfss://@a/x", "abfs://c@/x"),
     ],
 )
-def test_an_address_that_is_not_complete_is_refused(address: str) -> None:
+def test_an_incomplete_address_is_refused(address: str) -> None:
     accepted = r"(s3://bucket/folder|file:/path|hdfs://namenode/folder|gs://bucket/folder|abfss://container@account\S+)"
     with pytest.raises(AddressError, match=rf"{accepted} is accepted"):
         store_of(address)
@@ -195,12 +195,12 @@ def test_an_address_that_is_not_complete_is_refused(address: str) -> None:
         ("hdfs", "", "", []),
     ],
 )
-def test_web_addresses_of_namenodes(scheme: str, host: str, given: str, wanted: list[str]) -> None:
+def test_web_addresses_of_namenodes_are_found(scheme: str, host: str, given: str, wanted: list[str]) -> None:
     assert list(web_addresses(scheme, host, {"FRESHVIEWS_WEBHDFS": given})) == wanted
 
 
 @pytest.mark.parametrize("given", ["ftp://a", "a:b", "http://", "a,"])
-def test_a_variable_that_names_no_web_address_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_without_a_web_address_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRESHVIEWS_WEBHDFS", given)
     with pytest.raises(AddressError, match=r"http://host:port is accepted in FRESHVIEWS_WEBHDFS"):
         store_of(f"hdfs://nn/{given.replace('/', '')}")
@@ -221,7 +221,7 @@ def test_paths_and_file_addresses_are_folders(tmp_path: Path, monkeypatch: pytes
         assert store_of(address).address == str(tmp_path / "c")
 
 
-def test_a_server_that_is_not_there_and_a_bucket_that_is_not_are_named(
+def test_a_missing_server_or_bucket_is_named(
     s3: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in s3.items():
@@ -233,7 +233,7 @@ def test_a_server_that_is_not_there_and_a_bucket_that_is_not_are_named(
         check_store(store_of("s3://no-such-server/x"))
 
 
-def test_a_bucket_or_container_that_is_not_there_is_named(
+def test_a_missing_bucket_or_container_is_named(
     gcs: dict[str, str], azure: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {**gcs, **azure}.items():
@@ -255,7 +255,7 @@ def test_a_bucket_or_container_that_is_not_there_is_named(
         ),
     ],
 )
-def test_a_connection_string_that_does_not_fit_is_refused(
+def test_a_connection_string_of_another_account_is_refused(
     variables: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("azure.storage.blob", reason="it is not installed; pip install 'freshviews[azure]'")
@@ -265,7 +265,7 @@ def test_a_connection_string_that_does_not_fit_is_refused(
         store_of("abfss://c@mine.dfs.core.windows.net/connection")
 
 
-def test_an_address_of_google_without_credentials_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_google_address_without_credentials_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("google.cloud.storage", reason="it is not installed; pip install 'freshviews[gcs]'")
     monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))

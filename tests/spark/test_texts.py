@@ -1,4 +1,4 @@
-"""Texts of groups in a pipeline: all rows of a group meet in one cell, and a restart begins with the same texts."""
+"""Texts of groups in a pipeline: all rows of a group are in one cell, and a restart begins with the same texts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VERSIONS = [
 ]
 
 
-def test_texts_are_whole_in_cells_and_go_on_after_a_restart(spark: Any, tmp_path: Path) -> None:
+def test_texts_of_groups_are_complete_in_cells_and_after_a_restart(spark: Any, tmp_path: Path) -> None:
     orders: Counter[tuple[Any, ...]] = Counter()
     items: Counter[tuple[Any, ...]] = Counter()
     for version, (of_orders, of_items) in enumerate(VERSIONS, 1):

@@ -1,5 +1,5 @@
-"""Views over users' rings in a pipeline: workers have the rings by the views that they are sent, and what cells have of
-one group is added in its ring."""
+"""Views over users' rings in a pipeline: workers get the rings with the views, and partial results of cells are added
+in the ring."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.mark.full
 @pytest.mark.parametrize("cells", [1, 2])
-def test_cells_know_the_rings_of_their_views(spark: Any, tmp_path: Path, cells: int) -> None:
+def test_cells_get_the_rings_of_their_views(spark: Any, tmp_path: Path, cells: int) -> None:
     rows: dict[str, Counter[tuple[int, int]]] = {"a": Counter(), "b": Counter()}
     for version in range(1, 4):
         pipeline = Pipeline(spark, tmp_path / "ckpt", cells=cells)
@@ -49,7 +49,7 @@ def test_cells_know_the_rings_of_their_views(spark: Any, tmp_path: Path, cells: 
                     rest += n * m * x * y
         found = {row[0]: tuple(row[1:3]) for row in pipeline.view("complex").collect()}
         assert found == {k: (complex_[k, "re"], complex_[k, "im"]) for k in range(3)}
-        # The parts of cells are added modulo the prime, and what is read is the rest of the total.
+        # The partial results of cells are added modulo the prime, and the view shows the remainder of the total.
         whole = [tuple(row[:3]) for row in pipeline.view("rest").collect()]
         assert whole == [(rest % PRIME, *(sum(complex_[k, part] for k in range(3)) for part in ("re", "im")))]
     parts = layout_of(latest(store_of(tmp_path / "ckpt"))).plan.parts_of("rest")
@@ -57,8 +57,8 @@ def test_cells_know_the_rings_of_their_views(spark: Any, tmp_path: Path, cells: 
 
 
 @pytest.mark.full
-def test_a_view_whose_ring_has_changed_is_refilled_with_its_change(spark: Any, tmp_path: Path) -> None:
-    """The SQL is the same; the checkpoint has the ring that the rows were made with."""
+def test_a_view_whose_ring_has_changed_is_recomputed_with_its_changes(spark: Any, tmp_path: Path) -> None:
+    """The SQL is the same; the checkpoint has the ring with which the rows were computed."""
 
     def advanced(x: int, times: int) -> dict[str, Counter[tuple[Any, ...]]]:
         fv.register_ring(fv.UserRing("scaled", ("BIGINT",), 1, "BIGINT", lift=lambda value: times * value))
@@ -69,14 +69,14 @@ def test_a_view_whose_ring_has_changed_is_refilled_with_its_change(spark: Any, t
         store = store_of(tmp_path / "ckpt")
         first = Manifests(store).versions()[-1] if Manifests(store).versions() else 0
         pipeline.advance({"t": spark.createDataFrame([(1, x)], "k BIGINT, x BIGINT")}, call=f"{x}")
-        told: dict[str, Counter[tuple[Any, ...]]] = {"v": Counter(), "n": Counter()}
+        reported: dict[str, Counter[tuple[Any, ...]]] = {"v": Counter(), "n": Counter()}
         for version in range(first + 1, latest(store).version + 1):
-            for view, found in told.items():
+            for view, found in reported.items():
                 made = changes(store, Manifests(store).read(version), view)
                 for row in [] if made is None else made.to_pylist():
                     m = row.pop("_multiplicity")
                     found[tuple(row[name] for name in ("k", "s") if name in row) or (row["n"],)] += m
-        return told
+        return reported
 
     assert advanced(5, 2)["v"] == {(1, 10): 1}
     assert advanced(6, 2)["v"] == {(1, 10): -1, (1, 22): 1}

@@ -1,4 +1,4 @@
-"""Tables with a window in several cells: an engine before the cells keeps it, with their recovery."""
+"""Tables with a window in several cells: an engine before the cells maintains the window, and is recovered."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LATER = "CREATE MATERIALIZED VIEW pages AS SELECT page, COUNT(*) AS n FROM click
 
 
 class Clicks:
-    """Both tables, and which rows of them are in their windows."""
+    """Both tables, and their rows that are in the windows."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -52,7 +52,7 @@ class Clicks:
             (folder / name).mkdir()
 
     def write(self, bad: int = 1) -> None:
-        """A file per table. ``bad``: rows that have a key that is in the window. Rows that come too late are none."""
+        """A file per table. ``bad``: rows with a key that is in the window; rows that are too late are never bad."""
         self.files += 1
         pick = self.random.randrange
         clicks = [(pick(4), pick(6)) for _ in range(pick(5, 70))]
@@ -86,14 +86,14 @@ class Clicks:
         for view in manifest.views:
             rows = Counter(tuple(row.values()) for row in contents(store, manifest, view).to_pylist())
             assert rows == expected[view], view
-        told: Counter[tuple[Any, ...]] = Counter()
+        reported: Counter[tuple[Any, ...]] = Counter()
         for path in (self.folder / "out" / "by_page").glob("*.parquet"):
             for row in pq.read_table(path).to_pylist():
-                told[row["page"], row["n"]] += row["_multiplicity"]
-        assert {row: m for row, m in told.items() if m} == expected["by_page"]
+                reported[row["page"], row["n"]] += row["_multiplicity"]
+        assert {row: m for row, m in reported.items() if m} == expected["by_page"]
         assert manifest.totals["bad"] == {"visits": self.bad}
-        told_bad = [json.loads(path.read_text()) for path in (self.folder / "bad").iterdir()]
-        assert len(told_bad) == self.bad and {one["row"] for one in told_bad} == {21}
+        reported_bad = [json.loads(path.read_text()) for path in (self.folder / "bad").iterdir()]
+        assert len(reported_bad) == self.bad and {one["row"] for one in reported_bad} == {21}
 
 
 def run(spark: Any, folder: Path, cells: int | None = None, more: str = "") -> None:
@@ -103,14 +103,14 @@ def run(spark: Any, folder: Path, cells: int | None = None, more: str = "") -> N
 
 @pytest.mark.full
 @pytest.mark.long("a version after each fault, and programs for two numbers of cells, which are compiled first")
-def test_windows_in_several_cells_are_those_of_all_rows(spark: Any, tmp_path: Path, fault: Fault) -> None:
+def test_windows_in_several_cells_equal_a_window_over_all_rows(spark: Any, tmp_path: Path, fault: Fault) -> None:
     clicks = Clicks(tmp_path)
     store = store_of(tmp_path / "clicks.checkpoint")
     clicks.write()
     run(spark, tmp_path, 3)
     clicks.check()
-    # A version that fails in the stage before the cells, or behind both when windows have moved in the memory of a
-    # worker, leaves them as they were.
+    # A version that fails in the stage before the cells, or after both stages when windows have moved in the memory of
+    # a worker, leaves them as they were.
     for step, what, who in (("changes written", "kill", "worker"), ("cells done", "raise", "driver")):
         clicks.write()
         before = latest(store)
@@ -125,21 +125,21 @@ def test_windows_in_several_cells_are_those_of_all_rows(spark: Any, tmp_path: Pa
     run(spark, tmp_path, 2, LATER)
     clicks.check()
     assert sorted(latest(store).cells) == ["0", "1", "2", "merge"]
-    # Two files in a version: the older one counts first.
+    # Two files in a version: the older one is applied first.
     clicks.write(bad=0)
     clicks.write(bad=0)
     run(spark, tmp_path, more=LATER)
     clicks.check()
-    with pytest.raises(CheckpointError, match="clicks has a window, which cannot go on in one cell: its rows in 2"):
+    with pytest.raises(CheckpointError, match="clicks has a window, which cannot continue in one cell: its rows in 2"):
         run(spark, tmp_path, 1, more=LATER)
 
 
-def test_a_window_of_one_cell_goes_on_in_several(spark: Any, tmp_path: Path) -> None:
+def test_a_window_of_one_cell_continues_in_several(spark: Any, tmp_path: Path) -> None:
     clicks = Clicks(tmp_path)
     clicks.write()
     run(spark, tmp_path)
     store = store_of(tmp_path / "clicks.checkpoint")
-    assert list(latest(store).cells) == ["0"]  # Unless more are asked for.
+    assert list(latest(store).cells) == ["0"]  # Unless more are requested.
     clicks.check()
     clicks.write()
     run(spark, tmp_path, 2)

@@ -1,4 +1,4 @@
-"""Topics of a broker of Kafka, for tests."""
+"""Topics of a Kafka broker, for tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Topic:
         client.create_topics([NewTopic(self.name, partitions, 1)])[self.name].result(30)
 
     def send(self, *messages: Mapping[str, Any], transaction: str | None = None) -> None:
-        """Send messages, each with ``key``, ``value``, ``headers``, ``partition`` as confluent-kafka takes them.
+        """Send messages, each with ``key``, ``value``, ``headers``, ``partition`` as in confluent-kafka.
         ``transaction``: commit or abort."""
         from confluent_kafka import Producer
 

@@ -1,4 +1,4 @@
-"""Two tables at random with what is kept of them, and every view recomputed by DuckDB."""
+"""Two random tables, their expected contents, and every view recomputed by DuckDB."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VIEWS = {
 
 
 class World:
-    """Two tables, what was written of them, and what they are."""
+    """Two tables: the rows written to them, and their expected contents."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -76,7 +76,7 @@ class World:
         (self.folder / f".{table}").rename(self.folder / table / f"{self.files}.parquet")
 
     def expected(self, sql: str) -> Counter[tuple[Any, ...]]:
-        """The view's rows, recomputed by DuckDB from what the tables are."""
+        """The rows of the view, recomputed by DuckDB from the contents of the tables."""
         with duckdb.connect() as db:
             db.execute("CREATE TABLE edges (src BIGINT, dst BIGINT)")
             db.execute("CREATE TABLE sales (id BIGINT, shop TEXT, node BIGINT, price DECIMAL(9, 2), weight DOUBLE)")
@@ -89,7 +89,7 @@ class World:
 
 
 def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Averages and sums of doubles are compared to six digits, as DuckDB adds them in no fixed order."""
+    """Rounds averages and sums of doubles to six digits, as DuckDB adds them in no fixed order."""
     return tuple(value if isinstance(value, (int, str)) or value is None else round(float(value), 6) for value in row)
 
 

@@ -1,4 +1,4 @@
-"""Run work on a durable database in a child process that is killed at a named step."""
+"""Runs work on a durable database in a child process that is killed at a named step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from freshviews.store import crash_points as steps
 def killed_at(step: str, time: int, work: Callable[[], None]) -> bool:
     """Fork, do the work, and be killed when the step is reached for the ``time``-th time.
 
-    False where the work ended without that.
+    Returns False if the work ended first.
     """
     child = os.fork()
     if child == 0:
@@ -37,6 +37,6 @@ def killed_at(step: str, time: int, work: Callable[[], None]) -> bool:
 
 
 def only(directory: Path, pattern: str) -> Path:
-    """The one file of a directory that matches."""
+    """The only file of a directory that matches."""
     (found,) = directory.glob(pattern)
     return found

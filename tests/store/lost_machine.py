@@ -1,4 +1,4 @@
-"""A disk that knows what was synced, and what it has after the machine was lost."""
+"""A disk that records what was synced, and its contents after the machine is lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 BLOCK = 64
-"""Bytes that the disk writes at once: less than a page, so that a small record has several."""
+"""Bytes that the disk writes at once: less than a page, so a small record has several."""
 
 
 class Disk:
@@ -34,9 +34,9 @@ class Disk:
         return self.synced.get(path.stat().st_ino, 0)
 
     def lose_machine(self, directory: Path, copy: Path, order: random.Random | None = None) -> Path:
-        """Copy a directory as the disk has it: logs end where they were last synced.
+        """Copy a directory as the disk has it: logs end at their last sync.
 
-        With ``order``, any blocks written later are there, too, between zeros.
+        With ``order``, some blocks written later are there, too, between zeros.
         """
         shutil.copytree(directory, copy)
         for log in directory.glob("log-*"):

@@ -1,4 +1,4 @@
-"""A table that gets columns, in a process that is killed: the statement counts whole or not at all."""
+"""ALTER TABLE in a process that is killed: the statement counts as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def check(path: Path, grown: set[bool]) -> None:
             assert has in grown and Counter(db.view("v")) == Counter(ROWS)
             assert rows == Counter((*row, "new") if has else row for row in ROWS)
             assert ("w" in db.views) == has and (not has or Counter(db.view("w")) == rows)
-            # What came meanwhile is taken away again.
+            # Delete the rows inserted in the meantime.
             db.insert("t", [{"a": 3}])
             db.delete("t", [{"a": 3}])
 
 
 @pytest.mark.parametrize("step", [step for step in steps.COMMIT if step.startswith("record")])
-def test_killed_at_any_step_the_columns_are_there_or_not(tmp_path: Path, step: str) -> None:
+def test_killed_at_any_step_alter_table_counts_as_a_whole_or_not_at_all(tmp_path: Path, step: str) -> None:
     begun(tmp_path)
 
     def work() -> None:
@@ -47,7 +47,7 @@ def test_killed_at_any_step_the_columns_are_there_or_not(tmp_path: Path, step: s
 
 
 @pytest.mark.parametrize("step", steps.SNAPSHOT)
-def test_killed_at_any_step_of_the_next_snapshot_the_columns_stay(tmp_path: Path, step: str) -> None:
+def test_killed_at_any_step_of_the_next_snapshot_added_columns_stay(tmp_path: Path, step: str) -> None:
     begun(tmp_path)
     with fv.Database(tmp_path) as db:
         db.snapshot()

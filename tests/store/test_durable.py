@@ -1,4 +1,4 @@
-"""A durable database comes back as it was committed, or says what is wrong with its files."""
+"""A durable database reopens as it was committed, or reports what is wrong with its files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CREATE MATERIALIZED VIEW per AS SELECT who, SUM(n) AS n FROM clicks GROUP BY who
 
 
 def history(db: fv.Database) -> list[Any]:
-    """A few versions of everything; what was to be seen at each."""
+    """A few versions of all kinds of changes; returns the contents at each."""
     found = [seen(db)]
     for i in range(1, 6):
         with db.batch() as batch:
@@ -46,7 +46,7 @@ def expected() -> list[Any]:
     return history(db)
 
 
-def test_reopening_gives_what_was_committed(tmp_path: Path, expected: list[Any]) -> None:
+def test_reopening_restores_what_was_committed(tmp_path: Path, expected: list[Any]) -> None:
     with fv.Database(tmp_path / "shop.fresh") as db:
         db.execute(SCHEMA)
         assert history(db) == expected
@@ -61,7 +61,7 @@ def test_reopening_gives_what_was_committed(tmp_path: Path, expected: list[Any])
 
 @pytest.mark.parametrize("step", steps.COMMIT)
 @pytest.mark.parametrize("time", [1, 2, 7])
-def test_killed_at_any_step_of_a_commit_exactly_the_committed_versions_are_back(
+def test_killed_at_any_step_of_a_commit_exactly_the_committed_versions_reopen(
     tmp_path: Path, expected: list[Any], step: str, time: int
 ) -> None:
     def work() -> None:
@@ -178,7 +178,7 @@ def test_a_corrupt_middle_names_the_file_and_the_offset(tmp_path: Path) -> None:
         assert db.version == 2
 
 
-def test_a_snapshot_takes_the_place_of_the_log(tmp_path: Path, expected: list[Any]) -> None:
+def test_a_snapshot_replaces_the_log(tmp_path: Path, expected: list[Any]) -> None:
     with fv.Database(tmp_path) as db:
         db.execute(SCHEMA)
         db.execute("CREATE TABLE gone (a INT); CREATE MATERIALIZED VIEW g AS SELECT COUNT(*) AS n FROM gone")
@@ -213,7 +213,7 @@ def test_snapshots_are_written_as_the_log_grows(tmp_path: Path) -> None:
         assert list(db.table("t")) == [(1, "kept")] and db.version == 201
 
 
-def test_views_of_trusted_tables_come_back_from_snapshots_and_log(tmp_path: Path) -> None:
+def test_views_of_trusted_tables_reopen_from_snapshots_and_log(tmp_path: Path) -> None:
     with fv.Database(tmp_path) as db:
         db.execute(TRUSTED)
         db.insert("clicks", [("ann", 1), ("bob", 2)])
@@ -270,8 +270,8 @@ def test_a_log_that_cannot_be_written_refuses_the_batch(
     with fv.Database(tmp_path) as db:
         db.execute(SCHEMA)
         history(db)
-        told: list[fv.Change] = []
-        db.view("by_part").subscribe(told.append)
+        reported: list[fv.Change] = []
+        db.view("by_part").subscribe(reported.append)
         before = seen(db)
         monkeypatch.setattr(steps, "hook", full)
         with pytest.raises(fv.StoreError, match="No space left"):
@@ -279,9 +279,9 @@ def test_a_log_that_cannot_be_written_refuses_the_batch(
         with pytest.raises(fv.StoreError, match="No space left"):
             db.execute("CREATE TABLE more (a INT)")
         monkeypatch.setattr(steps, "hook", None)
-        assert seen(db) == before and told == [] and "more" not in db.tables
+        assert seen(db) == before and reported == [] and "more" not in db.tables
         db.insert("items", [(1, "more", 2)])
-        assert len(told) == 1
+        assert len(reported) == 1
         before = seen(db)
     with fv.Database(tmp_path) as db:
         assert seen(db) == before and db.recovery.dropped is None
@@ -305,7 +305,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_the_committed_batch(
         assert list(db.table("t")) == [(1,)]
 
 
-def test_the_error_of_a_second_process_names_the_one_that_has_the_directory(tmp_path: Path) -> None:
+def test_the_error_of_a_second_process_names_the_process_that_has_the_database_open(tmp_path: Path) -> None:
     opened = "import freshviews as fv, sys; fv.Database(sys.argv[1])"
     with fv.Database(tmp_path):
         with pytest.raises(fv.StoreError, match=f"open already.*id {os.getpid()}"):
@@ -315,7 +315,7 @@ def test_the_error_of_a_second_process_names_the_one_that_has_the_directory(tmp_
     assert subprocess.run([sys.executable, "-c", opened, str(tmp_path)]).returncode == 0
 
 
-def test_directories_without_a_database_or_of_another_format_are_not_touched(tmp_path: Path) -> None:
+def test_paths_without_a_database_of_this_format_are_refused_unchanged(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(fv.StoreError, match=r"no meta\.json"):
         fv.Database(tmp_path)
@@ -336,7 +336,7 @@ def test_directories_without_a_database_or_of_another_format_are_not_touched(tmp
         fv.Database(other)
 
 
-def test_a_directory_whose_files_cannot_be_written_is_one_message(tmp_path: Path) -> None:
+def test_a_directory_whose_files_cannot_be_written_is_one_store_error(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         db.execute("CREATE TABLE t (a INT)")
     log = next((tmp_path / "db").glob("*.fvlog"))
@@ -355,7 +355,7 @@ def test_a_directory_whose_files_cannot_be_written_is_one_message(tmp_path: Path
 
 
 @pytest.mark.parametrize("few", [0, records.FEW], ids=["Arrow", "words"])
-def test_every_type_comes_back_from_the_log_and_from_a_snapshot(
+def test_every_type_reopens_from_the_log_and_from_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     import datetime as dt
@@ -390,7 +390,7 @@ def test_every_type_comes_back_from_the_log_and_from_a_snapshot(
 
 
 @pytest.mark.parametrize("rows", [1, 2, records.FEW, records.FEW + 1])
-def test_batches_of_any_size_come_back_with_their_strings(tmp_path: Path, rows: int) -> None:
+def test_batches_of_any_size_reopen_with_their_strings(tmp_path: Path, rows: int) -> None:
     texts = [None, "", "ü\0'", "part", "\U0001f600 wide", "part"]
     given = [(texts[i % 6], i, texts[i % 5], 1 + i % 3) for i in range(rows)]
     with fv.Database(tmp_path) as db:

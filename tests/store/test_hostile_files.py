@@ -1,4 +1,4 @@
-"""Files of a database and of a checkpoint that someone else wrote: refused with their name, without waiting."""
+"""Files of a database or checkpoint that someone else wrote are refused with their name, without waiting."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _no_waiting() -> Iterator[None]:
 
 @pytest.fixture
 def closed(tmp_path: Path) -> Path:
-    """A database with a snapshot and a log behind it."""
+    """A closed database with a snapshot and a log after it."""
     with fv.Database(tmp_path / "db") as db:
         db.execute("CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM t GROUP BY a")
         db.insert("t", [(1,)])
@@ -67,14 +67,14 @@ STRANGE = [NESTED, b"[]", b"7", b"\xff"]
 
 
 @pytest.mark.parametrize("text", [*STRANGE, b'{"format": 1e999}', b'{"format": 1, "log": Infinity}'])
-def test_a_strange_meta_json_is_refused(closed: Path, text: bytes) -> None:
+def test_a_malformed_meta_json_is_refused(closed: Path, text: bytes) -> None:
     (closed / "meta.json").write_bytes(text)
     with pytest.raises(StoreError):
         fv.Database(closed)
 
 
 @pytest.mark.parametrize("text", [*STRANGE, b"null", b'{"format": 1}'])
-def test_a_strange_manifest_is_refused(tmp_path: Path, text: bytes) -> None:
+def test_a_malformed_manifest_is_refused(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "manifest").mkdir()
     path = tmp_path / "manifest" / f"{7:012d}.json"
     path.write_bytes(text)
@@ -92,7 +92,7 @@ def test_an_object_that_is_not_a_regular_file_is_not_read(tmp_path: Path, by: st
         store.read_range("delivered", 0, 8)
 
 
-def test_other_objects_of_a_checkpoint_may_be_nested_too_deeply(tmp_path: Path) -> None:
+def test_checkpoint_objects_that_are_nested_too_deeply_are_errors_or_ignored(tmp_path: Path) -> None:
     store = store_of(tmp_path)
     for name in ("runs", "delivered", "tables"):
         store.write(name, NESTED)
@@ -104,7 +104,7 @@ def test_other_objects_of_a_checkpoint_may_be_nested_too_deeply(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("damage", ["cut", "offsets"])
-def test_rows_of_a_checkpoint_that_are_corrupt_are_refused_with_their_object(tmp_path: Path, damage: str) -> None:
+def test_corrupt_rows_of_a_checkpoint_are_refused_with_their_object(tmp_path: Path, damage: str) -> None:
     store = store_of(tmp_path)
     rows = pa.record_batch({"s": ["abc", "defg", "hi"]})
     bundle = Bundle(store, "changes", "contents-")
@@ -120,7 +120,7 @@ def test_rows_of_a_checkpoint_that_are_corrupt_are_refused_with_their_object(tmp
         read_all(store, [name])
 
 
-def test_json_is_nested_as_deeply_as_it_can_be_read() -> None:
+def test_json_that_is_nested_too_deeply_is_refused() -> None:
     assert json_of(b'{"a": [1.5, [2]]}') == {"a": [1.5, [2]]}
     with pytest.raises(ValueError, match="nested too deeply"):
         json_of(b'{"a":' * 100_000)

@@ -1,4 +1,4 @@
-"""A database with ``sync="interval"``: what a killed process and a lost machine leave, and what a failed sync does."""
+"""A database with ``sync="interval"``: after a killed process, a lost machine, and a failed sync."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def opened(path: Path, seconds: float = NEVER, **options: Any) -> fv.Database:
 
 
 def check(db: fv.Database, version: int | None = None) -> int:
-    """That version n has the rows 1 to n, and so has the view; the version."""
+    """Check that version n has the rows 1 to n, and so has the view; returns the version."""
     n = db.version
     assert version is None or n == version
     assert sorted(db.table("t")) == [(i,) for i in range(1, n + 1)]
@@ -74,15 +74,15 @@ def test_a_process_killed_at_any_moment_loses_no_version(tmp_path: Path, seconds
             finally:
                 os._exit(1)
         os.close(theirs)
-        told = os.read(ours, 8)
+        reported = os.read(ours, 8)
         time.sleep(random.Random(f"{seed} {last}").random() / 10)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         with os.fdopen(ours, "rb") as pipe:
-            told += pipe.read()
+            reported += pipe.read()
         with fv.Database(tmp_path) as db:
             found = check(db)
-            assert found - int.from_bytes(told[-8:], "little") in (0, 1)
+            assert found - int.from_bytes(reported[-8:], "little") in (0, 1)
             assert found > last
             last = found
 
@@ -97,7 +97,7 @@ def test_a_database_killed_at_any_step_of_a_commit_reopens_consistently(tmp_path
         assert (db.recovery.dropped is not None) == (step == "record half written")
 
 
-def test_a_lost_machine_loses_what_was_not_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_machine_loses_only_unsynced_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(monkeypatch)
     seen: list[int] = []
     with opened(tmp_path / "db") as db:
@@ -118,7 +118,7 @@ def test_a_lost_machine_loses_what_was_not_synced(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_blocks_reach_the_disk_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_blocks_may_reach_the_disk_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """The file system may keep a record and lose those before it, back to the last sync."""
     disk, order = Disk(monkeypatch), random.Random(seed)
     with opened(tmp_path / "db") as db:
@@ -174,12 +174,12 @@ def test_the_disk_is_never_more_than_the_interval_behind(tmp_path: Path, monkeyp
         now = time.monotonic()
         copy = disk.lose_machine(tmp_path / "db", tmp_path / "after")
         with fv.Database(copy) as lost:
-            # A second for a busy machine.
+            # A second of tolerance for a busy machine.
             assert check(lost) >= max((v for v, at in committed.items() if at < now - 1.2), default=3)
 
 
 @pytest.mark.parametrize("step", steps.SNAPSHOT)
-def test_the_machine_is_lost_at_any_step_of_a_snapshot(
+def test_a_machine_lost_at_any_step_of_a_snapshot_reopens_consistently(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     disk = Disk(monkeypatch)
@@ -213,7 +213,7 @@ def test_the_log_of_a_killed_process_is_synced_when_it_is_read(tmp_path: Path, m
             check(lost, 5)
 
 
-def test_after_a_sync_that_failed_the_next_commit_says_so(
+def test_a_failed_sync_is_reported_by_the_next_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     disk = Disk(monkeypatch)
@@ -225,7 +225,7 @@ def test_after_a_sync_that_failed_the_next_commit_says_so(
         with caplog.at_level(logging.ERROR):
             wait_until(lambda: "Input/output error" in caplog.text)
         disk.fails = None
-        # What is in memory can be read until then.
+        # The contents of memory can be read until then.
         check(db, 4)
         with pytest.raises(fv.StoreError, match=r"log-\d+\.fvlog could not be synced: .*Input/output error.*record"):
             put(db, 1)
@@ -258,7 +258,7 @@ def test_a_failed_sync_is_reported_by_the_next_call_that_syncs(
         check(db, 2)
 
 
-def test_with_a_sync_for_each_commit_nothing_is_taken_after_one_failed(
+def test_with_a_sync_per_commit_no_batch_is_accepted_after_a_failed_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(monkeypatch)
@@ -273,11 +273,11 @@ def test_with_a_sync_for_each_commit_nothing_is_taken_after_one_failed(
         with pytest.raises(fv.FreshviewsError, match="could not be synced"):
             put(db, 1)
     with fv.Database(tmp_path) as db:
-        # Whole, or not in.
+        # The version is there as a whole, or not at all.
         assert check(db) in (2, 3)
 
 
-def test_a_disk_that_is_full_refuses_the_batch_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_refuses_only_the_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(name: str) -> None:
         if name == "record half written":
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -309,7 +309,7 @@ def test_a_forked_child_leaves_the_sync_to_the_parent(tmp_path: Path, monkeypatc
         check(db, 3)
 
 
-def test_the_end_of_the_interpreter_syncs_what_was_not_closed(tmp_path: Path) -> None:
+def test_the_end_of_the_interpreter_syncs_open_databases(tmp_path: Path) -> None:
     script = f"""
 import os, freshviews as fv
 db = fv.Database({str(tmp_path)!r}, sync="interval", sync_seconds=3600)
@@ -328,7 +328,7 @@ print("end", flush=True)
 
 
 @pytest.mark.parametrize("call", ["sync", "close"])
-def test_an_interrupt_comes_after_the_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+def test_an_interrupt_is_raised_after_the_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     db = opened(tmp_path)
     put(db, 2)
     disk = Disk(monkeypatch)
@@ -349,7 +349,7 @@ def test_an_interrupt_comes_after_the_sync(tmp_path: Path, monkeypatch: pytest.M
         check(db, 2)
 
 
-def test_threads_commit_and_sync(tmp_path: Path) -> None:
+def test_threads_may_commit_and_sync_at_once(tmp_path: Path) -> None:
     with opened(tmp_path, 0.002, snapshot_bytes=5_000) as db:
 
         def work() -> None:
@@ -370,10 +370,10 @@ def test_threads_commit_and_sync(tmp_path: Path) -> None:
         assert list(db.view("v")) == [(200, 200)] and db.version == 200
 
 
-def test_a_sync_of_another_thread_may_come_while_a_timer_is_made(
+def test_another_thread_may_sync_while_a_timer_is_created(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The batch was in the log by then, and was refused with an AttributeError."""
+    """The batch was in the log by then, but was refused with an AttributeError."""
     db = opened(tmp_path)
     directory = db._directory
     assert directory is not None
@@ -397,10 +397,10 @@ def test_a_sync_of_another_thread_may_come_while_a_timer_is_made(
     db.close()
 
 
-def test_a_snapshot_of_another_thread_waits_while_sync_looks_at_the_files(
+def test_a_snapshot_of_another_thread_waits_for_a_running_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It closed the file that was looked at: an OSError, as for a descriptor that is none."""
+    """Without the lock, the snapshot closed the file and sync failed with an OSError for a bad descriptor."""
     db = opened(tmp_path)
     put(db, 2)
     snapshots: list[threading.Thread] = []
@@ -421,8 +421,8 @@ def test_a_snapshot_of_another_thread_waits_while_sync_looks_at_the_files(
     db.close()
 
 
-def test_sync_after_a_file_that_was_closed_unsynced_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A snapshot that is due closes the file; that its sync failed was a warning in the log only."""
+def test_sync_reports_a_file_that_was_closed_unsynced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot that is due closes the file; the failure of its sync was only a warning in the log."""
     disk = Disk(monkeypatch)
     db = opened(tmp_path)
     put(db, 2)
@@ -448,7 +448,7 @@ def test_sync_after_a_file_that_was_closed_unsynced_says_so(tmp_path: Path, monk
           (0, -1, 3601, float("nan"), float("inf"), True, "1")),
     ],
 )  # fmt: skip
-def test_an_option_that_is_wrong_is_refused_before_anything_is_made(
+def test_a_wrong_option_is_refused_before_files_are_created(
     tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
@@ -456,6 +456,6 @@ def test_an_option_that_is_wrong_is_refused_before_anything_is_made(
     assert not (tmp_path / "db").exists()
 
 
-def test_a_database_in_memory_has_nothing_to_sync() -> None:
+def test_sync_of_a_database_in_memory_does_nothing() -> None:
     with fv.Database(sync="interval") as db, pytest.raises(fv.StoreError, match="lives in memory"):
         db.sync()

@@ -1,4 +1,4 @@
-"""What happens outside a durable database while it is open: a fork, a deleted directory; and files that are gone."""
+"""Events outside an open durable database: a fork, a deleted directory, deleted files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def opened(path: Path) -> fv.Database:
 
 
 def in_child(work: Callable[[], Any]) -> str:
-    """What a forked child says of ``work``: its value, or the error."""
+    """The result of ``work`` in a forked child: its value, or the error."""
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
@@ -59,7 +59,7 @@ CALLS: dict[str, Callable[[fv.Database], Any]] = {
 }
 
 
-def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> None:
+def test_a_forked_child_is_refused_and_the_parent_continues(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         view = db.view("v")
         open_batch = db.batch()
@@ -112,12 +112,12 @@ def test_the_parent_closes_and_opens_again_while_a_child_lives(tmp_path: Path) -
         assert db.insert("t", [(2,)]) == 2
         os.close(theirs)
         os.waitpid(child, 0)
-        # The child's end unlocks nothing.
+        # The end of the child unlocks nothing.
         assert "open already" in in_child(lambda: fv.Database(tmp_path))
         assert db.insert("t", [(3,)]) == 3
 
 
-def test_a_child_is_refused_also_if_a_thread_was_inside_the_database(tmp_path: Path) -> None:
+def test_a_child_is_refused_even_if_a_thread_was_using_the_database(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         inside, go_on = threading.Event(), threading.Event()
 
@@ -135,7 +135,7 @@ def test_a_child_is_refused_also_if_a_thread_was_inside_the_database(tmp_path: P
         assert db.insert("t", [(2,)]) == 2
 
 
-def test_a_database_in_memory_goes_on_in_both(tmp_path: Path) -> None:
+def test_a_database_in_memory_works_in_parent_and_child(tmp_path: Path) -> None:
     db = fv.Database()
     db.execute(SCHEMA)
     assert in_child(lambda: db.insert("t", [(1,), (1,)]) and list(db.view("v"))) == "[(1, 2)]"
@@ -146,7 +146,7 @@ WRITES = {name: CALLS[name] for name in ("insert", "execute", "snapshot", "sync"
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_directory_that_is_removed_takes_no_more_writes(tmp_path: Path, write: str) -> None:
+def test_writes_to_a_removed_directory_are_refused(tmp_path: Path, write: str) -> None:
     path = tmp_path / "db"
     with opened(path) as db:
         shutil.rmtree(path)
@@ -156,7 +156,7 @@ def test_a_directory_that_is_removed_takes_no_more_writes(tmp_path: Path, write:
     assert not path.exists()
 
 
-def test_a_directory_that_is_removed_before_its_first_record_is_noticed(tmp_path: Path) -> None:
+def test_a_directory_removed_before_its_first_record_is_noticed(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         shutil.rmtree(tmp_path / "db")
         with pytest.raises(fv.StoreError, match="was removed"):
@@ -164,7 +164,7 @@ def test_a_directory_that_is_removed_before_its_first_record_is_noticed(tmp_path
         assert db.tables == ()
 
 
-def test_nothing_is_written_into_the_database_that_has_its_place(tmp_path: Path) -> None:
+def test_a_database_that_replaced_the_directory_is_not_written_to(tmp_path: Path) -> None:
     path = tmp_path / "db"
     with opened(path) as db:
         path.rename(tmp_path / "elsewhere")
@@ -198,7 +198,7 @@ def test_a_log_file_that_is_deleted_while_it_is_open_is_noticed(tmp_path: Path) 
         assert db.version == 1
 
 
-def test_the_newest_file_of_the_log_is_missed(tmp_path: Path) -> None:
+def test_a_missing_newest_log_file_is_an_error(tmp_path: Path) -> None:
     opened(tmp_path).close()
     log = only(tmp_path, "log-*")
     data = log.read_bytes()
@@ -211,7 +211,7 @@ def test_the_newest_file_of_the_log_is_missed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["segment begun", "segment recorded"])
-def test_the_newest_of_two_files_of_the_log_is_missed_once_it_may_have_records(tmp_path: Path, step: str) -> None:
+def test_a_missing_second_log_file_is_an_error_once_it_may_have_records(tmp_path: Path, step: str) -> None:
     opened(tmp_path).close()
     assert killed_at(step, 1, lambda: fv.Database(tmp_path).snapshot())
     first, newest = sorted(tmp_path.glob("log-*"))
@@ -228,7 +228,7 @@ def test_the_newest_of_two_files_of_the_log_is_missed_once_it_may_have_records(t
     assert first.exists()
 
 
-def test_a_directory_of_an_earlier_version_names_no_segment(tmp_path: Path) -> None:
+def test_a_directory_of_an_earlier_format_is_opened(tmp_path: Path) -> None:
     opened(tmp_path).close()
     meta = tmp_path / "meta.json"
     assert '"log": 1' in meta.read_text()

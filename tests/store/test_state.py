@@ -1,4 +1,4 @@
-"""Snapshots hold the views as they are, so that rows that are not stored need no log."""
+"""Snapshots store the state of views, so rows that are not stored need no log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CREATE MATERIALIZED VIEW count AS SELECT SUM(n) AS n, COUNT(*) AS towns FROM bus
 
 
 def make(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    """A database with a snapshot and a batch after it; the contents of its views."""
+    """A database with a snapshot and a later batch; returns the contents of its views."""
     with fv.Database(path) as db:
         db.execute(SCRIPT)
         db.insert("people", [(f"p{i}", f"town {i % 3}") for i in range(60)])
@@ -53,11 +53,11 @@ def test_views_of_trusted_tables_need_no_log_before_the_snapshot(tmp_path: Path)
                 db.execute("CREATE MATERIALIZED VIEW late AS SELECT n FROM clicks")
             with pytest.raises(fv.BatchError):
                 db.insert("people", [("p1", "again")])
-            told: list[fv.Change] = []
-            db.view("count").subscribe(told.append)
+            reported: list[fv.Change] = []
+            db.view("count").subscribe(reported.append)
             db.snapshot()
             db.apply("clicks", [("p2", 100 + turn, 1), ("p3", 3, -1)])
-            assert len(told) == 1
+            assert len(reported) == 1
             expected = contents(db)
 
 
@@ -120,7 +120,7 @@ def test_a_damaged_or_missing_image_is_an_error_that_names_it(tmp_path: Path) ->
         assert contents(db) == expected
 
 
-def test_images_of_snapshots_that_were_not_finished_are_deleted(tmp_path: Path) -> None:
+def test_images_of_unfinished_snapshots_are_deleted(tmp_path: Path) -> None:
     expected = make(tmp_path)
     (tmp_path / "state-000000000099").mkdir()
     (tmp_path / "state-000000000099" / "view-1").write_bytes(b"half")
@@ -131,7 +131,7 @@ def test_images_of_snapshots_that_were_not_finished_are_deleted(tmp_path: Path) 
         only(tmp_path, "state-*")
 
 
-def test_a_snapshot_whose_images_cannot_be_written_leaves_the_one_before(
+def test_a_snapshot_whose_images_cannot_be_written_keeps_the_previous_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from freshviews.store import crash_points as steps

@@ -1,4 +1,4 @@
-"""Tables that the tests stream into, and what they hold in plain Python."""
+"""Tables that the tests stream into, and their contents in plain Python."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def batch(**columns: Any) -> pa.RecordBatch:
 
 
 def net(signed: SignedRows) -> dict[tuple[Any, ...], int]:
-    """What the signed rows come to: rows and multiplicities that are not 0."""
+    """The net signed rows: rows and multiplicities that are not 0."""
     found: Counter[tuple[Any, ...]] = Counter()
     for row in signed.rows.to_pylist():
         sign = row.pop("_multiplicity")
@@ -43,7 +43,7 @@ def net(signed: SignedRows) -> dict[tuple[Any, ...], int]:
 
 
 class Stored:
-    """Stored rows of a table with a primary key ``id``, and the keys that were asked for."""
+    """Stored rows of a table with a primary key ``id``, and the keys that were looked up."""
 
     def __init__(self, definition: TableDef, *rows: tuple[Any, ...]) -> None:
         self.definition = definition
@@ -53,7 +53,7 @@ class Stored:
     def __call__(self, keys: pa.RecordBatch) -> pa.RecordBatch:
         asked = keys.column("id").to_pylist()
         self.asked += asked
-        # In another order than they were asked for: none is promised.
+        # Not in the order of the keys: no order is promised.
         return self.batch([self.rows[key] for key in reversed(asked) if key in self.rows])
 
     def batch(self, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""Columns that a stream lacks: those with a DEFAULT have it, others are errors."""
+"""Columns that a stream lacks get their DEFAULT; without a DEFAULT they are errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NEW = ("new", 1)
     ],
     ids=lambda one: type(one).__name__,
 )
-def test_a_batch_without_columns_has_their_defaults(form: ChangeFormat, more: dict[str, Any]) -> None:
+def test_columns_missing_from_a_batch_get_their_defaults(form: ChangeFormat, more: dict[str, Any]) -> None:
     given = batch(id=[1, 2], a=[5, None], **more)
     signed = signed_rows(given, GREW, form, lookup=Stored(GREW), previous=pa.table({}))
     assert net(signed) == {(1, 5, *NEW): 1, (2, None, *NEW): 1}
@@ -49,12 +49,12 @@ def test_a_batch_without_columns_has_their_defaults(form: ChangeFormat, more: di
         signed_rows(given.drop_columns(["a"]), GREW, form, lookup=Stored(GREW), previous=pa.table({}))
 
 
-def test_fields_that_envelopes_lack_have_their_defaults_and_nulls_stay() -> None:
-    old, new, null = {"id": 1, "a": 5}, {"id": 1, "a": 6, "s": "told", "D": None}, {"id": 2, "a": 1, "s": None}
+def test_fields_missing_from_envelopes_get_their_defaults_and_nulls_stay() -> None:
+    old, new, null = {"id": 1, "a": 5}, {"id": 1, "a": 6, "s": "reported", "D": None}, {"id": 2, "a": 1, "s": None}
     envelopes = [{"op": "c", "after": old}, {"op": "u", "before": old, "after": new}, {"op": "c", "after": null}]
     given = batch(value=[json.dumps(one) for one in envelopes])
     signed = signed_rows(given, GREW, DebeziumJson(), set_aside=True)
-    assert net(signed) == {(1, 6, "told", None): 1}
+    assert net(signed) == {(1, 6, "reported", None): 1}
     assert [(bad["row"], bad["column"]) for bad in signed.bad.to_pylist()] == [(2, "s")]
     keyed = signed_rows(given.slice(0, 2), GREW, DebeziumJson(by_key=True), lookup=Stored(GREW, (1, 4, *NEW)))
-    assert net(keyed) == {(1, 4, *NEW): -1, (1, 6, "told", None): 1}
+    assert net(keyed) == {(1, 4, *NEW): -1, (1, 6, "reported", None): 1}

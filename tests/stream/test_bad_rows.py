@@ -1,4 +1,4 @@
-"""Bad rows set aside: the good ones go on, and the others come back with their reasons."""
+"""Bad rows set aside: good rows are applied, bad ones are returned with their reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.stream.tables import BAG, ORDERS, Stored, batch, net, table
 SMALL = table("CREATE TABLE small (id INT NOT NULL, qty TINYINT)")
 
 
-def test_bad_rows_come_back_with_row_column_value_reason_and_input():
+def test_bad_rows_are_returned_with_row_column_value_reason_and_input():
     given = batch(
         op=["I", "X", "I", "I", "D"],
         id=["1", "2", "three", "4", "5"],
@@ -43,13 +43,13 @@ def test_each_bad_value_among_many_is_found():
     wrong = rng.choice(20_000, 300, replace=False)
     ids[wrong] = 2**40
     signed = signed_rows(batch(id=ids, qty=ids % 100), SMALL, AppendOnly(), set_aside=True)
-    # 2**40 % 100 fits TINYINT, so the ids alone are wrong.
+    # 2**40 % 100 fits TINYINT, so only the ids are wrong.
     assert signed.bad.column("row").to_pylist() == sorted(wrong.tolist())
     assert signed.rows.num_rows == 19_700
     assert set(signed.bad.column("reason").to_pylist()) == {"INT accepts -2147483648 to 2147483647"}
 
 
-def test_without_setting_aside_the_first_bad_row_is_raised_and_nothing_comes_out():
+def test_without_setting_aside_the_first_bad_row_is_raised():
     with pytest.raises(BadChange) as raised:
         signed_rows(batch(id=[1, 2, 3], qty=[1, 300, 400]), SMALL, AppendOnly())
     error = raised.value
@@ -65,7 +65,7 @@ def test_a_null_or_wide_multiplicity_is_a_bad_row():
     assert signed_rows(wide, BAG, Multiplicities(), set_aside=True).bad.column("row").to_pylist() == [1]
 
 
-def test_a_bad_upsert_leaves_what_its_key_had():
+def test_a_bad_upsert_leaves_the_row_of_its_key():
     items = table("CREATE TABLE items (id BIGINT PRIMARY KEY, qty TINYINT)")
     stored = Stored(items, (1, 10), (2, 20))
     given = batch(id=[1, 2, 2], qty=[300, 21, 300])
@@ -74,12 +74,12 @@ def test_a_bad_upsert_leaves_what_its_key_had():
     assert stored.asked == [2]
 
 
-def test_all_rows_may_be_bad():
+def test_all_rows_of_a_batch_may_be_set_aside():
     signed = signed_rows(batch(id=["x", "y"], part=["a", "b"]), BAG, AppendOnly(), set_aside=True)
     assert (signed.rows.num_rows, signed.bad.num_rows) == (0, 2)
 
 
-def test_dates_past_python_years_are_values_like_others():
+def test_dates_beyond_python_years_are_ordinary_values():
     far = pa.array([10_000_000], pa.int32()).cast(pa.date32())
     days = table("CREATE TABLE days (day DATE, n TINYINT)")
     signed = signed_rows(batch(day=far, n=[1]), days, AppendOnly())

@@ -1,4 +1,4 @@
-"""Upserts: what a row replaces is found by primary key."""
+"""Upserts: the replaced row is looked up by primary key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_row_replaces_the_stored_row_of_its_key():
     assert signed.positions.tolist() == [0, 0, 1]
 
 
-def test_the_last_row_of_a_key_in_a_batch_wins_and_the_key_is_asked_for_once():
+def test_the_last_row_of_a_key_wins_and_the_key_is_looked_up_once():
     stored = Stored(ITEMS, (1, "old", None))
     signed = signed_rows(items([1, 2, 1, 1], ["a", "b", "c", "d"]), ITEMS, Upserts(), lookup=stored)
     assert net(signed) == {(1, "old", None): -1, (1, "d", None): 1, (2, "b", None): 1}
@@ -36,7 +36,7 @@ def test_the_same_row_again_changes_nothing():
     assert net(signed_rows(items([1], ["same"]), ITEMS, Upserts(), lookup=stored)) == {}
 
 
-def test_an_order_column_says_which_row_is_last():
+def test_an_order_column_decides_which_row_is_last():
     stored = Stored(ITEMS)
     given = items([1, 1, 1], ["third", "first", "second"], version=[3, 1, 2])
     assert net(signed_rows(given, ITEMS, Upserts(order="version"), lookup=stored)) == {(1, "third", None): 1}
@@ -70,7 +70,7 @@ def test_a_delete_removes_by_key_and_needs_no_other_column():
         (["-U", "+U", "u"], ["x", "b", "c"], "c"),
     ],
 )
-def test_inserts_and_deletes_of_one_key_end_as_the_last_says(ops, parts, left):
+def test_the_last_change_of_a_key_decides(ops, parts, left):
     stored = Stored(ITEMS, (1, "old", None))
     expected = {(1, "old", None): -1} | ({} if left is None else {(1, left, None): 1})
     assert net(signed_rows(items([1] * 3, parts, op=ops), ITEMS, Upserts("op"), lookup=stored)) == expected
@@ -95,12 +95,12 @@ def test_a_null_key_is_refused():
 
 
 @pytest.mark.parametrize("rows", [[(1, "a", None), (1, "b", None)], [(0, "a", None)], [(5, "a", None)]])
-def test_a_lookup_that_gives_other_rows_than_it_was_asked_for_is_found_out(rows):
+def test_a_lookup_that_returns_rows_of_other_keys_is_an_error(rows):
     with pytest.raises(ValueError, match="returned a key twice, or a key that was not requested"):
         signed_rows(items([1, 2], ["a", "b"]), ITEMS, Upserts(), lookup=lambda keys: Stored(ITEMS).batch(rows))
 
 
-def test_a_lookup_is_needed_only_when_there_is_something_to_look_up():
+def test_a_lookup_is_required_only_if_keys_are_looked_up():
     assert net(signed_rows(items([], []), ITEMS, Upserts())) == {}
     with pytest.raises(TypeError, match="changes by key need lookup="):
         signed_rows(items([1], ["a"]), ITEMS, Upserts())
@@ -112,7 +112,7 @@ def test_with_an_op_column_a_delete_of_the_key_alone_removes_by_key():
     signed = signed_rows(given, ITEMS, OpColumn("op"), lookup=stored)
     expected = {(1, "old", None): -1, (2, "other", None): -1, (2, "two", None): 1, (3, "new", None): 1}
     assert net(signed) == expected
-    # A whole row is deleted as a whole row: the database refuses it where it is another one.
+    # The row is deleted as a whole: the database refuses it if the stored row differs.
     whole = items([1], ["another"], op=["D"])
     assert net(signed_rows(whole, ITEMS, OpColumn("op"), lookup=stored)) == {(1, "another", None): -1}
 
@@ -145,7 +145,7 @@ def test_rows_that_delete_their_key_may_lack_the_other_columns(form):
         (["u", "D", "D"], ["b", None, None], {(1, "old", None): -1}, [2]),
     ],
 )
-def test_a_key_that_no_row_has_at_that_point_is_not_deleted(ops, parts, left, bad):
+def test_a_delete_of_a_key_that_no_row_has_at_that_point_is_a_bad_row(ops, parts, left, bad):
     stored = Stored(ITEMS, (1, "old", None)) if ops[0] != "I" else Stored(ITEMS)
     given = items([1] * len(ops), parts, op=ops)
     signed = signed_rows(given, ITEMS, OpColumn("op"), lookup=stored, set_aside=True)
@@ -164,7 +164,7 @@ def test_a_delete_of_a_whole_row_needs_no_key():
 
 
 @pytest.mark.parametrize("form", [OpColumn("op"), Upserts("op")])
-def test_remove_deletes_the_row_of_a_key_if_there_is_one(form):
+def test_remove_deletes_the_row_of_a_key_if_it_exists(form):
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     words = ["remove", "REMOVE", "remove", "remove", "insert"]
     given = items([1, 1, 9, 2, 2], ["x", None, None, None, "new"], op=words)

@@ -1,4 +1,4 @@
-"""The signed rows of every format, applied to a database, end in the contents that the changes describe."""
+"""The signed rows of every format, applied to a database, lead to the contents that the changes describe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def columns(rows):
 
 
 def random_steps(rng: random.Random, contents: dict[int, Row], count: int) -> Steps:
-    """Inserts, updates and deletes of few keys, many of each key, that follow one another."""
+    """Successive inserts, updates and deletes of few keys, many for each key."""
     steps: Steps = []
     for _ in range(count):
         key = rng.randrange(6)
@@ -49,7 +49,7 @@ def random_steps(rng: random.Random, contents: dict[int, Row], count: int) -> St
 
 
 def as_whole_rows(steps: Steps, before: dict[int, Row]) -> list[tuple[str, Row]]:
-    """The same with the rows that updates replace, in Delta's words."""
+    """The same steps with the rows that updates replace, in Delta's words."""
     current, found = dict(before), []
     for word, row in steps:
         if word == "update":
@@ -64,7 +64,7 @@ def as_whole_rows(steps: Steps, before: dict[int, Row]) -> list[tuple[str, Row]]
 
 
 class Applied:
-    """A database that is told of the steps in one format."""
+    """A database that gets the steps in one format."""
 
     def __init__(self) -> None:
         self.db = fv.Database()
@@ -160,7 +160,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_database_that_applies_changes_has_the_contents_that_they_describe(name):
+def test_applied_changes_lead_to_the_contents_that_they_describe(name):
     rng = random.Random(name)
     applied, contents = Applied(), {}
     for _ in range(12):
@@ -194,9 +194,9 @@ def test_all_formats_give_the_same_net_change(seed, first, second):
     for row in contents.values():
         expected[row] = expected.get(row, 0) + 1
     expected = {row: sign for row, sign in expected.items() if sign}
-    for name, told in FORMATS.items():
+    for name, reported in FORMATS.items():
         found: dict[Row, int] = {}
-        for change in told(Known(), steps, before, contents).rows.to_pylist():
+        for change in reported(Known(), steps, before, contents).rows.to_pylist():
             row = (change["id"], change["part"], change["qty"])
             found[row] = found.get(row, 0) + change["_multiplicity"]
         assert {row: sign for row, sign in found.items() if sign} == expected, name

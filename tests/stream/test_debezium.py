@@ -40,7 +40,7 @@ MESSAGES = (
 )
 
 
-def test_creates_reads_updates_and_deletes_become_signed_rows_and_tombstones_are_passed_over():
+def test_envelopes_become_signed_rows_and_tombstones_are_skipped():
     signed = signed_rows(texts(*MESSAGES), BAG, DebeziumJson())
     assert signed.rows.to_pylist() == [
         {"id": 1, "part": "a", "_multiplicity": 1},
@@ -53,7 +53,7 @@ def test_creates_reads_updates_and_deletes_become_signed_rows_and_tombstones_are
 
 
 @pytest.mark.parametrize("order", ["schema first", "payload first"])
-def test_a_payload_beside_its_schema_is_read_the_same(order):
+def test_a_payload_with_its_schema_is_read_the_same(order):
     def wrapped(message):
         parts = [("schema", {"type": "struct", "fields": []}), ("payload", message)]
         return dict(parts if order == "schema first" else reversed(parts))
@@ -66,7 +66,7 @@ def test_a_payload_beside_its_schema_is_read_the_same(order):
     )
 
 
-def test_messages_may_be_bytes_with_other_columns_beside_them():
+def test_messages_may_be_bytes_among_other_columns():
     given = batch(key=[b"1"], value=[json.dumps(envelope("c", None, row(1, "ü"))).encode()], offset=[5])
     assert net(signed_rows(given, BAG, DebeziumJson())) == {(1, "ü"): 1}
 
@@ -77,7 +77,7 @@ def test_a_column_may_be_called_payload():
     assert net(signed_rows(given, payloads, DebeziumJson())) == {("x",): 1}
 
 
-def test_fields_are_found_in_any_case_and_others_are_left_out():
+def test_fields_are_found_in_any_case_and_unknown_ones_ignored():
     given = texts(envelope("c", None, {"ID": 1, "PART": "a", "more": 1}), envelope("c", None, {"id": 2, "Part": "b"}))
     assert net(signed_rows(given, BAG, DebeziumJson())) == {(1, "a"): 1, (2, "b"): 1}
 
@@ -104,7 +104,7 @@ def test_by_key_an_update_of_the_key_removes_the_row_of_the_old_one():
     assert net(signed) == {(1, "a"): -1, (9, "a"): 1}
 
 
-def test_by_key_the_same_messages_again_change_nothing():
+def test_by_key_repeated_messages_change_nothing():
     keyed = table("CREATE TABLE k (id BIGINT PRIMARY KEY, part STRING)")
     stored = Stored(keyed, (1, "b"))
     again = texts(envelope("r", None, row(1, "a")), envelope("u", row(1, "a"), row(1, "b")), envelope("d", {"id": 2}))
@@ -126,7 +126,7 @@ def schema_of(*fields):
         ("io.debezium.time.ZonedTimestamp", "2023-11-14T22:13:20.123Z"),
     ],
 )
-def test_the_schema_says_the_unit_of_timestamps_and_the_scale_of_decimals(kind, value):
+def test_the_schema_gives_the_unit_of_timestamps_and_the_scale_of_decimals(kind, value):
     schema = schema_of(
         {"type": "int64", "field": "id"},
         {"type": "int64", "name": kind, "field": "at"},
@@ -159,7 +159,7 @@ def test_messages_of_several_schemas_keep_their_order():
     assert [at.second for at in signed.rows.column("at").to_pylist()] == [1, 2, 3]
 
 
-def test_without_a_schema_the_unit_of_timestamps_must_be_said():
+def test_without_a_schema_the_unit_of_timestamps_must_be_given():
     after = {"id": 1, "at": 1000, "amount": None, "ok": None, "x": None}
     given = texts(envelope("c", None, after))
     with pytest.raises(BadChange, match="row 0, column at: 1000: the unit of this timestamp is not known: say"):
@@ -200,7 +200,7 @@ def test_decimals_are_read_as_text_numbers_and_bytes(amount, options, expected):
         ("x", 2**53 + 1, "not exactly a DOUBLE"),
     ],
 )
-def test_a_value_of_another_kind_is_refused_by_name(field, value, reason):
+def test_a_value_of_the_wrong_kind_is_refused_with_its_field(field, value, reason):
     after = {"id": 1, "at": None, "amount": None, "ok": None, "x": None}
     good = envelope("c", None, after)
     given = texts(*[good] * 40, envelope("c", None, after | {field: value}), good)
@@ -228,7 +228,7 @@ def test_a_value_of_another_kind_is_refused_by_name(field, value, reason):
         (envelope("c", None, row(1, "__debezium_unavailable_value")), "the database did not send this value"),
     ],
 )
-def test_a_bad_message_is_set_aside_with_its_reason_and_the_others_go_on(message, reason):
+def test_a_bad_message_is_set_aside_with_its_reason_and_others_are_applied(message, reason):
     given = texts(envelope("c", None, row(1, "a")), message, envelope("c", None, row(2, "b")))
     signed = signed_rows(given, BAG, DebeziumJson(), set_aside=True)
     assert net(signed) == {(1, "a"): 1, (2, "b"): 1}
@@ -249,13 +249,13 @@ def test_a_message_that_is_not_utf_8_is_a_bad_row():
     assert signed.bad.column("reason").to_pylist()[0].startswith("it is not UTF-8")
 
 
-def test_thousands_of_messages_are_taken_apart_alike():
+def test_thousands_of_messages_are_read_as_single_ones():
     given = texts(*(envelope("c", None, row(i, None if i % 3 else "x")) for i in range(2500)))
     signed = signed_rows(given, BAG, DebeziumJson())
     assert signed.rows.column("id").to_pylist() == list(range(2500))
     assert signed.rows.column("part").null_count == 2500 - 834
 
 
-def test_no_messages_and_tombstones_give_no_rows():
+def test_empty_batches_and_tombstones_give_no_rows():
     assert signed_rows(texts(), ORDERS, DebeziumJson()).rows.num_rows == 0
     assert signed_rows(texts(None), ORDERS, DebeziumJson()).rows.schema.names[-1] == "_multiplicity"

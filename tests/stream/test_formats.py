@@ -53,18 +53,18 @@ def test_an_unknown_name_is_refused_with_the_names_and_the_columns():
 
 
 @pytest.mark.parametrize("form", [Upserts(), DebeziumJson(by_key=True)])
-def test_changes_by_key_are_refused_for_a_table_without_one(form):
+def test_changes_by_key_are_refused_for_a_table_without_a_key(form):
     with pytest.raises(FormatError, match="table bag: changes by key need a PRIMARY KEY"):
         signed_rows(batch(id=[1], part=["a"]), BAG, form)
 
 
-def test_a_column_is_either_the_formats_or_the_tables():
+def test_a_column_belongs_to_the_format_or_to_the_table():
     both = table("CREATE TABLE t (id BIGINT, op STRING)")
     with pytest.raises(FormatError, match="column op is reserved by the change format"):
         signed_rows(batch(id=[1], op=["I"]), both, OpColumn("op"))
 
 
-def test_a_format_says_its_columns_and_whether_it_looks_up():
+def test_a_format_declares_its_columns_and_whether_it_looks_rows_up():
     assert own_columns(DeltaFeed()) == ("_change_type", "_commit_version", "_commit_timestamp")
     assert own_columns(Upserts("op", order="at")) == ("op",)
     assert own_columns(AppendOnly()) == ()
@@ -72,6 +72,6 @@ def test_a_format_says_its_columns_and_whether_it_looks_up():
     assert not looks_up(OpColumn(), BAG) and not looks_up(DebeziumJson(), ORDERS) and not looks_up(DeltaFeed(), ORDERS)
 
 
-def test_wrong_options_are_refused_where_they_are_given():
+def test_wrong_options_are_refused_at_construction():
     with pytest.raises(FormatError, match="accepted are 'ms', 'us' and 'ns'"):
         DebeziumJson(timestamps="s")  # type: ignore[arg-type]

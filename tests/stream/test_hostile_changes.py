@@ -1,4 +1,4 @@
-"""Changes that no honest source writes: refused with row and column, or read as they are written, nothing between."""
+"""Changes that no honest source writes are refused with row and column, or read exactly as written."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def read(text: str) -> list[dict[str, Any]]:
 LEAST = -(2**63)
 REFUSED: list[tuple[str, str, str]] = [
     (envelope(more=',"ID":2'), "id", "the row has field id twice; names of fields are the same in any case"),
-    (envelope(at=str(LEAST)), "at", "TIMESTAMP accepts what fits 64 bits"),
-    (envelope(at=str(2**63)), "at", "TIMESTAMP accepts what fits 64 bits"),
-    (envelope(day=str(LEAST)), "day", "DATE accepts what fits 64 bits"),
+    (envelope(at=str(LEAST)), "at", "TIMESTAMP accepts values that fit 64 bits"),
+    (envelope(at=str(2**63)), "at", "TIMESTAMP accepts values that fit 64 bits"),
+    (envelope(day=str(LEAST)), "day", "DATE accepts values that fit 64 bits"),
     (envelope(short='"ääää"'), "short", r"VARCHAR\(3\) accepts 3 characters, not 4"),
     (envelope(price='"' + "9" * 5000 + '"'), "price", r"accepts|does not fit"),
     (envelope(big='"' + "4" * 30 + '"'), "big", "does not fit"),
@@ -61,7 +61,7 @@ def test_an_envelope_is_refused_or_set_aside(text: str, column: str, reason: str
     assert found.bad.column("column").to_pylist() == [column]
 
 
-def test_a_field_of_no_column_may_be_there_in_any_case() -> None:
+def test_fields_without_a_column_may_differ_in_case_only() -> None:
     assert len(read(envelope(more=',"x":1,"X":2'))) == 1
 
 
@@ -77,7 +77,7 @@ def test_a_decimal_in_text_is_read_exactly(text: str) -> None:
 
 
 @pytest.mark.parametrize("scale", ['"1e9"', '"99999"', "7.5", "[]", "null"])
-def test_a_connect_schema_with_a_strange_scale_gives_none(scale: str) -> None:
+def test_an_invalid_scale_in_a_connect_schema_is_ignored(scale: str) -> None:
     name = "org.apache.kafka.connect.data.Decimal"
     field = f'{{"field":"price","name":"{name}","parameters":{{"scale":{scale}}}}}'
     schema = f'{{"fields":[{{"field":"after","fields":[{field}]}}]}}'

@@ -1,4 +1,4 @@
-"""The primary keys of Debezium envelopes, by which they go to cells."""
+"""The primary keys of Debezium envelopes, by which they are routed to cells."""
 
 from __future__ import annotations
 

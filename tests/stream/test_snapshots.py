@@ -16,7 +16,7 @@ def test_the_first_snapshot_inserts_everything():
     assert net(signed_rows(batch(id=[1, 1], part=["a", "a"]), BAG, Snapshots(), previous=EMPTY)) == {(1, "a"): 2}
 
 
-def test_only_what_differs_comes_and_goes_each_row_once():
+def test_rows_that_differ_are_inserted_and_deleted_once_each():
     before = batch(id=[1, 2, 2, 3, None], part=["a", "b", "b", "c", None])
     after = batch(id=[None, 2, 3, 3, 4], part=[None, "b", "c", "c", "d"])
     signed = signed_rows(after, BAG, Snapshots(), previous=before)
@@ -41,7 +41,7 @@ def test_text_and_typed_snapshots_compare_by_value():
     assert net(signed_rows(batch(id=["01"], part=["a"]), BAG, Snapshots(), previous=batch(id=[1], part=["a"]))) == {}
 
 
-def test_a_bad_row_that_stays_stays_aside():
+def test_a_bad_row_in_both_snapshots_is_set_aside_again():
     first = batch(id=["1", "x"], part=["a", "b"])
     signed = signed_rows(first, BAG, Snapshots(), previous=EMPTY, set_aside=True)
     assert net(signed) == {(1, "a"): 1}
@@ -54,6 +54,6 @@ def test_a_bad_row_that_stays_stays_aside():
         signed_rows(first, BAG, Snapshots(), previous=EMPTY)
 
 
-def test_the_contents_before_are_asked_for():
+def test_snapshots_require_the_previous_contents():
     with pytest.raises(TypeError, match="previous="):
         signed_rows(batch(id=[1], part=["a"]), BAG, Snapshots())

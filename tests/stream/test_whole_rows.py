@@ -1,4 +1,4 @@
-"""Formats whose rows say by themselves what comes and what goes."""
+"""Formats whose rows say by themselves whether they are inserts or deletes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from freshviews.stream import AppendOnly, BadChange, DeltaFeed, Multiplicities, 
 from tests.stream.tables import BAG, ORDERS, Stored, batch, net, table
 
 
-def test_append_only_rows_come_in_once_each_without_a_copy():
+def test_append_only_rows_are_inserted_once_each_without_a_copy():
     given = batch(id=[1, 1], part=["a", "a"])
     signed = signed_rows(given, BAG, AppendOnly())
     assert net(signed) == {(1, "a"): 2}
@@ -31,7 +31,7 @@ def test_signed_rows_keep_their_multiplicities():
     [("insert", "delete"), ("INSERT", "Delete"), ("I", "D"), ("+", "-"), ("+I", "-D"), ("+U", "-U"), ("c", "d"),
      (" r ", "d"), ("update_postimage", "update_preimage")],
 )  # fmt: skip
-def test_words_of_an_op_column_say_what_comes_and_goes(comes, goes):
+def test_words_of_an_op_column_mean_inserts_and_deletes(comes, goes):
     given = batch(op=[comes, goes, comes], id=[1, 2, 3], part=["a", "b", None])
     assert net(signed_rows(given, BAG, OpColumn("op"))) == {(1, "a"): 1, (2, "b"): -1, (3, None): 1}
 
@@ -47,7 +47,7 @@ def test_insert_delete_insert_of_one_row_is_one_insert():
 
 
 @pytest.mark.parametrize("word", ["x", "", None, "insert!"])
-def test_an_unknown_word_is_refused_with_row_column_value_and_what_is_accepted(word):
+def test_an_unknown_word_is_refused_with_its_place_and_accepted_words(word):
     with pytest.raises(BadChange) as raised:
         signed_rows(batch(op=pa.array(["I", word]), id=[1, 2], part=["a", "b"]), BAG, OpColumn())
     error = raised.value
@@ -60,7 +60,7 @@ def test_an_update_word_of_a_table_without_a_key_is_refused_with_the_remedy():
         signed_rows(batch(op=["u"], id=[1], part=["a"]), BAG, OpColumn())
 
 
-def test_an_update_word_replaces_the_row_of_its_key_at_that_place():
+def test_an_update_word_replaces_the_current_row_of_its_key():
     stored = Stored(ORDERS, (3, "old", None, None), (4, "kept", None, None))
     none = [None] * 6
     given = batch(
@@ -81,7 +81,7 @@ def test_an_update_word_replaces_the_row_of_its_key_at_that_place():
     }
 
 
-def test_a_delta_feed_comes_out_in_the_order_of_commits():
+def test_a_delta_feed_is_applied_in_the_order_of_commits():
     given = batch(
         id=[1, 1, 1, 2],
         part=["b", "a", "a", "c"],
@@ -95,7 +95,7 @@ def test_a_delta_feed_comes_out_in_the_order_of_commits():
     assert signed.rows.column("part").to_pylist() == ["a", "c", "b", "a"]
 
 
-def test_a_delta_feed_takes_no_words_but_its_own():
+def test_a_delta_feed_accepts_only_its_own_words():
     with pytest.raises(BadChange, match="accepted are insert, delete, update_preimage, update_postimage, in any case"):
         signed_rows(batch(id=[1], part=["a"], _change_type=["u"]), BAG, DeltaFeed())
 
@@ -120,7 +120,7 @@ def test_a_batch_of_other_columns_is_refused_as_a_whole(columns, message):
     assert raised.value.row is None
 
 
-def test_text_is_read_as_the_columns_types():
+def test_text_is_read_by_the_types_of_columns():
     given = batch(op=["I", "I"], id=["1", " 2"], part=["a", "b"], day=["2026-01-31", "2026-2-1"], total=["1.5", "1e2"])
     signed = signed_rows(given, ORDERS, OpColumn())
     assert net(signed) == {
@@ -160,8 +160,8 @@ BAD = {
 
 @pytest.mark.parametrize("column", list(GOOD))
 @pytest.mark.parametrize("rows", [1, 100])
-def test_text_is_read_the_same_alone_and_among_other_texts(column, rows):
-    """Among many good texts a bad or unusual one is found by halves, alone it is read directly."""
+def test_text_is_read_the_same_alone_and_in_bulk(column, rows):
+    """A bad or unusual text is found by bisection among many good ones; alone it is read directly."""
     (definition,) = [c for c in EVERY.columns if c.name == column]
     alone = table(f"CREATE TABLE t ({column} {definition.type})")
     for text in GOOD[column]:

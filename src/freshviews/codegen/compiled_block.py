@@ -270,7 +270,7 @@ def compile_lanes(
 
 
 def is_grouped(program: Program, block: Block) -> bool:
-    """Whether the program enumerates groups: results are made of the payloads that it emits."""
+    """True if the program enumerates groups: results are made of the payloads that it emits."""
     return not isinstance(program.result, Held) and block.kind == "groups" and bool(block.results)
 
 

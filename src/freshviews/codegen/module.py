@@ -106,7 +106,7 @@ def defined(text: str) -> list[str]:
 
 
 def may_be_later() -> bool:
-    """Whether functions may be written and loaded at their first call, i.e. whether plain Python may run first."""
+    """True if functions may be written and loaded at their first call, i.e. whether plain Python may run first."""
     return mem.PURE_PYTHON or may_stand_in()
 
 
@@ -171,7 +171,7 @@ class _Section:
         return {name: getattr(module, f"{name}_{self._digest}") for name in names}
 
     def _imports(self, body: str) -> str:
-        """Lines that name the functions of sections before, which are loaded for it."""
+        """Lines that bind the functions of earlier sections, which are loaded for this one."""
         words = set(_WORD.findall(body)) if self._before else set()
         lines = []
         for section in self._before:
@@ -230,7 +230,7 @@ def order(*functions: Function) -> bool:
 
 
 def _renamed(source: str, names: list[str], digest: str) -> str:
-    """The source with the digest behind the names of its functions, which no local variable has."""
+    """The source with the digest appended to the names of its functions, which no local variable has."""
     renamed = {name: f"{name}_{digest}" for name in names}
     # One alternative for all numbered names of a kind: there may be hundreds.
     kinds = "|".join(dict.fromkeys(re.sub(r"\d+$", r"\\d+", name) for name in names))

@@ -23,11 +23,11 @@ from freshviews.ring import NARROW, REAL
 
 
 def may_be_narrow(program: Program) -> bool:
-    """Whether sums of doubles of a program may be narrow. There must be some; triggers alone must maintain the result,
+    """True if sums of doubles of a program may be narrow. There must be some; triggers alone must maintain the result,
     which is held, so that reading adds nothing.
 
-    False if sums are kept in the subtrees of an order, if elements come whole from other engines, or for rests of
-    products, as in VARIANCE: their last bits are mostly below the unit of narrow sums.
+    False if sums are stored in the subtrees of an order, if elements come whole from other engines, or for remainders
+    of products, as in VARIANCE: their last bits are mostly below the unit of narrow sums.
     """
     if not isinstance(program.result, Held) or not isinstance(program.upkeep, ByTriggers):
         return False

@@ -37,7 +37,7 @@ def write_expression(writer: Writer, expr: Expr, variable: Variable) -> str:
 
 @contextmanager
 def where_all(writer: Writer, conditions: Sequence[Expr], variable: Variable) -> Iterator[None]:
-    """A block of lines that run where all conditions are TRUE; none is evaluated after one that is not."""
+    """A block of lines that run if all conditions are TRUE; none is evaluated after one that is not."""
     with ExitStack() as blocks:
         if len(conditions) <= _IN_TURN:
             for condition in conditions:
@@ -100,7 +100,7 @@ class _Scalars:
         self.writer.line(f"{result} = {text}")
 
     def _attempt(self, call: Call) -> str:
-        """The argument, or NULL where it fails; or whether it fails. An error that is there already stays."""
+        """The argument, or NULL if it fails; or whether it fails. An earlier error is kept."""
         before, result = self.writer.names.fresh("before"), self.writer.names.fresh("attempt")
         self.writer.line(f"{before} = load(status, 0)")
         self.writer.line("store(status, 0, 0)")
@@ -134,7 +134,7 @@ class _Scalars:
         return result
 
     def _nested_case(self, args: Sequence[Expr], result: str) -> None:
-        """Conditions and values in turn, then the value where no condition holds."""
+        """Conditions and values in turn, then the value if no condition holds."""
         if len(args) == 1:
             self._assign(result, args[0])
             return

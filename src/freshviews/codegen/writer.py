@@ -74,7 +74,7 @@ class Module:
 
 
 def inert(text: str) -> str:
-    """Text as it stands in a comment or a docstring of one line: a name in it ends neither."""
+    """Text for a one-line comment or docstring, escaped so that no name in it can end it."""
     return _ACTIVE.sub(lambda found: "".join(f"\\x{ord(letter):02x}" for letter in found[0]), text)
 
 

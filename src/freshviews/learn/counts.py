@@ -114,10 +114,10 @@ class CountsView(KeptView):
         if self.version != self._version:
             # Taken before the view is read: a version that another thread commits meanwhile is read next time.
             self._version = self.version
-            self._counts = self._of(self._view.to_arrow())
+            self._counts = self._read(self._view.to_arrow())
         return self._counts
 
-    def _of(self, table: pa.Table) -> Counts:
+    def _read(self, table: pa.Table) -> Counts:
         last = len(self.variables) - 1
         pairs: dict[tuple[int, int], Pair] = {}
         for i, j in combinations(range(len(self.variables)), 2):

@@ -209,7 +209,8 @@ class ChowLiuTree(MutualInformation):
         return np.asarray(found, float)
 
     def _tree(self) -> list[tuple[int, int]]:
-        """Positions of parent and child of each edge: the edge of most information to a further variable comes next."""
+        """Positions of parent and child of each edge. Each next edge is the one of most information to a new
+        variable."""
         matrix = self.matrix_
         inside, outside = [self._root], [i for i in range(len(self.variables)) if i != self._root]
         found: list[tuple[int, int]] = []
@@ -235,7 +236,7 @@ class _Margin:
 
 
 def _pair(counts: Counts, one: int, other: int) -> tuple[Pair, bool]:
-    """The pair of two variables, and whether it has them the other way round."""
+    """The pair of two variables, and whether it has them in reverse order."""
     return counts.pairs[min(one, other), max(one, other)], one > other
 
 
@@ -246,7 +247,7 @@ def _side(counts: Counts, variable: int, other: int) -> tuple[Sequence[Any], Any
 
 
 def _meetings(counts: Counts, parent: int, child: int) -> dict[tuple[Hashable, Hashable], int]:
-    """How often each two values of parent and child meet."""
+    """How often each two values of parent and child occur together."""
     pair, turned = _pair(counts, parent, child)
     rows = zip(pair.left.tolist(), pair.right.tolist(), pair.counts.tolist(), strict=True)
     named = ((pair.values[0][left], pair.values[1][right], n) for left, right, n in rows)
@@ -261,7 +262,7 @@ def _informations(counts: Counts, variables: int, name: str) -> Vector:
         left, right = _totals(pair.left, pair.counts), _totals(pair.right, pair.counts)
         share = pair.counts / counts.count
         ratio = np.log(pair.counts) + np.log(counts.count) - np.log(left[pair.left]) - np.log(right[pair.right])
-        # Rounding can make that of independent variables negative.
+        # Rounding can make the information of independent variables negative.
         matrix[i, j] = matrix[j, i] = max(float(share @ ratio), 0.0)
         matrix[i, i], matrix[j, j] = _entropy(left, counts.count), _entropy(right, counts.count)
     return matrix

@@ -167,10 +167,10 @@ class LinearDiscriminant(Model):
     def _solved(self) -> _Solved:
         moments = self._view.read()
         if self._last is None or self._last.moments is not moments:
-            self._last = self._of(moments)
+            self._last = self._solution(moments)
         return self._last
 
-    def _of(self, moments: Mapping[Any, Moments]) -> _Solved:
+    def _solution(self, moments: Mapping[Any, Moments]) -> _Solved:
         count = sum(one.count for one in moments.values())
         if len(moments) < 2 or count <= len(moments):
             raise LearnError(

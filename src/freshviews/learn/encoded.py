@@ -152,7 +152,7 @@ class EncodedMomentsView(KeptView):
         if self._moments is None or self.version != self._version:
             with self._database.at_one_version() as version:
                 table, pairs = self._view.to_arrow(), None if self._pairs is None else self._pairs.read()
-            self._version, self._moments = version, self._of(table, pairs)
+            self._version, self._moments = version, self._read(table, pairs)
         return self._moments
 
     def subscribe(self, callback: Callable[[], object]) -> Subscription:
@@ -207,7 +207,7 @@ class EncodedMomentsView(KeptView):
         if self._pairs is not None:
             self._pairs.drop()
 
-    def _of(self, table: pa.Table, pairs: Counts | None) -> EncodedMoments:
+    def _read(self, table: pa.Table, pairs: Counts | None) -> EncodedMoments:
         width, first = len(self.features) + 1, len(self.categories) + 1
         whole = self._rows(table, 2 ** len(self.categories) - 1)
         # Without rows there is no group, not even that of all rows.

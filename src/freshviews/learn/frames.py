@@ -19,7 +19,7 @@ def matrix_of(frame: Any, features: Sequence[str], model: str) -> Vector:
     """The features of the rows of a frame, shape (rows, features).
 
     ``frame``: a DataFrame of pandas or polars, an Arrow table, a mapping of names to columns, or an array of shape
-    (rows, features) in the order of the model. Raises LearnError where it lacks a feature.
+    (rows, features) in the order of the model. Raises LearnError if it lacks a feature.
     """
     columns = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
     if isinstance(frame, Mapping):
@@ -73,10 +73,10 @@ def columns_of(frame: Any, variables: Sequence[str], model: str) -> list[list[An
 def places_of(
     frame: Any, categories: Sequence[str], values: Sequence[pa.Array], model: str, unknown: str
 ) -> list[NDArray[np.int64]]:
-    """Per category the place of each row's value among ``values``, those of the model, shape (rows,).
+    """Per category the place of each row's value among the model's ``values``, shape (rows,).
 
-    ``frame``: as in ``columns_of``. A value that the model does not have is an error where ``unknown`` is ``error``,
-    and has the place -1 where it is ``zero``. Raises LearnError for such a value, and for one of another type.
+    ``frame``: as in ``columns_of``. A value that the model does not have is an error if ``unknown`` is ``error``, and
+    gets the place -1 if it is ``zero``. Raises LearnError for such a value, and for one of another type.
     """
     if isinstance(frame, np.ndarray):
         raise LearnError(
@@ -87,7 +87,7 @@ def places_of(
     columns = columns_of(frame, categories, model)
     for name, column, there in zip(categories, columns, values, strict=True):
         try:
-            # What pandas has for NULL is NaN; of doubles NaN is a value.
+            # pandas represents NULL as NaN; among doubles NaN is a value.
             given = pa.array(column, there.type, from_pandas=not pa.types.is_floating(there.type))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             what = f"column {name} has a value that is not of type {there.type}"

@@ -153,7 +153,8 @@ class Model:
 def check_model(
     database: object, name: object, source: object, *lists: object, texts: Sequence[object] = ()
 ) -> None:
-    """Raise ArgumentError where an argument of a model is none: ``lists`` of expressions, ``texts``: one expression."""
+    """Raise ArgumentError if an argument of a model has the wrong type. ``lists``: of expressions; ``texts``: one
+    each."""
     arguments.of(Database, "the database of a model", database)
     arguments.text("the name of a model", name)
     arguments.text(f"model {name}: source", source)

@@ -39,7 +39,7 @@ def in_units(gram: Vector) -> tuple[Vector, Vector]:
 
 
 def depend(scaled: Vector) -> bool:
-    """Whether variables depend on each other, by their matrix in their units."""
+    """True if variables depend on each other, by their matrix in their units."""
     if not len(scaled):
         return False
     # The condition number in the 1-norm is not less, and takes a twentieth of the time.

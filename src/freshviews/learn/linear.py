@@ -126,7 +126,7 @@ class LinearRegression(Model):
 
     @property
     def view(self) -> MomentsView | EncodedMomentsView:
-        """The view that the model keeps."""
+        """The view that the model maintains."""
         return self._view
 
     @property
@@ -138,7 +138,7 @@ class LinearRegression(Model):
 
     @property
     def categories_(self) -> Mapping[str, list[Any]]:
-        """By category the values that it has in rows that count, in ascending order, references included."""
+        """By category the values that occur in counted rows, in ascending order, references included."""
         values = (one.to_pylist() for one in _values(self._view.read()))
         return dict(zip(self.categories, values, strict=True))
 
@@ -169,7 +169,7 @@ class LinearRegression(Model):
 
     @property
     def r2(self) -> float:
-        """The part of the target's variance that the model explains; NaN where the target is constant."""
+        """The part of the target's variance that the model explains; NaN if the target is constant."""
         return _explained(self._solved())
 
     @property
@@ -305,7 +305,7 @@ class LinearRegression(Model):
 
     @property
     def _inputs(self) -> range:
-        """Numbers for the terms of features, and behind them for the categories."""
+        """Numbers for the terms of features, followed by the categories."""
         return range(len(self._terms) + len(self.categories))
 
     def _spans(self, moments: Moments) -> list[range]:
@@ -321,8 +321,8 @@ class LinearRegression(Model):
         return names
 
     def _places(self, moments: Moments, inputs: Sequence[int]) -> list[int]:
-        """The places of the terms of some inputs. The values of a category add up to 1, as the intercept does and as
-        those of any other category do. So each but one of these leaves out its reference."""
+        """The places of the terms of some inputs. The values of a category add up to 1, as do the intercept and the
+        values of any other category. So all categories but one leave out their reference."""
         spans, found = self._spans(moments), list[int]()
         has_one = self.fit_intercept
         for one in inputs:
@@ -335,7 +335,7 @@ class LinearRegression(Model):
         return found
 
     def _most_values(self, moments: Moments, places: Sequence[int]) -> Values | None:
-        """The values of the category that has most of the terms at these places; None without categories there."""
+        """The values of the category with most of the terms at these places; None if there is no category."""
         own = [[i for i, place in enumerate(places) if place in span] for span in self._spans(moments)]
         most = max(own, key=len, default=[])
         if not most:

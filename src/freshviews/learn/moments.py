@@ -106,7 +106,7 @@ class MomentsView(KeptView):
 
 
 class GroupedMomentsView(KeptView):
-    """A view that keeps the cofactor of some variables over a join for each value of another, its classes.
+    """A view that maintains the cofactor of some variables over a join for each value of another one, the class.
 
     Rows without a class do not count.
 

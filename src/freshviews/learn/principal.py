@@ -74,7 +74,7 @@ class PCA(Model):
 
     @property
     def view(self) -> MomentsView:
-        """The view that the model keeps."""
+        """The view that the model maintains."""
         return self._view
 
     @property

@@ -23,7 +23,8 @@ multiplicities may be negative, values may cancel out. Then each addition to ``D
                       Q[g] += (number: 1)
         vanishes: the same with -1
 
-Negated atoms whose variables ``D`` all has may be looked up where its rows change: see ``plan.delta.exclusion``.
+A negated atom all of whose variables are in ``D`` may be looked up where rows of ``D`` change: see
+``plan.delta.exclusion``.
 
 A block with several grouping sets has one ``D``, of the finest grouping: see ``plan.grouping_sets``.
 """
@@ -89,7 +90,7 @@ def number_of(name: str) -> str:
 class _Values:
     """Distinct aggregates over the same values, and the query that counts these by group.
 
-    ``brings``: the groups appear and vanish with their values, and then, if ``nullable``, NULL is a value.
+    ``brings``: groups appear and vanish with these values; if ``nullable``, NULL is one of them.
     """
 
     aggregates: tuple[DistinctAggregate, ...]
@@ -156,9 +157,9 @@ def assembled(plan: Callable[[Query], Program]) -> Callable[[Request], Program]:
 
 
 def _values(block: Block, joins_groups: bool) -> list[_Values]:
-    """Groups the distinct aggregates by the values that they read: MIN(x) and COUNT(DISTINCT x) share ``D``. The values
-    that bring the groups come first; none does where ``joins_groups``, or where the groups have components of their
-    own. ``block.results`` name the values that are read of a group."""
+    """Groups the distinct aggregates by the values that they read: MIN(x) and COUNT(DISTINCT x) share ``D``. Values
+    that bring the groups come first; there are none if ``joins_groups``, or if groups have components of their own.
+    ``block.results`` names what is read of a group."""
     groups: dict[Query, list[DistinctAggregate]] = {}
     for aggregate in block.distinct:
         groups.setdefault(replace(aggregate.query, name=""), []).append(aggregate)
@@ -174,7 +175,7 @@ def _values(block: Block, joins_groups: bool) -> list[_Values]:
 
 
 def _bringing_groups(block: Block, values: _Values) -> _Values | None:
-    """The values as those that bring the groups; None if a derivation may have no value."""
+    """Marks the values as those that bring the groups; None if some derivation has no value."""
     main, of_values = block.query, values.query
     if (main.conditions, main.negated) != (of_values.conditions, of_values.negated):
         return None
@@ -213,16 +214,16 @@ def _is_not_null(condition: Expr, columns: list[Expr]) -> bool:
 
 
 def _late(values: _Values) -> tuple[Atom, ...]:
-    """The negated atoms that can be looked up where values change. Aggregates that scan the values of a group must not
-    meet excluded values."""
+    """The negated atoms that can be looked up where values change. Empty if aggregates scan the values of a group: they
+    would meet excluded values."""
     if not values.brings or any(d.kind in SCANNED for d in values.aggregates):
         return ()
     return tuple(atom for atom in values.query.negated if set(atom.variables).issubset(values.query.free))
 
 
 def _bounds(joined: Program) -> tuple[tuple[str, str], ...]:
-    """The bounds of a program, if negated atoms are looked up later than where they are joined in ``joined``: an update
-    of such an atom visits at most as many values as it would visit rows in the join."""
+    """The bounds of a program that looks negated atoms up later than ``joined``, which joins them: an update of such an
+    atom visits at most as many values as it would visit rows in the join."""
     return tuple((what, "O(N + |result without NOT EXISTS|)" if what == "space" else o) for what, o in joined.bounds)
 
 
@@ -282,8 +283,8 @@ def _attach_values(
         return tuple(body)
 
     def add(store: Store, key: tuple[str, ...], made: Add, signs: tuple[int, ...] = (1, -1)) -> Add:
-        # A store that counts rows of a finer one only gains rows where they appear, and only loses rows where they
-        # vanish. With both branches in each, the code would double with every store of a chain.
+        # A row that appears in a store can only add rows to a coarser one, a row that vanishes can only remove some.
+        # With both branches in each, the code would double with every store of a chain.
         row = (*(key[i] for i in store.group), *key[free:])
         appear, vanish = (passing(key, effects(store, key, sign)) if sign in signs else () for sign in (1, -1))
         return replace(made, view=stores[store], key=row, appear=appear, vanish=vanish)

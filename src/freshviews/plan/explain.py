@@ -37,8 +37,9 @@ def explain(
     sums: Iterable[str] = (),
 ) -> str:
     """The text of EXPLAIN. ``sizes`` are rows and bytes by stored view, empty before anything is stored. ``parts`` are
-    texts about what is kept beside the views. ``degrees_of`` gives the measured degrees of a program. ``comparisons``,
-    one per block, show the strategies that a user may name. ``sums``: how sums of doubles are stored."""
+    texts about what is stored beside the views. ``degrees_of`` gives the measured degrees of a program.
+    ``comparisons``, one per block, show the strategies that a user may name. ``sums``: how sums of doubles are
+    stored."""
     lines = [f"view {view.name}({', '.join(f'{c.name} {c.type}' for c in view.columns)})"]
     lines.append(f"reads {', '.join(view.inputs)}" if view.blocks else f"rows  constants: {len(view.constants):,}")
     if view.order is not None and view.order.places is not None:

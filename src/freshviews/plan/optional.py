@@ -93,7 +93,7 @@ def update_optional(one: OptionalView, carriers: tuple[Carrier, ...], delta: Del
 
 
 def _add_summed(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, names: Namer) -> Body:
-    """The default row has the key of the row that changes: both changes are one sum."""
+    """Add the change as one sum: the default row has the key of the row that changes."""
     components = one.view.components
     total = names.of(("change", one.view.name), f"d_{one.view.name.lower()}")
 

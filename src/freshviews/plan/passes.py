@@ -33,7 +33,7 @@ from freshviews.program.structure import Visit, bodies, slice_of, uses, visit, v
 from freshviews.program.upkeep import ByTriggers, Recomputed
 
 EXHAUSTIVE = 7
-"""Most triggers for which all orders are compared."""
+"""Maximum number of triggers for which all orders are compared."""
 FEW = 10_000
 """Rows, over all relations, below which any order is fast enough."""
 

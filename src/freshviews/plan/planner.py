@@ -133,7 +133,7 @@ def _named_strategy(request: Request) -> Choice | None:
 
 
 def _check_kinds(request: Request, strategy: Strategy) -> None:
-    """Raise PlanError where the named strategy does not join some kind of the query's atoms."""
+    """Raise PlanError if the named strategy does not join some kind of the query's atoms."""
     for kind in sorted(request.kinds - strategy.kinds):
         others = ", ".join(name for name, one in STRATEGIES.items() if kind in one.kinds)
         raise PlanError(f"view {request.view.name}: strategy {strategy.name} has no {kind}; name {others}, or none")

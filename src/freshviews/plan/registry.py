@@ -1,7 +1,7 @@
 """The strategies, and in which order the planner prefers them.
 
-A new algorithm is a file or a folder of its own, and a line here. If the planner is to take it by itself, it gets a
-preference as well.
+A new algorithm is a file or a folder of its own, and a line here. If the planner may choose it, it gets a preference
+as well.
 """
 
 from __future__ import annotations

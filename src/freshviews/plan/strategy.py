@@ -72,7 +72,7 @@ class Request:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The kinds of atoms of the query, beside ordinary ones."""
+        """The kinds of atoms of the query, besides ordinary ones."""
         optional = any(atom.given is not None for atom in self.query.atoms)
         return frozenset([*([OPTIONAL] if optional else []), *([NEGATED] if self.query.negated else [])])
 
@@ -144,7 +144,7 @@ class Strategy:
     check: Callable[[Request], None] = lambda request: None
     stores_rows: bool = False
     kinds: frozenset[str] = frozenset()
-    """The kinds of atoms that it joins, beside ordinary ones."""
+    """The kinds of atoms that it joins, besides ordinary ones."""
     inner: str = ""
     """The option that names a strategy below this one; this strategy also reads the properties of that one."""
 

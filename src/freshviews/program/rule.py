@@ -67,13 +67,13 @@ class Rule:
     def __post_init__(self) -> None:
         bound = {v for atom in self.atoms if not atom.negated for v in atom.variables}
         if set(self.order) != bound or len(self.order) != len(bound):
-            raise ValueError(f"the order {self.order} is not one of the variables {tuple(sorted(bound))}")
+            raise ValueError(f"the order {self.order} is not an order of the variables {tuple(sorted(bound))}")
         used = {v for atom in self.atoms for v in atom.variables}.union(*map(columns_of, self.conditions))
         if not used <= bound:
             raise ValueError(f"{tuple(sorted(used - bound))} are in no atom that could bind them")
         for atom in self.atoms:
             if not atom.variables or len(set(atom.variables)) != len(atom.variables):
-                raise ValueError(f"{atom}: an atom has a variable per column, no two alike")
+                raise ValueError(f"{atom}: an atom has a different variable for each column")
 
     def permutation(self, atom: Atom) -> tuple[int, ...]:
         """The columns of an atom in the order of its trie."""

@@ -34,7 +34,7 @@ Name = Variable | Row | ComponentOf
 _Found = TypeVar("_Found")
 
 
-def _kept(find: Callable[[Statement], _Found]) -> Callable[[Statement], _Found]:
+def _cached(find: Callable[[Statement], _Found]) -> Callable[[Statement], _Found]:
     """Caches the results of a function on each statement: nested bodies are walked many times."""
     name = f"_{find.__name__}"
 
@@ -104,14 +104,14 @@ class Work(NamedTuple):
     into: tuple[str, ...]
 
 
-@_kept
+@_cached
 def bodies(statement: Statement) -> tuple[Body, ...]:
     """The bodies of a statement. The bodies of a Smaller are its two loops, each a body of one statement."""
     parts = ((part, value) for part, value, _ in walk(statement) if part.runs is not None)
     return tuple((value,) if part.role is Role.SIDE else value for part, value in parts)
 
 
-@_kept
+@_cached
 def visits(statement: Statement) -> tuple[Visit, ...]:
     """How often each body of a statement runs."""
     return tuple(Visit(part.runs.often, owner) for part, _, owner in walk(statement) if part.runs is not None)
@@ -122,7 +122,7 @@ def values_of(statement: Statement, role: Role) -> list[Any]:
     return [value for part, value, _ in walk(statement) if part.role is role]
 
 
-@_kept
+@_cached
 def slice_of(statement: Statement) -> Slice | None:
     """The rows of a view that a statement looks up, visits or adds to, by its first view; None without a view."""
     by_role = {part.role: value for part, value, _ in reversed(list(walk(statement)))}
@@ -147,7 +147,7 @@ def slice_of(statement: Statement) -> Slice | None:
 _VIEWS = (Role.CHANGED, Role.VIEW, Role.RANGE)
 
 
-@_kept
+@_cached
 def work(statement: Statement) -> Work:
     """The steps of a statement itself."""
     roles = [part.role for part, _, _ in walk(statement)]
@@ -161,7 +161,7 @@ def work(statement: Statement) -> Work:
     )
 
 
-@_kept
+@_cached
 def uses(statement: Statement) -> Uses:
     """The variables and views that a statement reads, binds and changes."""
     reads: list[Name] = []

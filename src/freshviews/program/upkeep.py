@@ -1,6 +1,6 @@
 """The maintenance of a program's views outside of its triggers.
 
-Every kind of upkeep has four attributes in common, empty where they do not apply: ``statements``, which evaluate views,
+Every kind of upkeep has four attributes in common, empty if they do not apply: ``statements``, which evaluate views,
 ``tries`` and ``scratch`` views that these read, and ``joins``, the traced joins.
 """
 

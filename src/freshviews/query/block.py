@@ -166,7 +166,7 @@ class Selection:
     ``group`` and ``limit``, with at most one row per group. The value of a row is the sum of the aggregate ``weight``
     over the rows of ``weights`` in its group that come before its point (``before``), or not after it (``through``), in
     an order of type ``type``; or the point ``itself``. ``negated``: the value is multiplied by -1. If ``nullable``, a
-    sum is NULL where the aggregate ``number`` is 0 or less; a NULL value or limit selects no row.
+    sum is NULL if the aggregate ``number`` is 0 or less; a NULL value or limit selects no row.
     """
 
     rows: str
@@ -228,11 +228,10 @@ class Gathering:
 class Block:
     """A main query with its results and outputs.
 
-    ``limit``: the block has only the first rows of a bag over one relation. ``selection``: it has only some rows of
-    one relation, a bag, too. ``sets``: for ``groups`` only, the grouping
-    sets of GROUPING SETS, ROLLUP and CUBE. Each set lists the free variables that it groups by, in the query's order;
-    the others are NULL in its rows, and SET holds the set's position. ``gathering``: of a bag, the view has a text for
-    each group of its rows.
+    ``limit``: the block has only the first rows of a bag over one relation. ``selection``: it has only some rows of one
+    relation, a bag, too. ``sets``: for ``groups`` only, the grouping sets of GROUPING SETS, ROLLUP and CUBE. Each set
+    lists the free variables that it groups by, in the query's order; the others are NULL in its rows, and SET holds the
+    set's position. ``gathering``: of a bag, the view has a text for each group of its rows.
     """
 
     kind: str

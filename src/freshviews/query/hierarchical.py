@@ -21,7 +21,7 @@ from freshviews.query.hypergraph import Hypergraph
 def crossing_pair(graph: Hypergraph) -> tuple[str, str] | None:
     """The first two variables whose atom sets overlap without nesting; None if there are none."""
     atoms = {v: graph.edge_names(v) for v in graph.variables}
-    # The first of the variables of the same atoms stands for all.
+    # One variable represents all variables of the same atoms.
     first = {names: v for v, names in reversed(atoms.items())}
     for one, other in combinations((v for v, names in atoms.items() if first[names] == v), 2):
         if atoms[one] & atoms[other] and not atoms[one] <= atoms[other] and not atoms[other] <= atoms[one]:

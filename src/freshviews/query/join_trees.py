@@ -263,7 +263,7 @@ def parse_tree(text: str, graph: Hypergraph) -> JoinTree:
 
     tree, end = node(0)
     if end != len(tokens):
-        raise ValueError(f"'{text}' goes on after its tree: {' '.join(tokens[end:])}")
+        raise ValueError(f"'{text}' has more text after its tree: {' '.join(tokens[end:])}")
     check_tree(tree, graph)
     return tree
 
@@ -275,7 +275,7 @@ def check_tree(tree: JoinTree, graph: Hypergraph) -> None:
     if sorted(names) != sorted(edge.name for edge in graph.edges):
         raise ValueError(f"a join tree has each of {', '.join(e.name for e in graph.edges)} once")
     if not tree.variables <= graph.free:
-        raise ValueError("the root of a free-connex join tree is made of free variables")
+        raise ValueError("the root of a free-connex join tree must have only free variables")
     tops: dict[str, int] = {}
     for node in tree.nodes():
         parent_has = node.key
@@ -287,11 +287,11 @@ def check_tree(tree: JoinTree, graph: Hypergraph) -> None:
     def walk(node: JoinTree, bound_above: bool, relation_above: bool) -> None:
         if node.name is None:
             if relation_above:
-                raise ValueError(f"[{', '.join(graph.ordered(node.variables))}] stands below a relation")
+                raise ValueError(f"[{', '.join(graph.ordered(node.variables))}] is below a relation, not above")
             if not any(node.variables <= child.variables for child in node.children):
                 raise ValueError(f"no child of [{', '.join(graph.ordered(node.variables))}] contains it")
         if bound_above and node.variables - node.key & graph.free and (node.variables - node.key) & graph.free:
-            raise ValueError(f"free variables of {node.name} come in below a bound variable")
+            raise ValueError(f"free variables of {node.name} first occur below a bound variable")
         for child in node.children:
             bound = bound_above or not node.variables <= graph.free
             walk(child, bound, relation_above or node.name is not None)

@@ -83,7 +83,7 @@ class Formula:
 
     @property
     def keeps_modulo(self) -> bool:
-        """Whether the function modulo 2^64 is that of its arguments modulo 2^64, as sums and products are."""
+        """True if the function modulo 2^64 depends on its arguments modulo 2^64 alone, as sums and products do."""
         return not isinstance(self.tree, Branch) and {self.nodes[i].op for i in self._reached(self.tree)} <= _KEEPING
 
     @property

@@ -98,7 +98,7 @@ class Symbol:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _made(self, op: str, *args: Any, of: str = "", kind: str = "") -> Any:
+    def _recorded(self, op: str, *args: Any, of: str = "", kind: str = "") -> Any:
         of = of or self.kind
         numbers = tuple(self.recorder.number_of(arg, of) for arg in args)
         return self.recorder.symbol(Node(op, numbers, kind or of))
@@ -118,7 +118,7 @@ class Symbol:
         raise RecordingError("float() and functions of the module math need a number that is known; write x * 1.0")
 
     def __iter__(self) -> Any:
-        raise RecordingError("a number has no parts")
+        raise RecordingError("a number cannot be indexed or iterated over")
 
 
 def _is_whole(value: Any) -> bool:
@@ -130,7 +130,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _as_double(value: Any) -> Any:
-    return value._made("double", value, kind=REAL) if isinstance(value, Whole) else value
+    return value._recorded("double", value, kind=REAL) if isinstance(value, Whole) else value
 
 
 def _operation(op: str, whole: bool = True, double: bool = True, test: bool = False) -> Any:
@@ -142,10 +142,10 @@ def _operation(op: str, whole: bool = True, double: bool = True, test: bool = Fa
         symbol = a if isinstance(a, Symbol) else b
         if _is_whole(a) and _is_whole(b):
             found = _folded(op, a, b) if whole else NotImplemented
-            return symbol._made(op, a, b) if found is None else found
+            return symbol._recorded(op, a, b) if found is None else found
         if not double:
             return NotImplemented
-        return symbol._made(op, _as_double(a), _as_double(b), of=REAL, kind=WHOLE if test else REAL)
+        return symbol._recorded(op, _as_double(a), _as_double(b), of=REAL, kind=WHOLE if test else REAL)
 
     return made, lambda self, other: made(other, self)
 
@@ -199,18 +199,18 @@ class Whole(Symbol):
         return other // self, other % self
 
     def __neg__(self) -> Any:
-        return self._made("neg", self)
+        return self._recorded("neg", self)
 
     def __invert__(self) -> Any:
-        return self._made("invert", self)
+        return self._recorded("invert", self)
 
     def __abs__(self) -> Any:
-        return self._made("abs", self)
+        return self._recorded("abs", self)
 
     def __rshift__(self, other: Any) -> Any:
         if not (isinstance(other, int) and 0 <= other < 64):
             raise RecordingError("x >> n takes a constant n from 0 to 63")
-        return self._made("right", self, other)
+        return self._recorded("right", self, other)
 
     def __lshift__(self, other: Any) -> Any:
         if not (isinstance(other, int) and 0 <= other < 63):
@@ -255,24 +255,24 @@ class Double(Symbol):
         return bool(self != 0.0)
 
     def __neg__(self) -> Any:
-        return self._made("neg", self)
+        return self._recorded("neg", self)
 
     def __abs__(self) -> Any:
-        return self._made("abs", self)
+        return self._recorded("abs", self)
 
     def __round__(self, digits: Any = None) -> Any:
         if digits:
             raise RecordingError("round takes a number alone; write round(x * 100) for two digits")
-        return self._made("round", self, kind=WHOLE)
+        return self._recorded("round", self, kind=WHOLE)
 
     def __floor__(self) -> Any:
-        return self._made("floor", self, kind=WHOLE)
+        return self._recorded("floor", self, kind=WHOLE)
 
     def __ceil__(self) -> Any:
-        return self._made("ceil", self, kind=WHOLE)
+        return self._recorded("ceil", self, kind=WHOLE)
 
     def __trunc__(self) -> Any:
-        return self._made("trunc", self, kind=WHOLE)
+        return self._recorded("trunc", self, kind=WHOLE)
 
 
 def record(
@@ -318,12 +318,12 @@ def record(
 def _result(value: Any, kind: str) -> Any:
     """A number that a function returned, of a kind."""
     if not _is_number(value):
-        raise RecordingError(f"it returns {value!r} of type {type(value).__name__} in the place of a number")
+        raise RecordingError(f"it returns {value!r} of type {type(value).__name__} instead of a number")
     if kind == REAL:
         return _as_double(value)
     if not _is_whole(value):
         raise RecordingError(
-            "it returns a double in the place of an integer: sums of doubles are rounded, so x + y - y may differ from "
+            "it returns a double instead of an integer: sums of doubles are rounded, so x + y - y may differ from "
             "x, and a batch could not be taken back; lift a double to an integer, as round(x * 2**20)"
         )
     return value

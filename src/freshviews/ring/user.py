@@ -181,7 +181,7 @@ _known: dict[str, RecordedRing] = {}
 
 
 def know(ring: RecordedRing) -> None:
-    """Let this process know a ring by its name."""
+    """Make a ring known to this process by its name."""
     _known.setdefault(ring.family, ring.over(()))
 
 

@@ -37,8 +37,8 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(MATRICES, MANY),
     TEXT: ("x", "', '"),
 }
-"""The arguments of each aggregate, by name; ``count`` may have one, and a text no separator. Those of registered rings
-come beside them."""
+"""The arguments of each aggregate, by name; ``count`` may have one, and the separator of a text is optional. Registered
+rings are added to these."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,11 @@ def definitions_of(rules: tuple[Rule, ...], catalog: Catalog) -> tuple[tuple[Def
         first = next(a for a in within if a.relation.lower() in inside)
         raise fault(
             first.place,
-            f"recursion is not supported: {' reads '.join(names)}; a view of a fixed number of steps is, as "
+            f"recursion is not supported: {' reads '.join(names)}; a fixed number of steps is, as in "
             "two(a, c) <- r(a, b), r(b, c).",
         ) from None
     there: list[TableDef | ViewDef] = [*catalog.tables.values(), *catalog.views.values()]
-    known = {one.name.lower(): _known(one) for one in there if _seen(one)}
+    known = {one.name.lower(): _known(one) for one in there if _is_visible(one)}
     known |= {name: Known(one.name, one.shown, (_key(one),)) for name, one in made.items()}
     for atoms in reads.values():
         for atom in atoms:
@@ -100,7 +100,7 @@ def definitions_of(rules: tuple[Rule, ...], catalog: Catalog) -> tuple[tuple[Def
     return tuple(made[name] for name in order), known
 
 
-def _seen(one: TableDef | ViewDef) -> bool:
+def _is_visible(one: TableDef | ViewDef) -> bool:
     return isinstance(one, TableDef) or not one.internal
 
 
@@ -112,7 +112,7 @@ def _key(definition: Definition) -> tuple[str, ...]:
 
 
 def _values(column: str, aggregate: Aggregate | None) -> list[str]:
-    """The columns of a view that a column of the head is."""
+    """The columns of a view for a column of the head."""
     if aggregate is None:
         return [column]
     function = aggregate.function.lower()
@@ -151,7 +151,7 @@ def _definition(rules: tuple[Rule, ...], catalog: Catalog) -> Definition:
     first = rules[0].head
     known = catalog.relation(first.relation)
     if isinstance(known, TableDef):
-        raise fault(first.place, f"{known.name} is a table, whose rows come by insert; give the head another name")
+        raise fault(first.place, f"{known.name} is a table, whose rows are inserted; give the head another name")
     if known is not None:
         raise fault(
             first.place, f"view {known.name} exists already; give all rules of a head at once, after a DROP of the view"
@@ -178,7 +178,7 @@ def _check_head(rule: Rule, first: Atom) -> None:
             f"{head.relation} has {len(first.arguments)} columns in its first rule and {len(head.arguments)} here",
         )
     if head.functional != first.functional:
-        raise fault(head.place, f"{head.relation} has a value, in [ ] =, in one of its rules; write it so in all")
+        raise fault(head.place, f"{head.relation} has a value, as f[x] = y, in one of its rules; write it so in all")
     if head.functional and any(a.name != _head_variables(rule)[-1].name for a in rule.aggregates):
         raise fault(head.place, f"the value of {head.relation} must be the result of its aggregate; groups go in [ ]")
     if not head.arguments:
@@ -194,7 +194,7 @@ def _check_head(rule: Rule, first: Atom) -> None:
     for one in rule.aggregates:
         _check_call(rule, one)
         if one.name in used:
-            raise fault(one.place, f"{one.name} is what {one.function} computes, and cannot be used in the body")
+            raise fault(one.place, f"{one.name} is the result of {one.function}, and cannot be used in the body")
         if one.name not in {v.name for v in _head_variables(rule)}:
             raise fault(one.place, f"{one.name} is not in the head; name it there, or leave the aggregate out")
         if [a.name for a in rule.aggregates].count(one.name) > 1:
@@ -247,7 +247,7 @@ def _check_call(rule: Rule, one: Aggregate) -> None:
 
 
 def _check_provenance(rule: Rule, one: Aggregate) -> None:
-    """Provenance is of all rows of the relations: a projection or a repeated row is another derivation."""
+    """PROVENANCE lists all rows of the relations: a projection or a repeated row is another derivation."""
     if len(rule.aggregates) > 1:
         other = next(a for a in rule.aggregates if a is not one)
         raise fault(

@@ -294,7 +294,7 @@ class _Named(_Terms):
 @dataclass
 class _Body(_Terms):
     """A conjunction without negation, as FROM and WHERE. ``sets``: every atom has each binding once. ``plain``: aliases
-    are shown, and are the names of the relations as far as these differ."""
+    are shown to the user, and are the names of the relations if these differ."""
 
     conjunction: Plain
     known: Mapping[str, Known]

@@ -29,8 +29,8 @@ ROWS = "freshviews.rows"
 class TableSpec:
     """A table. ``sql`` creates it. ``changes`` names its change format; None: detected from the columns.
 
-    ``message``: options that say where its columns are in messages; None: the source has columns of these names.
-    ``poll``: how it is read again and again; None: once, or as Spark's source has it.
+    ``message``: options about the places of its columns in messages; None: the source has columns of these names.
+    ``poll``: how it is polled; None: read once, or as Spark's source defines.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Definition:
     """The rings of a checkpoint, of its script."""
 
     def hide_secrets(self, error: BaseException) -> None:
-        """Take secrets of options and settings out of the message of an error of ours. Causes that have one are cut
+        """Remove secrets of options and settings from the message of one of our errors. Causes that contain one are cut
         off, since a traceback shows them."""
         if isinstance(error, FreshviewsError):
             message = self._without_secrets(str(error))
@@ -110,7 +110,7 @@ class Definition:
     def _has_secrets(self, error: BaseException) -> bool:
         try:
             text = str(error)
-        except Exception:  # Java says the text of its errors, and may have ended
+        except Exception:  # the text of Java's errors is in Java, which may have ended
             return True
         return masked(self._without_secrets(text)) != text
 
@@ -135,7 +135,7 @@ class Definition:
 
     @property
     def table_statements(self) -> dict[str, str]:
-        """By table, the statements that make it as it is in the end."""
+        """By table, the statements that lead to its last form."""
         made: dict[str, str] = {}
         for table in self.tables:
             altered = [one.sql for one in self.alterations if one.table == table.name]

@@ -448,7 +448,7 @@ class Pipeline:
 
     @contextmanager
     def _holding(self) -> Iterator[Held]:
-        """Hold the checkpoint, which is released if an error leaves the block."""
+        """Lock the checkpoint; an error in the block releases it."""
         check_store(self._store)
         held = Held(self._store)
         try:

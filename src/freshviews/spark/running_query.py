@@ -49,7 +49,7 @@ class Query:
             self._failed(error)
 
     def _failed(self, error: BaseException) -> None:
-        """End with the error of a thread, unless it is the end."""
+        """End with the error of a thread, unless it only reports the end."""
         if not self._run.stopping:
             self._run.fail(error)
             self._end()

@@ -34,7 +34,7 @@ def read_script(
     """Return the pipeline that a script defines.
 
     Paths are relative to ``folder``; ``${NAME}`` and ``${NAME:-default}`` in options are environment variables.
-    ``folders``: those that tables are read from have to be there. Raises SqlError, with line and column.
+    ``folders``: the folders of tables must exist. Raises SqlError, with line and column.
     """
     streaming = split_streaming(text)
     catalog = catalog_of(streaming.sql)
@@ -87,8 +87,8 @@ def _plain_views(view: ViewDef, catalog: Catalog) -> list[str]:
 
 
 def _plain_views_of_tables(before: Sequence[Split], anew: Collection[str], catalog: Catalog) -> tuple[str, ...]:
-    """Statements of a script that create plain views over tables alone for some statements, except those that are
-    created ``anew`` later, by their names in lower case."""
+    """Statements of a script that create plain views over tables alone for some statements, except those created again
+    later (``anew``), by their names in lower case."""
     made: dict[str, str] = {}
     for one in before:
         name = str(one.name).lower()

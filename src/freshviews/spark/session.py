@@ -143,7 +143,7 @@ def start_session(
         session = builder.getOrCreate()
     except SPARK_ERRORS as error:
         where = f" with the master {master}" if master is not None else ""
-        raise SessionError(f"Spark does not start{where}: {reason(error)}") from None  # it may have secrets of settings
+        raise SessionError(f"Spark does not start{where}: {reason(error)}") from None  # may contain secrets of settings
     if output is not None:
         output.release()
         _silence_the_end(session)

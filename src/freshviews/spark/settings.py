@@ -1,4 +1,4 @@
-"""Settings of Spark: ours, and those of the user, which come first.
+"""Settings of Spark: ours, and those of the user, which override them.
 
 In ascending priority: ours, ``spark-defaults.conf``, ``SET`` at the top of a script, ``--conf``, then ``--master``, or
 settings of the caller. Some are fixed: under another value rows would be lost or changed.
@@ -75,18 +75,18 @@ def settings_of(words: Iterable[str]) -> dict[str, str]:
 
 def merge_settings(given: Mapping[str, str], defaults: Mapping[str, str], master: str | None = None) -> dict[str, str]:
     """The settings to start Spark with. ``given``: those of the script and of the caller; ``defaults``: those that
-    Spark reads itself; ``master``: comes before a master among them. Raises SettingError where a fixed one is given
-    another value."""
+    Spark reads itself; ``master``: overrides a master among them. Raises SettingError if a fixed one is given another
+    value."""
     for name, value in FIXED.items():
         if given.get(name, value).lower() != value.lower():
-            raise SettingError(f"{name} is {given[name]}; it has to be {value}: {_REASONS[name]}")
+            raise SettingError(f"{name} is {given[name]}; it must be {value}: {_REASONS[name]}")
     named = {} if master is None else {"spark.master": master}
     return {name: value for name, value in OURS.items() if name not in defaults} | dict(given) | named | FIXED
 
 
 def defaults_of(environment: Mapping[str, str], spark_home: Path) -> dict[str, str]:
-    """The settings of ``spark-defaults.conf``, which Spark reads itself where nothing else is said. Raises SettingError
-    where the file cannot be read."""
+    """The settings of ``spark-defaults.conf``, which Spark reads itself unless others are given. Raises SettingError if
+    the file cannot be read."""
     home = Path(environment.get("SPARK_HOME") or spark_home)
     file = Path(environment.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
     try:

@@ -51,7 +51,7 @@ class Directory:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as error:
-            raise StoreError(f"{self.path}: not a directory, and none can be made: {error}") from error
+            raise StoreError(f"{self.path}: not a directory, and it cannot be created: {error}") from error
         self._lock: BinaryIO | None = None
         self._lock_path = str(self.path / _LOCK)
         try:
@@ -155,11 +155,11 @@ class Directory:
             write_whole(self.path / _META, json.dumps({"format": FORMAT, "log": sequence}).encode())
             reach("segment recorded")
         except OSError as error:
-            raise StoreError(f"{self.path}: no segment of the log could be begun: {error}") from error
+            raise StoreError(f"{self.path}: no segment of the log could be created: {error}") from error
 
     @property
     def snapshot_due(self) -> bool:
-        """Whether the log has grown enough since the last snapshot to pay for another.
+        """True if the log has grown enough since the last snapshot to pay for another.
 
         Its growth must exceed ``snapshot_bytes`` and the size of the last snapshot, so writing snapshots costs at most
         a constant share of writing the log.
@@ -203,7 +203,7 @@ class Directory:
         reach("segments deleted")
 
     def close(self) -> None:
-        """Sync and close the log, and unlock the directory, also where syncing fails. Raises LogUncertain."""
+        """Sync and close the log, and unlock the directory, even if syncing fails. Raises LogUncertain."""
         try:
             if getattr(self, "log", None) is not None:
                 self.log.close()

@@ -45,7 +45,7 @@ def read_regular(path: Path) -> bytes:
 
 
 def json_of(data: bytes | str) -> Any:
-    """The JSON of a file. Raises ValueError also where it is nested too deeply."""
+    """The JSON of a file. Raises ValueError also if it is nested too deeply."""
     try:
         return json.loads(data)
     except RecursionError:
@@ -91,12 +91,12 @@ def lock(path: Path) -> BinaryIO:
 
 
 def unlock(file: BinaryIO) -> None:
-    """Give up a lock, also where a forked child still has the file open."""
+    """Give up a lock, even if a forked child still has the file open."""
     fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def is_at(file: BinaryIO, path: str | Path) -> bool:
-    """Whether a path still leads to an open file: False if it was removed, or another one has its place."""
+    """True if a path still leads to an open file: False if the file was removed or replaced."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
     except OSError:

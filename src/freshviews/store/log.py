@@ -34,10 +34,10 @@ class LogUncertain(StoreError):
 
 
 class Log:
-    """The segments of one directory. The caller reads ``records`` to its end, and begins a first segment where there is
+    """The segments of one directory. The caller reads ``records`` to its end, and begins a first segment if there is
     none, before it appends. One thread at a time appends; any may sync meanwhile.
 
-    ``sync_seconds``: a thread syncs a record so long after it was written, at the latest; 0: ``append`` syncs it.
+    ``sync_seconds``: the longest time after which a thread syncs a written record; 0: ``append`` syncs it.
     """
 
     def __init__(self, directory: Path, sync_seconds: float = 0.0) -> None:
@@ -50,7 +50,7 @@ class Log:
         self._timer: Timer | None = None
         """Waits to sync the records since the last sync; None if there are none."""
         self._failed: str | None = None
-        """Why nothing more is taken."""
+        """The reason why no more records are accepted."""
         self._process = os.getpid()
         if sync_seconds:
             _SYNCED_LATE.add(self)
@@ -70,7 +70,7 @@ class Log:
 
     @property
     def begun(self) -> bool:
-        """Whether there is a segment."""
+        """True if there is a segment."""
         return bool(self._segments)
 
     @property
@@ -139,9 +139,10 @@ class Log:
         return self._synced < self.sequence
 
     def append(self, record: Record) -> None:
-        """Write a record, and sync it, now or by the interval.
+        """Write a record, and sync it, now or after the interval.
 
-        After StoreError the log does not contain it; after LogUncertain that is unknown, and nothing more is taken.
+        After StoreError the log does not contain it; after LogUncertain that is unknown, and no more records are
+        accepted.
         """
         if self._failed is not None:
             raise LogUncertain(self._failed)
@@ -222,7 +223,7 @@ class Log:
         self._timer = timer
         try:
             timer.start()
-        except RuntimeError:  # No thread can be started, as where the interpreter ends.
+        except RuntimeError:  # No thread can be started, for example at the end of the interpreter.
             self.sync()
 
     def _sync_late(self) -> None:
@@ -285,7 +286,7 @@ _SYNCED_LATE: WeakSet[Log] = WeakSet()
 
 
 def _sync_all() -> None:
-    """When the process ends, and its threads with it: sync the logs that it did not close."""
+    """At the end of the process, after its threads: sync the logs that it did not close."""
     for log in list(_SYNCED_LATE):
         if log._process == os.getpid():
             log._sync_late()

@@ -131,7 +131,7 @@ def _text_reader(kind: SqlType) -> Callable[[str], int]:
 
 def _native(kind: SqlType, value: Any, reading: FieldReading) -> Any:
     if isinstance(value, int) and kind.name in ("DATE", "TIMESTAMP") and not NULL < value < 2**63:
-        raise OverflowError(f"{kind} accepts what fits 64 bits")  # The least one is NaT to NumPy.
+        raise OverflowError(f"{kind} accepts values that fit 64 bits")  # The least one is NaT to NumPy.
     if isinstance(value, int) and kind.name == "DATE":
         return np.datetime64(value, "D")
     if isinstance(value, int) and kind.name == "TIMESTAMP":

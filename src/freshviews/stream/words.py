@@ -35,7 +35,7 @@ _INSERTS = ("insert", "i", "+", "+i", "+u", "c", "create", "r", "read", "update_
 _DELETES = ("delete", "d", "-", "-d", "-u", "update_preimage")
 _UPDATES = ("update", "u", "upsert")
 REMOVES = "remove"
-"""The word that deletes a row by its key alone, and has no effect where no row has the key."""
+"""The word that deletes a row by its key alone, and has no effect if no row has the key."""
 
 ROW_WORDS: Mapping[str, int] = {**dict.fromkeys(_INSERTS, INSERT), **dict.fromkeys(_DELETES, DELETE)}
 """Words for whole rows."""
@@ -44,7 +44,7 @@ ALL_WORDS: Mapping[str, int] = {**ROW_WORDS, **dict.fromkeys(_UPDATES, REPLACE),
 """The same, and words for rows that replace or delete the row of their key."""
 
 KEY_WORDS: Mapping[str, int] = {word: REMOVE if action < 0 else REPLACE for word, action in ALL_WORDS.items()}
-"""The same words where the key alone identifies the row."""
+"""The same words if the key alone identifies the row."""
 
 DELTA_WORDS: Mapping[str, int] = {
     "insert": INSERT,

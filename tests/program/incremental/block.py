@@ -1,9 +1,9 @@
-"""A join block kept by its trace: atoms become tries, the payload of a row what it carries, the result a head.
+"""A join block maintained by its trace: atoms become tries that carry payloads, the result becomes a head.
 
-As ``program.reference.interpreter.State``, it takes batches of one relation and returns the result and its change, so
-it can stand
-beside the programs of all strategies. Rows of an atom that agree on the atom's variables are one row of its trie, which
-carries the sum of their payloads: the count, and each aggregate with its lifts inside the atom.
+It has the interface of ``program.reference.interpreter.State``: it takes batches of one relation and returns the
+result and its change, so it is tested with the programs of all strategies. Rows of an atom that agree on the atom's
+variables are one row of its trie, which carries the sum of their payloads: the count, and each aggregate with its lifts
+inside the atom.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOTHING = "@nothing"
 
 @dataclass
 class BlockState:
-    """The result of a query, empty at first. ``order`` is that of its variables; without it, as they come."""
+    """The result of a query, empty at first. ``order`` is the order of its variables, by default that of the query."""
 
     query: Query
     order: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class BlockState:
         self.maintained = MaintainedRule(rule.Rule(order, atoms, query.conditions), self.ring, self.dictionary)
 
     def apply(self, relation: str, updates: Iterable[tuple[Mapping[str, int], int]]) -> None:
-        """A batch of updates of one relation: rows (column to code) and their multiplicities."""
+        """Apply a batch of updates of one relation: rows (column to code) and their multiplicities."""
         batch = list(updates)
         edits: dict[str, dict[Row, Any]] = {}
         for atom in (*self.query.atoms, *self.query.negated):
@@ -55,7 +55,7 @@ class BlockState:
                 for columns, m in batch:
                     if all(evaluate(f, columns, self.dictionary) == 1 for f in atom.filters):
                         row = tuple(evaluate(c, columns, self.dictionary) for c in atom.columns) or (0,)
-                        rows[row] = self.ring.add(rows.get(row, self.ring.zero), self._carried(atom, columns, m))
+                        rows[row] = self.ring.add(rows.get(row, self.ring.zero), self._payload(atom, columns, m))
         delta = self.maintained.apply(edits)
         for derivation in delta.erased:
             self._add(derivation, -1)
@@ -67,17 +67,17 @@ class BlockState:
         return dict(self.result)
 
     def change(self) -> dict[Row, tuple[Any, ...]]:
-        """What payloads grew by since the last call."""
+        """The change of payloads since the last call."""
         journal, self.journal = self.journal, {}
         pairs = ((key, self.result.get(key, self.ring.zero), before) for key, before in journal.items())
         return {key: self.ring.add(after, self.ring.negate(before)) for key, after, before in pairs if after != before}
 
-    def _carried(self, atom: Atom, columns: Mapping[str, int], m: int) -> tuple[Any, ...]:
-        """What a row of an atom carries, ``m`` times."""
+    def _payload(self, atom: Atom, columns: Mapping[str, int], m: int) -> tuple[Any, ...]:
+        """The payload that a row of an atom carries, ``m`` times."""
         return tuple(self._lifted(a, atom.name, columns, m) for a in self.query.aggregates)
 
     def _lifted(self, aggregate: Aggregate, atom: str | None, codes: Mapping[str, int], times: int) -> Any:
-        """The product of the lifts of an aggregate in an atom, or of those across atoms, so many times."""
+        """The product of the lifts of an aggregate in an atom, or of those across atoms, the given number of times."""
         ring = _ring_of(aggregate)
         product = ring.one
         for lift in aggregate.lifts:
@@ -97,7 +97,7 @@ class BlockState:
         order = self.maintained.rule.order
         codes = dict(zip(order, binding, strict=True))
         for condition in self.query.conditions:
-            evaluate(condition, codes, self.dictionary)  # raises what the trace could not tell
+            evaluate(condition, codes, self.dictionary)  # raises an error that the trace could not report
         across = tuple(self._lifted(a, None, codes, sign) for a in self.query.aggregates)
         key = projected(order, self.query.free, binding)
         before = self.result.get(key, self.ring.zero)

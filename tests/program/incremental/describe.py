@@ -1,4 +1,4 @@
-"""What EXPLAIN says of a maintained rule: the order, the indices kept and dropped, and the intervals held."""
+"""EXPLAIN of a maintained rule: the order, the indices that are stored or left out, and the stored intervals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from freshviews.program.traced import of_runs
 
 
 def explained(maintained: MaintainedRule) -> str:
-    """The order of the variables, and per cursor whether it has an index and how many intervals are in it."""
+    """The order of the variables; per cursor whether it has an index, and the number of its intervals."""
     rule = maintained.rule
     lines = [f"order {', '.join(rule.order)}"]
     for number, cursor in _cursors(rule):
@@ -32,7 +32,7 @@ def intervals(maintained: MaintainedRule) -> str:
 
 
 def oracle(region: Region, order: tuple[str, ...]) -> str:
-    """The disjunction that a change oracle is."""
+    """A change oracle as the disjunction that it stands for."""
     lines = []
     for binding, low, high in region.intervals():
         bound = [f"{v} = {code}" for v, code in zip(order, binding, strict=False)]
@@ -60,6 +60,6 @@ def _joined(parts: tuple[str, str, str]) -> str:
 
 
 def edit_distance(before: Trace, after: Trace) -> int:
-    """The number of operations to remove from a trace and to add to it, so that it equals another one. A trace has an
-    operation once under a binding."""
+    """The number of operations to remove from one trace and to add to it to get the other. A trace has an operation
+    once under a binding."""
     return len(set(before) ^ set(after))

@@ -1,14 +1,13 @@
-"""Heads: what a rule's derivations make, kept as derivations come and go (section 2).
+"""Heads: aggregates of a rule's derivations, maintained as derivations appear and vanish (section 2).
 
-All take a ``Delta``, erase before they insert, and hold sums in the project's rings:
+Each takes a ``Delta``, erases before it inserts, and stores sums in the project's rings:
 
 - ``Grouped``: a projection, with support counts; counts, and sums over an Abelian group. Doubles are summed in
-  ``ring.real``: exact, in one fixed-point number of 2176 bits. The paper's representation keeps of such a number the
-  segments that differ from a fixed one, so that no borrow runs through it. Ours is as exact, its sums equal the sums of
-  the exact values; a borrow costs one pass over at most 34 words, and no segment is looked for or moved. It is the
-  one that all strategies share, so their sums are equal bit by bit.
-- ``Function``: one value per key; two at once are an error.
-- ``Scanned``: a semigroup, such as min and max: derivations are kept in order, and every aggregate is a scan of those
+  ``ring.real``: exact, in one fixed-point number of 2176 bits. The paper stores only the segments of such a number that
+  differ from a fixed one, so that no borrow runs through it. Here a borrow costs one pass over at most 34 words, and no
+  segment is searched or moved. All strategies share this representation, so their sums are equal bit by bit.
+- ``Function``: one value per key; a second value at the same time is an error.
+- ``Scanned``: a semigroup, such as min and max: derivations are stored in order, and every aggregate scans those
   that begin with a key (section 2.3.3). Aggregates at several levels of detail share them.
 """
 
@@ -25,9 +24,9 @@ from freshviews.ring import INTEGER, Ring
 
 @dataclass
 class Grouped:
-    """Sums of what derivations carry, by the variables of ``key``; a group is there while its sum is not zero.
+    """Sums of what derivations carry, by the variables of ``key``; a group exists while its sum is not zero.
 
-    With the ring of integers a sum is the support count. Of a product ring, one component is to be the count.
+    With the ring of integers a sum is the support count. In a product ring, one component must be the count.
     """
 
     order: tuple[str, ...]
@@ -36,7 +35,7 @@ class Grouped:
     groups: dict[Row, Any] = field(default_factory=dict)
 
     def apply(self, delta: Delta) -> dict[Row, tuple[Any, Any]]:
-        """Take a delta in; the groups whose sum changed, with what it was and is."""
+        """Apply a delta; returns the groups whose sum changed, with the sums before and after."""
         before: dict[Row, Any] = {}
         for binding, carried in _signed(delta, self.ring):
             key = projected(self.order, self.key, binding)
@@ -68,7 +67,7 @@ class Function:
     ring: Ring[Any] = INTEGER
 
     def apply(self, delta: Delta) -> None:
-        """Take a delta in; raises Conflict where, after what is erased, a key would have two values."""
+        """Apply a delta; raises Conflict if, after its deletes, a key would have two values."""
         for binding, carried in _signed(delta, self.ring):
             key = projected(self.order, self.key, binding)
             (value,) = projected(self.order, (self.value,), binding)
@@ -84,7 +83,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Scan:
-    """An aggregate: per value of the first ``depth`` variables of what is scanned, ``combine`` of all last codes."""
+    """An aggregate: per value of the first ``depth`` variables, ``combine`` of all codes of the last variable."""
 
     depth: int
     combine: Callable[[int, int], int]
@@ -105,7 +104,7 @@ class Scanned:
         self.results = [{} for _ in self.scans]
 
     def apply(self, delta: Delta) -> None:
-        """Take a delta in, and scan again where it changed what is scanned."""
+        """Apply a delta, and repeat the scans whose rows changed."""
         edits: dict[Row, Any] = {}
         for binding, carried in _signed(delta, self.ring):
             row = projected(self.order, self.key, binding)
@@ -138,6 +137,6 @@ def projected(order: tuple[str, ...], key: tuple[str, ...], binding: Row) -> Row
 
 
 def _signed(delta: Delta, ring: Ring[Any]) -> Iterable[Derivation]:
-    """What is erased, negated, before what is inserted."""
+    """The deletes, negated, before the inserts."""
     yield from ((binding, ring.negate(carried)) for binding, carried in delta.erased)
     yield from delta.inserted

@@ -29,7 +29,7 @@ def rule(order: str, *atoms: str, where: str = "") -> Rule:
 
 
 def condition(text: str) -> Expr:
-    """``a < c`` of two variables, or with brackets around what is deeper: ``( a + b ) < ( c * 2 )``."""
+    """``a < c`` of two variables, or with brackets around nested terms: ``( a + b ) < ( c * 2 )``."""
     rest = text.split()
 
     def operand() -> Expr:
@@ -78,7 +78,7 @@ RULES = {
 
 
 def arities(one: Rule) -> dict[str, int]:
-    """Relations of a rule and how many columns they have."""
+    """Relations of a rule and their numbers of columns."""
     return {atom.relation: len(atom.variables) for atom in one.atoms}
 
 
@@ -91,7 +91,7 @@ def shuffled(one: Rule, choices: random.Random) -> Rule:
 
 @dataclass
 class Relations:
-    """Multiplicities of rows by relation, and edits that keep them from becoming negative."""
+    """Multiplicities of rows by relation, and edits after which none is negative."""
 
     rule: Rule
     rows: dict[str, dict[Row, int]] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Relations:
         self.rows = {name: {} for name in arities(self.rule)}
 
     def some_edits(self, choices: random.Random, codes: int, count: int, several: bool = False) -> Edits:
-        """Edits of rows with codes below a number; ``several``: rows may be there more than once."""
+        """Edits of rows with codes below a number; ``several``: multiplicities may exceed 1."""
         edits: Edits = {name: {} for name in self.rows}
         for _ in range(count):
             name = choices.choice(sorted(self.rows))
@@ -119,7 +119,7 @@ class Relations:
         return edits
 
     def apply(self, edits: Edits) -> int:
-        """Take edits in; how many rows they change."""
+        """Apply edits; returns how many rows they change."""
         for name, more in edits.items():
             for row, m in more.items():
                 self.rows[name][row] = self.rows[name].get(row, 0) + m
@@ -128,7 +128,7 @@ class Relations:
         return sum(m != 0 for more in edits.values() for m in more.values())
 
     def derivations(self) -> dict[Row, int]:
-        """Nested loops over the rows: what the rule means."""
+        """The derivations of a rule, by nested loops over the rows."""
         found: dict[Row, int] = {}
         for codes, m in self._join([atom for atom in self.rule.atoms if not atom.negated], {}):
             negated = (atom for atom in self.rule.atoms if atom.negated)
@@ -150,7 +150,7 @@ class Relations:
 
 
 def taken_in(held: dict[Row, int], delta: Delta) -> dict[Row, int]:
-    """What is held after a delta; nothing may be erased that is not there."""
+    """The derivations after a delta, which may erase only existing ones."""
     after = dict(held)
     for row, m in delta.erased:
         assert after.pop(row, None) == m, f"{row} is erased {m} times"

@@ -1,4 +1,4 @@
-"""Join blocks of SQL, kept by their trace, on the table of cases that all strategies run on."""
+"""Join blocks of SQL, maintained by their trace, on the table of cases that all strategies run on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def expected(query: Query, stream: Stream) -> dict[Key, tuple[Any, ...]]:
 
 
 def last_negated(made: Query) -> Query:
-    """The query whose last atom no row may agree with."""
+    """The query with its last atom negated."""
     return replace(made, atoms=made.atoms[:-1], negated=made.atoms[-1:])
 
 
@@ -36,7 +36,7 @@ NEGATED = {
 
 
 @pytest.mark.parametrize("name", [*CASES, *NEGATED])
-def test_the_result_and_its_change_are_the_oracles_after_every_batch(name: str) -> None:
+def test_the_result_and_its_change_equal_the_oracle_after_every_batch(name: str) -> None:
     query = {**CASES, **NEGATED}[name]
     for seed in range(3):
         order = list(query.variables)

@@ -1,4 +1,4 @@
-"""Heads against what the derivations that are there make."""
+"""Heads against the same aggregates recomputed from the current derivations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.program.incremental.rules import Relations, rule
 ONE = rule("abc", "R ab", "S bc")
 
 
-def test_support_counts_and_scans_of_several_levels_follow_every_batch() -> None:
+def test_support_counts_and_scans_of_several_levels_are_right_after_every_batch() -> None:
     choices = random.Random(3)
     maintained, relations = MaintainedRule(ONE, INTEGER), Relations(ONE)
     projected = Grouped(ONE.order, ("a",))
@@ -53,7 +53,7 @@ def code_of(x: float) -> int:
 
 
 def test_sums_of_doubles_are_exact_and_leave_no_trace() -> None:
-    """A count and a sum in one product: 1e300 comes and goes, and 0.1 three times is rounded once."""
+    """A count and a sum in one product: 1e300 is inserted and deleted; 0.1 added three times is rounded once."""
     ring = ProductRing(("count", "sum"), (INTEGER, REAL))
     maintained = MaintainedRule(rule("ab", "R ab", "S b"), ring)
     head = Grouped(("a", "b"), ("a",), ring)

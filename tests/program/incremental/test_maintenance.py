@@ -1,4 +1,4 @@
-"""Maintenance by trace: right after every batch, and in time and space that go with the trace."""
+"""Maintenance by trace: right after every batch, in time and space bounded by the trace."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.program.incremental.rules import RULES, Relations, Row, rule, shuffle
 
 
 def unaccounted(maintained: MaintainedRule, codes: int) -> list[tuple[Row, int]]:
-    """Bindings and codes that break what the module says of the records: each code is emitted and every cursor is
-    sensitive at it, or some cursor that lacks it is."""
+    """Bindings and codes that break the invariant of the records: each code is emitted and every cursor is sensitive at
+    it, or some cursor that lacks it is sensitive at it."""
     found: list[tuple[Row, int]] = []
 
     def look(binding: Row) -> None:
@@ -60,11 +60,11 @@ def test_every_batch_agrees_with_nested_loops(name: str) -> None:
             relations.apply(edits)
             held = taken_in(held, maintained.apply(edits))
             assert held == relations.derivations(), (seed, batch)
-        # Without conditions, whose part in it the check does not know.
+        # Without conditions: the check does not know their part in it.
         assert one.conditions or unaccounted(maintained, codes) == []
 
 
-def test_walks_may_part_before_they_meet() -> None:
+def test_old_and_new_walks_may_part_before_they_meet() -> None:
     """Without slack, the old walk stops at the end of a contribution, and the new one covers what it had covered."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(maintenance, "SLACK", 0)
@@ -105,8 +105,8 @@ def test_the_work_is_bounded_by_edit_distance_and_changes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_no_more_intervals_are_held_than_the_trace_has(name: str) -> None:
-    """After many batches, growing and shrinking, about as many as evaluating anew would record."""
+def test_stored_intervals_are_as_many_as_the_trace_has(name: str) -> None:
+    """After many batches, growing and shrinking, the number is close to that of a new evaluation."""
     choices = random.Random(name)
     one = RULES[name]
     maintained, relations = MaintainedRule(one, INTEGER), Relations(one)
@@ -121,7 +121,7 @@ def test_no_more_intervals_are_held_than_the_trace_has(name: str) -> None:
 
 
 def recorded_anew(maintained: MaintainedRule) -> int:
-    """How many intervals evaluating anew would record."""
+    """The number of intervals that a new evaluation would record."""
     levels = maintained.rule.levels
     cursors = {(i, c.atom): c for i, level in enumerate(levels) for c in (*level.cursors, *level.negated)}
     steps = ((cursors[level, atom], low, high) for level, atom, _, low, high, _ in maintained.trace())
@@ -155,7 +155,7 @@ def test_with_all_indices_the_records_are_those_of_the_trace() -> None:
                 assert maintained.counters.edits - edits_before == len(trace ^ trace_before)
 
 
-def test_an_edit_costs_the_same_whatever_is_elsewhere() -> None:
+def test_the_cost_of_an_edit_does_not_depend_on_other_rows() -> None:
     costs = []
     for size in (100, 400):
         maintained = MaintainedRule(RULES["triangle"], INTEGER)
@@ -168,8 +168,8 @@ def test_an_edit_costs_the_same_whatever_is_elsewhere() -> None:
     assert costs[0] == costs[1] < 20
 
 
-def test_what_lies_below_a_code_that_stays_is_not_walked_again() -> None:
-    """A new code before a heavy one changes the step that came to the heavy one, and nothing below it."""
+def test_nothing_below_an_unchanged_code_is_walked_again() -> None:
+    """A new code before a heavy one changes the step to the heavy one, and nothing below it."""
     maintained = MaintainedRule(rule("bac", "R ab", "S ac", "T a"), INTEGER)
     heavy = {(9, c): 1 for c in range(200)}
     maintained.apply({"R": {(9, 0): 1}, "S": heavy, "T": {(9,): 1}})
@@ -179,7 +179,7 @@ def test_what_lies_below_a_code_that_stays_is_not_walked_again() -> None:
     assert maintained.counters.operations - done < 30
 
 
-def test_a_row_that_is_there_once_more_changes_what_derivations_carry() -> None:
+def test_another_copy_of_a_row_changes_the_payload_of_derivations() -> None:
     maintained = MaintainedRule(RULES["path"], INTEGER)
     maintained.apply({"R": {(1, 2): 1}, "S": {(2, 3): 2, (2, 4): 1}})
     delta = maintained.apply({"R": {(1, 2): 2}})

@@ -1,5 +1,5 @@
-"""The examples of the paper: surgery with its figures; the unary join with an instance that keeps what the text says of
-the paper's, whose diagram the text lacks; the indices of section 4.2."""
+"""The examples of the paper: surgery with its figures; the unary join with an instance that fits the paper's text,
+which lacks the diagram; the indices of section 4.2."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def unary() -> MaintainedRule:
 
 
 def test_unary_join_intervals_before_and_after() -> None:
-    """Section 4.1.1: at 0, a key is no longer in B; then on to the next interval of the oracle, where one has come."""
+    """Section 4.1.1: at 0, a key is no longer in B; the walk goes on to the oracle's next interval where one has
+    appeared."""
     maintained = unary()
     assert intervals(maintained).splitlines() == [
         "A(x) at x: [-inf, 0]",
@@ -75,8 +76,9 @@ def test_unary_join_intervals_before_and_after() -> None:
     ]
 
 
-def test_a_seek_is_sensitive_from_what_it_asked_for() -> None:
-    """Section 4.1: the step that seeks 4 in B minds 4 and 5, and not 3, for it finds a least upper bound of 4."""
+def test_a_seek_is_sensitive_from_the_code_it_sought() -> None:
+    """Section 4.1: the step that seeks 4 in B is sensitive at 4 and 5 but not at 3: it finds a least upper bound of
+    4."""
     maintained = unary()
     maintained.apply({"B": {(3,): 1}})
     assert oracle(maintained.oracle, ("x",)) == ""

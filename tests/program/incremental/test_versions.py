@@ -9,7 +9,7 @@ from freshviews.program.reference.incremental_trie_join.sensitivity import Inter
 from freshviews.program.reference.incremental_trie_join.versions import BEFORE, END, Version
 
 
-def test_old_versions_stay_as_they_are() -> None:
+def test_old_versions_never_change() -> None:
     choices = random.Random(1)
     version, kept = Version(), []
     rows: dict[tuple[int, ...], int] = {}
@@ -34,14 +34,14 @@ def test_old_versions_stay_as_they_are() -> None:
         assert all((c.before, c.after) == (before.get(c.row), after.get(c.row)) for c in found)
 
 
-def test_an_edit_copies_the_pages_it_falls_into() -> None:
+def test_an_edit_copies_only_the_pages_it_changes() -> None:
     old = Version().edited(((i,), 1) for i in range(1000))
     new = old.edited([((500,), None)])
     assert sum(page not in old.pages for page in new.pages) == 1
     assert old.edited([((500,), 1), ((2000,), None)]).pages == old.pages
 
 
-def test_interval_trees_find_what_a_list_does() -> None:
+def test_interval_trees_find_the_same_as_a_list() -> None:
     choices = random.Random(2)
     tree = IntervalTree()
     listed: dict[tuple[int, tuple[int, ...]], int] = {}

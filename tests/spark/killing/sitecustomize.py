@@ -1,5 +1,5 @@
-"""Has the process that reaches a step die there, or meet another fault; Python imports this at the start of every
-process that finds it, so it is in the driver and in the workers of executors, wherever the step is.
+"""Kills the process that reaches a step, or causes another fault there. Python imports this at the start of every
+process that has it on its path: in the driver and in the workers of executors.
 
 ``FAULT`` in the environment names a file that ``tests.spark.faults`` writes; it is read at every step.
 """
@@ -25,7 +25,7 @@ def parent_of(process: int) -> int:
 
 
 def java() -> int:
-    """The nearest Java process: of a worker's ancestors its executor's, else this process's child."""
+    """The nearest Java process: for a worker the executor among its ancestors, else the child of this process."""
     process = os.getpid()
     while process > 1:
         if name_of(process) == "java":
@@ -39,7 +39,7 @@ def java() -> int:
 
 
 def reached(step: str) -> None:
-    """Meet the fault that is planned for this step in a process of this kind, if there is one."""
+    """Cause the fault that is planned for this step in a process of this kind, if there is one."""
     assert PLACE is not None
     try:
         fault = json.loads(Path(PLACE).read_text())
@@ -52,7 +52,7 @@ def reached(step: str) -> None:
         if not fault["always"]:
             os.rename(PLACE, f"{PLACE}.met")
     except FileNotFoundError:
-        return  # another process was here first
+        return  # another process has caused it already
     meet(fault)
 
 
@@ -73,7 +73,7 @@ def meet(fault: dict[str, str]) -> None:
 
 
 def fill(path: Path) -> None:
-    """Leave no room on the disk that the file is on."""
+    """Fill the disk of the file completely."""
     with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
         for size in (1 << 16, 1 << 8, 1):
             with contextlib.suppress(OSError):

@@ -370,7 +370,7 @@ class _Reader:
         return emitting(begin(self.program, self.module, _RESERVED), self._write_emit)
 
     def _write_emit(self, context: Context, statement: Emit) -> None:
-        """Append the raw row, where there is one."""
+        """Append the raw row, if there is one."""
         count = context.local(_total(statement), COUNT)
         bag = self.block.kind == "bag"
         with context.block(f"if {count} != 0:" if bag else f"if {count} > 0:"):

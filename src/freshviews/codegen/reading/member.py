@@ -5,7 +5,7 @@
   exists, the row is appended to ``changes``.
 - ``read_key(state, key, changes)`` appends the rows with a key to ``changes``.
 - ``read_payload(state, key, payload)``, for groups that are enumerated, writes the payload of a group to ``payload``,
-  zero where there is none.
+  zero if there is none.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ def write_projection(
             known = {call: Column(f"@{i}", call.type, call.nullable) for i, call in enumerate(_repeated(given))}
             for call, local in known.items():
                 writer.line(f"{variable(local.name)} = {write_expression(writer, call, variable)}")
-            outputs = tuple(_named(expr, known) for expr in outputs)
-            having = None if having is None else _named(having, known)
+            outputs = tuple(_with_variables(expr, known) for expr in outputs)
+            having = None if having is None else _with_variables(having, known)
             if having is not None:
                 code = write_expression(writer, having, variable)
                 with writer.block(f"if {code} != 1:"):
@@ -76,8 +76,8 @@ def _long_calls(expr: Expr) -> Iterator[Call]:
             yield from _long_calls(arg)
 
 
-def _named(expr: Expr, names: Mapping[Call, Column]) -> Expr:
+def _with_variables(expr: Expr, names: Mapping[Call, Column]) -> Expr:
     """The expression with calls replaced by the variables that have their values."""
     if not isinstance(expr, Call):
         return expr
-    return names.get(expr) or replace(expr, args=tuple(_named(arg, names) for arg in expr.args))
+    return names.get(expr) or replace(expr, args=tuple(_with_variables(arg, names) for arg in expr.args))

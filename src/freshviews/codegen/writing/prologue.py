@@ -33,7 +33,7 @@ def write_prologue(context: Context, body: Body, views: Iterable[str] = (), emit
 
 
 def _of_rows_from_outside(context: Context, body: Body) -> Iterator[str]:
-    """The views whose subsets or order a body changes by a row that is bound outside the body."""
+    """The views whose subsets or order a body changes through a row that is bound outside the body."""
     for statement in visit(body):
         if isinstance(statement, Move | Top | Beside):
             view = context.aliases.get(statement.alias)

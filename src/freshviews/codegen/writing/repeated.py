@@ -22,7 +22,7 @@ from freshviews.program.statements import Balance, Body, Let, Perform, Smaller, 
 from freshviews.program.structure import Row, Variable, bodies, slice_of, uses, visit, work
 
 LONG = 100
-"""Most lookups, loops and additions of a function that inlines them; in longer functions they are calls."""
+"""Maximum number of lookups, loops and additions of a function that inlines them; longer functions call them."""
 _SHORT = 30
 """Maximum number of lookups, loops and additions of a trigger whose repeated bodies are written out."""
 _LEAST = 4
@@ -145,7 +145,7 @@ def _inner(body: Body) -> Iterator[Body]:
 
 
 def _is_long(body: Body) -> bool:
-    """Whether a body has ``_LEAST`` lookups, loops and additions."""
+    """True if a body has ``_LEAST`` lookups, loops and additions."""
     return sum(1 for _ in islice((s for s in visit(body) if slice_of(s) is not None), _LEAST)) == _LEAST
 
 

@@ -327,7 +327,7 @@ class _Walk:
         return None
 
     def _known_unique(self, key: tuple[str, ...], scope: _Scope) -> frozenset[str] | None:
-        """The variables that are known to be alone, if those of a key are."""
+        """Variables with unique values, given that those of a key have: the fewest that are known."""
         own = self._parameters_in(key, scope)
         if own is None or (scope.alone is not None and scope.alone <= own):
             return scope.alone
@@ -487,7 +487,7 @@ class _Walk:
         return max((self._degrees.rows(t) * reach for t, reach in reaches.items()), default=0.0)
 
     def _share_in_view(self, cover: Cover) -> float:
-        """The share of a trigger's distinct bindings that are in the view, i.e. for which some binding reaches the
+        """The share of a trigger's distinct bindings that are in the view: some binding with these values reaches the
         Add."""
         if not cover.place.path:
             return 1.0

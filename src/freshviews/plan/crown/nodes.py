@@ -1,11 +1,10 @@
 """The nodes of a join tree in change propagation without joins, and the views that they store.
 
 A node of a generalised join tree becomes a ``TreeNode``: a relation with its rows, or a generalised relation made of
-the
-projections of some children (its ``fillers``). The rows of a node that match all its children are its semi-join view,
-V_s of the paper: the subset ``joined`` of its rows. The index of that subset by the variables shared with the parent is
-the projection view V_p: a slice with its number of rows is a row with its count of derivations. So one operation enters
-a row into both.
+the projections of some children (its ``fillers``). The rows of a node that match all its children are its semi-join
+view, V_s of the paper: the subset ``joined`` of its rows. The index of that subset by the variables shared with the
+parent is the projection view V_p: a slice with its number of rows is a row with its count of derivations. So one
+operation enters a row into both.
 
 A node is *free* if all variables of it and of the nodes above are in the output. With payloads (``counted``), a node
 that is not free is *closed*: its projection is a view of its own that stores sums of payloads.

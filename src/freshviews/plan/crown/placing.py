@@ -119,8 +119,8 @@ def _listed(variables: frozenset[str], made: Prepared) -> str:
 def _nodes(tree: JoinTree, free: frozenset[str], path: Path = (), above: bool = True) -> Iterator[
     tuple[Path, JoinTree, bool]
 ]:
-    """The nodes that may have such children, each before its children, those of ordinary atoms first: the way to each,
-    and whether all variables of it and of the nodes above are in the output."""
+    """The nodes that may have such children, parents first, those of ordinary atoms first: the path to each, and
+    whether all variables of it and of the nodes above are in the output."""
     here = above and tree.variables <= free
     yield path, tree, here
     for optional in (False, True):

@@ -356,7 +356,7 @@ class _Crown:
     # P-updates (Algorithm 3)
 
     def project(self, node: TreeNode, chain: Chain, carriers: Carriers, sign: int) -> Body:
-        """The projection of a node gains or loses its key, which is bound: the parent's rows with the key count it."""
+        """The projection of a node gains or loses the bound key: the parent's rows with the key count it."""
         parent = node.parent
         assert parent is not None
         alias = parent.row(self.namer)

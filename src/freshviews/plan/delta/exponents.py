@@ -78,7 +78,7 @@ class _Nest:
     rules: _Rules = ()
 
     def within(self, row: _Row) -> _Nest:
-        """These loops with another inside."""
+        """These loops with another one inside."""
         rules = self.rules + tuple(rule for rule in row.rules if rule not in self.rules)
         return _Nest((*self.rows, row.variables), self.variables | row.whole, self.free | row.free, rules)
 

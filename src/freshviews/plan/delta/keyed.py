@@ -37,13 +37,13 @@ def with_key(program: Program, key: tuple[str, ...]) -> Program:
     else:
         return program
     try:
-        body = _given(rows, frozenset(key), frozenset(key), needed)
+        body = _with_given_key(rows, frozenset(key), frozenset(key), needed)
     except _Unable:
         return program
     return replace(program, views=tuple(_indexed(view, needed) for view in program.views), keyed=Keyed(key, body))
 
 
-def _given(body: Body, key: frozenset[str], known: frozenset[str], needed: _Indexes) -> Body:
+def _with_given_key(body: Body, key: frozenset[str], known: frozenset[str], needed: _Indexes) -> Body:
     """The body for given variables of a key; ``known``: these variables and those bound around the body."""
     made: list[Statement] = []
     for statement in body:
@@ -54,13 +54,13 @@ def _given(body: Body, key: frozenset[str], known: frozenset[str], needed: _Inde
         if isinstance(statement, Smaller) or key.intersection((*used.binds, *used.defines)):
             raise _Unable
         inside = known.union(used.binds)
-        made.append(with_bodies(statement, lambda inner, inside=inside: _given(inner, key, inside, needed)))  # type: ignore[misc]
+        made.append(with_bodies(statement, lambda inner, inside=inside: _with_given_key(inner, key, inside, needed)))  # type: ignore[misc]
         known = known.union(used.defines)
     return tuple(made)
 
 
 def _loop(loop: Loop, key: frozenset[str], known: frozenset[str], needed: _Indexes) -> Statement:
-    body = _given(loop.body, key, known.union(loop.key), needed)
+    body = _with_given_key(loop.body, key, known.union(loop.key), needed)
     bound = tuple(i for i, variable in enumerate(loop.key) if variable in known)
     if len(bound) == len(loop.key) and not loop.among:
         return Lookup(loop.view, loop.key, loop.alias, body)

@@ -197,11 +197,11 @@ def _program(query: Query, order: VariableOrder, dependencies: tuple[FD, ...], f
     space = "O(N)" if worst == 0 else "O(N + what the views below hold)"
     if not factorised:
         space = "O(N + |result|)" if worst == 0 else space
-    bounds = (("update", update), ("delay", "O(1)"), ("space", space), ("order", _shown(order)))
+    bounds = (("update", update), ("delay", "O(1)"), ("space", space), ("order", _order_text(order)))
     return Program(query.name, query.free, with_indexes(views, indexes), triggers, result, "view_tree", bounds)
 
 
-def _shown(order: VariableOrder) -> str:
+def _order_text(order: VariableOrder) -> str:
     """The order as EXPLAIN shows it."""
     lines = [f"greedy, over {order.greedy} variables"] if order.greedy else []
     return "\n".join([*lines, str(order).strip()])
@@ -335,7 +335,7 @@ class _Climb:
         body: list[Statement] = []
         if branch.negated:
             return update_negated(branch.view, carriers, partial(self._join, level, bound))
-        if branch.optional is not None and not self._goes_on(level):
+        if branch.optional is not None and not self._shares_default_row(level):
             return update_optional(branch.optional, carriers, partial(self._join, level, bound), self.names)
         if len(tree.branches) > 1 or tree.joined is branch.view:
             body.append(add_to(branch.view, carriers))
@@ -343,7 +343,7 @@ class _Climb:
             body.append(Changed(self._change(level, bound, carriers)))
         return (*body, *self._join(level, bound, carriers))
 
-    def _goes_on(self, level: int) -> bool:
+    def _shares_default_row(self, level: int) -> bool:
         """True if the optional view of a branch is part of the one above it, which has the default rows for both."""
         if level + 1 == len(self.path):
             return False

@@ -62,14 +62,14 @@ Places = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Part:
-    """Values of the variables ``key``: heavy if they are heavy in one of ``atoms``, else light."""
+    """Values of the variables ``key``: heavy if heavy in one of ``atoms``, else light."""
 
     key: Key
     atoms: tuple[str, ...]
 
 
 Where = Mapping[Part, bool]
-"""Which parts the values of a row are heavy (True) and light in."""
+"""The parts in which the values of a row are heavy (True) and light (False)."""
 Test = tuple[str, Key]
 """A view of heavy values, and the variables whose value may be in it."""
 Asked = Mapping[Test, bool]
@@ -117,8 +117,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Beside:
-    """Further statements of a store's trigger: ``before`` the views change, and if a row of the store, known by
-    ``alias``, appears or vanishes."""
+    """Further statements of a store's trigger: those ``before`` the views change, and those for a row of the store,
+    known by ``alias``, that appears or vanishes."""
 
     before: Body = ()
     appear: Body = ()
@@ -128,8 +128,8 @@ class Beside:
 
 @dataclass(frozen=True)
 class Partitioned:
-    """How a store is parted by some places of its key. ``values``: the view of the heavy values. ``subset``: the name
-    of the subset of the heavy rows. ``value``: the variables of a value that moves."""
+    """A partition of a store by some positions of its key. ``values``: the view of the heavy values. ``subset``: the
+    name of the subset of the heavy rows. ``value``: the variables of a value that moves."""
 
     store: Store
     places: Places
@@ -189,7 +189,7 @@ class _Join:
 class Cases:
     """Writes the views, triggers and rebalancing of a table of cases.
 
-    ``epsilon``: the exponents by atom. ``stores``: one for each atom if none are given. ``added`` gets the name of an
+    ``epsilon``: the exponents by atom. ``stores``: by default one for each atom. ``added`` gets the name of an
     auxiliary view and each Add to it, and may return an Add that does more.
     """
 
@@ -258,7 +258,7 @@ class Cases:
         return found
 
     def _auxiliaries(self) -> tuple[Auxiliary, ...]:
-        """The auxiliary views, each a factor. Of equal ones, over shared stores, the first is stored for all."""
+        """The auxiliary views, each a factor. Equal ones over shared stores are stored once."""
         known: dict[object, View] = {}
         found = []
         for one in self.table.auxiliaries:
@@ -274,7 +274,7 @@ class Cases:
             )
             if identity not in known:
                 components = components_over(self.query, frozenset(one.atoms), frozenset(x for x, _, _ in own.lifts))
-                what = f"{' * '.join(one.atoms)}, {' or '.join(map(_shown, one.where))}"
+                what = f"{' * '.join(one.atoms)}, {' or '.join(map(_in_words, one.where))}"
                 known[identity] = View(self.namer.view(one.name), one.key, components, definition=what)
                 found.append(one)
             view = known[identity]
@@ -315,7 +315,7 @@ class Cases:
         turns = tuple(
             Procedure(self._turn(one), one.partitions[0].value, body)
             for one in self.tested.values()
-            if (body := self._turned(one))
+            if (body := self._changes_of_turn(one))
         )
         recompute = (*first, *self._recomputed())
         bodies = [body for _, more, changes in written for body in (more.before, more.appear, more.vanish, changes)]
@@ -368,10 +368,10 @@ class Cases:
                     cases = one.short.get(updated[0].name, cases)
                 joins = found.setdefault(equal, [])
                 for case in cases:
-                    joins += self._joins(case, named, (carrier,) * len(updated), self._into(one, named, 1))
+                    joins += self._joins(case, named, (carrier,) * len(updated), self._adder(one, named, 1))
         return tuple(s for equal, joins in found.items() for s in _where(equal, self._by_case(joins)))
 
-    def _into(self, one: Auxiliary, named: Mapping[str, str], sign: int) -> Finish:
+    def _adder(self, one: Auxiliary, named: Mapping[str, str], sign: int) -> Finish:
         """Add the joined rows to a view, or take them out where ``sign`` is -1."""
         view, key = self.factors[one.name].view, _named(one.key, named)
         return lambda carriers: (self.added(one.name, add_to(view, carriers, sign, key)),)
@@ -441,7 +441,7 @@ class Cases:
         if test is None:
             return tuple(s for join in joins for s in self._step(join)[0])
         heavy, light = (
-            self._by_case([_tested(join, test) for join in joins if join.asked.get(test) is side])
+            self._by_case([_after_test(join, test) for join in joins if join.asked.get(test) is side])
             for side in (True, False)
         )
         others = self._by_case([join for join in joins if test not in join.asked])
@@ -465,34 +465,34 @@ class Cases:
             return applied, costs[0]
         test = next((t for t in join.asked if join.bound.issuperset(t[1])), None)
         if test is not None:
-            inner, cost = self._step(_tested(join, test))
+            inner, cost = self._step(_after_test(join, test))
             sides = (inner, ()) if join.asked[test] else ((), inner)
             return (Lookup(*test, self._alias(test), *sides),), cost
         for factor in join.factors:
             if join.bound.issuperset(factor.key):
-                inner, cost = self._step(_taken(join, factor))
+                inner, cost = self._step(_with_joined(join, factor))
                 return (Lookup(factor.view.name, factor.key, factor.alias, inner),), cost
         return self._loops(join) if join.factors else (join.finish(join.carriers), 0.0)
 
     def _loops(self, join: _Join) -> tuple[Body, float]:
         """A loop over the option with the smallest bound; of two that bind the same, over the smaller at run time.
 
-        An option: the exponent of its rows, and the rows of a factor, those of them with a heavy value, or the heavy
-        values.
+        An option is the exponent of its rows, and one of: the rows of a factor, its rows with a heavy value, or the
+        heavy values.
         """
         groups: dict[frozenset[str], list[tuple[float, Factor | None, Test | None]]] = {}
         touching = [f for f in join.factors if join.bound.intersection(f.key)] or list(join.factors)
         wanted = [test for test, heavy in join.asked.items() if heavy]
         for factor in touching:
             new = frozenset(factor.key) - join.bound
-            among = next((test for test in wanted if self._marks(test, factor)), None)
+            among = next((test for test in wanted if self._has_subset(test, factor)), None)
             rows = self._rows(factor, join)
             if among is not None and new.issubset(among[1]):
                 rows = min(rows, 1 - self.tested[among[0]].epsilon)
             groups.setdefault(new, []).append((rows, factor, among))
         for test in wanted:
             new = frozenset(test[1]) - join.bound
-            if new in groups and not any(self._marks(test, factor) for factor in touching):
+            if new in groups and not any(self._has_subset(test, factor) for factor in touching):
                 groups[new].append((1 - self.tested[test[0]].epsilon, None, test))
         least = min(groups.values(), key=lambda group: (min(o[0] for o in group), len(groups) - len(group)))
         chosen = sorted(least, key=lambda option: option[0])[:2]
@@ -501,22 +501,24 @@ class Cases:
         loops, costs = zip(*(self._loop(join, factor, test) for _, factor, test in chosen), strict=True)
         return ((Smaller(*loops),) if len(loops) == 2 else loops), chosen[0][0] + max(costs)
 
-    def _has(self, test: Test, factor: Factor) -> bool:
-        """Whether the value of a test is one that the store of a factor is parted by."""
+    def _is_partitioned_by(self, test: Test, factor: Factor) -> bool:
+        """True if the store of a factor is partitioned by the value of a test."""
         return any(
             one.store.view.name == factor.view.name and tuple(factor.key[i] for i in one.places) == test[1]
             for one in self.tested[test[0]].partitions
         )
 
-    def _marks(self, test: Test, factor: Factor) -> bool:
-        """Whether the rows of a factor with a heavy value can be a subset: no other store is parted by it."""
-        return self.tested[test[0]].only is not None and self._has(test, factor)
+    def _has_subset(self, test: Test, factor: Factor) -> bool:
+        """True if the rows of a factor with a heavy value can be a subset: no other store is partitioned by the
+        value."""
+        return self.tested[test[0]].only is not None and self._is_partitioned_by(test, factor)
 
     def _rows(self, factor: Factor, join: _Join) -> float:
         """The exponent of the number of rows of a factor that agree with the bound variables."""
         if factor.joined:
             return 1 - max(self.epsilon.values())
-        return min([1.0, *(self.tested[test[0]].epsilon for test in join.light if self._has(test, factor))])
+        light = (test for test in join.light if self._is_partitioned_by(test, factor))
+        return min([1.0, *(self.tested[test[0]].epsilon for test in light)])
 
     def _loop(self, join: _Join, factor: Factor | None, test: Test | None) -> tuple[Loop, float]:
         among = ""
@@ -524,11 +526,11 @@ class Cases:
             view, key, alias = *test, self._alias(test)
             only = self.tested[view].only
             among = only.subset if only is not None else ""
-            join = _tested(join, test)
+            join = _after_test(join, test)
         bound = join.bound
         if factor is not None:
             view, key, alias = factor.view.name, factor.key, factor.alias
-            join = _taken(join, factor)
+            join = _with_joined(join, factor)
         at = tuple(i for i, v in enumerate(key) if v in bound)
         body, cost = self._step(replace(join, bound=bound | set(key)))
         return Loop(view, key, at, alias, body, among if factor is not None else ""), cost
@@ -544,19 +546,19 @@ class Cases:
                 body += (Loop(one.values.name, one.value, (), alias, (add,)),)
         for auxiliary in self.auxiliaries:
             for where in auxiliary.where:
-                found = [self._whole(auxiliary, where, name) for name in auxiliary.atoms]
+                found = [self._recomputed_case(auxiliary, where, name) for name in auxiliary.atoms]
                 body += min(found, key=lambda option: option[1:])[0]
         return body
 
-    def _whole(self, one: Auxiliary, where: Where, name: str) -> tuple[Body, bool, float]:
-        """Recompute one case of a view, beginning with the rows of an atom, or with those of its heavy values; whether
-        it begins with all rows; the exponent of the steps for each."""
+    def _recomputed_case(self, one: Auxiliary, where: Where, name: str) -> tuple[Body, bool, float]:
+        """Recompute one case of a view, beginning with the rows of an atom, or with those of its heavy values. Also
+        returns whether it begins with all rows, and the exponent of the steps for each."""
         start = self.factors[name]
         named = dict(zip(start.key, start.key, strict=True))
         case = Case(where, tuple(other for other in one.atoms if other != name))
-        (join,) = self._joins(case, named, (start.carrier,), self._into(one, named, 1))
-        test = next((test for test, heavy in join.asked.items() if heavy and self._marks(test, start)), None)
-        body, cost = self._step(join if test is None else _tested(join, test))
+        (join,) = self._joins(case, named, (start.carrier,), self._adder(one, named, 1))
+        test = next((test for test, heavy in join.asked.items() if heavy and self._has_subset(test, start)), None)
+        body, cost = self._step(join if test is None else _after_test(join, test))
         if test is None:
             return (Loop(start.view.name, start.key, (), start.alias, body),), True, cost
         at = tuple(i for i, v in enumerate(start.key) if v in test[1])
@@ -566,7 +568,7 @@ class Cases:
     def _turn(self, heavy: Heavy) -> str:
         return f"turn_{heavy.view.name}"
 
-    def _turned(self, heavy: Heavy) -> Body:
+    def _changes_of_turn(self, heavy: Heavy) -> Body:
         """Changes of the views if a value becomes heavy (m = 1) or light (m = -1), run while it is light."""
         carrier = Carrier(None, frozenset(), tuple((a.name, MULTIPLICITY) for a in self.query.aggregates))
         value = heavy.partitions[0].value
@@ -577,7 +579,7 @@ class Cases:
                     named, equal = _identified([(part.key, value) for part in parts])
                     sign = -1 if sum(not where[part] for part in parts) % 2 else 1
                     rest = {part: side for part, side in where.items() if part not in parts}
-                    into, light = self._into(one, named, sign), frozenset({(heavy.view.name, value)})
+                    into, light = self._adder(one, named, sign), frozenset({(heavy.view.name, value)})
                     for join in self._joins(Case(rest, one.atoms), named, (carrier,), into, light):
                         body += _where(equal, self._step(join)[0])
         return body
@@ -623,7 +625,7 @@ def _renamed(pending: Pending, named: Mapping[str, str]) -> Pending:
 
 
 def _identified(rows: Iterable[tuple[Key, Key]]) -> tuple[dict[str, str], tuple[Expr, ...]]:
-    """The names of variables that have the values of given names, and the equalities where one has several."""
+    """Names for variables with the values of given names, and equalities where a variable has several."""
     named: dict[str, str] = {}
     same: dict[str, str] = {}
     equal: list[Expr] = []
@@ -641,13 +643,13 @@ def _where(conditions: Iterable[Expr], body: Body) -> Body:
     return under(conditions, body) if body else ()
 
 
-def _tested(join: _Join, test: Test) -> _Join:
-    """The join on the side of a test that it asks for."""
+def _after_test(join: _Join, test: Test) -> _Join:
+    """The join where a test has the result that it asks for."""
     light = join.light if join.asked[test] else join.light | {test}
     return replace(join, asked={t: heavy for t, heavy in join.asked.items() if t != test}, light=light)
 
 
-def _taken(join: _Join, factor: Factor) -> _Join:
+def _with_joined(join: _Join, factor: Factor) -> _Join:
     """The join with a factor joined."""
     pending = join.pending.where(lambda names: not factor.joined or not factor.joined.issuperset(names))
     return replace(
@@ -659,6 +661,6 @@ def _taken(join: _Join, factor: Factor) -> _Join:
     )
 
 
-def _shown(where: Where) -> str:
+def _in_words(where: Where) -> str:
     """A case in words: ``b heavy, c light``."""
     return ", ".join(f"{' '.join(part.key) or 'all'} {'heavy' if heavy else 'light'}" for part, heavy in where.items())

@@ -21,7 +21,7 @@ from freshviews.query.query import Atom, Query
 class Role:
     """An atom in the cycle.
 
-    ``by``: the variables that it shares with the atom before it, by which it is parted. ``other``: those that it
+    ``by``: the variables that it shares with the atom before it; it is partitioned by these. ``other``: those that it
     shares with the atom after it. ``given``: the exponent of its threshold.
     """
 
@@ -41,15 +41,15 @@ class Role:
 
 Cycle = tuple[Role, Role, Role]
 Sums = Callable[[Role, Role, str], tuple[Where, tuple[Case, ...]]]
-"""A table for the two roles after an updated one, and the name of the view of their join: which rows are in the view,
-and the cases of what the update adds to the result."""
+"""Makes the cases for the two roles after an updated one, given the name of the view of their join: the cases of the
+view, and those of what the update adds to the result."""
 
 
 def plan(query: Query, epsilon: float | Mapping[str, float], sums: Sums, placed: bool) -> Program:
     """The program of a query over three relations, with its result stored.
 
     ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom. ``placed``: atoms share a store only if they
-    are parted by the same columns. PlanError for other queries.
+    are partitioned by the same columns. PlanError for other queries.
     """
     cycle = cycle_of(query, epsilon)
     roles = {role.name: role for role in cycle}
@@ -65,14 +65,14 @@ def plan(query: Query, epsilon: float | Mapping[str, float], sums: Sums, placed:
         both = (first.name, second.name)
         name = f"V_{joined_name(both)}"
         joined, cases = sums(first, second, name)
-        where = _parted(joined, roles)
+        where = _simplified(joined, roles)
         if where is None:
             result[role.name] = (Case({}, both),)
             continue
         summed = set(first.other) - set(role.atom.variables)
         key = dict.fromkeys(v for v in (*first.atom.variables, *second.atom.variables) if v not in summed)
         auxiliaries.append(Auxiliary(name, tuple(key), both, (where,)))
-        left = [(_parted(case.where, roles), case.factors) for case in cases]
+        left = [(_simplified(case.where, roles), case.factors) for case in cases]
         result[role.name] = tuple(Case(where, factors) for where, factors in left if where is not None)
         space = max(space, _space(joined, roles))
     namer, given = Namer(query), {role.name: role.given for role in cycle}
@@ -92,8 +92,8 @@ def _exponent(part: Part, roles: Mapping[str, Role]) -> float:
     return 1.0 if set(part.key) == set(role.atom.variables) else role.given
 
 
-def _parted(where: Where, roles: Mapping[str, Role]) -> Where | None:
-    """A case without the parts in which all values are heavy, or all light; None if no row is in the case."""
+def _simplified(where: Where, roles: Mapping[str, Role]) -> Where | None:
+    """A case without the parts in which all values are heavy or all are light; None if the case has no row."""
     if any(_exponent(part, roles) == (1 if heavy else 0) for part, heavy in where.items()):
         return None
     return {part: heavy for part, heavy in where.items() if 0 < _exponent(part, roles) < 1}
@@ -130,14 +130,14 @@ def cycle_of(query: Query, epsilon: float | Mapping[str, float]) -> Cycle:
     query = forgotten(query)
     if len(query.atoms) != 3:
         raise PlanError(
-            f"{query.name}: ivm_eps keeps queries over three relations, and this one has {len(query.atoms)}; take "
-            "'first_order' or 'view_tree'"
+            f"{query.name}: ivm_eps maintains queries over three relations, and this one has {len(query.atoms)}; "
+            "take 'first_order' or 'view_tree'"
         )
     for atom in query.atoms:
         lonely = [v for v in atom.variables if sum(v in other.variables for other in query.atoms) == 1]
         if lonely:
             raise PlanError(
-                f"{query.name}: ivm_eps cannot part {atom.name}, as {', '.join(lonely)} of it joins nothing and is "
+                f"{query.name}: ivm_eps cannot partition {atom.name}: {', '.join(lonely)} of it joins nothing and is "
                 "grouped by, or compared with another relation; take 'first_order'"
             )
     one, two, three = query.atoms

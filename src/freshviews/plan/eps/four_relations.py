@@ -103,8 +103,8 @@ def plan(query: Query, epsilon: float | Mapping[str, float] | None = None) -> Pr
     found = shape_of(query)
     if found is None:
         raise PlanError(
-            f"{query.name}: over four relations ivm_eps keeps counts of 4-cycles, 4-paths and Loomis-Whitney joins, "
-            "without groups and conditions across relations; take 'first_order' or 'view_tree'"
+            f"{query.name}: over four relations ivm_eps maintains counts of 4-cycles, 4-paths and Loomis-Whitney "
+            "joins, without groups and conditions across relations; take 'first_order' or 'view_tree'"
         )
     shape, order, sides = found
     query, namer = forgotten(query), Namer(query)

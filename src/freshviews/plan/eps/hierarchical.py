@@ -4,8 +4,8 @@ Source: Kara, Nikolic, Olteanu, Zhang: Trade-offs in Static and Dynamic Evaluati
 as presented in Olteanu's lecture, Part 3. The general construction is derived here.
 
 In the canonical variable order of the query (``tree``), a bound variable X may be above free variables F. Then the
-values of X, together with those of the variables above X, are parted. They are heavy if they are heavy in one of the
-relations below X that have free variables.
+values of X, together with those of the variables above X, are partitioned. They are heavy if they are heavy in one of
+the relations below X that have free variables.
 
 - Light: the join of all below X is stored by F and the variables above X, in a view L_X. An update binds X, and all
   that it joins is light. So it takes O(N^(delta eps)) steps, for a delta_i-hierarchical query with delta = i.
@@ -23,7 +23,7 @@ derivation. When the change is taken, a lookup gives the payload after the chang
 
 Departures from the paper:
 
-- There is one mark for each relation and heavy value of X. H_X counts the marks if several relations are parted for X.
+- There is one mark for each relation and heavy value of X. H_X counts the marks if X partitions several relations.
 - Relations are stored once, not in parts. The marked rows of W_X are a subset of it.
 - Relations without free variables below X have no parts, as only their sums are read.
 - Presence (W, P) is counted apart from payloads, so multiplicities may be negative.
@@ -107,8 +107,8 @@ def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Progra
 
 
 @dataclass(frozen=True)
-class Parting:
-    """How the values of a node's variables are parted.
+class Partitioning:
+    """How the values of a node's variables are partitioned.
 
     ``whole``: "heavy" or "light" if all of them are. Otherwise it is empty, and ``heavy`` is the view of the heavy
     values: the only one of ``values`` (by atom), or the count of these.
@@ -135,7 +135,7 @@ class _Planner:
         self.joins: dict[CanonicalNode, View] = {}
         self.counts: dict[CanonicalNode, View] = {}
         self.lights: dict[CanonicalNode, View] = {}
-        self.partings: dict[CanonicalNode, Parting] = {}
+        self.partitionings: dict[CanonicalNode, Partitioning] = {}
         for node in self.root.nodes():
             self._name(node)
         self.delta = View(namer.view("D"), query.free, all_components(query), definition="the change, until taken")
@@ -153,22 +153,22 @@ class _Planner:
         if node is not self.root:
             self.counts[node] = View(self.namer.view(f"P_{name}"), node.above, COUNTED, definition=f"number of {name}")
         # Nodes below values that are all light are only listed as a part of their join.
-        whole = any(one.whole == "light" and node in above.nodes() for above, one in self.partings.items())
+        whole = any(one.whole == "light" and node in above.nodes() for above, one in self.partitionings.items())
         if node.is_violating and not whole:
-            self.partings[node] = parting = self._parting(node, name)
-            if parting.whole != HEAVY:
-                of = "" if parting.heavy is None else "light "
+            self.partitionings[node] = partitioning = self._partitioning(node, name)
+            if partitioning.whole != HEAVY:
+                of = "" if partitioning.heavy is None else "light "
                 key = (*node.above, *node.listed)
                 what = f"join below {of}{name}"
                 self.lights[node] = View(self.namer.view(f"L_{name}"), key, components, definition=what)
 
-    def _parting(self, node: CanonicalNode, name: str) -> Parting:
+    def _partitioning(self, node: CanonicalNode, name: str) -> Partitioning:
         atoms = tuple(a for a in node.atoms_below() if set(a.variables).intersection(node.listed))
         if any(self.given[a.name] == 0 for a in atoms):
-            return Parting(HEAVY)
+            return Partitioning(HEAVY)
         parted = tuple(a for a in atoms if self.given[a.name] < 1)
         if not parted:
-            return Parting("light")
+            return Partitioning("light")
         values = {}
         for atom in parted:
             store = self.stores[atom.name].name
@@ -181,7 +181,7 @@ class _Planner:
         if len(parted) > 1:
             what = f"heavy {', '.join(node.key)}, and in how many relations"
             heavy = View(self.namer.view(f"H_{name}"), node.key, COUNTED, definition=what)
-        return Parting("", parted, values, heavy)
+        return Partitioning("", parted, values, heavy)
 
     def program(self) -> Program:
         query = self.query
@@ -204,7 +204,7 @@ class _Planner:
         )
 
     def views(self) -> tuple[View, ...]:
-        marks = [v for one in self.partings.values() if one.heavy for v in (*one.values.values(), one.heavy)]
+        marks = [v for one in self.partitionings.values() if one.heavy for v in (*one.values.values(), one.heavy)]
         named = (self.stores, self.sums, self.joins, self.counts)
         views = [v for group in named for v in group.values()]
         views += [*dict.fromkeys(marks), *self.lights.values(), self.delta]
@@ -212,9 +212,9 @@ class _Planner:
         return with_indexes((replace(view, subsets=subsets.get(view.name, ())) for view in views), self.indexes)
 
     def bounds(self) -> tuple[tuple[str, str], ...]:
-        parted = [self.given[a.name] for one in self.partings.values() if one.heavy for a in one.atoms]
-        light = max([*parted, *(1.0 for one in self.partings.values() if one.whole == "light")], default=0.0)
-        heavy = min([*parted, *(0.0 for one in self.partings.values() if one.whole == HEAVY)], default=1.0)
+        parted = [self.given[a.name] for one in self.partitionings.values() if one.heavy for a in one.atoms]
+        light = max([*parted, *(1.0 for one in self.partitionings.values() if one.whole == "light")], default=0.0)
+        heavy = min([*parted, *(0.0 for one in self.partitionings.values() if one.whole == HEAVY)], default=1.0)
         rank = delta_rank(hypergraph(self.query)) or 0
         covering = max(map(most_covering, self.lights), default=1)
         update = _power(rank * light) + (" amortised" if parted else "")
@@ -291,7 +291,7 @@ class _Planner:
         return trigger(self.query, atom, body)
 
     def where_light(self, node: CanonicalNode, body: Body) -> Body:
-        heavy = self.partings[node].heavy
+        heavy = self.partitionings[node].heavy
         if heavy is None:
             return body
         return (Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), (), body),)
@@ -320,7 +320,7 @@ class _Planner:
         view = self.joins[node]
         then = self.counted(path, sign)
         alias = ""
-        heavy = self.partings[node].heavy if node in self.partings else None
+        heavy = self.partitionings[node].heavy if node in self.partitionings else None
         if heavy is not None and sign > 0:
             alias = self.namer.alias(f"{view.name}_new")
             then = (Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), (Move(alias, HEAVY, 1),)), *then)
@@ -343,14 +343,14 @@ class _Planner:
     # Parts
 
     def balancing(self) -> Balancing | None:
-        parted = {node: one.heavy for node, one in self.partings.items() if one.heavy is not None}
+        parted = {node: one.heavy for node, one in self.partitionings.items() if one.heavy is not None}
         if not parted:
             return None
         partitions: list[Partition] = []
         auxiliary: list[str] = []
         recompute: list[Statement] = []
         for node, heavy in parted.items():
-            one, rows = self.partings[node], self.joined(node)
+            one, rows = self.partitionings[node], self.joined(node)
             partitions += [self.partition(node, atom, heavy) for atom in one.atoms]
             auxiliary.append(self.lights[node].name)
             if len(one.atoms) > 1:
@@ -364,12 +364,12 @@ class _Planner:
         return Balancing(names, tuple(partitions), tuple(auxiliary), tuple(recompute), reads_heavy=True)
 
     def made_light(self, node: CanonicalNode, sign: int) -> Body:
-        """Add the join below a value of a node to the view of the light values, or take it out. The value has a row."""
+        """Add the join below a value of a node to the view of the light values, or remove it. The value has a row."""
         return self.join(node.key, (), self.opened(node)[1:], self.lights[node], sign)
 
     def partition(self, node: CanonicalNode, atom: Atom, heavy: View) -> Partition:
         """The partition of a store by the variables of a node."""
-        values, store, rows = self.partings[node].values[atom.name], self.stores[atom.name], self.joined(node)
+        values, store, rows = self.partitionings[node].values[atom.name], self.stores[atom.name], self.joined(node)
         up = (*self.made_light(node, -1), Move(rows.alias, HEAVY, 1))
         down = (Move(rows.alias, HEAVY, -1), *self.made_light(node, 1))
         up, down = ((Lookup(rows.view, rows.key, rows.alias, body),) for body in (up, down))
@@ -391,7 +391,7 @@ class _Planner:
             return (self.rows(self.joined(node), node), *inner)
         light = self.lights.get(node)
         stored = None if light is None else self.rows(Step(light.name, light.key, "", None), node)
-        if stored is not None and self.partings[node].heavy is None:
+        if stored is not None and self.partitionings[node].heavy is None:
             return (stored,)
         heavy = self.rows(self.joined(node), node, "" if stored is None else HEAVY)
         has = self.below(node, (), lambda _: (Emit((), (Monomial(()),)),), presence=True)
@@ -406,7 +406,7 @@ class _Planner:
         return SliceSource(step.view, step.key, bound, among)
 
     def found(self, node: CanonicalNode, carriers: Carriers, finish: Finish, presence: bool = False) -> Body:
-        """Look up the payload of given values of the free variables at a node and below, and ``finish`` with it.
+        """Look up the payload of given values of the free variables at a node and below, and pass it to ``finish``.
 
         ``presence``: only find out whether the values are in the result.
         """
@@ -425,7 +425,7 @@ class _Planner:
         light = self.lights.get(node)
         if light is not None:
             row = self.namer.alias(light.name)
-            if self.partings[node].heavy is None:
+            if self.partitionings[node].heavy is None:
                 more = () if presence else (row_carrier(row, light),)
                 return (Lookup(light.name, light.key, row, finish((*carriers, *more))),)
             body += (Lookup(light.name, light.key, row, into((row_carrier(row, light),))),)

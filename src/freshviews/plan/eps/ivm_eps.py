@@ -22,8 +22,8 @@ EPSILON = "freshviews.epsilon"
 AUTO = "auto"
 """The exponent that is left to the stream."""
 CHOICES = (1 / 4, 1 / 3, 5 / 12, 1 / 2, 7 / 12, 2 / 3, 3 / 4)
-"""The exponents that the stream may choose: with none of them an update takes linear time. In linear space they are
-1/2 and more, for 4-cycles less."""
+"""The exponents that the stream may choose; with each, an update takes less than linear time. In linear space they
+are 1/2 and more, for 4-cycles less."""
 
 
 def plan_held(query: Query, epsilon: float | Mapping[str, float] | None = None) -> Program:
@@ -34,14 +34,14 @@ def plan_held(query: Query, epsilon: float | Mapping[str, float] | None = None) 
 
 
 def lists_by_exponent(request: Request) -> str | None:
-    """The view names an exponent, and the rows or groups of the query can be listed."""
+    """True if the view names an exponent, and the rows or groups of the query can be listed."""
     if EPSILON not in request.options or request.needs_held_groups or not hierarchical.is_kept(request.query):
         return None
     return "hierarchical, and its exponent is named: values with many rows are kept apart, groups are listed"
 
 
 def halves_updates(request: Request) -> str | None:
-    """Heavy and light parts keep the updates of some relation below linear time, in linear space."""
+    """True if heavy and light parts make updates of some relation sublinear, in linear space."""
     try:
         helped = triangle_linear.is_helped(request.query)
     except PlanError:
@@ -59,8 +59,8 @@ def _plan_square(request: Request) -> Program:
             return _with_choices(request, hierarchical.plan(main, given), CHOICES)
         if len(main.atoms) != 3:
             raise PlanError(
-                f"view {request.view.name}: ivm_eps lists the groups of this query, and MIN, MAX and DISTINCT "
-                "aggregates and grouping sets are of groups that are held; take 'view_tree'"
+                f"view {request.view.name}: ivm_eps lists the groups of this query, but MIN, MAX, DISTINCT aggregates "
+                "and grouping sets need groups that are held; take 'view_tree'"
             )
     if block.kind == "bag" or (request.is_distinct and not request.negative):
         listing = triangle_listing.plan(main, given, block.kind != "bag")
@@ -100,7 +100,7 @@ def _with_choices(request: Request, program: Program, choices: tuple[float, ...]
 def epsilons_of(request: Request) -> Mapping[str, float]:
     """The named exponents by atom, and under the empty name the one for all others.
 
-    '0.5', or 'r 0, s 0, t 1'; no exponent where the option is 'auto' or missing. PlanError where it cannot be read.
+    '0.5', or 'r 0, s 0, t 1'; empty if the option is 'auto' or missing. PlanError if it cannot be read.
     """
     text = request.options.get(EPSILON, AUTO)
     if text == AUTO:

@@ -4,8 +4,8 @@ Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in 
 parts (Definition 6), auxiliary views (Figure 2), ApplyUpdate (Figure 3), OnUpdate and both rebalancings (Figure 4).
 This file is the table of cases of Figure 3. ``cases`` writes the program.
 
-The relations form a cycle R(a, b), S(b, c), T(c, a). Each is parted by its first variable. An update of R(a, b) needs
-the sum over c of S(b, c) T(c, a):
+The relations form a cycle R(a, b), S(b, c), T(c, a). Each is partitioned by its first variable. An update of R(a, b)
+needs the sum over c of S(b, c) T(c, a):
 
 - b is light in S: join the few rows of S with this b, as ``first_order`` does;
 - b is heavy in S, c light in T: look up V_ST(b, a) = S_heavy(b, c) T_light(c, a);
@@ -26,7 +26,7 @@ Departures from the paper:
 - The four sums of Figure 3 over the rows of S and T are one loop.
 - A value that moves changes the views for all its rows at once. The paper moves row by row. The result does not depend
   on the parts, and a move leaves it alone.
-- Occurrences of one relation that are parted by the same columns share their store (``first_order``).
+- Occurrences of one relation that are partitioned by the same columns share their store (``first_order``).
 - If the result is grouped by a variable that an update does not bind, the update runs as under ``first_order``.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a), as far as R is concerned::

@@ -1,10 +1,10 @@
-"""IVM^eps in linear space: counts over three relations, each parted by both of its sides.
+"""IVM^eps in linear space: counts over three relations, each partitioned by both of its sides.
 
-Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019 and its extended version), the variant that parts relations on
-both variables. This file is its table of cases. ``cases`` writes the program.
+Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019 and its extended version), the variant that partitions relations
+on both variables. This file is its table of cases. ``cases`` writes the program.
 
-The relations form a cycle R(a, b), S(b, c), T(c, a) as in ``triangle``. For an update of R(a, b), S is parted by b and
-T by a:
+The relations form a cycle R(a, b), S(b, c), T(c, a) as in ``triangle``. For an update of R(a, b), S is partitioned by b
+and T by a:
 
 - b is light in S, or a is light in T: join the smaller of the two slices, as ``first_order`` does: O(N^eps) steps;
 - both are heavy: look up V_ST(b, a), the join of the rows of S with a heavy b and of T with a heavy a.

@@ -1,8 +1,8 @@
 """IVM^eps for listing: the rows of a triangle join, enumerated with constant delay.
 
 Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that a variant of IVM^eps enumerates all triangles
-with constant delay after each update. It is worked out here over R(a, b), S(b, c), T(c, a), each parted by its first
-variable. ``cases`` makes the program from the table of cases. An update takes as many steps as one of the count.
+with constant delay after each update. It is worked out here over R(a, b), S(b, c), T(c, a), each partitioned by its
+first variable. ``cases`` makes the program from the table of cases. An update takes as many steps as one of the count.
 
 Go around R, S, T, R. The values of a triangle are all heavy, or all light, or in exactly one place a heavy value is
 followed by a light one:

@@ -55,7 +55,7 @@ ROWS, WEIGHT, NUMBER, SELECTED = "rows", "weight", "number", "selected"
 
 
 def selects(request: Request) -> str | None:
-    """The block is a selection of rows by a threshold."""
+    """True if the block selects rows by a threshold."""
     selection = request.block.selection
     if selection is None:
         return None

@@ -66,7 +66,7 @@ HELD, NUMBER = "held", "number"
 
 
 def is_limited(request: Request) -> str | None:
-    """The block is the first rows of an order, or their places in it."""
+    """True if the block has the first rows of an order, or their places in it."""
     limit = request.block.limit
     if limit is None:
         return None

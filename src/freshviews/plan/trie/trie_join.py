@@ -10,7 +10,7 @@ key order. Departures:
 
 - Variables that are not in the result are summed over, not listed. If the rest of the join consists of parts that share
   no variable, each part is summed by itself and the sums are multiplied. A sum that depends on only some of the bound
-  variables is remembered by these (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
+  variables is cached by these (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
 - A sum may depend on all bound variables and on one that is bound later, with others in between. It is *tabulated*,
   i.e. computed for every value of that variable at once, if that is no more work than visiting the values. In a cycle
   a, b, c, d with a bound, these sums count the ways back to a from every c.
@@ -269,7 +269,7 @@ class _Writer:
         part, last = found
         atoms = tuple(a for a in point.atoms if not frozenset(part).isdisjoint(a.variables))
         order = (*point.path, *_along(part, last, point.path, atoms), last)
-        if not all(self._goes_on(atom, order, point) for atom in atoms):
+        if not all(self._can_be_reordered(atom, order, point) for atom in atoms):
             return ()
         joined = frozenset(a.name for a in atoms)
         name = self.names.view(f"w{1 + len(self.scratch)}")
@@ -289,7 +289,7 @@ class _Writer:
         rest = replace(point, left=left, atoms=others, tables=(*point.tables, table))
         return (Clear(name), *body, *self.below(rest, finish))
 
-    def _goes_on(self, atom: Atom, order: tuple[str, ...], point: _Point) -> bool:
+    def _can_be_reordered(self, atom: Atom, order: tuple[str, ...], point: _Point) -> bool:
         """True if an atom can be read in another order from this point on: none of its variables is bound, or the
         orders agree on it."""
         before, after = ([v for v in one if v in atom.variables] for one in (self.order, order))
@@ -345,13 +345,13 @@ class _Writer:
                 continue
             self._sums += 1
             alias = self.names.of(("sum", self._sums), f"u{self._sums}")
-            body = self.below(inner, self._into(alias, components))
+            body = self.below(inner, self._add_to(alias, components))
             carrier = sum_carrier(alias, components)
             then = self.below(replace(rest, carriers=(*point.carriers, carrier)), finish)
             return (Sum(alias, components, body, then, self.once, remembered),)
         return ()
 
-    def _into(self, alias: str, components: tuple[Component, ...]) -> _Finish:
+    def _add_to(self, alias: str, components: tuple[Component, ...]) -> _Finish:
         def finish(carriers: tuple[Carrier, ...]) -> Body:
             return (Into(alias, (Monomial(()),) if self.once else product(components, carriers)),)
 

@@ -124,7 +124,7 @@ class State(Tables):
                     }
                     elements = {name: tuple(row[c] for c in columns) for name, columns in words.items() if columns}
                     scope = Scope(
-                        {**variables, MULTIPLICITY.name: m}, {}, self._into(self.emitted), elements=elements
+                        {**variables, MULTIPLICITY.name: m}, {}, self._collector(self.emitted), elements=elements
                     )
                     self.run(trigger.body, scope)
             self.balances.settle()
@@ -160,7 +160,7 @@ class State(Tables):
                 return dict(self.listed())
             case Enumerated():
                 rows: dict[Key, Payload] = {}
-                self.enumerate(self._into(rows))
+                self.enumerate(self._collector(rows))
                 return self._present(rows)
             case _:
                 assert_never(self.program.result)
@@ -175,16 +175,16 @@ class State(Tables):
         assert isinstance(self.program.result, Listed)
         for variables in listed(self, self.run, self.program.result.sources, {}):
             found: dict[Key, Payload] = {}
-            self.run((self.program.result.member,), Scope(variables, {}, self._into(found)))
+            self.run((self.program.result.member,), Scope(variables, {}, self._collector(found)))
             yield from self._present(found).items()
 
     def find(self, row: Key) -> Payload:
-        """The payload of a row of a result that is not stored; zero where it is absent."""
+        """The payload of a row of a result that is not stored; zero if it is absent."""
         result = self.program.result
         assert not isinstance(result, Held)
         member = (result.member,) if isinstance(result, Listed) else result.member
         found: dict[Key, Payload] = {}
-        self.run(member, Scope(dict(zip(self.program.free, row, strict=True)), {}, self._into(found)))
+        self.run(member, Scope(dict(zip(self.program.free, row, strict=True)), {}, self._collector(found)))
         return found.get(row, ring_of(result.emitted).zero)
 
     def change(self) -> dict[Key, Payload]:
@@ -210,7 +210,7 @@ class State(Tables):
         pairs = ((key, rows.get(key, ring.zero), before) for key, before in journal.items())
         return {key: ring.add(after, ring.negate(before)) for key, after, before in pairs if after != before}
 
-    def _into(self, rows: dict[Key, Payload]) -> Callable[[Key, Payload], None]:
+    def _collector(self, rows: dict[Key, Payload]) -> Callable[[Key, Payload], None]:
         """A function that adds each emitted payload to that of its row."""
         ring = ring_of(self.program.result.emitted)
 

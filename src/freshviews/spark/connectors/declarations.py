@@ -23,7 +23,7 @@ OUTPUTS = (CHANGES, COMPLETE, UPSERT)
 
 @dataclass(frozen=True)
 class Merging:
-    """How a table with MERGE is named, and how it notes the version that it has.
+    """How a table with MERGE is named, and how it records its version.
 
     ``target``: its name in SQL, of its path. ``commits``: settings of a session under which its commits carry a note;
     ``{note}``, ``{owner}`` and ``{version}`` stand for values. ``notes``: a query of the notes that the commits of
@@ -39,16 +39,15 @@ class Merging:
 class Connector:
     """A source and sink of Spark.
 
-    ``path``: it needs an option of this name. ``files``: its rows name the file that they are from. ``text``: rows are
-    parsed from text. ``messages``: its rows are messages with a key and a value. ``tables``: it is a table of a
-    database: its rows are read as they are when a run begins, and written in transactions. ``merging``: it is a table
-    with MERGE. ``named``: its path is the name of a table, not a place. ``outputs``: those that its sink takes.
-
-    ``reading``, ``writing``: options that are needed, of each group one. ``given``: options of reading that are passed
-    unless the user names them. ``refused``: values of options under which rows would be lost, with the reason and the
-    remedy. ``place`` and ``at``: the columns that give the origin of a row; the last one is its number there.
-    ``package``: the Maven package to load, without its version; ``{spark}`` stands for the release of Spark.
-    ``settings``: of a session, unless the user gives others.
+    ``path``: it needs an option of this name. ``files``: its rows name their file. ``text``: rows are parsed from text.
+    ``messages``: its rows are messages with a key and a value. ``tables``: it is a table of a database: its rows are
+    read as they are when a run begins, and written in transactions. ``merging``: it is a table with MERGE. ``named``:
+    its path is the name of a table, not a place. ``outputs``: the outputs that its sink accepts. ``reading``,
+    ``writing``: needed options, one of each group. ``given``: options of reading that are passed unless the user names
+    them. ``refused``: values of options under which rows would be lost, with the reason and the remedy. ``place`` and
+    ``at``: the columns that give the origin of a row; the last one is its number there. ``package``: the Maven package
+    to load, without its version; ``{spark}`` stands for the release of Spark. ``settings``: of a session, unless the
+    user gives others.
     """
 
     path: bool = False
@@ -70,7 +69,7 @@ class Connector:
 
     @property
     def keeps(self) -> bool:
-        """Whether its sink keeps a table, which has to have every version of its view."""
+        """True if its sink keeps a table, which has to have every version of its view."""
         return self.tables or self.merging is not None
 
     @property
@@ -110,7 +109,7 @@ CONNECTORS: Mapping[str, Connector] = {
         outputs=OUTPUTS,
         reading=(("url",), ("dbtable", "query")),
         writing=(("url",), ("dbtable",)),
-        # Without it, times without a zone are read in the zone of Java, and others in UTC.
+        # Without it, times without a zone are read in the zone of Java, others in UTC.
         given={"preferTimestampNTZ": "true"},
     ),
     "delta": Connector(
@@ -139,7 +138,7 @@ CONNECTORS: Mapping[str, Connector] = {
         settings={
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-            # Of 50, most are empty for a table of usual size, and each is a task whenever the table is looked at.
+            # Of 50 partitions most are empty for a table of usual size, and each is a task whenever the table is read.
             "spark.databricks.delta.snapshotPartitions": "2",
         },
     ),
@@ -164,9 +163,9 @@ CONNECTORS: Mapping[str, Connector] = {
         outputs=(CHANGES, UPSERT),
         reading=(("kafka.bootstrap.servers",), ("subscribe", "subscribePattern", "assign")),
         writing=(("kafka.bootstrap.servers",), ("topic",)),
-        # Spark begins with the messages that come after the start, and takes those of aborted transactions, too. It
-        # reads up to offsets that are there. The client asks for what follows them, too, and its next question waits
-        # for that answer: half a second a partition, unless the broker waits less.
+        # By default Spark begins with the messages after the start, and reads those of aborted transactions, too. It
+        # reads up to existing offsets; the client then asks for later messages, and its next request waits for that
+        # answer: half a second per partition, unless the broker waits less.
         given={
             "startingOffsets": "earliest",
             "kafka.isolation.level": "read_committed",
@@ -232,7 +231,7 @@ def place_of(provider: str | None, options: Mapping[str, str]) -> str:
 
 
 def is_folder(path: str) -> bool:
-    """Whether a path names a folder or a file of this machine, without wildcards."""
+    """True if a path names a folder or a file of this machine, without wildcards."""
     return "://" not in path and not any(char in path for char in "*?[{")
 
 
@@ -243,7 +242,7 @@ def lacking(options: Mapping[str, str], needed: tuple[tuple[str, ...], ...]) -> 
 
 
 def refusal(connector: Connector, options: Mapping[str, str]) -> tuple[str, str] | None:
-    """The name of an option whose value is refused, as written, and the reason; None if all are fine."""
+    """The name of an option with a refused value, as written, and the reason; None if all are accepted."""
     refused = {(name.lower(), value): reason for (name, value), reason in connector.refused.items()}
     for name, value in options.items():
         reason = refused.get((name.lower(), value.strip().lower()))
@@ -253,7 +252,7 @@ def refusal(connector: Connector, options: Mapping[str, str]) -> tuple[str, str]
 
 
 def with_given(connector: Connector, options: Mapping[str, str]) -> dict[str, str]:
-    """The options of reading, with those that the connector gives where the user names none."""
+    """The options of reading, with the connector's defaults for options that the user does not name."""
     named = {name.lower() for name in options}
     return {**{name: value for name, value in connector.given.items() if name.lower() not in named}, **options}
 
@@ -268,8 +267,8 @@ DRIVERS = {
 
 
 def with_driver(options: Mapping[str, str]) -> dict[str, str]:
-    """The options of a database, with the driver of its address where the user names none. Names stay as they are
-    written: those that Spark does not know go to the driver."""
+    """The options of a database, with the driver of its address unless the user names one. Names stay as they are
+    written: options that Spark does not know go to the driver."""
     known = [driver for start, (driver, _) in DRIVERS.items() if value_of(options, "url").startswith(start)]
     return {**options, **({"driver": known[0]} if known and not value_of(options, "driver") else {})}
 
@@ -284,8 +283,8 @@ a second."""
 
 
 def with_timeouts(options: Mapping[str, str], login: int, answer: int) -> dict[str, str]:
-    """The options of a database that is waited for ``login`` seconds for a connection, and ``answer`` seconds for each
-    answer, where its driver is known and neither the options nor the address name these properties."""
+    """The options of a database, with timeouts of ``login`` seconds for a connection and ``answer`` seconds for each
+    answer, if the driver is known and neither the options nor the address set these properties."""
     url = value_of(options, "url")
     found = next((own for start, own in _TIMEOUTS.items() if url.startswith(start)), None)
     if found is None:

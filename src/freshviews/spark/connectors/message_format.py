@@ -25,7 +25,7 @@ from freshviews.stream import ChangeFormat, Upserts, own_columns
 FORMATS = ("json", "csv", "avro")
 VALUE, KEY, HEADERS = "value", "key", "headers"
 OP = "_op"
-"""The column of words that a message of a keyed table gets: delete for one without a value."""
+"""The op column of a message of a keyed table: delete for a message without a value."""
 
 _OWN = re.compile(r"(values|keys)(\..+)?|from\..+|op|key", re.IGNORECASE)
 _STEP = re.compile(r"`([^`]+)`((?:\[\d+\])*)|([^.`\[\]]+)((?:\[\d+\])*)")
@@ -65,7 +65,7 @@ class MessageFormat:
 
 
 def split_options(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The options that say how messages are read or written, by their lower-case names, and the others. The column in
+    """The options about reading or writing messages, by their lower-case names, and the others. The column in
     ``from.column`` stays as it is written."""
     own: dict[str, str] = {}
     rest: dict[str, str] = {}
@@ -121,17 +121,17 @@ def reads_headers(options: Mapping[str, str]) -> bool:
 
 def expected(message: MessageFormat) -> str:
     """The expected form of a message, as the reason against one that cannot be read."""
-    told = []
+    forms = []
     for part in (VALUE, KEY):
         if any(path[0] == part for path in message.paths.values()):
             kind = message.encodings[part].format
             fields = message.fields[part]
             csv = f"CSV of the {len(fields)} fields {', '.join(fields)}"
             what = {"json": "one JSON object", "csv": csv, "avro": f"Avro of {part}s.schema"}
-            told.append(f"the {part} has to be {what.get(kind or '', 'text in UTF-8')}")
+            forms.append(f"the {part} has to be {what.get(kind or '', 'text in UTF-8')}")
     if any(path[0] == HEADERS for path in message.paths.values()):
-        told.append("headers have to be text in UTF-8")
-    return ", ".join(told)
+        forms.append("headers have to be text in UTF-8")
+    return ", ".join(forms)
 
 
 def _encoding(option: str, options: Mapping[str, str]) -> Encoding:
@@ -179,7 +179,7 @@ def _path(option: str, text: str, encodings: Mapping[str, Encoding]) -> Path:
 def _fields(
     option: str, encoding: Encoding, part: str, paths: Mapping[str, Path], options: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """The names of the fields of CSV in order: those that are named, else of the columns that are read from it."""
+    """The names of the fields of CSV in order: the named ones, else those of the columns that are read from it."""
     if encoding.format != "csv":
         return ()
     read = tuple(str(path[1]) for path in paths.values() if path[0] == part)
@@ -211,7 +211,7 @@ def written_as(
 ) -> Written:
     """How a view with these columns is written. ``keys``: columns that are known to determine its rows.
 
-    Raises MessageError, also where ``upsert`` is asked of a view whose rows have no key.
+    Raises MessageError, also if ``upsert`` is requested for a view whose rows have no key.
     """
     for option in options:
         if option not in ("key", "keys", "values"):

@@ -19,7 +19,7 @@ from freshviews.errors import FreshviewsError
 
 OPTIONS = ("poll", "poll_lag", "poll_every")
 LOGIN = 60
-"""Seconds in which a database that is polled has to accept a user."""
+"""Seconds in which a polled database must accept a connection."""
 AWAY = 600
 """Seconds for which a polled database may be silent, and may be away while a run continues."""
 _TIME = re.compile(r"\s*(\d+)\s+(day|hour|minute|second)s?\s*", re.IGNORECASE)

@@ -13,7 +13,7 @@ _ADDRESS = re.compile(r"^url$|connection[._-]?ur[il]", re.I)
 _NAMED = re.compile(r"(?:pass\w*|pwd|secret|token)\s*=\s*(?=(.+))", re.I | re.S)
 """A parameter of an address or of a configuration of JAAS, and all that follows."""
 _VALUES = (r'"([^"]*)"', r"'([^']*)'", r"\{([^}]*)\}", r"([^&;\"']+)", r"([^&;,)\"']+)")
-"""The possible values of it: in quotes, in braces, or up to the next parameter, which may begin after a comma."""
+"""The possible values of the parameter: in quotes, in braces, or up to the next parameter, even after a comma."""
 _USERS = (r"//([^/@?;\s]+)@", r"//([^/@?;:\s]*:.+)@")
 """User and password before a host. A password may have any letter, up to the last @."""
 _CONTAINER = re.compile(r"(?:abfs|wasb)s?:$", re.I)
@@ -24,7 +24,7 @@ _SERVER = re.compile(r"[a-z][a-z0-9:+.-]*://(?:[^/@?;]*@)?([\w.:,\[\]-]+(?:/[\w.
 
 
 def _hides(name: str) -> bool:
-    """Whether no message has the value of an option of this name."""
+    """True if no message has the value of an option of this name."""
     return is_secret(name) or _ADDRESS.search(name) is not None
 
 

@@ -55,8 +55,8 @@ def _parents(source: Source) -> set[str]:
 
 
 class Polling:
-    """Polls tables in a thread until it is stopped. Tables that are tied by FOREIGN KEYs are polled together, after the
-    shortest time of them, as rows of one may refer to new rows of another.
+    """Polls tables in a thread until it is stopped. Tables that are connected by FOREIGN KEYs are polled together, at
+    the shortest of their intervals, as rows of one may refer to new rows of another.
 
     ``poll`` makes a version of new rows of some tables, and returns the errors of tables that cannot be read. These are
     tried again, for ``AWAY`` seconds at most; then, and at any other error, ``fail`` is called with it.
@@ -86,12 +86,12 @@ class Polling:
                 raise error
 
     def wait(self, seconds: float | None) -> bool:
-        """Wait until it has ended; whether it has."""
+        """Wait until it has ended; returns whether it has."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
     def stop(self) -> None:
-        """Poll no more. Waits for a poll under way, but not for itself."""
+        """Stop polling. Waits for a poll under way, but not if called from it."""
         self._stopped.set()
         if current_thread() is not self._thread:
             self._thread.join(_LONGEST)
@@ -124,7 +124,7 @@ class Polling:
                     pause = min(max(every, 0.0 if before is None else 2 * before.pause), max(every, MOST_PAUSE))
                     away[name] = _Away(since, pause)
                     longest = max(longest, pause)
-                    _LOGGER.warning("%s; the run goes on, and tries again in %d seconds", failed[name], pause)
+                    _LOGGER.warning("%s; the run continues, and tries again in %d seconds", failed[name], pause)
                 next_at[number] = now + longest
 
 

@@ -19,8 +19,8 @@ OURS = "freshviews."
 
 @dataclass(frozen=True)
 class Made:
-    """A version, and its seconds by phase; none are known of a version of an earlier run. ``of_batch``: it is of a
-    micro-batch of this run, so Spark has a progress for it."""
+    """A version, and its seconds by phase, empty for a version of an earlier run. ``of_batch``: it is of a micro-batch
+    of this run, so Spark has a progress for it."""
 
     manifest: Manifest
     seconds: Mapping[str, float]
@@ -36,7 +36,7 @@ class Recent:
         self._made: deque[Made] = deque(maxlen=KEPT)
 
     def add(self, manifest: Manifest, of_batch: bool) -> None:
-        """Add a delivered version: its own seconds are those since the last one."""
+        """Add a delivered version. Its own seconds are those since the previous one."""
         now = self._phases.seconds
         seconds = {phase: now[phase] - self._before[phase] for phase in now}
         self._before = now
@@ -44,7 +44,7 @@ class Recent:
 
     @property
     def versions(self) -> list[Made]:
-        """The versions, the last one behind."""
+        """The versions, the latest last."""
         return list(self._made)
 
 
@@ -79,7 +79,7 @@ def progress(made: Made, spark: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _state_operators(manifest: Manifest) -> list[dict[str, Any]]:
-    """The state of tables and views, in the form in which Spark reports that of its own operators."""
+    """The state of tables and views, in the form of Spark's reports about its own operators."""
     tables = [
         {
             "operatorName": f"table {name}",

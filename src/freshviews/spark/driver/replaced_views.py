@@ -1,4 +1,4 @@
-"""Views that get another SELECT: their old rows, as the part of their change that takes these back.
+"""Views that get another SELECT: their old rows, which their change deletes.
 
 In the version that has the new rows, the change of such a view is its new rows minus its old ones. If its columns
 differ, the old rows are written beside the change instead, for sinks that are updated by key.
@@ -23,8 +23,8 @@ from freshviews.types.columns import MULTIPLICITY, arrow_type
 
 @dataclass(frozen=True)
 class TakenBack:
-    """The rows that ``views`` had before a version, each as often as it is taken back. By view, a section: in
-    ``changes`` with the columns that the view has now, in ``gone`` with those that it had, where these are others."""
+    """The rows that ``views`` had before a version, with the multiplicities to delete. By view, a section: in
+    ``changes`` with the view's present columns, in ``gone`` with its former ones, if they differ."""
 
     views: tuple[str, ...] = ()
     changes: Mapping[str, str] = field(default_factory=dict)
@@ -43,7 +43,7 @@ def rows_taken_back(store: Store, at: Manifest, views: Collection[str]) -> dict[
 def taken_back(
     store: Store, rows: Mapping[str, pa.Table], later: Iterable[Manifest], before: Catalog, now: Catalog
 ) -> TakenBack:
-    """Write the ``rows`` of views that are taken back, less those of the changes in ``later`` versions. ``before`` and
+    """Write the ``rows`` of views that are deleted, less those of the changes in ``later`` versions. ``before`` and
     ``now`` have the views as they were, and as they are."""
     versions = list(later)
     bundle = Bundle(store, "changes")

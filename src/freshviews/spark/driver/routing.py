@@ -44,7 +44,7 @@ def _by_table(expressions: Sequence[str]) -> str:
 
 
 def _copies(number: int, role: Role, slots: Slots, cells: int, feeds: int) -> list[str]:
-    """``_to`` of each copy of a row; NULL where the role does not take the row."""
+    """``_to`` of each copy of a row; NULL if the role does not take the row."""
     found = []
     for coordinates in product(*(range(dim.share) if dim.column is None else (0,) for dim in role.dims)):
         copy = cell_and_feed(_cell(role, slots, cells, coordinates), number, feeds)

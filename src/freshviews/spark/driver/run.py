@@ -2,8 +2,8 @@
 
 The order: rows go to their cells, whose workers write files under fresh names. Changes of groups that cells share go
 through the merge. The driver writes one manifest that names all files, which commits the version. Then sinks get the
-version, and that is recorded. The next micro-batch begins after that, so at a restart at most the last version is
-undelivered, except to a sink that is behind.
+version, and the delivery is recorded. The next micro-batch begins after that, so at a restart only the last version may
+be undelivered, except to a sink that is behind.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ Listener = Callable[[Manifest], object]
 
 
 class Stopped(Exception):
-    """The micro-batch came after a stop was requested; the next run takes it."""
+    """The micro-batch came after a stop was requested; the next run reads it."""
 
 
 class Run:
@@ -96,7 +96,7 @@ class Run:
         self.stopping = False
         self.working = Lock()
         self._maker: int | None = None
-        """The thread that holds it to make a version."""
+        """The thread that has the lock to make a version."""
         self._listener = listener
         self._deliveries = Deliveries(Sinks(spark, store, self.manifests, receivers))
         self._cells = cells
@@ -118,7 +118,7 @@ class Run:
         return self._layout
 
     def begin(self, streaming: Sequence[Source], static: Sequence[Source], goes_on: bool) -> None:
-        """Deliver a version that a crash left undelivered, and make a version of batch sources and views that are new.
+        """Deliver a version that a crash left undelivered, and make a version of new batch sources and views.
 
         ``goes_on``: the run does not end by itself, so ``fill`` backfills new views, and the run continues while a sink
         refuses a version. Raises CheckpointError if the checkpoint cannot be continued.
@@ -178,7 +178,7 @@ class Run:
         return self.latest.version
 
     def _resume(self, before: Manifest, streaming: Sequence[str], aside: bool) -> Manifest:
-        """Deliver a version that a crash left undelivered, and continue from it; before that, note its call."""
+        """Deliver a version that a crash left undelivered, and continue from it; before that, record its call."""
         note_call(self.store, before)
         found = checkpoint.difference(before, self.definition, streaming)
         check_replaced(self.definition, before, found.views, self._receivers, bool(found.tables))
@@ -220,8 +220,8 @@ class Run:
     def _take_sources(
         self, base: Manifest, sources: Sequence[Source]
     ) -> tuple[list[Source], dict[str, dict[str, Any]]]:
-        """Sources with the rows that a version after ``base`` takes, and the positions of those that are polled, which
-        are left out if they have no new rows."""
+        """Sources with the rows for the version after ``base``, and the positions of polled ones, which are left out if
+        they have no new rows."""
         rows: list[Source] = []
         positions: dict[str, dict[str, Any]] = {}
         for source in self._children_first(sources):
@@ -236,14 +236,14 @@ class Run:
         return rows, positions
 
     def _children_first(self, sources: Sequence[Source]) -> list[Source]:
-        """Sources in the order in which they are read: a table that refers to another one stands below it in a script,
-        and is read before it, so the rows that its rows refer to are there."""
+        """Sources in the order in which they are read. A script declares a table after those that it refers to; it is
+        read before them, so the rows that its rows refer to are there."""
         names = [table.name for table in self.definition.tables]
         return sorted(sources, key=lambda source: names.index(source.table.name), reverse=True)
 
     def poll(self, sources: Sequence[Source]) -> dict[str, SourceError]:
-        """Make a version of the new rows of tables that are polled, if there are any, and return the errors of those
-        that cannot be read. Tables that refer to these are left to the next poll. Raises Stopped after a stop."""
+        """Make a version of the new rows of polled tables, if there are any, and return the errors of unreadable ones.
+        Tables that refer to these are left to the next poll. Raises Stopped after a stop."""
         assert self.latest is not None
         failed: dict[str, SourceError] = {}
         rows: list[Source] = []
@@ -257,7 +257,7 @@ class Run:
                 continue
             rows += found
             positions |= position
-        # Rows that they refer to may not be there.
+        # The rows that its rows refer to may be missing.
         left = referring(sources, failed)
         rows = [source for source in rows if source.table.name not in left]
         positions = {name: one for name, one in positions.items() if name not in left}
@@ -316,8 +316,8 @@ class Run:
         return self.latest
 
     def _rebuilds(self, old: Layout, replaced: Collection[str]) -> bool:
-        """Whether the merge of the layout cannot go on from that of an older one. With the same statements it may have
-        other rows from the cells of a view that is replaced."""
+        """True if the merge of the layout cannot continue from that of an older one. With the same statements, the
+        cells of a replaced view may give it other rows."""
         return bool(replaced) or self.layout.merge_statements != old.merge_statements
 
     def _split_anew(
@@ -386,9 +386,9 @@ class Run:
 
     @contextlib.contextmanager
     def _base_of_next(self) -> Iterator[Manifest]:
-        """The last version, as the base of the next one, while no other thread makes one. After an error within it no
-        thread makes another one, which would skip a version that a sink has not taken. Raises Stopped then, and after a
-        stop."""
+        """The last version, as the base of the next one; no other thread makes one meanwhile. After an error in the
+        block no thread makes another one, which would skip a version that a sink does not have. Raises Stopped then,
+        and after a stop."""
         with self.working:
             if self.stopping or self.error is not None:
                 raise Stopped
@@ -405,7 +405,7 @@ class Run:
                 self._maker = None
 
     def is_made_here(self) -> bool:
-        """Whether this thread makes a version: a listener or a sink runs within it."""
+        """True if this thread makes a version: a listener or a sink runs within it."""
         return self._maker == get_ident()
 
     def stop(self) -> None:
@@ -421,7 +421,7 @@ class Run:
         self._deliveries.stop()
 
     def fail(self, error: BaseException) -> None:
-        """End with an error; the first error is kept."""
+        """End with an error; only the first error is kept."""
         if self.error is None or self.error is error:
             self.error = error
             self.definition.hide_secrets(error)
@@ -480,7 +480,7 @@ class Run:
         if batch != before.batch + 1:
             raise checkpoint.CheckpointError(
                 f"micro-batch {batch} comes after {before.batch}, which is the last in version {before.version}: the "
-                f"folders in {self.store.address} are not of the same time; begin with a new checkpoint"
+                f"folders in {self.store.address} are of different times; begin with a new checkpoint"
             )
         names = [source.table.name for source in streaming]
         base = replace(
@@ -505,8 +505,8 @@ class Run:
     ) -> None:
         """Make and deliver the version after ``base``, which holds the fields of the version that are known already.
 
-        ``back``: the rows of views that have another SELECT in this version. ``saved``: the objects with Spark's files,
-        which are written meanwhile.
+        ``back``: the deleted rows of views that have another SELECT in this version. ``saved``: the objects with
+        Spark's files, which are written meanwhile.
         """
         if self._warming is not None:
             self._warming.join()
@@ -555,7 +555,7 @@ class Run:
         self.recent.add(manifest, of_batch=saved is not None)
 
     def _take_back_replaced(self, made: Manifest, back: TakenBack) -> Manifest:
-        """A version whose changes of replaced views take their old rows back."""
+        """A version whose changes of replaced views delete their old rows."""
         changes = {view: [name, *made.changes.get(view, ())] for view, name in back.changes.items()}
         changed = dict(made.changed)
         for view, names in changes.items():

@@ -32,7 +32,7 @@ _FIXED = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
 
 Results = Sequence[dict[str, Any]]
 Run = Callable[[Task, Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""Takes a partition through its cells; see ``worker``."""
+"""Runs the rows of a partition through its cells; see ``worker``."""
 
 
 def through_cells(
@@ -106,8 +106,7 @@ def run_merge(store: Store, layout: Layout, entry: Entry, results: Results, want
 def can_go_on(store: Store, layout: Layout, entry: Entry) -> bool:
     """True if the merge can continue from its files, and is now in memory.
 
-    False if another release of freshviews wrote them in a form that cannot be read; the merge is then rebuilt from the
-    cells.
+    False if another release of freshviews wrote them in an unknown form; the merge is then rebuilt from the cells.
     """
     if not layout.merge_statements:
         return True

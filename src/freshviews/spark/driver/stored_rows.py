@@ -51,7 +51,7 @@ def stored_source(catalog: Catalog, table: str, rows: DataFrame) -> Source:
 
 
 def as_columns_of(table: TableDef, rows: DataFrame) -> DataFrame:
-    """Stored rows of a table with the columns that it has now: where one is new, its DEFAULT, or NULL."""
+    """Stored rows of a table with its present columns: a new column has its DEFAULT, or NULL."""
     there = {name.lower(): f"`{name}`" for name in rows.columns}
     columns = [
         F.expr(there.get(c.name.lower(), default_expression(c))).cast(spark_type(c.type)) for c in table.columns
@@ -91,7 +91,7 @@ def logged_rows(
     """The signed rows that changed a base table between two versions; both must be in the logs."""
     schema = changes_schema(defined(layout.catalog, table))
     logs = {}
-    # The log of the merge is not a log of tables, and does not only grow.
+    # The log of the merge has no tables, and does not only grow.
     for number in filter(manifest.cells.__contains__, map(str, range(layout.cells))):
         log = segments_after(manifest.cells[number], since.cells.get(number, EMPTY)["token"])
         assert log is not None

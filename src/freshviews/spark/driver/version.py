@@ -62,7 +62,7 @@ class Input:
     ordered: bool
     text: bool
     windowed: Mapping[int, Feed] = field(default_factory=dict)
-    """By number of a table with a window in several cells: its feed to the engine that keeps it."""
+    """By number of a table with a window in several cells: its feed to the engine that maintains the window."""
     given: DataFrame | None = None
     """The rows before windows, if ``frame`` has others."""
 
@@ -86,8 +86,8 @@ def make(
     rebuild: bool = False,
     log_only: bool = False,
 ) -> Manifest:
-    """Return the manifest of the version after ``base``, which holds the fields that are known already. ``before``: the
-    results of the engine that keeps windows.
+    """Return the manifest of the version after ``base``, which has the fields that are known already. ``before``: the
+    results of the engine that maintains windows.
 
     ``phases`` gets the seconds. ``whole``: every cell runs. ``rebuild``: rebuild the merge from the contents of the
     cells. ``log_only``: the cells' logs only grow. Raises PipelineError; nothing is applied then.
@@ -167,7 +167,7 @@ def taken_through(
     phases: Phases,
     homes: Homes,
 ) -> Results:
-    """The results of some cells that take their rows of an input. Raises PipelineError, which names a refused row."""
+    """The results of some cells with the rows of an input. Raises PipelineError, which names a refused row."""
     placed = given is not None and (given.ordered or given.set_aside)
     results = _tried(spark, store, given, task, cells, placed, phases, homes)
     refused = [result for result in results if "refused" in result]

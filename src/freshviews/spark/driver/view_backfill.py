@@ -38,8 +38,8 @@ from freshviews.spark.worker.worker import Task, fill_partition
 
 
 class Filling:
-    """Backfills the views ``names`` into the cells of version ``at``, from layout ``old`` to ``new``. Those that are
-    ``replaced`` are there, with another SELECT.
+    """Backfills the views ``names`` into the cells of version ``at``, from layout ``old`` to ``new``. The cells have
+    those that are ``replaced``, with another SELECT.
 
     Create it between two micro-batches; ``run`` blocks until the images are written.
     """
@@ -60,10 +60,10 @@ class Filling:
         self._replaced = replaced
         self._spark, self._store, self._old, self._at = spark, store, old, at
         self._group = f"freshviews-filling-{uuid.uuid4().hex}"
-        self._job = self._made()
+        self._job = self._writing_job()
         self._images: Mapping[str, Any] = {}
 
-    def _made(self) -> DataFrame:
+    def _writing_job(self) -> DataFrame:
         spark, store, old, at = self._spark, self._store, self._old, self._at
         with workers(spark, "filling"):
             given = backfill(old.roles, self.new, lambda table: stored_rows(spark, store, old, at, table))

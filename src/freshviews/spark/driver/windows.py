@@ -1,8 +1,8 @@
-"""The stage in front of the cells: one engine, in a Python worker, that maintains the windows of tables.
+"""The stage before the cells: one engine, in a Python worker, that maintains the windows of tables.
 
-It takes all rows of the tables with a window, and has a state as a cell has: an image and a log. The change of a
-window, rows that come and rows that leave, is written to the store and goes to the cells as signed rows. It counts only
-when the manifest of the version names the engine's state and that of the cells.
+It gets all rows of the tables with a window, and has a state like a cell: an image and a log. The change of a window,
+inserted rows and rows that leave, is written to the store and goes to the cells as signed rows. It counts only when the
+manifest of the version names the engine's state and that of the cells.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def through_windows(
     phases: Phases,
     homes: Homes,
 ) -> tuple[Results, Input]:
-    """Take the rows of tables with a window through their engine, for the version after ``base``. Return its results,
-    and the input with the changes of the windows in the place of these rows. Raises PipelineError."""
+    """Run the rows of tables with a window through their engine, for the version after ``base``. Return its results,
+    and the input with the changes of the windows instead of these rows. Raises PipelineError."""
     number = layout.cells
     views = tuple(layout.windowed.values())
     known = base.sizes.get(str(number), {})
@@ -74,7 +74,7 @@ def through_windows(
 
 
 def _with_windows(spark: SparkSession, store: Store, layout: Layout, given: Input, moved: dict[str, str]) -> Input:
-    """An input with the changes of windows, by table the section that has it, in the place of their rows."""
+    """An input with the changes of windows, by table a section, instead of their rows."""
     rest = given.frame.where(~F.col(TABLE).isin(sorted(given.windowed)))
     if not moved:
         return replace(given, frame=rest, feeds=_without_rows(given), windowed={}, given=given.frame)
@@ -105,7 +105,7 @@ def _with_windows(spark: SparkSession, store: Store, layout: Layout, given: Inpu
 
 
 def _without_rows(given: Input) -> list[tuple[Feed, ...]]:
-    """The feeds of an input, where those of tables with a window have no rows any more: none is a whole contents."""
+    """The feeds of an input in which tables with a window have no rows of their own: none is a whole contents."""
     return [
         tuple(replace(feed, snapshot=feed.snapshot and number not in given.windowed) for feed in own)
         for number, own in enumerate(given.feeds)
@@ -142,8 +142,8 @@ def windows_without_cells(before: Manifest, old: Layout, new: Layout, changed: S
             reason = "it has a foreign key, which one cell checks with it"
         if reason is not None:
             raise CheckpointError(
-                f"table {name} has a window, which cannot go on in {at[new.cells]}: {reason}; leave columns and cells "
-                "as they were, or begin with a new checkpoint"
+                f"table {name} has a window, which cannot continue in {at[new.cells]}: {reason}; leave columns and "
+                "cells as they were, or begin with a new checkpoint"
             )
     # A single cell maintains windows itself: its image and log have them, and their other content is left out.
     entry = before.cells.get(str(old.cells) if old.windowed else "0", EMPTY)

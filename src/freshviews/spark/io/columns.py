@@ -13,7 +13,7 @@ from freshviews.expr import casts
 from freshviews.types import SqlType
 
 _DEFAULT = ("EXISTS_DEFAULT", "CURRENT_DEFAULT")
-"""The key of a DEFAULT's constant in the metadata of a field, in Spark. Its readers of files give the first to rows
+"""Spark's key of a DEFAULT's constant in the metadata of a field. Spark's file readers give the constant to rows
 without the column."""
 
 _TEXTS: dict[str, Callable[[int], str]] = {
@@ -42,8 +42,8 @@ def default_expression(column: ColumnDef) -> str:
 
 
 def with_defaults(schema: T.StructType, table: TableDef, every: bool = False) -> T.StructType:
-    """A schema to read files with, by which rows without a column of the table have its DEFAULT. Columns that the
-    schema lacks are added where they have one; with ``every`` others, too, which are NULL."""
+    """A schema to read files with, in which rows without a column of the table have its DEFAULT. Columns that the
+    schema lacks are added if they have a DEFAULT; with ``every``, the others are added, too, as NULL."""
     fields = []
     for one in schema.fields:
         column = column_named(table.columns, one.name)
@@ -58,11 +58,11 @@ def with_defaults(schema: T.StructType, table: TableDef, every: bool = False) ->
 def _field(one: T.StructField, column: ColumnDef) -> T.StructField:
     if default_text(column) is None:
         return one
-    return T.StructField(one.name, one.dataType, True, {**one.metadata, **dict.fromkeys(_DEFAULT, _of(one, column))})
+    return T.StructField(one.name, one.dataType, True, {**one.metadata, **dict.fromkeys(_DEFAULT, _cast(one, column))})
 
 
-def _of(one: T.StructField, column: ColumnDef) -> str:
-    """The constant as a value of the type that is read, which may be another than the column's."""
+def _cast(one: T.StructField, column: ColumnDef) -> str:
+    """The constant as a value of the type that is read, which may differ from the column's."""
     return f"CAST({text_literal(default_text(column) or '')} AS {one.dataType.simpleString()})"
 
 

@@ -57,7 +57,7 @@ class Sinks:
 
 
 class Deliveries:
-    """The delivery of the versions of one run. ``patient``: it goes on while a sink is behind."""
+    """The delivery of the versions of one run. ``patient``: the run continues while a sink is behind."""
 
     def __init__(self, sinks: Sinks) -> None:
         self.patient = False
@@ -74,19 +74,19 @@ class Deliveries:
 
     @property
     def version(self) -> int:
-        """The last version that every sink has had its turn with."""
+        """The last version that was offered to every sink."""
         return self._delivered.version
 
     @property
     def oldest(self) -> int | None:
-        """The oldest version that is needed for sinks that are behind: the one before the first that one lacks. None if
-        none is behind."""
+        """The oldest version that is needed for sinks that are behind: the one before the first missing version. None
+        if no sink is behind."""
         with self._lock:
             return min((version - 1 for version in self._behind.values()), default=None)
 
     def resume(self, definition: Definition, latest: Manifest, stopped: Callable[[], bool]) -> None:
-        """Continue after an earlier run: give sinks that are behind the versions that they lack, and the ``latest``
-        version to all that may lack it. Raises SinkError in a run that is not patient."""
+        """Continue after an earlier run: deliver missing versions to sinks that are behind, and the ``latest`` version
+        to all sinks that may lack it. Raises SinkError in a run that is not patient."""
         self._latest = self.version
         views = {view.name: view for view in definition.views if _has_sink(self._sinks, view)}
         forget_others(self._sinks.store, views)
@@ -109,9 +109,9 @@ class Deliveries:
     def deliver(
         self, definition: Definition, manifest: Manifest, stopped: Callable[[], bool], again: bool = False
     ) -> None:
-        """Deliver a version. ``again``: a run before may have delivered it, or a part. ``stopped``: try no more.
+        """Deliver a version. ``again``: an earlier run may have delivered it, or a part. ``stopped``: do not try again.
 
-        Raises SinkError with every refusal, when all sinks have had their turn.
+        Raises SinkError with all refusals, after every sink was tried.
         """
         if self._failed is not None:
             raise self._failed
@@ -134,7 +134,7 @@ class Deliveries:
                     have.add(view.name)
                 elif self.patient and error.passes and _is_elsewhere(self._sinks, view) and not stopped():
                     _LOGGER.warning(
-                        "view %s, version %d: %s; the run goes on, and tries again until the sink has every version",
+                        "view %s, version %d: %s; the run continues, and tries again until the sink has every version",
                         view.name, manifest.version, error.cause,
                     )  # fmt: skip
                     self._refused[view.name] = error.cause
@@ -158,21 +158,21 @@ class Deliveries:
         for view in fallen:
             self._chase(view, PAUSES[0])
         for name, first in behind.items():
-            # A sink that takes versions again may catch up.
+            # A sink that accepts versions again may catch up.
             if manifest.version - first >= MOST_BEHIND and name in self._refused:
                 cause = self._refused[name]
                 raise SinkError(f"view {name}: its sink lacks {MOST_BEHIND} versions, from {first} on: {cause}")
 
     def stop(self) -> None:
-        """Try no more sinks that are behind. Waits for tries under way, but not for itself: another run may follow at
-        once."""
+        """Stop trying sinks that are behind. Waits for tries under way, but not if called from one: another run may
+        follow at once."""
         self._stopping.set()
         for thread in list(self._chasing.values()):
             if thread is not current_thread():
                 thread.join(_LONGEST)
 
     def _chase(self, view: ViewSpec, pause: float = 0.0) -> None:
-        """Give a sink the versions that it lacks, in a thread of its own, until it has all; first after a ``pause``."""
+        """Deliver missing versions to a sink, in a thread of its own, until it has all; first after a ``pause``."""
 
         def chase() -> None:
             wait = pause
@@ -195,7 +195,7 @@ class Deliveries:
         self._chasing[view.name] = thread
 
     def _catch_up(self, view: ViewSpec, stopped: Callable[[], bool]) -> None:
-        """Give a sink every version that it lacks, in order. Raises SinkError where it refuses one, StoreError."""
+        """Deliver every version that a sink lacks, in order. Raises SinkError if it refuses one, and StoreError."""
         again = True
         while not stopped():
             with self._lock:
@@ -245,7 +245,7 @@ def _has_sink(sinks: Sinks, view: ViewSpec) -> bool:
 
 
 def _is_elsewhere(sinks: Sinks, view: ViewSpec) -> bool:
-    """Whether the sink of a view is outside of this machine."""
+    """True if the sink of a view is outside of this machine."""
     return view.name not in sinks.receivers and view.provider not in (*FORMATS, "console")
 
 
@@ -264,7 +264,7 @@ def _refusal_after_tries(
 
 
 def _refusal_of_try(sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Manifest, again: bool) -> SinkError | None:
-    """The refusal of a sink that is tried once; None if it has the version. Raises OSError of the store."""
+    """The refusal of a sink after one try; None if it has the version. Raises OSError of the store."""
     due = Due(manifest.version, again, manifest.time)
     is_table = _is_table(sinks, view)
     try:
@@ -286,7 +286,7 @@ def _refusal_of_try(sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Mani
 
 
 def _begin_table(sinks: Sinks, view: ViewSpec, manifest: Manifest) -> None:
-    """Note that the table of a view has its first version, which has no rows."""
+    """Record that the table of a view has its first version, which has no rows."""
     if _is_table(sinks, view) and view.name not in begun(sinks.store) and _is_new(sinks, view, manifest):
         note_begun(sinks.store, view.name, False)
 
@@ -296,12 +296,12 @@ def _is_table(sinks: Sinks, view: ViewSpec) -> bool:
 
 
 def _is_new(sinks: Sinks, view: ViewSpec, manifest: Manifest) -> bool:
-    """Whether a version is the view's first."""
+    """True if a version is the view's first."""
     return manifest.version == 1 or view.name not in sinks.manifests.read(manifest.version - 1).views
 
 
 def _set_aside(store: Store, definition: Definition, manifest: Manifest) -> list[SinkError]:
-    """Give the rows that a version set aside to the user's folders; the refusals."""
+    """Write the rows that a version set aside to the user's folders; returns the refusals."""
     refused = []
     for table in definition.tables:
         for name in manifest.bad.get(table.name, []):

@@ -1,4 +1,4 @@
-"""Debezium envelopes on their way to several cells: the primary key of each, by which Spark sends them.
+"""Debezium envelopes that are routed to several cells: the primary key of each, by which Spark routes them.
 
 The key is read as workers read it, so that rows of other tables with equal values meet it. The rest of an envelope is
 read in its cell.
@@ -19,11 +19,11 @@ from freshviews.stream import DebeziumJson, keys_of_envelopes
 
 _KEY = "_key"
 TAKEN = (_KEY, *PLACED)
-"""Names of columns beside those of a key on the way."""
+"""Names of the extra columns for routing, next to those of a key."""
 
 
 def routable(sources: Sequence[Source], cells: int) -> list[Source]:
-    """Sources whose frames have the columns that rows are sent to this many cells by."""
+    """Sources whose frames have the columns by which rows are routed to this many cells."""
     if cells == 1:
         return list(sources)
     return [_keyed(one, one.form) if isinstance(one.form, DebeziumJson) else one for one in sources]

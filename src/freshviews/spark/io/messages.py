@@ -2,7 +2,7 @@
 
 Text stays text, which workers convert: they refuse text that is not of a column's type with the column and the reason,
 and round nothing. A JSON value is parsed as a VARIANT of Spark, which keeps the digits of decimals and refuses text
-behind the object and repeated fields. A value that cannot be parsed is in the column CORRUPT, as it came.
+after the object and repeated fields. A value that cannot be parsed is in the column CORRUPT, unchanged.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _NO_VALUE = "(no value: it deletes its key, which only changes 'upsert' takes)"
 def rows_of(
     frame: DataFrame, message: MessageFormat, places: Sequence[str], defaults: Mapping[str, str]
 ) -> DataFrame:
-    """The columns that ``message`` names, CORRUPT, and the columns ``places`` of the source as they are.
+    """The columns that ``message`` names, CORRUPT, and the columns ``places`` of the source, unchanged.
 
-    ``defaults``: by column, the text that it has where JSON lacks its field. Raises what Spark raises for a column that
-    the source lacks.
+    ``defaults``: by column, the text that it has if JSON lacks its field. Raises Spark's error for a column that the
+    source lacks.
     """
     known = {name.lower(): field for name, field in zip(frame.columns, frame.schema, strict=True)}
     parts = [part for part in _SPLIT if part in known]
@@ -58,8 +58,8 @@ def rows_of(
 
 
 def _taken_apart(part: str, encoding: Encoding, fields: Sequence[str]) -> Column:
-    """A parsed key or value: for JSON and Avro an array with it as its one element, because Spark reads no further than
-    the end of a value, and returns a row of NULLs for Avro that it cannot read."""
+    """A parsed key or value; for JSON and Avro an array with it as the only element, because Spark ignores text after
+    the end of a value, and returns a row of NULLs for unreadable Avro."""
     text = _text(part)
     if encoding.format == "json":
         return F.expr(f"try_parse_json(concat('[', {text}, ']'))")
@@ -94,14 +94,14 @@ def _at(path: Path, message: MessageFormat, binary: set[str]) -> str:
 
 
 def _in_json(path: Path, kind: str) -> str:
-    """A field of JSON as a type: NULL where it is not there. As a VARIANT, a null that is written is none of SQL."""
+    """A field of JSON as a type: NULL if it is missing. In a VARIANT, a written null is not SQL's NULL."""
     first, *steps = path
     found = "".join(f"[{step}]" if isinstance(step, int) else f"[{_key(step)}]" for step in steps)
     return f"try_variant_get({_SPLIT[str(first)]}, {text_literal('$[0]' + found)}, '{kind}')"
 
 
 def _or_default(found: str, path: Path, message: MessageFormat, default: str | None) -> str:
-    """The expression of a path, or a text where the path is not there."""
+    """The expression of a path, or a default text if the path is missing."""
     part = str(path[0])
     if default is None or len(path) == 1 or part not in _SPLIT or message.encodings[part].format != "json":
         return found

@@ -34,15 +34,16 @@ def numbered(frame: DataFrame, places: Iterable[FilePlace]) -> dict[FilePlace, i
 
 
 def place_columns(names: Sequence[str], at: str) -> tuple[Column, Column]:
-    """The place of a row that other columns of its source name, such as topic and partition, and its number ``at``
-    there, such as its offset. The number is no part of the text, by which rows are ordered before it."""
-    told = [F.col(name) for name in names]
-    text = F.to_json(F.struct(*told, F.lit(None).cast("bigint").alias(at)), {"ignoreNullFields": "false"})
+    """The place of a row by other columns of its source, such as topic and partition, and its number ``at`` there, such
+    as its offset. The number is not part of the text, as rows are ordered by the number after the text."""
+    columns = [F.col(name) for name in names]
+    text = F.to_json(F.struct(*columns, F.lit(None).cast("bigint").alias(at)), {"ignoreNullFields": "false"})
     return text, F.col(at).cast("bigint")
 
 
 def place_fields(place: FilePlace | None, numbers: Mapping[FilePlace, int]) -> dict[str, Any]:
-    """``file`` and ``row``, or the columns that name the place; ``file`` and ``row`` are None for a row of no place."""
+    """``file`` and ``row``, or the columns that name the place; ``file`` and ``row`` are None for a row without a
+    place."""
     if place is None:
         return {"file": None, "row": None}
     if _tells_all(place):
@@ -51,7 +52,7 @@ def place_fields(place: FilePlace | None, numbers: Mapping[FilePlace, int]) -> d
 
 
 def place_text(place: FilePlace | None, numbers: Mapping[FilePlace, int]) -> str:
-    """``file, row n``, or ``topic t, partition p, offset n``; nothing for a row of no place."""
+    """``file, row n``, or ``topic t, partition p, offset n``; empty for a row without a place."""
     found = {name: value for name, value in place_fields(place, numbers).items() if value is not None}
     return ", ".join(str(value) if name == "file" else f"{name} {value}" for name, value in found.items())
 

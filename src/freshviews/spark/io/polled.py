@@ -1,9 +1,9 @@
-"""Tables of databases that are polled by a column whose values grow: the rows that no version has.
+"""Tables of databases that are polled by a column whose values grow: the rows that are in no version yet.
 
-The manifest that has the rows of a poll has its position as well: the lowest value to read again, and the rows from
-there on that are known, as digests. The next poll reads from that value on, and drops the known rows. So each row is
-taken once, even if others share its value, and a row that is committed late is not missed if its value is within the
-lag. A row that was changed in place has another digest.
+The manifest with the rows of a poll has the poll's position as well: the lowest value to read again, and digests of the
+known rows from there on. The next poll reads from that value on, and drops the known rows. So each row counts once,
+even if others share its value, and a row that is committed late is not missed if its value is within the lag. A row
+that was changed in place has another digest.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from freshviews.spark.state.stores.store import Store
 from freshviews.stream import Upserts
 
 MOST_KNOWN = 1_000_000
-"""Rows within the lag that are known by their digests."""
+"""Maximum number of rows within the lag that are known by their digests."""
 _DIGEST, _KNOWN, _SAME, _COUNT = (f"_freshviews_{name}" for name in ("digest", "known", "same", "count"))
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Rows that no version has. ``source``: with these rows as its DataFrame, which does not change any more.
-    ``position``: of the version that gets them."""
+    """Rows that are in no version yet. ``source``: with these rows as its DataFrame, which no longer changes.
+    ``position``: that of the version with these rows."""
 
     source: Source
     position: dict[str, Any]
 
 
 def take(store: Store, source: Source, position: Mapping[str, Any] | None, loaded: bool) -> Taken | None:
-    """Read the rows that no version has; None if there are none. ``position``: of the last version, None before the
-    first poll; ``loaded``: a version has rows of the table.
+    """Read the rows that are in no version yet; None if there are none. ``position``: that of the last version, None
+    before the first poll; ``loaded``: a version has rows of the table.
 
-    Raises SourceError where the table cannot be read so, CheckpointError where the position is of another poll.
+    Raises SourceError if the table cannot be read so, CheckpointError if the position is of another poll.
     """
     poll = source.spec.poll
     assert poll is not None
     column = polled_column(source)
     position = _next_position(store, source, column, position, loaded)
     try:
-        return _taken(store, source, poll, column, position)
+        return _new_rows(store, source, poll, column, position)
     except (PySparkException, Py4JJavaError) as error:
         reason = without_secrets(cause(error), source.spec.options)
         raise SourceError(f"table {source.table.name}: it cannot be polled: {reason}") from error
@@ -65,7 +65,8 @@ def take(store: Store, source: Source, position: Mapping[str, Any] | None, loade
 def _next_position(
     store: Store, source: Source, column: str, position: Mapping[str, Any] | None, loaded: bool
 ) -> Mapping[str, Any] | None:
-    """The position to go on from. Without one, all rows are read once more, which are the same where a table has a key.
+    """The position to continue from. Without one, all rows are read once more, which has no effect if the table has a
+    key.
     """
     there = {one.name: one.dataType.simpleString() for one in source.frame.schema}
     before = "read otherwise"
@@ -88,11 +89,11 @@ _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
 def _same_texts(kind: str, now: str | None) -> bool:
-    """Whether values of two types of a column have the same texts."""
+    """True if values of two types of a column have the same texts."""
     return kind == now or (kind in _INTEGERS and now in _INTEGERS)
 
 
-def _taken(
+def _new_rows(
     store: Store, source: Source, poll: Poll, column: str, position: Mapping[str, Any] | None
 ) -> Taken | None:
     value = F.col(quoted(column))
@@ -108,7 +109,7 @@ def _taken(
     if first is not None:
         rows = rows.where(value.isNull() | (value >= _read_from(source.frame, kind, first)))
     rows = rows.withColumn(_DIGEST, _digest(source.frame, [*names])).withColumn(_KNOWN, _digest(source.frame, before))
-    # A database may have other rows a moment later, and a task that is tried again would read these.
+    # A database may have other rows a moment later; a repeated task would read these.
     rows = rows.localCheckpoint()
     if first is not None:
         rows = rows.where(value.isNull() | (value >= first))
@@ -155,7 +156,7 @@ def _digest(frame: DataFrame, names: Sequence[str]) -> Column:
 
 
 def _write_digests(store: Store, source: Source, rows: DataFrame, first: str) -> str:
-    """Write the digests of rows, with the number of each; returns the section. If they are too many, and a key
+    """Write the digests of rows, with the number of each; returns the section. If there are too many, but a key
     identifies rows, nothing is written."""
     counted = rows.groupBy(_DIGEST).agg(F.count("*").alias(_COUNT))
     known = counted.limit(MOST_KNOWN + 1).toArrow()
@@ -173,8 +174,8 @@ def _write_digests(store: Store, source: Source, rows: DataFrame, first: str) ->
 
 
 def polled_column(source: Source) -> str:
-    """The column by which a table is polled, as the database spells it. Raises SourceError where it cannot be polled by
-    this column, or with this lag."""
+    """The column by which a table is polled, as the database spells it. Raises SourceError if the table cannot be
+    polled by this column, or with this lag."""
     poll = source.spec.poll
     assert poll is not None
     name = next((one for one in source.frame.columns if one.lower() == poll.column.lower()), None)
@@ -195,8 +196,8 @@ def _lag(source: Source, poll: Poll, column: str) -> int:
     times = isinstance(kind, _TIMES)
     if not times and not isinstance(kind, (*_BITS, T.DecimalType)):
         raise SourceError(
-            f"table {source.table.name}: poll {column!r} is a column of {kind.simpleString()}; one of integers, "
-            "decimals, dates or timestamps is accepted, whose values grow"
+            f"table {source.table.name}: poll {column!r} is a column of {kind.simpleString()}; a column of "
+            "integers, decimals, dates or timestamps, with growing values, is accepted"
         )
     lag = poll.seconds if times else poll.numbers
     if lag is None:
@@ -206,14 +207,14 @@ def _lag(source: Source, poll: Poll, column: str) -> int:
 
 
 def _text(value: Column, kind: T.DataType) -> Column:
-    """A value as text, whatever the zone of the session is: an instant as its microseconds."""
+    """A value as text, for any time zone of the session: an instant as its microseconds."""
     return (F.unix_micros(value) if isinstance(kind, T.TimestampType) else value).cast("string")
 
 
 def lowered(text: str, kind: T.DataType, lag: int) -> str:
-    """The value that is lower than another one by a lag, or the lowest of its type, as a text to cast; dates by whole
+    """The value that is a lag lower than another one, or the lowest of its type, as a text to cast; dates by whole
     days. ``text``: as of ``_text``. Times above the year 9999 count as its end. Raises ValueError or OverflowError if
-    the text is a time before the year 1, which is the lowest here."""
+    the text is a time before the year 1, the lowest here."""
     if isinstance(kind, T.TimestampType):
         since = dt.timedelta(microseconds=int(text))
         return f"{_before(_EPOCH + min(since, dt.datetime.max - _EPOCH), lag)}+00:00"
@@ -241,7 +242,7 @@ def _parsed(text: str, kind: T.DataType) -> Any:
 
 
 def _is_late(text: str) -> bool:
-    """Whether a time is above the year 9999, of which Spark writes the sign."""
+    """True if a time is above the year 9999; Spark writes such a time with a sign."""
     return text.startswith("+")
 
 
@@ -251,8 +252,8 @@ def _before(at: dt.datetime, seconds: int) -> dt.datetime:
 
 
 def _read_from(frame: DataFrame, kind: T.DataType, first: Column) -> Column:
-    """The value from which the database reads, which has the zone of Java. Spark writes a time in that zone, or in the
-    one of the session under ``java8API``. An hour may come twice in a zone, and another one not at all."""
+    """The value from which the database reads, in the time zone of Java. Spark writes a time in that zone, or in the
+    session's under ``java8API``. In some zones an hour occurs twice, and another one never."""
     if not isinstance(kind, T.TimestampType):
         return first
     spark = frame.sparkSession

@@ -1,7 +1,7 @@
-"""Whether the places that a pipeline reads and writes can be reached: each is tried once, and no row is taken.
+"""Checks whether the places that a pipeline reads and writes can be reached: each is tried once, without reading rows.
 
 A kind of connector has a probe of its sources and one of its sinks, in the module that reads or writes there. A probe
-raises an error where the place is not to be reached.
+raises an error if the place cannot be reached.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Tried:
 
 def tried(session: Session, definition: Definition) -> Iterator[Tried]:
     """Each source, each folder of bad rows and each sink of a pipeline, as it is tried. A sink without a probe is left
-    out. Raises what ``session`` raises."""
+    out. Raises the errors of ``session``."""
     tables = catalog_of(definition.script).tables
     for table in definition.tables:
         source = partial(_SOURCES[connector_of(table.provider).kind], session, table, tables[table.name])
@@ -91,7 +91,7 @@ def attempt(
 
 
 def _files_are_written(session: Session, view: ViewSpec) -> None:
-    """Write into a folder of this machine; elsewhere Spark looks for the file system."""
+    """Write into a folder of this machine; for other places, let Spark look for the file system."""
     path = value_of(view.options, "path")
     if is_folder(path):
         try_to_write(Path(path))

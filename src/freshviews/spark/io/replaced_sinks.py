@@ -1,8 +1,8 @@
 """Sinks of views that get another SELECT; impossible combinations are refused before a row is read.
 
-With the same columns every sink works: the change of the version takes the old rows back. With other columns, the
+With the same columns every sink works: the change of the version deletes the old rows. With other columns, the
 contents are delivered as they are (``complete``), and the messages of a key are replaced or withdrawn (``upsert`` to a
-topic). Changes of the old columns cannot be taken back, and a table of a database keeps the columns that it has.
+topic). Changes of the old columns cannot be withdrawn, and a table of a database keeps its columns.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def check_replaced(
 
 
 def _of_key(view: ViewSpec, old: ViewDef, new: ViewDef, key: list[str] | None) -> str | None:
-    """Why rows by the view's key do not take the place of those before. ``key``: by which these were delivered."""
+    """The reason for which rows by the view's key do not replace the earlier ones. ``key``: the key of the earlier
+    ones."""
     if view.output != UPSERT or view.written is None:
         return None
     if key is not None and key != list(view.written.key):
@@ -60,7 +61,7 @@ def _of_key(view: ViewSpec, old: ViewDef, new: ViewDef, key: list[str] | None) -
 
 
 def _of_columns(view: ViewSpec) -> str | None:
-    """Why the sink of a view cannot have other columns."""
+    """The reason for which the sink of a view cannot have other columns."""
     others = "has other columns than in this checkpoint"
     if view.output == CHANGES:
         return f"{others}, and its sink cannot take the old ones back"

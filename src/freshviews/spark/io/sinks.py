@@ -1,7 +1,7 @@
 """Sinks: the change of a view at a version, or its contents, delivered exactly once.
 
-A version is delivered after its commit and before the next commit, or later where a sink is behind. Its output is fixed
-when it is committed, and a file is named by its version. So delivering again after a crash writes the same file again.
+A version is delivered after its commit and before the next commit, or later if a sink is behind. Its output is fixed at
+the commit, and a file is named by its version. So delivering again after a crash writes the same file again.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from freshviews.spark.io.sink_kinds.table_sink import deliver_rows
 
 VERSION = "_version"
 _PLACES = ("path", "topic", "dbtable")
-"""Options that say where a sink is."""
+"""Options that name the place of a sink."""
 
 Receiver = Callable[[DataFrame, int], object]
-"""A user's function, called as by foreachBatch with the rows and the version. After a crash it may be called again with
-the last version."""
+"""A user's function, called like that of foreachBatch with the rows and the version. After a crash it may be called
+again with the last version."""
 
 
 class SinkError(FreshviewsError):
     """A sink refused a version. The version is committed and is delivered at the next start.
 
-    ``cause``: the error of the sink. ``passes``: it may take the version a little later.
+    ``cause``: the error of the sink. ``passes``: the sink may accept it a little later.
     """
 
     def __init__(self, text: str, cause: str | None = None, passes: bool = False) -> None:
@@ -54,7 +54,7 @@ class SinkError(FreshviewsError):
 @dataclass(frozen=True)
 class Due:
     """A version to deliver. ``committed``: the time of its commit, in seconds since 1970. ``again``: an earlier try may
-    have delivered it. ``checkpoint``: the identity of its checkpoint. ``begun``: a table has rows of the view."""
+    have delivered it. ``checkpoint``: the identity of its checkpoint. ``begun``: the table has rows of the view."""
 
     version: int
     again: bool = False

@@ -52,7 +52,7 @@ from freshviews.stream import (
 )
 
 PLACED = ("_from_time", "_from", "_from_at")
-"""The first of PLACE, taken along because the columns from which they are made are not."""
+"""The first of PLACE, kept in the frame because the columns from which the others are made are not."""
 
 
 _FILLED = ("json", "orc", "parquet")
@@ -62,8 +62,8 @@ _FILLED = ("json", "orc", "parquet")
 @dataclass(frozen=True)
 class Source:
     """A table's rows. ``columns``: those that the change format needs, by name with their Spark types. ``absent``: the
-    expressions of those that the DataFrame lacks, which are the constants of their DEFAULTs. ``readable``: the reason
-    against a row that cannot be read."""
+    constants of the DEFAULTs of missing columns, as expressions. ``readable``: the reason given for a row that cannot
+    be read."""
 
     table: TableDef
     spec: TableSpec
@@ -93,8 +93,8 @@ def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source
         frame = reader.load()
         connector = connector_of(provider)
         if connector.at is not None:
-            told = (F.lit(0).cast("bigint"), *place_columns(connector.place, connector.at))
-            frame = frame.withColumns(dict(zip(PLACED, told, strict=True)))
+            placed = (F.lit(0).cast("bigint"), *place_columns(connector.place, connector.at))
+            frame = frame.withColumns(dict(zip(PLACED, placed, strict=True)))
         elif spec.message is not None and connector.files:
             frame = frame.withColumns(dict(zip(PLACED, _file_places(), strict=True)))
         if spec.message is None:
@@ -111,12 +111,12 @@ def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source
 
 
 def can_be_opened(session: Callable[[], SparkSession], spec: TableSpec, table: TableDef) -> None:
-    """Open a source, and read nothing of it. Raises SourceError."""
+    """Open a source without reading it. Raises SourceError."""
     open_source(session(), spec, table)
 
 
 def files_can_be_read(session: Callable[[], SparkSession], spec: TableSpec, table: TableDef) -> None:
-    """Read the first byte of a file of a folder. Another place than a folder of this machine is opened by Spark. Raises
+    """Read the first byte of a file of a folder; for a place other than a local folder, Spark opens the source. Raises
     OSError, SourceError."""
     path = value_of(spec.options, "path")
     if not is_folder(path):
@@ -189,7 +189,7 @@ def _by_table(definition: Definition, frames: Mapping[str, DataFrame]) -> dict[s
 def _with_deletes(
     frame: DataFrame | None, keys: DataFrame, spec: TableSpec, table: TableDef
 ) -> tuple[DataFrame, TableSpec]:
-    """The keys to delete of a table, with the changes that come after them, and how both are read. Raises SourceError.
+    """The keys to delete of a table, with the later changes, and the format of both. Raises SourceError.
     """
     who = f"table {table.name}: keys to delete"
     if not table.has_primary_key:
@@ -231,7 +231,7 @@ def _free(table: TableDef) -> str:
 
 
 def batch_frame(spark: SparkSession, source: Source, files: Sequence[str] | None = None) -> DataFrame | None:
-    """The rows that the files of a streaming source hold now, or those of some files; None if there are none."""
+    """The present rows of the files of a streaming source, or of some files; None if there are none."""
     options = _reader_options(source.spec)
     if files is not None:
         options = {name: value for name, value in options.items() if name.lower() != "path"}
@@ -262,7 +262,7 @@ def source_of(frame: DataFrame, spec: TableSpec, table: TableDef, from_files: bo
         if name not in there:
             column = column_named(table.columns, name)
             if deleting and column is not None and column.default is None and name not in keys:
-                continue  # Rows that delete their key have no need of it, and a worker refuses others.
+                continue  # Rows that delete their key do not need it, and a worker refuses others.
             if column is None or column.default is None:
                 have = ", ".join(frame.columns)
                 advice = "" if column is None else "; a DEFAULT of the column says what its rows have then"
@@ -295,7 +295,7 @@ def one_frame(sources: Sequence[Source]) -> tuple[DataFrame, list[Slots]]:
 
 
 def _expression(source: Source, column: str | None) -> str:
-    """A column of a source in SQL; NULL for none."""
+    """A column of a source in SQL; NULL if the source lacks it."""
     return "NULL" if column is None else source.absent.get(column, f"`{column}`")
 
 
@@ -405,8 +405,8 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
 def _schema_of_files(
     spark: SparkSession, spec: TableSpec, table: TableDef, every: bool = False
 ) -> T.StructType | None:
-    """The schema of the existing files; None if there are none. Where the newest has other columns it is the newest
-    one's, if they are CSV or if another lacks a column of the table; with ``every``, with the columns of the other."""
+    """The schema of the existing files; None if there are none. It is that of the newest file if files are CSV, or if
+    another file lacks a column of the table; with ``every``, extended by the columns of the others."""
     reader = spark.read.format(str(spec.provider)).options(**spec.options)
     try:
         found = reader.load().schema

@@ -1,8 +1,8 @@
 """An archive of the classes of Spark, which Java maps instead of reading and checking thousands of files at each start.
 
-Java makes it when a process ends, of the classes that were loaded in it (dynamic class data sharing). It fits one Java
-and one set of jars, and Java passes over an archive that does not fit. It does not check whether an archive is whole,
-so one is renamed when it is, and its name has its size.
+Java makes the archive at the end of a process, of the classes that were loaded in it (dynamic class data sharing). It
+fits one Java and one set of jars; Java ignores an archive that does not fit. Java does not check whether an archive is
+complete, so an archive is renamed when it is, to a name that contains its size.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from freshviews.kernel.machine.cache import cache_folder
 from freshviews.spark.java.program import JavaError, java_process
 
 _SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
-"""Java would say on standard output that an archive does not fit."""
+"""Otherwise Java reports an archive that does not fit on standard output."""
 _SECONDS = 300.0
-"""Time for Java to write an archive, of some 150 MB."""
+"""Seconds for Java to write an archive of some 150 MB."""
 _LEFT = 3600.0
 """Age in seconds at which a half-written archive belongs to a process that was killed."""
 
@@ -38,9 +38,9 @@ def option() -> str:
 
 @contextmanager
 def making() -> Iterator[str]:
-    """Within it a session is started with the options that this yields, and stopped; then Java writes the archive.
+    """Yields options with which a session is started and stopped in the block; then Java writes the archive.
 
-    Raises JavaError where it does not. After an error Java is killed, as it would write an archive at its end.
+    Raises JavaError if Java does not write it. After an error Java is killed, as it would write an archive at its end.
     """
     folder = _folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def making() -> Iterator[str]:
         yield f"{shlex.quote(f'-XX:ArchiveClassesAtExit={part}')} {_SILENT}"
         _end_java()
         if not part.exists():
-            raise JavaError("this Java archives no classes")
+            raise JavaError("this Java cannot archive classes")
         with part.open("rb") as file:
             os.fsync(file.fileno())
         made = folder / f"{_key()}.{part.stat().st_size}.jsa"
@@ -69,7 +69,7 @@ def making() -> Iterator[str]:
 
 
 def _end_java() -> None:
-    """Wait until Java has ended, which it does when nothing can be read from its input."""
+    """Wait until Java has ended; it ends when its input does."""
     java = java_process()
     if java is None:
         raise JavaError("Spark was started by another process, which alone can archive its classes")
@@ -102,7 +102,7 @@ def _complete_archives() -> list[Path]:
 
 
 def _folder() -> Path:
-    """Within the folder of compiled code, which no other user can write to."""
+    """A folder in the folder of compiled code, which no other user can write to."""
     return cache_folder() / "classes"
 
 

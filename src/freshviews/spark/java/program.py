@@ -109,7 +109,7 @@ def _check(java: Path, where: str) -> None:
 
 
 class _Output:
-    """The output of a process to one of its two files: held back at first, then passed on to ours as it arrives."""
+    """Reads the output of a process to one of its two files: first holds it back, then passes it on to ours."""
 
     def __init__(self, target: int) -> None:
         source, self.inlet = os.pipe()
@@ -130,7 +130,7 @@ class _Output:
                         self._held.append(line)
 
     def all_lines(self) -> list[str]:
-        """The printed output that was not passed on, once the process has ended."""
+        """The held-back output, once the process has ended."""
         self._thread.join(_SECONDS_TO_READ)
         with self._changing:
             return [" ".join(line.decode(errors="replace").split()) for line in self._held or []]
@@ -145,7 +145,7 @@ class JavaOutput:
     """The output of Java: held back while Spark starts, then passed on."""
 
     def __init__(self) -> None:
-        # A Java machine that cannot start says why on standard output.
+        # A Java machine that cannot start prints the reason on standard output.
         self._outputs = (_Output(1), _Output(2))
 
     def start_java(self, settings: Mapping[str, str]) -> None:
@@ -173,7 +173,7 @@ class JavaOutput:
             raise JavaError(f"Spark does not start: Java ended, and printed: {said or 'nothing'}") from ended
 
     def release(self) -> None:
-        """Spark has started: drop the output that was held back, such as greetings."""
+        """After Spark has started: drop the output that was held back, such as greetings."""
         for one in self._outputs:
             one.release()
 

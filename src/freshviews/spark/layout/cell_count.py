@@ -18,15 +18,15 @@ from freshviews.spark.layout.one_cell import check_cells, in_one_cell
 
 
 def first_layout(spark: SparkSession, definition: Definition, sources: Sequence[Source], cells: int | None) -> Layout:
-    """The cells of a pipeline that begins, or is split anew: the requested number, else one per core where the script
-    allows it. ``sources`` have the rows by which sizes are measured.
+    """The cells of a pipeline that begins or changes its number of cells: the requested number, else one per core if
+    the script allows it. ``sources`` have the rows by which sizes are measured.
 
     Raises PlanError if the script does not allow the requested number.
     """
     catalog = definition.catalog
     check_cells(definition, catalog, cells or 1)
     if cells is None:
-        # In several cells, windows cost a stage of their own: that is left to the user.
+        # In several cells, windows cost a stage of their own, so the user decides.
         alone = in_one_cell(definition, catalog) or any(map(window_of, catalog.tables.values()))
         cells = 1 if alone else int(spark.sparkContext.defaultParallelism)
         try:

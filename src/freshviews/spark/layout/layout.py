@@ -32,8 +32,8 @@ MERGE = "merge"
 
 @dataclass(frozen=True)
 class Layout:
-    """The two stages: ``cells`` engines, each with its statements, and the merge of their changes. Before them may be
-    one more engine, which keeps the windows of tables; it counts as the cell after the last one."""
+    """The two stages: ``cells`` engines, each with its statements, and the merge of their changes. One more engine may
+    run before them, which maintains the windows of tables; it counts as the cell after the last one."""
 
     plan: CellPlan
     catalog: Catalog
@@ -57,7 +57,7 @@ class Layout:
 
     @cached_property
     def windowed(self) -> Mapping[str, str]:
-        """By table with a window in several cells, the view of its rows in the engine that keeps it."""
+        """By table with a window in several cells, the view of its rows in the engine that maintains the window."""
         return windowed_tables(self.plan, self.catalog)
 
     @cached_property
@@ -66,18 +66,18 @@ class Layout:
 
     @cached_property
     def rings(self) -> dict[str, Any]:
-        """The users' rings of the views, as a manifest has them."""
+        """The users' rings of the views, in the form of a manifest."""
         rings = {ring.label.lower(): ring for view in self.catalog.views.values() for ring in view.rings}
         return {name: aggregate_to_json(aggregate_of(ring)) for name, ring in rings.items()}
 
     @cached_property
     def inputs(self) -> Mapping[str, tuple[str, ...]]:
-        """Per table of the merge, the cell views whose changes it takes."""
+        """Per table of the merge, the cell views whose changes it gets."""
         return merge_inputs(self.plan, self.catalog)
 
     @cached_property
     def outputs(self) -> Mapping[str, Output]:
-        """Per view, where its rows are."""
+        """Per view, the place of its rows."""
         return outputs(self.plan, self.catalog)
 
     @cached_property

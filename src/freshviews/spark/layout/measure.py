@@ -25,13 +25,13 @@ from freshviews.stream import DebeziumJson
 SAMPLE_BYTES = 64 << 20
 """Bytes of a source's files that are read to count rows."""
 SAMPLE_ROWS = 100_000
-"""Rows, at random of those, in which values are counted, ..."""
+"""Size of a random sample of these rows in which values are counted, ..."""
 ROWS_OF_A_CELL = 200
-"""... and at least that many for each cell, so that a value that fills half of one is among them often enough."""
+"""... but at least this many rows per cell, so that a value that fills half of a cell occurs often enough."""
 MOST_HEAVY = 32
 """Limit on the heavy values of a column."""
 _AT_ONCE = 4
-"""Sources that are measured beside each other, as Spark's first jobs mostly wait."""
+"""Number of sources measured at the same time, as Spark's first jobs mostly wait."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ def _names(source: Source, columns: Iterable[str]) -> dict[str, str]:
 
 
 def _heavy(sample: DataFrame, names: Mapping[str, str], rows: int, cells: int) -> dict[str, dict[Any, float]]:
-    """Values that have more than half of a cell's share of the rows, with their shares, by column. A seed that never
-    changes makes the same choice of the same rows."""
+    """Values that have more than half of a cell's share of the rows, with their shares, by column. The seed is fixed,
+    so the same rows give the same sample."""
     if not names:
         return {}
     wanted = max(SAMPLE_ROWS, ROWS_OF_A_CELL * cells)
@@ -90,7 +90,7 @@ def _heavy(sample: DataFrame, names: Mapping[str, str], rows: int, cells: int) -
     table = (chosen if rows <= wanted else chosen.sample(fraction=wanted / rows, seed=0)).toArrow()
     found: dict[str, dict[Any, float]] = {}
     for column, values in zip(names, table.columns, strict=True):
-        # Arrow counts 0.0 and -0.0 apart, which are equal: with 0 added both are 0.0.
+        # Arrow counts 0.0 and -0.0 separately, although they are equal: adding 0 makes both 0.0.
         counted = (pc.add(values, 0.0) if pa.types.is_floating(values.type) else values).value_counts()
         counts = counted.field("counts").to_numpy()
         order = np.argsort(-counts, kind="stable")[:MOST_HEAVY]
@@ -99,7 +99,7 @@ def _heavy(sample: DataFrame, names: Mapping[str, str], rows: int, cells: int) -
         for i in heavy:
             value = _as_collected(counted.field("values")[i].as_py())
             if value is not None:
-                # Two times may be equal in the zone of this process.
+                # Two times may be equal in the time zone of this process.
                 shares[value] = shares.get(value, 0.0) + float(counts[i] / len(table))
         found[column] = shares
     return found

@@ -39,7 +39,7 @@ def arrived(folder: Path, batch: int) -> float | None:
 
 
 def waiting(spark: Path, source: int, table: TableSpec) -> int | None:
-    """Files in the source's folder that are in no planned micro-batch; None if listing the folder does not tell."""
+    """Files in the source's folder that are in no planned micro-batch; None if the folder cannot be listed."""
     options = {name.lower(): value for name, value in table.options.items()}
     path = options.get("path", "")
     special = {"cleansource", "pathglobfilter", "recursivefilelookup", "modifiedafter", "modifiedbefore"}

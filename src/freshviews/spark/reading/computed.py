@@ -61,7 +61,7 @@ def _kept_engine(store: Store, number: str, entry: Entry, statements: tuple[Stat
 def _temporary_engine(
     store: Store, entry: Entry, statements: tuple[Statement, ...], views: Collection[str]
 ) -> Iterator[Database]:
-    """An engine that is read and forgotten."""
+    """An engine that is read once and dropped."""
     entry = settled(store, entry)
     if entry["image"] is not None:
         database = load_cell(store, entry, statements).database
@@ -93,9 +93,9 @@ def needed_for(views: Collection[str], statements: Sequence[Statement]) -> tuple
 
 
 def _engine_of_few_rows(store: Store, entry: Entry, statements: tuple[Statement, ...]) -> Database | None:
-    """An engine from the few rows that its log leaves, taken in by pieces that plain Python may take. None if they are
-    many, or must be taken in whole: deletes may precede the rows that they delete, and windows depend on the order of
-    rows."""
+    """An engine built from the few rows of its log, in pieces that plain Python may process. None if there are many
+    rows, or if they must be applied as a whole: deletes may precede the rows that they delete, and windows depend on
+    the order of rows."""
     if sum(segment["rows"] for segment in entry["log"]) > 2 * LITTLE:
         return None
     rows: dict[str, pa.Table] = {}
@@ -117,7 +117,7 @@ def _engine_of_few_rows(store: Store, entry: Entry, statements: tuple[Statement,
                 database.apply(name, one.slice(start, FEW_ROWS))
         return database
     except FreshviewsError:
-        # A part of the rows may break a rule that all of them keep.
+        # A part of the rows may break a rule that all rows together obey.
         database.close()
         return None
 

@@ -103,16 +103,15 @@ def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
 
 
 def contents(store: Store, manifest: Manifest, view: str, *, keep_cells: bool = False) -> pa.Table:
-    """The contents of a view at a version. As stored, where the version has them for a sink; else its cells are loaded,
-    so the cost grows with the state.
+    """The contents of a view at a version. If the version stores them for a sink, they are read; else its cells are
+    loaded, so the cost grows with the state.
 
     ``keep_cells``: the cells stay in the memory of this process; then the contents of a later version cost its change,
-    and a thread must wait for another one. The rows are in the order of the view's ORDER BY if it shows the columns of
-    the order, or one database holds the view.
+    and other threads must wait. The rows are in the order of the view's ORDER BY if it shows the columns of the order,
+    or one database holds the view.
     """
     name, schema = view_schema(manifest, view)
-    # Readers of the status need no plan of the cells, and readers of stored contents no engine: both take long to
-    # import.
+    # The status needs no plan of the cells, and stored contents need no engine: both take long to import.
     from freshviews.spark.layout.layout import layout_of
 
     layout = layout_of(manifest)
@@ -144,7 +143,7 @@ def changes(store: Store, manifest: Manifest, view: str) -> pa.Table | None:
 
 
 def status(store: Store, definition: Definition | None = None) -> Status:
-    """The status of a checkpoint's pipeline; ``definition`` says where its files come from.
+    """The status of a checkpoint's pipeline; ``definition`` names the places of its files.
 
     Raises StoreError if it has no version yet.
     """
@@ -202,7 +201,7 @@ def _refilling(manifest: Manifest, definition: Definition | None) -> tuple[str, 
 def _sinks(
     manifest: Manifest, delivered: Delivered, definition: Definition | None, runs: Runs
 ) -> dict[str, dict[str, int]]:
-    # A version is delivered before the next one begins, so only the last one can be missing, but of a sink behind.
+    # A version is delivered before the next one begins, so only the last one can be missing, except for sinks behind.
     due = {*manifest.changes, *manifest.gone, *manifest.anew} if delivered.version < manifest.version else set()
     due -= set(runs.have) if runs.part == manifest.version else set()
     waiting = dict.fromkeys(due, 1) | {

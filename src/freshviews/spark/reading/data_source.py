@@ -84,7 +84,7 @@ class ViewSource(DataSource):
         return _Changes(_Place(address, view, to_arrow_schema(schema)))
 
     def _columns(self) -> pa.Schema:
-        """Spark asks for the schema without saying whether it reads a stream, so an option says so."""
+        """Spark asks for the schema without telling whether it reads a stream, so an option decides."""
         address, view = self._place()
         schema = reading.view_schema(reading.latest(store_of(address)), view)[1]
         return _with_changes(schema) if self._has_changes() else schema
@@ -117,16 +117,16 @@ class _Place:
     columns: pa.Schema
 
     def fitting(self, rows: pa.Table, version: int) -> Iterator[pa.RecordBatch]:
-        """Rows of a version, with the types that Spark expects. Raises FreshviewsError where they have other columns.
+        """Rows of a version, with the types that Spark expects. Raises FreshviewsError if they have other columns.
         """
         if rows.schema.names == self.columns.names:
             with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 yield from rows.cast(self.columns).to_batches()
                 return
         raise FreshviewsError(
-            f"view {self.view} has other columns at version {version} than at the version that this read began with, "
-            "as it was refilled with another SELECT; read the versions of one form alone, and begin a stream again "
-            "with another checkpointLocation"
+            f"view {self.view} has other columns at version {version} than at the start of this read, as its SELECT "
+            "was changed; read only versions with the same columns, and begin a stream again with another "
+            "checkpointLocation"
         )
 
 
@@ -179,7 +179,7 @@ class _Changes(DataSourceStreamReader):
         return [_Range(first, last, False)]
 
     def _was_refilled(self, manifests: Manifests, last: int) -> bool:
-        """Whether a version up to one has the view with another SELECT than before: perhaps with other columns."""
+        """True if some version up to this one changed the view's SELECT, and so perhaps its columns."""
         view = self._place.view.lower()
         return any(
             view in (name.lower() for name in manifests.read(version).refilled) for version in range(2, last + 1)
@@ -216,7 +216,7 @@ class _ChangesOf(DataSourceReader):
 
 
 def _changes(place: _Place, of: _Range) -> Iterator[pa.RecordBatch]:
-    """The changes of the versions of a range. Raises StoreError where one is not kept any more."""
+    """The changes of the versions of a range. Raises StoreError if one is no longer kept."""
     store, view = store_of(place.address), place.view
     for version in range(of.start + 1, of.end + 1):
         manifest = Manifests(store).read(version)

@@ -1,8 +1,8 @@
 """The result of a plain SELECT over the contents of a view, as Spark gives it, with Arrow instead of Spark.
 
-Names are found in any case. Numbers are compared by their values, which is what Spark does where the common type of
-both sides holds them exactly; strings by their bytes; NaN equals itself and is above all numbers. A SELECT that Spark
-might answer differently raises NotPlain: values of two kinds, an unknown name, two columns of one name.
+Names are found in any case. Numbers are compared by their values; Spark does the same if the common type of both
+sides holds them exactly. Strings are compared by their bytes; NaN equals itself and is above all numbers. A SELECT that
+Spark might answer differently raises NotPlain: values of two kinds, an unknown name, two columns of one name.
 
 ``pa.array`` and ``pa.scalar`` are not called: they import pandas, which takes longer than all else here.
 """
@@ -50,7 +50,7 @@ _COMPARED = {
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
-"""The digits of the DECIMAL that Spark takes for an integer type."""
+"""The digits of the DECIMAL that Spark uses for an integer type."""
 _MOST_DIGITS = 38
 _EXACT_FLOAT = 2**24
 """Greatest integer up to which FLOAT holds all; Spark may compare FLOAT with an integer as FLOAT."""
@@ -62,7 +62,7 @@ _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}
 def selected(select: PlainSelect, view: str, rows: pa.Table) -> pa.Table:
     """The result over the contents of a view. Raises NotPlain, by the columns of ``rows`` alone.
 
-    Rows are in the order of the contents where ORDER BY does not say otherwise.
+    Rows are in the order of the contents unless ORDER BY gives another.
     """
     aliases = _aliases(select)
     scope = _Scope(select.alias or view, rows, aliases)
@@ -113,7 +113,7 @@ class _Scope:
 
 
 def _aliases(select: PlainSelect) -> frozenset[str]:
-    """Names of items that are not those of their columns, in lower case."""
+    """Names of items that differ from their columns' names, in lower case."""
     items = () if isinstance(select.what, Count | Star) else select.what
     return frozenset(item.name.lower() for item in items if item.name.lower() != item.column.name.lower())
 
@@ -154,9 +154,9 @@ def _sort_key(sort: Sort, items: Sequence[Item], scope: _Scope) -> SortKey:
 
 
 def _truth(condition: Condition, scope: _Scope) -> Any:
-    """Whether the condition is true for each row: BOOLEAN, with NULL."""
+    """The truth of the condition for each row: BOOLEAN, with NULL."""
     if isinstance(condition, Flag):
-        return _of(pa.types.is_boolean, scope.values(condition.column))
+        return _checked(pa.types.is_boolean, scope.values(condition.column))
     if isinstance(condition, Comparison):
         return _comparison(condition.sign, condition.left, condition.right, scope)
     if isinstance(condition, IsNull):
@@ -164,7 +164,7 @@ def _truth(condition: Condition, scope: _Scope) -> Any:
     if isinstance(condition, Within):
         return _within(_column(condition.value, scope), condition.members)
     if isinstance(condition, Like):
-        return _like(_of(pa.types.is_string, _column(condition.value, scope)), condition.pattern)
+        return _like(_checked(pa.types.is_string, _column(condition.value, scope)), condition.pattern)
     if isinstance(condition, Negated):
         return pc.invert(_truth(condition.term, scope))
     return reduce(
@@ -178,7 +178,7 @@ def _column(value: Column | Constant, scope: _Scope) -> pa.ChunkedArray:
     return scope.values(value)
 
 
-def _of(kind: Any, values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _checked(kind: Any, values: pa.ChunkedArray) -> pa.ChunkedArray:
     if not kind(values.type):
         raise NotPlain
     return values
@@ -271,7 +271,7 @@ def _shape(kind: pa.DataType) -> tuple[int, int]:
 
 
 def _shape_of_number(number: Decimal) -> tuple[int, int]:
-    """Digits before and after the point, at least as many as the type has that Spark gives the constant."""
+    """Digits before and after the point, at least those of the type that Spark gives the constant."""
     parts = number.as_tuple()
     scale = -int(parts.exponent)
     whole = len(parts.digits) - scale

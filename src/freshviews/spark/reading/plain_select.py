@@ -73,7 +73,7 @@ _WORDS = """
     VALUES VERSION WATERMARK WHEN WHERE WINDOW WITH WITHIN
 """
 KEYWORDS = frozenset(_WORDS.split())
-"""Words that are no names here: reserved words of Spark, and words that may begin a clause."""
+"""Words that are not accepted as names: reserved words of Spark, and words that may begin a clause."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class NotPlain(Exception):
 
 
 class UnknownName(NotPlain):
-    """A SELECT that no engine takes: the message says which name is unknown."""
+    """A SELECT that no engine accepts; the message names the unknown name."""
 
 
 def parsed(sql: str) -> PlainSelect:
@@ -294,7 +294,7 @@ def _negated(sign: Token | None, term: Condition) -> Condition:
 
 
 def _whole(digits: str) -> int:
-    """A whole number as LIMIT takes it."""
+    """A whole number as in LIMIT."""
     if not digits.isdigit() or int(digits) >= 2**31:
         raise NotPlain
     return int(digits)

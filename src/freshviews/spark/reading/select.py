@@ -62,7 +62,7 @@ def plainly_selected(
     if view is None:
         raise UnknownName(unknown("view", query.view, manifest.views))
     try:
-        # Whether it is plain is seen without the rows, which are loaded after that.
+        # Whether it is plain is decided without the rows, which are loaded afterwards.
         selected(query, view, pa.Table.from_batches([], view_schema(manifest, view)[1]))
         return selected(query, view, read(store, manifest, view))
     except RecursionError as error:

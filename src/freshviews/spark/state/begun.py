@@ -1,6 +1,6 @@
-"""Which views have a table that was begun with their first version: an object ``tables`` for all.
+"""The views whose table was begun with their first version: an object ``tables`` for all.
 
-A table gets changes, so it has the view's rows only if it has had all of them, from the first version on.
+A table gets changes, so it has the view's rows only if it got all of them, from the first version on.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Bundle:
             self._writer.wait()
 
     def discard(self) -> None:
-        """Forget it."""
+        """Discard it."""
         if self._writer is not None:
             self._writer.discard()
 

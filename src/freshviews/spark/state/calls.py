@@ -1,4 +1,4 @@
-"""Which version has the rows of a call, by the name that the caller gave it: an object ``calls/<hash>`` per name.
+"""The version that has the rows of a call, by the caller's name for it: an object ``calls/<hash>`` per name.
 
 The manifest of a version has the name, so both are committed together; the object is written after that, and before the
 next version is made. It may be missing only for the last version.

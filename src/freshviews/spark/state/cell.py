@@ -170,7 +170,7 @@ class Segment:
         self._bundle.wait()
 
     def discard(self) -> None:
-        """Forget it."""
+        """Discard it."""
         self._bundle.discard()
 
 
@@ -209,7 +209,7 @@ def appended(
 
 
 def _named_segment(part: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """A segment of the log; of one in the new object, sections have names now."""
+    """A segment of the log; a segment in the new object now has names for its sections."""
     if "sections" not in part:
         return dict(part)
     files = {table: names[section] for table, section in part["sections"].items() if section in names}

@@ -9,7 +9,7 @@
     <checkpoint>/calls/      an object per named call of Pipeline.advance
     <checkpoint>/identity    identifies the checkpoint for sinks
     <checkpoint>/tables      which views have a table of a database
-    <checkpoint>/delivered   the last version that went to the sinks, and which sinks lack what
+    <checkpoint>/delivered   the last version delivered to the sinks, and the sinks that lack versions
     <checkpoint>/runs        how often it was started, and what sinks refused
     <checkpoint>/lock        held by the process that runs the pipeline
 """
@@ -57,8 +57,8 @@ def cannot_write(store: Store, error: OSError) -> str:
 def check_store(store: Store) -> None:
     """Check that a store can be written, and decides between two that write the same object. Raises CheckpointError.
 
-    A folder decides: a link to an existing name is an error on every file system that has links. Nothing is left in it,
-    and a folder that is not there is not made.
+    A folder decides: a link to an existing name is an error on every file system that has links. Nothing is left in the
+    folder, and a missing folder is not created.
     """
     name = f"probe/{uuid.uuid4().hex}"
     try:
@@ -105,8 +105,8 @@ def check_query(folder: Path, manifest: Manifest) -> None:
         )
     if found != manifest.query:
         raise CheckpointError(
-            f"{folder} is of another streaming query than the versions beside it; put the right one back, "
-            "or begin with a new checkpoint, which reads all input again"
+            f"{folder} is of another streaming query than the versions; put the right one back, or begin with a new "
+            "checkpoint, which reads all input again"
         )
 
 
@@ -131,7 +131,7 @@ def difference(manifest: Manifest, definition: Definition, streaming: Sequence[s
             reason = "its rows are not stored, as it is trusted"
         if reason is not None:
             raise CheckpointError(
-                f"table {name} is not what it was in this checkpoint: {reason}; it was: "
+                f"table {name} differs from its definition in this checkpoint: {reason}; it was: "
                 f"{_short(manifest.tables[name])}; write it so again, or begin with a new checkpoint"
             )
     if manifest.sources is not None and list(streaming) != manifest.sources:
@@ -161,9 +161,9 @@ def collect(
     manifest needs; return the number of objects deleted. ``held``: a version that is kept with its state, and all after
     it.
 
-    An object that no manifest names may belong to a version in progress, so only old ones are deleted. An object whose
-    versions have no state any more, or whose manifests are deleted now, is deleted at once, unless a reader may just
-    have found it.
+    An object that no manifest names may belong to a version in progress, so only old ones are deleted. If the versions
+    of an object have no state any more, or their manifests are deleted now, the object is deleted at once, unless a
+    reader may just have found it.
     """
     there = manifests.versions()
     oldest = min([*there[-versions:][:1], *(one for one in (needed_from, held) if one is not None)], default=0)
@@ -194,5 +194,5 @@ def collect(
 
 
 def _names(name: str) -> set[str]:
-    """The names by which a manifest may refer to an object: its own, and that of the image that it is of."""
+    """The names by which a manifest may refer to an object: its own, and that of its image."""
     return {name, image_of(name), image_of(name.rpartition("/")[0])}

@@ -72,5 +72,5 @@ def _wait(child: int, ended: Callable[[int], None]) -> None:
     try:
         _, status = os.waitpid(child, 0)
     except ChildProcessError:
-        return  # somebody else in this process has waited for every child
+        return  # another thread of this process has waited for every child
     ended(os.waitstatus_to_exitcode(status))

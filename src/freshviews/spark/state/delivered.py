@@ -44,7 +44,7 @@ class Delivered:
             self._store.write(_NAME, json.dumps(held).encode())
         except OSError as error:
             raise NotNoted(
-                f"version {version} is delivered, but {self._store.address}/{_NAME} cannot be written to say so: "
+                f"version {version} is delivered, but {self._store.address}/{_NAME} cannot be written to record it: "
                 f"{error}; free some space there, then start again, which delivers the version once more"
             ) from error
         self.version, self.behind = version, dict(behind)

@@ -16,7 +16,7 @@ from freshviews.catalog.window import with_its_column
 
 
 def has_same_rows(before: TableDef, now: TableDef) -> bool:
-    """Whether two definitions of a table differ at most in the values of rows that lack a column."""
+    """True if two definitions of a table differ at most in the values of rows that lack a column."""
     return _of_rows(before) == _of_rows(now)
 
 
@@ -27,7 +27,7 @@ def _of_rows(table: TableDef) -> TableDef:
 
 
 def holds_columns(before: ViewDef, now: ViewDef) -> bool:
-    """Whether the rows of a view fit its new definition."""
+    """True if the rows of a view fit its new definition."""
     if [column.name for column in before.columns] != [column.name for column in now.columns]:
         return False
     pairs = zip(before.columns, now.columns, strict=True)
@@ -35,7 +35,8 @@ def holds_columns(before: ViewDef, now: ViewDef) -> bool:
 
 
 def replaced_views(before: Catalog, now: Catalog) -> list[str]:
-    """The views of both whose rows may be others: those with another SELECT, and those that read such a view."""
+    """The views of both definitions whose rows may differ: those with another SELECT, and those that read such a
+    view."""
     found: set[str] = set()
     for name, view in now.views.items():
         old = before.views.get(name)

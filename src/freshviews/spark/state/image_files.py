@@ -1,8 +1,8 @@
 """Images in a store: folders of files, which a process writes to its disk and maps.
 
-In a folder, the files are where they count, and the last step of writing them is a rename. Elsewhere they are written
-to the cache and uploaded in parts; the object ``whole`` in the image, written last, names its files. A process that
-loads the image downloads the parts into its cache.
+In a folder store, the files are at their final place, and the last step of writing them is a rename. In other stores
+they are written to the cache and uploaded in parts; the object ``whole`` in the image, written last, names its files. A
+process that loads the image downloads the parts into its cache.
 
 While an image is written, the object ``<name>.begun`` beside it is written again and again, as a sign of life; in a
 folder the files themselves are the sign.
@@ -27,7 +27,7 @@ from freshviews.store.files import TEMPORARY, json_of, open_regular
 PART = 16 << 20
 """Bytes of a part."""
 UPLOADS = 4
-"""Parts under way at a time: a version that is written meanwhile has to get through."""
+"""Parts under way at a time, few enough that a version can be written meanwhile."""
 SIGN_EVERY = 15.0
 """Seconds between two signs of life; ``cell_image.STALLED`` is four times as much."""
 _SIGN = ".begun"
@@ -53,7 +53,7 @@ class Writing:
             _upload(self._store, self._name, self.folder)
 
     def end(self) -> None:
-        """No more signs of life."""
+        """Stop the signs of life."""
         self._ended.set()
 
     def _sign(self) -> None:
@@ -82,7 +82,7 @@ def is_whole(store: Store, name: str) -> bool:
 def image_folder(store: Store, name: str) -> Path:
     """The folder with the files of an image, which are downloaded if they are not on this machine.
 
-    Raises StoreError if the store does not have it all.
+    Raises StoreError if the store does not have all of them.
     """
     folder = store.local / name
     if not store.is_local:
@@ -142,5 +142,5 @@ def _download(store: Store, name: str, folder: Path) -> None:
     try:
         os.rename(aside, folder)
     except OSError:
-        # Another process of this executor was first.
+        # Another process of this executor has written it.
         shutil.rmtree(aside, ignore_errors=True)

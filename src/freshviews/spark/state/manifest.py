@@ -85,7 +85,7 @@ class Manifest:
 
     @property
     def aggregates(self) -> dict[str, RingAggregate]:
-        """The aggregates over users' rings in its script. Raises StoreError if they are kept otherwise."""
+        """The aggregates over users' rings in its script. Raises StoreError if they are stored in another form."""
         return aggregates_in(self.rings)
 
     @property
@@ -165,7 +165,7 @@ class Manifests:
         reach("manifest in place")
 
     def delete(self, versions: Iterable[int]) -> None:
-        """Forget versions."""
+        """Delete versions."""
         self._store.delete([_name(version) for version in versions])
 
 

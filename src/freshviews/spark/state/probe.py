@@ -1,8 +1,8 @@
-"""Proof that the driver and every worker process see the same checkpoint, before anything in it counts.
+"""Proof that the driver and every worker process see the same checkpoint, before any version is committed.
 
 The driver writes a name of its run to ``probe/driver``. A worker process reads it before its first version, and writes
 an object of its own, which the driver reads before it commits that version. So a worker with a private disk is refused,
-also one that comes later. Without the proof, versions would be committed whose state is on that disk alone.
+also one that joins later. Without the proof, versions would be committed whose state is on that disk alone.
 """
 
 from __future__ import annotations

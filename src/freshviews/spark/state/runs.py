@@ -1,5 +1,5 @@
-"""Runs of a checkpoint: the lock that one holds, and counts over all, in the object ``runs``: how often it was started,
-and the refusals of its sinks.
+"""Runs of a checkpoint: the lock that a run holds, and counts over all runs, in the object ``runs``: how often it was
+started, and the refusals of its sinks.
 
 A folder has a lock. Other stores have none: there two runs are noticed when both commit the same version. A count that
 cannot be written is lost: no run fails for it.
@@ -48,7 +48,7 @@ class Held:
             self._file = lock(store.local / LOCK)
 
     def close(self) -> None:
-        """Give it up."""
+        """Release the lock."""
         if self._file is not None:
             self._file.close()
 
@@ -70,7 +70,7 @@ def is_running(store: Store) -> bool | None:
 
 
 def runs_of(store: Store) -> Runs:
-    """The counts of a checkpoint; zeros if there are none that can be read."""
+    """The counts of a checkpoint; zeros if they cannot be read."""
     try:
         found = json_of(store.read("runs"))
         failures = {str(view): int(count) for view, count in found["failures"].items()}

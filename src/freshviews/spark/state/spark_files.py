@@ -22,7 +22,7 @@ from freshviews.store.files import json_of
 
 NAME = "spark"
 MOST = 16
-"""Objects that a manifest names; then all files are written to one again."""
+"""Number of objects that a manifest names, after which all files are written to one again."""
 
 
 class SparkFiles:

@@ -38,7 +38,7 @@ class Wanted:
     log_only: bool = False
 
     def within(self, views: Sequence[str]) -> Wanted:
-        """The part of it that concerns an engine with these views."""
+        """The part of the output that concerns an engine with these views."""
         return replace(self, views=tuple(name for name in self.views if name in views))
 
 

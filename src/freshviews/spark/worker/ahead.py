@@ -61,7 +61,7 @@ class Arriving:
             raise self._end
 
     def discard(self) -> None:
-        """Take all rows that are still to come, and hold none."""
+        """Take all remaining rows without storing them."""
         self._seen.clear()
         while self._end is False and isinstance(self._queue.get(), tuple):
             pass
@@ -105,8 +105,8 @@ class Ahead:
 
 
 def growing_feeds(feeds: Sequence[Feed], tables: dict[str, TableDef]) -> frozenset[int]:
-    """Numbers of the feeds whose rows may be applied in pieces: inserts into a table without keys, none set aside. Rows
-    of a window are put in their order first."""
+    """Numbers of the feeds whose rows may be applied in pieces: inserts into a table without keys and without bad rows
+    set aside. Rows of a window must be sorted first."""
     return frozenset(number for number, feed in enumerate(feeds) if _only_grows(feed, tables[feed.table]))
 
 

@@ -35,11 +35,11 @@ MOST_BAD = 1000
 
 @dataclass(frozen=True)
 class Feed:
-    """How rows of a table reach one of its tables in the cells: their slots and format.
+    """How the rows of a source table reach one of its tables in the cells: their slots and format.
 
     ``table``: the name in the cells. ``source``: the name in the script. ``counted``: the cells that count its rows and
     report bad ones, so that each is counted once. ``snapshot``: the input is the whole contents, even if it is empty.
-    ``readable``: the reason against a row that the source could not read.
+    ``readable``: the reason given for a row that the source could not read.
     """
 
     table: str
@@ -160,7 +160,7 @@ def _set_aside(error: BatchError, intakes: Sequence[Intake], signed: Mapping[str
     if not table.feed.set_aside:
         raise _refusal_of(error, feeds, table.rows, row)
     if len(table.dropped) >= MOST_BAD:
-        raise _refusal_of(error, feeds, table.rows, row, f"; {MOST_BAD} rows before it were bad, the limit")
+        raise _refusal_of(error, feeds, table.rows, row, f"; {MOST_BAD} rows before it were bad, which is the limit")
     table.dropped[row] = {"column": error.column, "value": None, "reason": _error_text(error, feeds)}
 
 

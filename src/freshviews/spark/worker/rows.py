@@ -43,8 +43,8 @@ def slots_of(tables: Sequence[Mapping[str, str]]) -> list[Slots]:
 
 
 def cell_and_feed(cell: str, feed: str | int, feeds: int) -> str:
-    """``_to`` of a cell and a feed, as Spark expressions; there are ``feeds`` feeds. A row of the feed -1 belongs to no
-    feed and only names its cell."""
+    """``_to`` of a cell and a feed, as Spark expressions; there are ``feeds`` feeds. A row of the feed -1 only names
+    its cell."""
     return f"CAST(({cell}) * {feeds + 1} + {feed} + 1 AS INT)"
 
 
@@ -78,7 +78,7 @@ def named(rows: pa.RecordBatch, slots: Slots) -> pa.RecordBatch:
 
 
 def as_ordered_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Rows of a feed as one batch, in the order of their places where they have them."""
+    """Rows of a feed as one batch, in the order of their places if they have them."""
     if len(batches) == 1:
         return _ordered(batches[0])
     columns = [pa.concat_arrays([b.column(i) for b in batches]) for i in range(batches[0].num_columns)]

@@ -60,7 +60,7 @@ class Task:
 
 
 def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Take a partition through its cells; each yields a row of JSON, also if it refuses."""
+    """Run the rows of a partition through its cells; each yields a row of JSON, also if it refuses."""
     proof = _proof(task)
     if "refused" in proof:
         yield _answer([proof])
@@ -159,7 +159,7 @@ def _result_of(run: Callable[[Task, int, T], dict[str, Any]], task: Task, number
 
 
 def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
-    """Take rows through a cell; while they arrive, if they are many and its tables allow it."""
+    """Run rows through a cell; while they arrive, if there are many and its tables allow it."""
     growing = growing_feeds(task.feeds, {t.name: t for t in task.statements[number] if isinstance(t, TableDef)})
     if growing and arriving.many(growing):
         try:

@@ -125,7 +125,7 @@ class MaintainedRule:
         return trace
 
     def present(self, atom: int, path: Row) -> bool:
-        """Whether a row of an atom begins with codes, in the order of its trie, in the present version."""
+        """True if a row of an atom begins with codes, in the order of its trie, in the present version."""
         return has_branch(self._new.tries[atom], path)
 
     @property
@@ -303,11 +303,11 @@ class MaintainedRule:
 
     def _product(self, database: Database, binding: Row) -> Any:
         product = self.ring.one
-        for carried in self._carried(database, binding):
+        for carried in self._elements(database, binding):
             product = self.ring.multiply(product, carried)
         return product
 
-    def _carried(self, database: Database, binding: Row) -> Iterator[Any]:
+    def _elements(self, database: Database, binding: Row) -> Iterator[Any]:
         """The elements of the rows of fully bound atoms, in order of atoms."""
         codes = dict(zip(self.rule.order, binding, strict=False))
         for i, atom in enumerate(self.rule.atoms):
@@ -317,7 +317,7 @@ class MaintainedRule:
 
     def _traced(self, step: Step) -> tuple[int, int, Row, int, int, tuple[Any, ...]]:
         trie = self._new.tries[step.cursor.atom]
-        carried = (*self._carried(self._new, step.binding), trie.carried((*step.above, step.high)))
+        carried = (*self._elements(self._new, step.binding), trie.carried((*step.above, step.high)))
         return (step.level, step.cursor.atom, step.binding, step.low, step.high, carried)
 
     # Steps.

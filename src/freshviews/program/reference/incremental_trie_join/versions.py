@@ -43,8 +43,8 @@ class Trie(Protocol):
         """The least code of at least ``code`` below the node that the codes ``above`` lead to, or END."""
 
     def gap(self, above: Row, code: int) -> int:
-        """The least code of at least ``code`` that is not below the node that the codes ``above`` lead to, all columns
-        but the last; or END."""
+        """The least code of at least ``code`` that is missing below the node of the codes ``above``, which are all
+        columns except the last; or END."""
 
     def carried(self, row: Row) -> Any:
         """The element that a row carries; None if it is absent."""
@@ -57,7 +57,7 @@ class Trie(Protocol):
 
 
 def has_branch(trie: Trie, path: Row) -> bool:
-    """Whether a row of a trie begins with a path of one code or more."""
+    """True if a row of a trie begins with a path of one code or more."""
     return trie.seek(path[:-1], path[-1]) == path[-1]
 
 
@@ -81,8 +81,8 @@ class Version:
         return END
 
     def gap(self, above: Row, code: int) -> int:
-        """The least code of at least ``code`` that is not below the node that the codes ``above`` lead to, all columns
-        but the last; or END. It skips full pages by binary search."""
+        """The least code of at least ``code`` that is missing below the node of the codes ``above``, which are all
+        columns except the last; or END. It skips full pages by binary search."""
         wanted = (*above, code)
         i = self._page(wanted)
         at = bisect_left(self.pages[i], wanted, key=_row) if self.pages else 0

@@ -17,7 +17,8 @@ class BadKey(FreshviewsError):
 
 
 def with_gone(change: pa.Table | None, gone: pa.Table, key: Sequence[str]) -> pa.Table:
-    """A change with rows ``gone`` that had other columns: their key stays, and all other columns in them are NULL."""
+    """A change, with the rows ``gone`` that had other columns: they keep their key, and have NULL in all other
+    columns."""
     keys = gone.select([*key, MULTIPLICITY])
     if change is None:
         return keys

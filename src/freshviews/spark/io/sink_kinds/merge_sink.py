@@ -1,8 +1,8 @@
-"""Rows of a version into a table with MERGE, of a lakehouse: one commit per version, which carries a note of it.
+"""Writes rows of a version into a lakehouse table with MERGE: one commit per version, with a note of the version.
 
-The note names the view, the checkpoint and the version. It is read before a version is written, so each version is
-written once, however often it is tried. A table keeps notes as long as its history; where none is left, the table is
-refused. Formats differ in how a commit gets a note, and where notes are read: see ``Merging``.
+The note names the view, the checkpoint and the version. It is read before a version is written, so repeated tries write
+a version once. A table keeps notes as long as its history; if no note is left, the table is refused. Formats differ in
+how a commit gets a note, and where notes are read: see ``Merging``.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from freshviews.spark.io.sink_kinds.noted import Noted, OtherTable, has_version
 
 _HERE = "_here"
 _NEAR = 20
-"""Notes that are looked at first: commits of others, as of a compaction, have none."""
+"""Number of notes that are read first: other commits, such as compactions, have none."""
 
 
 def merge_rows(
     spark: SparkSession, view: ViewSpec, merging: Merging, rows: pa.Table, version: int, checkpoint: str, begun: bool
 ) -> None:
-    """Bring a table to a version; nothing if it is there. ``rows``: the change of the view, or its contents, as it is
-    delivered. ``checkpoint``: the identity of the checkpoint that counts versions. ``begun``: the table has had a
-    version of this view before.
+    """Bring a table to a version; nothing if it is there. ``rows``: the change of the view, or its contents, as
+    delivered. ``checkpoint``: the identity of the checkpoint that counts versions. ``begun``: the table has had an
+    earlier version of this view.
 
     Raises OtherTable, BadKey and what Spark and Py4J raise.
     """
     target = _target(view, merging)
-    # Its settings are those of this version alone: sinks that are behind have threads of their own.
+    # The settings are for this version alone: sinks that are behind have threads of their own.
     session = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
     key = view.written.key if view.output == UPSERT and view.written is not None else ()
     if key:
@@ -73,7 +73,7 @@ def merge_rows(
 
 
 def lake_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> None:
-    """Look for the table of a view, which its first version makes. Raises what Spark and Py4J raise."""
+    """Look for the table of a view; it is created with the first version. Raises what Spark and Py4J raise."""
     merging = connector_of(view.provider).merging
     assert merging is not None
     try:
@@ -92,7 +92,7 @@ def _target(view: ViewSpec, merging: Merging) -> str:
 
 
 def _merge(session: SparkSession, frame: DataFrame, target: str, names: list[str], key: tuple[str, ...]) -> None:
-    """Each row of a frame into the place of its key; those that are not here are deleted."""
+    """Replace the rows of the frame's keys; rows of keys that no longer exist are deleted."""
     frame.createOrReplaceTempView("_changed")
     pairs = {name: (f"t.{quoted(name)}", f"s.{quoted(name)}") for name in names}
     same = " AND ".join("{} <=> {}".format(*pairs[name]) for name in key)
@@ -108,7 +108,7 @@ def _merge(session: SparkSession, frame: DataFrame, target: str, names: list[str
 
 
 def _noted_version(session: SparkSession, merging: Merging, target: str) -> Noted | None:
-    """The last version that is noted of a table; None if none is."""
+    """The last version noted in a table; None if there is none."""
     query, column = merging.notes
     for most in (f" LIMIT {_NEAR}", ""):
         for row in session.sql(f"{query.format(target=target)}{most}").select(column).collect():

@@ -1,7 +1,7 @@
-"""Rows of a version as messages, each with its version and its number there in headers.
+"""Writes rows of a version as messages; headers have the version and the number of the message.
 
 A sink of messages has no transaction: a version may be cut off by a crash, and is then delivered again. Its messages
-are the same each time, in the same order, by one task; so their headers say which of them are there already.
+are the same each time, written by one task in the same order; their headers show which of them exist already.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VIEW, VERSION, ROW, ROWS = "_view", "_version", "_row", "_rows"
 """Headers of a message: the view, the version, the message's number in the version from 0, and how many there are."""
 
 _CLOCKS = 600
-"""Seconds by which the clocks of driver, executors and brokers may differ."""
+"""Maximum difference of the clocks of driver, executors and brokers, in seconds."""
 
 
 def deliver_messages(spark: SparkSession, view: ViewSpec, rows: pa.Table, version: int, since: float | None) -> None:
@@ -45,8 +45,8 @@ def deliver_messages(spark: SparkSession, view: ViewSpec, rows: pa.Table, versio
 
 
 def messages(view: ViewSpec, rows: pa.Table, version: int) -> pa.Table:
-    """Columns key, value and headers. Changes: a message per row, with its sign. Upsert: a message per key, the new row
-    or no value. ``rows`` have ``_multiplicity``. Raises BadKey."""
+    """Columns key, value and headers. Changes: a message per row, with its sign. Upsert: a message per key, with the
+    new row or no value. ``rows`` have ``_multiplicity``. Raises BadKey."""
     written = view.written
     assert written is not None
     whole = rows.combine_chunks()
@@ -95,7 +95,7 @@ def _headers(view: str, version: int, rows: int) -> pa.Array:
 
 
 def _delivered_numbers(spark: SparkSession, view: ViewSpec, version: int, since: float) -> set[int]:
-    """The numbers of the messages of a version that the topic has since a time. Raises what Spark raises."""
+    """The numbers of the messages of a version that the topic has since a time. Raises Spark's errors."""
     options: dict[str, Any] = {name: value for name, value in view.options.items() if name.lower() != "topic"}
     options |= {
         "subscribe": value_of(view.options, "topic"),
@@ -125,10 +125,10 @@ def broker_is_read(session: Callable[[], SparkSession], spec: TableSpec, table: 
 
 
 def broker_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> None:
-    """Ask a broker for its cluster: it makes a topic with its first message. Raises ConnectionError, and what Spark and
-    Py4J raise."""
+    """Ask a broker for its cluster; the topic is created with its first message. Raises ConnectionError, and errors of
+    Spark and Py4J."""
     topic = value_of(view.options, "topic")
-    # Spark connects later, but says now if it lacks the connector.
+    # Spark connects later, but reports a missing connector now.
     session().read.format(str(view.provider)).options(**{**view.options, "subscribe": topic}).load()
     _ask(session(), view.options, [])
 

@@ -1,4 +1,4 @@
-"""The version of a view that a table has, recorded in the same step that brings the rows."""
+"""The version of a view that a table has, recorded in the same step that writes the rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from freshviews.errors import FreshviewsError
 
 
 class OtherTable(FreshviewsError):
-    """A table has rows that are not of this view at the version before. Trying again does not help."""
+    """A table has rows that are not those of this view at the previous version. Trying again does not help."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Noted:
 
 
 def has_version(target: str, noted: Noted | None, due: Noted, begun: bool, complete: bool, empty: str) -> bool:
-    """Whether a table has the version that is due. Raises OtherTable where its rows are not those of the view before.
+    """True if a table has the version that is due. Raises OtherTable if it has other rows than the view's earlier ones.
 
     ``noted``: the version recorded for the table, or None. ``begun``: it has had a version of this view before.
     ``complete``: each version replaces all rows. ``empty``: how the user empties it.
@@ -29,11 +29,11 @@ def has_version(target: str, noted: Noted | None, due: Noted, begun: bool, compl
     again = f"{empty}, and begin with a new checkpoint"
     if noted is None:
         if begun and not complete:
-            raise OtherTable(f"{target} had versions of view {due.view} before, but none is noted any more; {again}")
+            raise OtherTable(f"{target} had versions of view {due.view} before, but its note is missing; {again}")
         return False
     if (noted.view, noted.checkpoint) != (due.view, due.checkpoint):
         other = "" if noted.view != due.view else " of another checkpoint"
-        raise OtherTable(f"{target} is kept for view {noted.view}{other}; name another table, or {empty}")
+        raise OtherTable(f"{target} belongs to view {noted.view}{other}; name another table, or {empty}")
     if noted.version > due.version:
         raise OtherTable(
             f"{target} has version {noted.version} of view {due.view}, but the checkpoint is at {due.version}: it was "

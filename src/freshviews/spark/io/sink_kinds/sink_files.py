@@ -55,7 +55,7 @@ def encoded(provider: str, rows: pa.Table, options: Mapping[str, str]) -> bytes:
 
 
 def json_objects(rows: pa.RecordBatch, end: str = "") -> pa.Array:
-    """A JSON object per row, as text, each with ``end`` behind it."""
+    """A JSON object per row, as text, each followed by ``end``."""
     parts: list[pa.Array | str] = []
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
         parts += [f"{', ' if parts else '{'}{json.dumps(name, ensure_ascii=False)}: ", _json(column)]

@@ -1,14 +1,14 @@
-"""Rows of a version into a table of a database, in one transaction per version.
+"""Writes rows of a version into a table of a database, in one transaction per version.
 
-Spark writes the rows to a table beside it, ``freshviews_`` and a hash of its name. Then one transaction brings them
-over and notes the version in the table ``freshviews_versions``. So a version takes effect as a whole, and once, however
-often it is tried::
+Spark writes the rows to a staging table in the same schema, ``freshviews_`` and a hash of the table's name. Then one
+transaction copies them and notes the version in the table ``freshviews_versions``. So a version takes effect as a
+whole, and once, however often it is tried::
 
     DELETE FROM t WHERE EXISTS (SELECT 1 FROM beside s WHERE s.k = t.k)       upsert
     INSERT INTO t (k, v) SELECT k, v FROM beside WHERE _here = 1
     UPDATE freshviews_versions SET version = 7 WHERE target = 't' AND version = 6 AND ...
 
-``changes`` are inserted, ``complete`` deletes all rows before. Names are quoted, and types chosen, by Spark's dialect
+``changes`` are inserted, ``complete`` first deletes all rows. Names are quoted, and types chosen, by Spark's dialect
 of the database.
 """
 
@@ -41,9 +41,9 @@ _HERE = "_here"
 def deliver_rows(
     spark: SparkSession, view: ViewSpec, rows: pa.Table, version: int, checkpoint: str, begun: bool
 ) -> None:
-    """Bring a table to a version; nothing if it is there. ``rows``: the change of the view, or its contents, as it is
-    delivered. ``checkpoint``: the identity of the checkpoint that counts versions. ``begun``: the table has had a
-    version of this view before.
+    """Bring a table to a version; nothing if it is there. ``rows``: the change of the view, or its contents, as
+    delivered. ``checkpoint``: the identity of the checkpoint that counts versions. ``begun``: the table has had an
+    earlier version of this view.
 
     Raises OtherTable, BadKey and what Spark and Py4J raise.
     """
@@ -85,7 +85,7 @@ class _Database:
         return str(self._dialect.quoteIdentifier(name))
 
     def has(self, table: str) -> bool:
-        """Whether a table exists."""
+        """True if a table exists."""
         try:
             self.rows(str(self._dialect.getTableExistsQuery(table)))
         except Py4JError:
@@ -95,7 +95,7 @@ class _Database:
         return True
 
     def run(self, statement: str, *values: str | int) -> int:
-        """Run a statement; the number of rows that it changes."""
+        """Run a statement; returns the number of rows that it changes."""
         prepared = self._prepared(statement, values)
         try:
             return int(prepared.executeUpdate())
@@ -152,8 +152,8 @@ def _connected(spark: SparkSession, options: dict[str, str]) -> Iterator[_Databa
 
 
 def database_is_read(session: Callable[[], SparkSession], spec: TableSpec, table: TableDef) -> None:
-    """Connect with a database, and ask it for the columns of a table. Raises SourceError, and what Py4J raises."""
-    # Spark's own error of a connection does not say why.
+    """Connect to a database, and ask it for the columns of a table. Raises SourceError, and errors of Py4J."""
+    # Spark's own error of a connection has no cause.
     spec = replace(spec, options=with_timeouts(spec.options, SECONDS, SECONDS))
     plain = {name: value for name, value in spec.options.items() if name.lower() != "query"}
     with _soon(session()), _connected(session(), _for_table(plain, value_of(plain, "dbtable") or "a query")):
@@ -163,7 +163,7 @@ def database_is_read(session: Callable[[], SparkSession], spec: TableSpec, table
 
 
 def database_is_written(session: Callable[[], SparkSession], view: ViewSpec) -> None:
-    """Connect with the database of a view. Raises what Spark and Py4J raise."""
+    """Connect to the database of a view. Raises what Spark and Py4J raise."""
     options = with_timeouts(view.options, SECONDS, SECONDS)
     with _soon(session()), _connected(session(), options) as database:
         database.has(value_of(view.options, "dbtable"))
@@ -193,7 +193,7 @@ def _noted_version(database: _Database, target: str) -> Noted | None:
 
 
 def _note(database: _Database, target: str, view: str, checkpoint: str, before: int | None, version: int) -> None:
-    """Note the version of a table, within the transaction that makes it. Raises OtherTable if another did meanwhile."""
+    """Note the version of a table, within the transaction that writes it. Raises OtherTable if another process did."""
     if before is None:
         database.run(f"INSERT INTO {VERSIONS} VALUES (?, ?, ?, ?)", target, view, checkpoint, version)
         return
@@ -226,7 +226,7 @@ def _table(view: ViewSpec, rows: pa.Table) -> pa.Table:
 
 
 def _stage_rows(database: _Database, spark: SparkSession, view: ViewSpec, rows: pa.Table, target: str) -> list[str]:
-    """Write rows to the table beside; the statements that bring them over."""
+    """Write rows to the staging table; returns the statements that copy them."""
     beside = _staging_table(target)
     if view.output != UPSERT:
         _write(spark, database, rows, beside)
@@ -241,7 +241,7 @@ def _stage_rows(database: _Database, spark: SparkSession, view: ViewSpec, rows: 
     plain = " AND ".join(f"s.{name} = {target}.{name}" for name in key)
     deleted = [f"DELETE FROM {target} WHERE EXISTS (SELECT 1 FROM {beside} s WHERE {plain})"]
     if any(last.column(name).null_count for name in view.written.key):
-        # Apart, as no database joins by a hash where NULL equals NULL.
+        # In two statements, as no database uses a hash join where NULL equals NULL.
         same = " AND ".join(
             f"(s.{name} = {target}.{name} OR (s.{name} IS NULL AND {target}.{name} IS NULL))" for name in key
         )
@@ -261,7 +261,7 @@ def _for_table(options: dict[str, str], table: str) -> dict[str, str]:
 
 
 def _staging_table(target: str) -> str:
-    """The name of the table beside, in the same schema. It is short: databases cut long names off."""
+    """The name of the staging table, in the same schema. It is short: databases cut long names off."""
     schema, dot, _ = target.rpartition(".")
     return f"{schema}{dot}freshviews_{hashlib.sha256(target.encode()).hexdigest()[:16]}"
 

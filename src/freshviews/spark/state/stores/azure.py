@@ -20,7 +20,7 @@ from azure.storage.blob import BlobServiceClient
 from freshviews.spark.state.stores.store import REQUESTS, AddressError, Data, Found, repeated
 
 _DELETED = 256
-"""Most objects that one request deletes."""
+"""Maximum number of objects that one request deletes."""
 
 
 class Azure:
@@ -66,7 +66,7 @@ class Azure:
                     some, self._container.delete_blobs(*blobs, raise_on_any_failure=False), strict=True
                 ):
                     if answer.status_code not in (202, 404):
-                        raise OSError(f"{self.address}: {name} is not deleted: {answer.reason}")
+                        raise OSError(f"{self.address}: {name} could not be deleted: {answer.reason}")
 
     @contextmanager
     def _errors(self, name: str) -> Iterator[None]:
@@ -86,7 +86,7 @@ def _first_line(error: AzureError) -> str:
 
 
 def _service(address: str, host: str, environment: Mapping[str, str]) -> Any:
-    # Requests are repeated for half a minute; as the client comes, for one and a half.
+    # Requests are repeated for half a minute; the client's default is one and a half.
     retries = {"retry_total": 4, "initial_backoff": 1, "increment_base": 2, "random_jitter_range": 1}
     how: dict[str, Any] = {"connection_pool_maxsize": 2 * REQUESTS, **retries}
     account = host.partition(".")[0]

@@ -1,8 +1,8 @@
-"""A store elsewhere, with a cache on this machine's disk for objects that never change.
+"""A remote store, with a cache on this machine's disk for objects that never change.
 
-Objects below ``state/`` have fresh names, so a file in the cache is the object, and only a file that is not there is
-asked for. The cache is private to an executor, whose Python workers share it, and to a driver; it is lost with them.
-Files that nobody has read for ``UNUSED`` seconds are deleted.
+Objects below ``state/`` have fresh names, so a file in the cache equals the object, and only missing files are
+requested. The cache is private to an executor, whose Python workers share it, and to a driver; it is lost with them.
+Files that were not read for ``UNUSED`` seconds are deleted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LOOK_EVERY = 60.0
 
 
 class Cached:
-    """A store whose objects below ``state/`` are kept in a folder after they were written or read."""
+    """A store whose objects below ``state/`` are cached in a folder after they were written or read."""
 
     is_local = False
 
@@ -80,7 +80,7 @@ class Cached:
                 _put(self.local / name, data)
 
     def _clean(self) -> None:
-        """Delete files that were not used for long. A process that has mapped one keeps its contents."""
+        """Delete files that were not used for long. A process that has mapped a file keeps its contents."""
         with self._looking:
             if time.monotonic() < self._looked + _LOOK_EVERY:
                 return
@@ -90,7 +90,7 @@ class Cached:
                 if TEMPORARY in path.name or path.stat().st_mtime > time.time() - UNUSED:
                     continue
                 if path.is_dir():
-                    # Nobody finds it with a part of its files.
+                    # Renamed first, so that no reader finds it with a part of its files.
                     aside = path.with_name(f"{TEMPORARY}-{uuid.uuid4().hex}")
                     path.rename(aside)
                     shutil.rmtree(aside, ignore_errors=True)
@@ -99,7 +99,7 @@ class Cached:
 
 
 def _put(path: Path, data: bytes) -> None:
-    """Put a file into the cache; other processes see it whole."""
+    """Put a file into the cache; other processes see it only complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f"{TEMPORARY}-{uuid.uuid4().hex}")
     aside.write_bytes(data)

@@ -20,7 +20,7 @@ from freshviews.store.files import open_regular, read_regular, sync_directory, w
 
 
 class Folder:
-    """The files below a folder, which is made when the first is written."""
+    """The files below a folder, which is created with the first file."""
 
     is_local = True
 
@@ -117,7 +117,7 @@ class FileWriter:
 
 
 def try_to_write(folder: Path) -> None:
-    """Write a file without a name into a folder, or into the one in which it would be made. Raises OSError."""
+    """Write a file without a name into a folder, or into the folder where it would be created. Raises OSError."""
     while not folder.exists():
         folder = folder.parent
     with tempfile.TemporaryFile(dir=folder) as file:

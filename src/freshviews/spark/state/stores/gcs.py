@@ -84,7 +84,7 @@ class Gcs:
 
 _TYPE = "application/octet-stream"
 _RETRY = DEFAULT_RETRY.with_timeout(30.0)
-"""Requests without an answer are repeated for that many seconds: all can be, as their bytes are the same."""
+"""Requests without an answer are repeated for this many seconds: repeating is safe, as their bytes are the same."""
 
 
 def _client(address: str) -> Any:
@@ -99,7 +99,7 @@ def _client(address: str) -> Any:
                 "GOOGLE_APPLICATION_CREDENTIALS, log in with gcloud auth application-default login, or give the "
                 "machine a service account"
             ) from error
-        # Reading and writing objects names no project, but the client wants one.
+        # Reading and writing objects needs no project, but the client requires one.
         client = storage.Client(project=project or "none", credentials=credentials)
     connections = requests.adapters.HTTPAdapter(pool_maxsize=2 * REQUESTS)
     for scheme in ("https://", "http://"):

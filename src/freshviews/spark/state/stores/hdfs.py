@@ -26,13 +26,13 @@ from freshviews.spark.state.stores.store import AddressError, Data, Found, reque
 from freshviews.store.files import json_of
 
 WEB = "FRESHVIEWS_WEBHDFS"
-"""Variable with the web addresses of the namenodes of ``hdfs:`` addresses, with commas between them."""
+"""Environment variable with the web addresses of the namenodes of ``hdfs:`` addresses, separated by commas."""
 PORTS = {"http": 9870, "https": 9871}
-"""Of a namenode's web interface, where nothing else is said."""
+"""The default port of a namenode's web interface."""
 ASIDE = "aside"
-"""Folder of files that are being written. Those of writers that died are deleted as others that no manifest names."""
+"""Folder of files that are being written. Files of writers that died are deleted like others that no manifest names."""
 PATIENCE = 30.0
-"""Seconds after which a request that got no answer is not made again."""
+"""Seconds after which a request without an answer is not repeated."""
 _TIMEOUT = 60.0
 _LONGEST_PAUSE = 2.0
 _HEADERS = {"Content-Type": "application/octet-stream"}
@@ -40,7 +40,7 @@ _SYNCED = "create,sync_block"
 """The datanodes sync the file to their disks before it counts as closed."""
 _AGAIN = (
     *("StandbyException", "RetriableException", "SafeModeException", "IOException"),
-    # Of a datanode, whose namenode has ended.
+    # Of a datanode whose namenode has stopped.
     *("EOFException", "ConnectException", "SocketException", "SocketTimeoutException", "NoRouteToHostException"),
 )
 """Answers of a namenode that may change soon; IOException if it finds no datanode."""
@@ -64,8 +64,7 @@ class _Answer:
 
 
 class Hdfs:
-    """The files below a folder. ``web``: the addresses of the namenode's web interface, several if there are others
-    that take over."""
+    """The files below a folder. ``web``: the addresses of the namenode's web interface, and of standby namenodes."""
 
     def __init__(self, address: str, web: Collection[str], folder: str) -> None:
         self.address = address
@@ -144,8 +143,8 @@ class Hdfs:
             raise OSError(f"{path}: {self._web} does not support options of a rename; name a namenode, not HttpFS")
 
     def _was_renamed(self, aside: str, name: str, data: bytes) -> bool:
-        """Whether an earlier request, whose answer was lost, has done the rename. Nobody else knows the name of the
-        file, so it is gone only then."""
+        """True if an earlier request, whose answer was lost, has done the rename. No other process knows the name of
+        the file, so it is gone only then."""
         with suppress(FileNotFoundError):
             self._web.ask("GET", aside, "GETFILESTATUS")
             return False
@@ -189,8 +188,8 @@ class _Web:
     def write(self, fresh: Callable[[], str], data: bytes) -> str:
         """Write a file under a fresh path, which is returned. Raises OSError.
 
-        Each attempt has a path of its own: one that got no answer may still be under way, and would truncate the file.
-        The namenode says how long the file is: an old datanode also answers that it is there if it could not close it.
+        Each attempt has a path of its own: one without an answer may still be under way, and would truncate the file.
+        The namenode reports the length of the file: an old datanode also confirms a file that it could not close.
         """
         attempt = _Attempts(self, "PUT", {"op": "CREATE", "createflag": _SYNCED})
 
@@ -222,7 +221,7 @@ class _Web:
 
 
 class _Attempts:
-    """Attempts of a request that a datanode answers; one that did not is not asked again if there is another."""
+    """Attempts of a request that a datanode answers; one that did not answer is skipped if there is another."""
 
     def __init__(self, web: _Web, method: str, parameters: Mapping[str, object]) -> None:
         self._web = web
@@ -259,7 +258,7 @@ def _ip(host: str) -> str:
 
 
 def _until_answered(attempt: Callable[[], _T]) -> _T:
-    """The result of an attempt, which is made again while it gets no answer; twice at least."""
+    """The result of an attempt, which is repeated while it gets no answer, at least once."""
     began = time.monotonic()
     for number in count():
         try:
@@ -279,7 +278,7 @@ def _request(method: str, url: str, path: str, data: bytes | None) -> _Answer:
     connection = kind(parts.netloc, timeout=_TIMEOUT)
     try:
         connection.connect()
-        with suppress(BrokenPipeError, ConnectionResetError):  # the answer may say why
+        with suppress(BrokenPipeError, ConnectionResetError):  # the answer may have the reason
             connection.request(method, f"{parts.path}?{parts.query}", data, _HEADERS)
         response = connection.getresponse()
         is_measured = response.length is not None or response.chunked

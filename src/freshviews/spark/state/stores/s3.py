@@ -20,7 +20,7 @@ _ABSENT = ("NoSuchKey", "404")
 _THERE = ("PreconditionFailed", "412")
 _AT_ONCE = ("ConditionalRequestConflict", "409")
 _DELETED = 1000
-"""Most keys that one request deletes."""
+"""Maximum number of keys that one request deletes."""
 _TRIES = 5
 
 
@@ -54,7 +54,7 @@ class S3:
                 return
             except BlockingIOError:
                 continue
-        raise OSError(f"{self.address}/{name}: others write it at the same time")
+        raise OSError(f"{self.address}/{name}: another process writes it at the same time")
 
     def list(self, prefix: str) -> list[Found]:
         pages = self._client.get_paginator("list_objects_v2")

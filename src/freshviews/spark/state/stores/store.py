@@ -21,7 +21,7 @@ from freshviews.errors import StoreError
 
 Data: TypeAlias = bytes | pa.Buffer
 REQUESTS = 16
-"""Requests that a process has under way at a time, to a store that answers each in milliseconds."""
+"""Maximum number of parallel requests of a process to a store that answers each in milliseconds."""
 
 
 class AddressError(StoreError):
@@ -38,19 +38,19 @@ class Found:
 
 
 class Writer(Protocol):
-    """A new object, which does not exist for readers before ``wait`` has returned."""
+    """A new object, which readers cannot see before ``wait`` has returned."""
 
     def write(self, data: Data) -> None:
         """Append bytes."""
 
     def finish(self) -> None:
-        """Nothing more is appended: begin to make the object durable."""
+        """End of the data: begin to make the object durable."""
 
     def wait(self) -> None:
         """Wait until the object is durable. Raises OSError."""
 
     def discard(self) -> None:
-        """Forget it."""
+        """Discard it."""
 
 
 class Objects(Protocol):
@@ -58,7 +58,7 @@ class Objects(Protocol):
 
     @property
     def address(self) -> str:
-        """How a user writes it."""
+        """The address as a user writes it."""
 
     def read(self, name: str) -> bytes:
         """The bytes of an object. Raises FileNotFoundError."""
@@ -76,7 +76,7 @@ class Objects(Protocol):
         """The objects whose names begin with a prefix that ends with ``/``, or whose last part begins with the rest."""
 
     def delete(self, names: Collection[str]) -> None:
-        """Delete objects; those that do not exist are passed over."""
+        """Delete objects; missing ones are ignored."""
 
 
 class Store(Objects, Protocol):
@@ -119,7 +119,7 @@ class Gathered:
 
 @contextmanager
 def repeated(read: Callable[[], bytes], data: bytes) -> Iterator[None]:
-    """Pass over a FileExistsError if the object has this data: clients repeat a request whose answer was lost."""
+    """Ignore a FileExistsError if the object has this data: clients repeat a request whose answer was lost."""
     try:
         yield
     except FileExistsError:
@@ -134,7 +134,7 @@ def requests() -> ThreadPoolExecutor:
 
 
 def read_ranges(store: Store, wanted: Iterable[tuple[str, int, int]]) -> list[Data]:
-    """Ranges of objects, each a name, a start and a length; beside each other where a request takes long."""
+    """Ranges of objects, each a name, a start and a length; read in parallel if a request takes long."""
     ranges = list(wanted)
     if store.is_local or len(ranges) < 2:
         return [store.read_range(*one) for one in ranges]
