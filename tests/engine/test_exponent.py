@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from freshviews import Database
-from freshviews.engine.blocks.parts.exponent import chosen, price
+from freshviews.engine.blocks.parts.exponent import choose, price
 from freshviews.errors import PlanError
 from freshviews.plan.eps.strategy import CHOICES
 
@@ -32,20 +32,20 @@ def test_few_large_values_are_kept_apart_and_many_small_ones_are_not() -> None:
     n = 100_000
     hubs = [np.array([500] * 150 + [1] * 25_000, np.int64)]
     even = [np.array([60] * (n // 60), np.int64)]
-    assert n ** chosen(hubs, n, CHOICES, 0.75) <= 500, "the large ones are heavy"
-    assert n ** chosen(even, n, CHOICES, 0.25) > 60, "none is heavy"
+    assert n ** choose(hubs, n, CHOICES, 0.75) <= 500, "the large ones are heavy"
+    assert n ** choose(even, n, CHOICES, 0.25) > 60, "none is heavy"
 
 
 def test_what_is_read_through_heavy_values_makes_them_fewer() -> None:
     degrees = [np.concatenate([np.full(2000, 40), np.full(20, 2000)])]
-    free, read = (chosen(degrees, 150_000, CHOICES, 0.5, reads) for reads in (0.0, 100.0))
+    free, read = (choose(degrees, 150_000, CHOICES, 0.5, reads) for reads in (0.0, 100.0))
     assert read >= free
     assert (degrees[0] >= 150_000**read).sum() <= 20
 
 
 def test_an_exponent_stays_where_another_is_hardly_better() -> None:
     nothing = [np.ones(1000, np.int64)]
-    assert all(chosen(nothing, 2000, CHOICES, used) == used for used in CHOICES)
+    assert all(choose(nothing, 2000, CHOICES, used) == used for used in CHOICES)
 
 
 def test_a_stream_of_few_sources_moves_the_exponent_down_and_the_count_stays_right() -> None:

@@ -19,7 +19,7 @@ from freshviews.codegen import block
 from freshviews.codegen.block import compile_lanes
 from freshviews.engine import database
 from freshviews.engine.blocks import lanes
-from freshviews.engine.blocks.lanes import Divided, together
+from freshviews.engine.blocks.lanes import Divided, run_together
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from tests.engine.test_threads import Stream, contents, subscribed, updates
 from tests.in_threads import in_threads
@@ -67,9 +67,9 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def noted(jobs: Sequence[Callable[[], None]], count: int) -> None:
         sizes.append(len(jobs))
-        together(jobs, count)
+        run_together(jobs, count)
 
-    monkeypatch.setattr(lanes, "together", noted)
+    monkeypatch.setattr(lanes, "run_together", noted)
     return sizes
 
 
@@ -264,7 +264,7 @@ def test_what_gains_little_runs_as_a_whole(few: str, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(lanes, "LEAST", 1000.0)
     db = fv.Database(threads=1 if few == "threads" else 2)
     db.execute(STAR)
-    monkeypatch.setattr(Divided, "_made", lambda *_: pytest.fail("lanes are made"))
+    monkeypatch.setattr(Divided, "_compiled_lanes", lambda *_: pytest.fail("lanes are made"))
     db.insert("f", FACTS)
     db.insert("f", FACTS)
 

@@ -63,7 +63,7 @@ def test_what_is_refused_leaves_the_window_as_it_was() -> None:
     with Database() as db:
         db.execute(ROWS)
         db.insert("g", [(i, 0) for i in range(5)])
-        with pytest.raises(BatchError, match="a window, which deletes its rows by itself"):
+        with pytest.raises(BatchError, match="a window, which deletes its rows itself"):
             db.delete("g", [(0, 0)])
         with pytest.raises(BatchError):
             db.insert("g", [(7, 0), ("no", 0)])

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from freshviews.kernel.machine import beside
-from freshviews.kernel.machine.beside import Orders, Taken, work_for
+from freshviews.kernel.machine.beside import Orders, TakenRows, work_for
 
 
 class Asked:
@@ -101,7 +101,7 @@ class Compiling:
     def function(self, name: str) -> Any:
         return self._functions.setdefault(name, Named(name))
 
-    def order(self, taken: Taken | None, *names: str) -> None:
+    def order(self, taken: TakenRows | None, *names: str) -> None:
         """Call functions for a database."""
         work_for(taken)  # type: ignore[arg-type]
         for name in names:
@@ -129,21 +129,21 @@ def _until(holds: Callable[[], bool]) -> None:
 
 
 def test_orders_of_a_closed_database_are_cancelled(compiling: Compiling) -> None:
-    first, second = Taken(), Taken()
+    first, second = TakenRows(), TakenRows()
     compiling.order(first, "add", "one")
     compiling.order(second, "add", "two")
-    compiling.compiler.leave(first)
+    compiling.compiler.cancel_orders(first)
     assert compiling.process.queue() == ["add", "two"]
-    compiling.compiler.leave(second)
+    compiling.compiler.cancel_orders(second)
     assert compiling.process.queue() == []
     assert compiling.process.answered == [1, 0, 2]
 
 
 def test_a_database_that_is_collected_counts_as_closed(compiling: Compiling) -> None:
-    taken = [Taken() for _ in range(700)]
+    taken = [TakenRows() for _ in range(700)]
     for number, one in enumerate(taken):
         compiling.order(one, "add", f"on_{number}")
-    kept = Taken()
+    kept = TakenRows()
     compiling.order(kept, "kept")
     del one
     taken.clear()
@@ -154,19 +154,19 @@ def test_a_database_that_is_collected_counts_as_closed(compiling: Compiling) -> 
 
 
 def test_orders_without_a_database_stay(compiling: Compiling) -> None:
-    taken = Taken()
+    taken = TakenRows()
     compiling.order(taken, "lane", "one")
     compiling.order(None, "lane")
-    compiling.compiler.leave(taken)
+    compiling.compiler.cancel_orders(taken)
     assert compiling.process.queue() == ["lane"]
 
 
 def test_a_function_taken_back_can_be_ordered_again(compiling: Compiling) -> None:
-    first, second = Taken(), Taken()
+    first, second = TakenRows(), TakenRows()
     compiling.order(first, "one", "two")
     compiling.process.take()
     begun = compiling.process.orders.next()
-    compiling.compiler.leave(first)
+    compiling.compiler.cancel_orders(first)
     compiling.order(second, "one")
     assert begun is not None and begun[2] == "one" and compiling.process.queue() == ["one"]
     compiling.process.answer(begun[0])  # Of the order that was taken back.
@@ -175,7 +175,7 @@ def test_a_function_taken_back_can_be_ordered_again(compiling: Compiling) -> Non
 
 
 def test_a_function_that_a_call_waits_for_is_compiled_first(compiling: Compiling) -> None:
-    taken = Taken()
+    taken = TakenRows()
     compiling.order(taken, *(f"f{number}" for number in range(1000)))
     thread = compiling.wait("f700")
     assert compiling.process.queue()[:3] == ["f700", "f0", "f1"]
@@ -185,7 +185,7 @@ def test_a_function_that_a_call_waits_for_is_compiled_first(compiling: Compiling
 
 
 def test_threads_wait_each_for_its_own_function(compiling: Compiling) -> None:
-    compiling.order(Taken(), "a", "b", "c")
+    compiling.order(TakenRows(), "a", "b", "c")
     waiting = {name: compiling.wait(name) for name in ("c", "b")}
     for name in ("c", "b"):
         assert compiling.process.compile(compiling.stored) == name
@@ -195,17 +195,17 @@ def test_threads_wait_each_for_its_own_function(compiling: Compiling) -> None:
 
 
 def test_a_process_that_dies_leaves_its_orders_to_this_one(compiling: Compiling) -> None:
-    compiling.order(Taken(), "a", "b")
+    compiling.order(TakenRows(), "a", "b")
     thread = compiling.wait("b")
     compiling.process.end()
     thread.join(60)
     assert not thread.is_alive() and compiling.compiler.process is None
-    compiling.order(Taken(), "a", "c")
+    compiling.order(TakenRows(), "a", "c")
     assert compiling.here == ["a", "c"] and compiling.started == 1
 
 
 def test_ctrl_c_ends_the_wait_and_leaves_the_order(compiling: Compiling) -> None:
-    compiling.order(Taken(), "a", "b")
+    compiling.order(TakenRows(), "a", "b")
     threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         compiling.compiler.wait_for(compiling.function("b"), "w")
@@ -215,7 +215,7 @@ def test_ctrl_c_ends_the_wait_and_leaves_the_order(compiling: Compiling) -> None
 
 
 def test_orders_that_the_pipe_has_no_room_for_are_sent_later(compiling: Compiling) -> None:
-    taken = Taken()
+    taken = TakenRows()
     names = [f"{number:0200}" for number in range(2000)]
     compiling.order(taken, *names)
     found = []

@@ -78,7 +78,7 @@ class Readable:
 
     def to_arrow(self) -> pa.Table:
         """All rows as one Arrow table."""
-        decoder = self._state.decoder  # of the version that is read: a table may get columns meanwhile
+        decoder = self._state.decoder  # that of this version: a table may get columns meanwhile
         return pa.Table.from_batches([decoder.rows(one) for one in repeated(self._read(ROWS), ROWS)], decoder.schema)
 
     def to_pandas(self) -> Any:
@@ -97,7 +97,7 @@ class Readable:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Rows as tuples of Python values."""
-        decoder = self._state.decoder  # of the version that is read: a table may get columns meanwhile
+        decoder = self._state.decoder  # that of this version: a table may get columns meanwhile
         batches = repeated(self._read(ROWS), ROWS)
         return (row for batch in batches for row in decoder.tuples(batch))
 

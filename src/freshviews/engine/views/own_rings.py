@@ -1,4 +1,4 @@
-"""Registering rings of users, for views of all databases of the process."""
+"""Registers rings of users, for views of all databases of the process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The wording of errors of ONLY_VALUE: which two values there are, and in which group.
+"""Words the errors of ONLY_VALUE, with the two values and the group.
 
-A subquery as a value also compares the number of its rows with 1: two rows may have one value.
+A subquery as a value also compares the number of its rows with 1, because two rows may have one value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The values of aggregates, as codes, from the payload of a group.
+"""Computes the values of aggregates, as codes, from the payload of a group.
 
-``nonnull`` is the number of the group's rows whose argument is not NULL. If it is 0, every aggregate but COUNT is NULL.
+``nonnull`` is the number of the group's rows whose argument is not NULL. If it is 0, every aggregate except COUNT is
+NULL.
 """
 
 from __future__ import annotations
@@ -61,19 +62,19 @@ def avg_real(address: int, nonnull: int) -> int:
 
 @jit
 def sum_narrow(address: int, nonnull: int) -> int:
-    """As ``sum_real``, of a narrow sum."""
+    """As ``sum_real``, for a narrow sum."""
     return NULL if nonnull == 0 else narrow_value(address)
 
 
 @jit
 def rest_narrow(address: int, nonnull: int) -> int:
-    """As ``rest_real``, of a narrow sum."""
+    """As ``rest_real``, for a narrow sum."""
     return NULL if nonnull == 0 else narrow_rest(address)
 
 
 @jit
 def avg_narrow(address: int, nonnull: int) -> int:
-    """As ``avg_real``, of a narrow sum."""
+    """As ``avg_real``, for a narrow sum."""
     return NULL if nonnull == 0 else code(f64(narrow_value(address)) / float(nonnull))
 
 
@@ -85,7 +86,7 @@ NARROW_SUM = 4
 NARROW_REST = 5
 NARROW_AVERAGE = 6
 REALS = ("sum", "sum_rest", "avg")
-"""Results of sums of doubles, from SUM on, and from NARROW_SUM on those of narrow sums."""
+"""Functions of sums of doubles: from SUM on of reals, from NARROW_SUM on of narrow sums."""
 
 
 @outside
@@ -122,7 +123,7 @@ def scan_result(value: int, distinct: int) -> int:
 def bits_result(value: int, distinct: int, status: int) -> int:
     """BIT_AND, as ``scan_result``; BITS_OVERFLOW is stored at ``status`` if it is the least int64.
 
-    Only a value that is read is checked: within a batch it may occur in passing.
+    Only a value that is read is checked, because it may occur temporarily within a batch.
     """
     if distinct == 0:
         return NULL

@@ -15,7 +15,7 @@ TWO_VALUES = 5
 LEAST = 6
 COUNTED = 7
 COMPUTED = 1000
-"""The first number of errors of expressions that are computed before compiled code."""
+"""The first number for errors of expressions that are computed before compiled code runs."""
 
 ERRORS = MappingProxyType(
     {

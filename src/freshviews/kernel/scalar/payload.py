@@ -22,7 +22,8 @@ RING_OVERFLOW = 104
 RING_DIVISION = 105
 RING_NUMBER = 106
 TOO_NARROW = 107
-"""A narrow sum of doubles cannot take an addend; the engine widens the view (``rings.narrow``), so no user meets it."""
+"""A narrow sum of doubles cannot take an addend; the engine then widens the view (``rings.narrow``), so users never see
+this error."""
 RING_ERRORS = (RING_OVERFLOW, RING_DIVISION, RING_NUMBER)
 """Errors of functions of users' rings."""
 
