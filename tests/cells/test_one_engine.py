@@ -1,4 +1,4 @@
-"""What is in one engine whatever the number of cells is said, with the reason."""
+"""Tables and views that stay in one engine for any number of cells are listed, with the reason."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MERGED = "8 cells, merged in the second stage"
          "it reads views and tables, and no column splits all of them"),
     ],
 )  # fmt: skip
-def test_a_view_is_in_one_engine_for_a_reason(select: str, where: str, reason: str) -> None:
+def test_views_in_one_engine_have_a_reason(select: str, where: str, reason: str) -> None:
     catalog = catalog_of(f"{TABLES} CREATE MATERIALIZED VIEW v AS {select}")
     found = {one.name: one for one in locations(plan_cells(catalog, 8, {}), catalog, {})}
     assert found["v"] == Location("v", where, reason)

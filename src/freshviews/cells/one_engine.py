@@ -28,8 +28,7 @@ class Location:
 
 
 def locations(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> list[Location]:
-    """The place of each view and each table of a plan for several cells. ``sizes``: the sizes for which the plan was
-    made."""
+    """The place of each view and each table of a plan for several cells. ``sizes``: those of the plan."""
     known = sizes_of(catalog, sizes)
     found = []
     for view in needed_views(catalog):

@@ -39,7 +39,7 @@ def fill(
     if failure is not None:
         name = view.name.split("#")[0]
         if failure.kind == "memory":
-            raise OutOfMemory(f"memory ran out while view {name} was filled")
+            raise OutOfMemory(f"memory ran out while view {name} was backfilled")
         raise EvaluationError(f"view {name} cannot be computed: {failure.message}", table=name, rule=failure.message)
 
 
@@ -84,7 +84,7 @@ def _feed(
         if failure is None:
             continue
         if failure.kind == "memory":
-            raise OutOfMemory(f"memory ran out while view {view.name.split('#')[0]} was filled")
+            raise OutOfMemory(f"memory ran out while view {view.name.split('#')[0]} was backfilled")
         with whole():
             failure = with_row(failure, view.maintained, batch)
         raise evaluation_error(view, failure, source, batch, None)

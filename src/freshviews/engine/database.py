@@ -396,7 +396,7 @@ class Database:
         check_rows("Database.apply_net", rows)
         state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
         if target.has_window:
-            raise CatalogError(f"table {target.name} has a window: what leaves it follows from the order of updates")
+            raise CatalogError(f"table {target.name} has a window: the rows that leave depend on the order of updates")
         return net_change(encoded, commit_piece, state, target, self._relations.downstream[target], rows)
 
     def _pieces_of(self, table: str, changes: Any, view: str) -> tuple[ViewState, TableState, Encoded, CommitPiece]:
@@ -641,7 +641,7 @@ class Database:
         with self._lock:
             self._check_usable()
             if self._directory is None:
-                raise StoreError("the database lives in memory; Database(path) makes one that is kept")
+                raise StoreError("the database lives in memory; Database(path) makes a durable one")
             with self._whole():
                 self._write_snapshot(self._directory)
 
@@ -654,7 +654,7 @@ class Database:
         with self._lock:
             self._check_usable()
             if self._directory is None:
-                raise StoreError("the database lives in memory; Database(path) makes one that is kept")
+                raise StoreError("the database lives in memory; Database(path) makes a durable one")
             self._directory.check_there()
         try:
             # Without the lock: other threads commit meanwhile.
@@ -846,7 +846,7 @@ class Database:
         if table is None:
             _check_name("table", name)
             if name.lower() in self._relations.views or name.lower() in self._relations.plain:
-                raise CatalogError(f"{name} is a view; rows go into and come from base tables")
+                raise CatalogError(f"{name} is a view; only base tables take inserts and deletes")
             raise CatalogError(f"unknown table {name}{near(name, self.tables)}")
         return table
 

@@ -71,8 +71,7 @@ class Draft:
 
     @contextmanager
     def _step(self, rows: int) -> Iterator[None]:
-        """A step that stores ``rows`` and is not interrupted. Raises OutOfMemory before it begins if they do not
-        fit."""
+        """An uninterrupted step that stores ``rows``. Raises OutOfMemory before it begins if they do not fit."""
         with self._whole():
             reason = self._memory.lacking(rows, self._held) if self._memory is not None and rows else None
             if reason is not None:
@@ -221,16 +220,16 @@ class Draft:
             if not source.is_stored and isinstance(source, TableState) and source.written:
                 raise CatalogError(
                     f"view {definition.name.split('#')[0]}: table {source.name} is trusted and has had rows, which "
-                    "are not stored; create the view before the first row, or DROP the table and feed it again"
+                    "are not stored; create the view before the first row, or DROP the table and insert its rows again"
                 )
             inputs[name] = source.definition
             # A cell may read such a table, because it is loaded again after a failure.
             spoiling = [ring.label for ring in definition.rings if not ring.keeps_modulo and self._measured]
             if spoiling and not source.is_stored and isinstance(source, TableState):
                 raise CatalogError(
-                    f"view {definition.name.split('#')[0]}: add, multiply or scale of ring {spoiling[0]} has more than "
-                    "sums and products of words, so the view must be filled again after an overflow, and the rows of "
-                    f"the trusted table {source.name} are not stored; leave freshviews.trusted out"
+                    f"view {definition.name.split('#')[0]}: add, multiply or scale of ring {spoiling[0]} has other "
+                    "operations than sums and products of words, so an overflow needs a backfill, but the rows of the "
+                    f"trusted table {source.name} are not stored; leave freshviews.trusted out"
                 )
         with self._whole():
             maintained = MaintainedView(definition, inputs, self._dictionary)

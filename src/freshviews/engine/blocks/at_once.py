@@ -32,9 +32,8 @@ TOGETHER = 8
 def state_at_once(
     plan: Plan, block: Block, sizes: Mapping[str, float], dictionary: Dictionary, narrow: bool = False
 ) -> BlockState | None:
-    """The state that stores and joins the rows instead of a block's own state; None where deltas are as fast, or where
-    string functions are computed before the triggers run. ``sizes``: rows by relation. ``narrow``: whether sums of
-    doubles are narrow."""
+    """The state that stores and joins the rows instead of a block's own; None if deltas are as fast, or string
+    functions are computed before the triggers. ``sizes``: rows by relation. ``narrow``: sums of doubles are narrow."""
     if not plan.by.stores_rows or plan.kind.acyclic or _steps(plan.program, block.query, sizes) < WORTH:
         return None
     program = at_once.plan(plan.program, block, sizes)

@@ -146,8 +146,7 @@ class Divided:
 
 
 class _Lane:
-    """A lane of a trigger, and the memory that it writes besides tables. ``columns`` are those of the whole trigger's
-    block."""
+    """A lane of a trigger, and the memory that it writes besides tables. ``columns``: of the whole trigger's block."""
 
     def __init__(
         self,

@@ -163,8 +163,8 @@ class BlockState:
                 mem.store(handle, table.JOURNALING, int(wanted and not isinstance(self.program.upkeep, Evaluated)))
 
     def run(self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int) -> None:
-        """Run the relation's triggers over ``n`` rows; columns are (address, stride in words). Call ``end_version``
-        afterwards."""
+        """Run the relation's triggers over ``n`` rows; columns are (address, stride in words). ``end_version`` must
+        follow."""
         self.awake()
         self.run_triggers(relation, columns, m, n)
         self.after(n)
@@ -235,7 +235,7 @@ class BlockState:
 
         Whenever ``limit`` or more raw rows of changes are there after an update, yield them in order, with the number
         of the update behind each, and how many updates have run. They lie in native memory: use them before asking for
-        more. Updates run when they are asked for. Only for an enumerated result whose changes are wanted.
+        more. Updates run on demand. Only for an enumerated result whose changes are wanted.
         """
         self.awake()
         calls = self._by_relation.get(relation, ())

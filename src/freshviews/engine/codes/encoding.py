@@ -443,7 +443,7 @@ class TableEncoder:
     def _unknown_column(self, name: object, row: int | None = None) -> NoReturn:
         names = ", ".join(column.name for column in self._columns)
         spelled = short(name) if isinstance(name, str) else shown(name)
-        hint = "; multiplicities are taken by apply" if spelled == MULTIPLICITY else ""
+        hint = "; apply takes multiplicities" if spelled == MULTIPLICITY else ""
         where = f"table {self._table}" + ("" if row is None else f", row {row}")
         raise BatchError(
             f"{where}: there is no column {spelled}; the columns are {names}{hint}",

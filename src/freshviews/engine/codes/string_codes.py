@@ -85,8 +85,7 @@ class StringCodes:
         return codes, known
 
     def enter_column(self, array: int, kind: int, codes: Codes) -> None:
-        """Add the strings of an Arrow column, by the address of its C structure, whose codes are UNKNOWN, and set their
-        codes.
+        """Add strings of an Arrow column, by the address of its C structure, where codes are UNKNOWN, and set these.
 
         ``UnicodeDecodeError`` if one is not valid UTF-8.
         """

@@ -96,8 +96,7 @@ class Collection:
         self._urgent = False
         self._work: Iterator[int] | None = None
         self._keys: dict[int, tuple[Program, StringKeys]] = {}
-        """The string keys of a program, by its identity; the program is stored too, so that the identity stays its
-        own."""
+        """The string keys of a program, by its identity; the program is stored too, to keep the identity unique."""
         self.paused = False
         """Set while encoded rows of a batch are in no store: a signal handler may commit another batch meanwhile."""
         self.ended = 0

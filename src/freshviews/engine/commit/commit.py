@@ -281,7 +281,7 @@ def _fill_again(views: Sequence[ViewState], relations: Relations, why: str = "me
             if table is not None and table.stored is None and table.written:
                 raise Broken(
                     f"{why} while view {view.name.split('#')[0]} changed, and table {table.name}, "
-                    "which feeds it, is trusted: its rows are not stored, so the view cannot be filled again"
+                    "which feeds it, is trusted: its rows are not stored, so the view cannot be backfilled"
                 )
     try:
         for view in views:

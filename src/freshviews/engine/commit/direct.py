@@ -183,8 +183,8 @@ class Direct:
         return True
 
     def _integers(self, rows: list[Any], width: int) -> list[int] | None:
-        """The values of rows of a table of integers, which are their own codes; None if a value is not an integer, or a
-        column not wanted."""
+        """The values of rows of integers, which are their own codes; None if one is not an integer, or a column not
+        wanted."""
         least, greatest = self._ends
         if least > greatest or set(map(type, rows)) != {tuple} or set(map(len, rows)) != {width}:
             return None

@@ -96,7 +96,7 @@ def rows_by_table(relations: Iterable[Relation]) -> dict[str, int]:
 
 
 class FreeMemory:
-    """Decides whether a database may take more rows. ``spared``: bytes that stay free; None: chosen here; 0: never
+    """Decides whether a database may take more rows. ``spared``: bytes that stay free; None: a default; 0: never
     check."""
 
     def __init__(self, spared: int | None) -> None:

@@ -95,7 +95,7 @@ def _net(encoded: Encoded) -> Encoded:
 def _pieces(
     encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, reached: Sequence[ViewState], rows: int
 ) -> Iterator[tuple[CodeBatch, Codes]]:
-    """Commit updates piece by piece; yields the change of each, in order, and the position of the update behind each
+    """Commit updates piece by piece; yields the change of each piece, and the position of the update behind each
     row."""
     # A change through another view is not reported update by update.
     direct = not any(one.name in view.maintained.inputs for one in reached)

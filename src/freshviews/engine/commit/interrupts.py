@@ -21,8 +21,8 @@ _USUAL = [signal.default_int_handler, *[_DEFAULT] * (len(_SIGNALS) - 1)]
 """The default handlers of Python."""
 _ONE = [(_SIGINT, signal.default_int_handler)]
 _INSIDE = (
-    "a function that the database calls, or a signal handler, changes the database in the middle of a change; let it "
-    "note what to do, and do it afterwards"
+    "a function that the database calls, or a signal handler, changes the database in the middle of a change; defer "
+    "the work until that change has ended"
 )
 
 

@@ -130,8 +130,7 @@ class Threads:
 class _Run:
     """A view that takes its batches of a version in a thread.
 
-    Afterwards ``applied`` has the batches taken, ``failure`` why the version is refused, ``error`` the exception
-    raised.
+    Afterwards ``applied`` has the batches taken, ``failure`` why the version is refused, ``error`` the exception.
     """
 
     def __init__(self, view: ViewState, batches: Mapping[str, CodeBatch]) -> None:
@@ -176,8 +175,7 @@ class _Run:
             self.view.seconds += time.perf_counter() - start
 
     def read_change(self) -> CodeBatch | None:
-        """The change of the view, None if nothing reads it; call it in the committing thread. Raises Refused,
-        MemoryRanOut."""
+        """The change of the view, None if nothing reads it; for the committing thread. Raises Refused, MemoryRanOut."""
         view = self.view
         if not view.wants_change:
             return None

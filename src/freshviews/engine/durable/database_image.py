@@ -123,8 +123,8 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
                 restore_window(table, _window_rows(folder / part["window"], verify))
             elif table.has_window and part["written"]:
                 raise StoreError(
-                    f"{folder}: table {table.name} had no window when the image was written, and so the order of its "
-                    "rows is not there; define it without one, or feed it again"
+                    f"{folder}: table {table.name} had no window when the image was written, so the order of its "
+                    "rows is unknown; define it without a window, or insert its rows again"
                 )
 
     def restore(view: ViewState, relations: Relations) -> bool:
@@ -139,8 +139,8 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
             table = relations.get(name)
             if isinstance(table, TableState) and not table.is_stored and _written(about, table):
                 raise OtherProgram(
-                    f"{folder}: view {view.name} is not kept there by the programs that keep it now, and cannot be "
-                    f"filled, as the rows of table {table.name}, which is trusted, are not stored; feed them again"
+                    f"{folder}: view {view.name} has an image of other programs and cannot be backfilled, "
+                    f"because the rows of the trusted table {table.name} are not stored; insert them again"
                 )
         return False
 

@@ -134,8 +134,8 @@ def _from_snapshot(
         try:
             if view.name not in images.views:
                 raise OtherProgram(
-                    f"{images.folder} has no image of view {view.name}, which is made of the SQL by now, and it cannot "
-                    "be filled, as rows of a trusted table are not stored; open it with what wrote it"
+                    f"{images.folder} has no image of view {view.name}, and it cannot be backfilled, because rows of a "
+                    "trusted table are not stored; open it with the freshviews that wrote it"
                 )
             view.maintained.read_image(images.folder / images.views[view.name], verify=True)
         except OtherProgram:

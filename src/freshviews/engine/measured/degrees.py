@@ -65,8 +65,7 @@ class Measured:
         sizes = self._sizes(trigger, variables)
         if not len(sizes):
             return 1.0
-        # If the number of other rows with a value is Poisson distributed, a sample misses all of them with this
-        # probability.
+        # If the other rows with a value are Poisson distributed, a sample misses all of them with this probability.
         once = float((sizes == 1).sum()) / float(sizes.sum())
         return float(once ** (1 / self._share(trigger)))
 

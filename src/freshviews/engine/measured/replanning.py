@@ -60,8 +60,7 @@ def advised(view: ViewState, relations: Relations) -> str | None:
 def cheaper_strategy(
     plans: Sequence[Plan], comparisons: Sequence[Comparison], gain: float
 ) -> tuple[str, float, float] | None:
-    """The strategy with the fewest steps for an update, by measured degrees, its steps, and the steps of the current
-    plan.
+    """The strategy with the fewest steps for an update, by measured degrees, its steps, and those of the current plan.
 
     None if it takes ``1 / gain`` of the current steps or more, if steps are not measured, and for a view of several
     blocks.

@@ -170,8 +170,7 @@ class BaseTable:
     def with_keys(self, keys: Sequence[Codes]) -> CodeBatch:
         """The rows that have one of the keys, each once. The table is settled and has a primary key.
 
-        ``keys`` are codes of the columns of ``primary_key``, in its order. The cost depends on the keys, not on the
-        table.
+        ``keys`` are codes of the columns of ``primary_key``, in its order. The cost grows with the keys only.
         """
         if self.primary_key is None:
             raise ValueError(f"table {self.name} has no primary key")

@@ -74,7 +74,7 @@ def _missing(table: TableState, encoded: Encoded, codes: tuple[int, ...]) -> Bat
     assert table.stored is not None
     row = encoded.row_with(dict(zip(table.stored.columns, codes, strict=True)), -1)
     value = _value_of(table, codes)
-    rule = "a deleted row is there"
+    rule = "a deleted row must be stored"
     return _refusal(table, row, None, value, rule, f"delete of a row that is not there: {shown(value)}")
 
 

@@ -50,14 +50,14 @@ def read_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictio
     with ArrayFile(path) as file:
         about = file.about
         if about.get("kind") != KIND:
-            raise StoreError(f"{path} is no image of a table")
+            raise StoreError(f"{path} is not an image of a table")
         if about["table"] != name:
             raise StoreError(f"{path} is an image of table {about['table']}, not of {name}")
         packing = _packing_of(about, table)
         if packing is None:
             raise OtherProgram(
-                f"{path}: the image of table {name} was written by a table of other columns or keys, or by another "
-                "freshviews that keeps them in another way; open it with what wrote it"
+                f"{path}: the image of table {name} has other columns, keys or layout than the table; open it with "
+                "the freshviews that wrote it"
             )
         check_mark(path, f"table {name}", about, dictionary)
         mapping = file.map(0, len(file), verify)

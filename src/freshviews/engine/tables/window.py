@@ -80,8 +80,7 @@ def all_windowed(changes: Changes) -> tuple[Changes, list[Callable[[], None]]]:
 def _interleaved(
     relation: str, columns: tuple[str, ...], come: Codes, order: Codes, leaving: Codes, positions: Codes
 ) -> Encoded:
-    """A batch that deletes, before arrival i, the rows of ``order`` from ``leaving[i - 1]`` to before
-    ``leaving[i]``."""
+    """A batch that deletes, before arrival i, rows ``leaving[i - 1]`` to before ``leaving[i]`` of ``order``."""
     deletes = np.diff(leaving, prepend=0)
     ends = np.cumsum(deletes + 1)
     total = int(ends[-1]) if len(ends) else 0

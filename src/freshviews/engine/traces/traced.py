@@ -191,8 +191,7 @@ class TracedRule:
             cursor[words.FOUND_RECORDS] = self._buffer(key + PAYLOAD + 1)
 
     def _begin_empty(self) -> None:
-        """Record the trace over empty relations: it opens the iterators of the first variable, which are at their
-        ends."""
+        """Record the trace over empty relations: it opens the iterators of the first variable, at their ends."""
         n = len(self.rule.levels[0].cursors)
         self._rule[words.TRACE] = self._rule[words.EDITS] = n
         self._rule[words.OPERATIONS] = n

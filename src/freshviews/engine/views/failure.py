@@ -39,7 +39,7 @@ def counted_in(block: Block) -> str:
     late = [("", expr) for expr in (*query.conditions, *([] if block.having is None else [block.having]))]
     found = [(name, part) for name, expr in (*of_atoms, *of_lifts, *late) for part in _failing(expr)]
     texts = dict.fromkeys(f"{print_expression(part)}{f' of {name}' if name else ''}" for name, part in found)
-    return f"{' or '.join(texts)} fails for a row of it; TRY_CAST and nullif(divisor, 0) give NULL instead"
+    return f"{' or '.join(texts)} fails for a row of the group; TRY_CAST and nullif(divisor, 0) give NULL instead"
 
 
 def _failing(expr: Expr) -> Iterator[Expr]:

@@ -115,7 +115,7 @@ def _check(
     path: Path, about: dict[str, Any], view: str, states: Sequence[BlockState], dictionary: Dictionary
 ) -> None:
     if about.get("kind") != KIND:
-        raise StoreError(f"{path} is no image of a view")
+        raise StoreError(f"{path} is not an image of a view")
     if about["view"] != view:
         raise StoreError(f"{path} is an image of view {about['view']}, not of {view}")
     programs = [hash_of(identity_of(state.program)) for state in states]
@@ -124,8 +124,8 @@ def _check(
         [table["shape"] for table in part["tables"]] for part in about["parts"]
     ]:
         raise OtherProgram(
-            f"{path}: the image of view {view} was written by other programs than maintain the view now, as its SQL, "
-            "its inputs or freshviews have changed; open it with the release that wrote it"
+            f"{path}: the image of view {view} was written by other programs: its SQL, its inputs or freshviews "
+            "have changed; open it with the release that wrote it"
         )
     check_mark(path, f"view {view}", about, dictionary)
 

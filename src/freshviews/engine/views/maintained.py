@@ -194,8 +194,7 @@ class MaintainedView:
         return failure
 
     def _with_reals(self, take: Callable[[CodeBatch], Failure | None], batch: CodeBatch) -> Failure | None:
-        """Undo a batch that narrow sums could not take, and apply it with reals; returns why it must be refused, or
-        None."""
+        """Undo a batch that narrow sums could not take, and apply it with reals; returns why it is refused, or None."""
         # Compile first: if this raises, the batch is still applied, and the commit undoes it as usual.
         for wide in filter(None, (block.wide for block in self.blocks)):
             wide.compiled  # noqa: B018

@@ -77,8 +77,7 @@ def projection_of(block: Block, dictionary: Dictionary) -> Projection:
 
 
 def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Codes) -> Codes:
-    """Output rows, shape (n, outputs + 1), of raw rows, possibly the same array; the last column is the
-    multiplicity."""
+    """Output rows, shape (n, outputs + 1), of raw rows, possibly the same array; multiplicities are last."""
     rows, width = raw.shape
     if rows and projection.host:
         columns = _columns(projection, raw)

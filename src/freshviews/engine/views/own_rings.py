@@ -19,5 +19,5 @@ def register_ring(ring: UserRing) -> None:
     if not isinstance(ring, UserRing):
         raise RingDefinitionError(f"register_ring takes a freshviews.UserRing, not {type(ring).__name__}")
     if isinstance(ring.name, str) and ring.name.lower() in FUNCTION_NAMES:
-        raise RingDefinitionError(f"ring {ring.name} has the name of a function of SQL; give it another name")
+        raise RingDefinitionError(f"ring {ring.name} has the name of an SQL function; give it another name")
     register(ring)

@@ -56,8 +56,7 @@ class Texts:
 
     @property
     def about_bytes(self) -> int:
-        """The approximate bytes of the copy and of remembered texts, without their strings, which the dictionary
-        has."""
+        """Approximate bytes of the copy and of remembered texts, without their strings, which the dictionary has."""
         g = self._gathering
         kept = len(self._rows or ()) + g.texts * len(self._texts)
         return 8 * (g.groups + len(g.columns) + 1) * self._count + _GROUP_BYTES * kept
@@ -154,8 +153,7 @@ class Texts:
     # Rendering
 
     def _rendered(self, rows: Codes, known: dict[bytes, _Made] | None = None) -> Codes:
-        """The texts of groups, from all of their rows, consecutive by group. Rows with a multiplicity below zero are
-        ignored.
+        """The texts of groups, from all of their rows, consecutive by group. Multiplicities below zero are ignored.
 
         ``known``: texts of groups that need not be rendered; without it the texts are remembered.
         """

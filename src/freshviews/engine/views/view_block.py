@@ -196,8 +196,7 @@ class ViewBlock:
         return self.project(self._raw_changes())
 
     def _raw_changes(self) -> Codes:
-        """The change of the raw rows. Rows that triggers emit and retract are dropped, because they may have no
-        output."""
+        """The change of the raw rows. Rows that triggers emit and retract may have no output: they are dropped."""
         raw = self.state.take_changes()
         return consolidate(raw) if self.projection.fails else raw
 

@@ -297,8 +297,8 @@ def shared_with_row_before(c: int, d: int) -> int:
 
 @outside
 def delta_shared(d: int) -> int:
-    """The length of the longest key prefix that the last reported row shares with any row of the other version: the
-    depth of the branch where it was attached or removed.
+    """Length of the longest key prefix that the last reported row shares with any row of the other version: the depth
+    of the branch that it joined or left.
 
     The number of key words if only the payload changed.
     """

@@ -372,8 +372,8 @@ def enter_text(block: int, text: int, size: int) -> int:
 
 @jit
 def enter_column(array: int, kind: int, block: int, codes: int) -> int:
-    """Add the strings of an Arrow column whose codes are UNKNOWN, and write their codes; releases the column. Returns
-    0, OUT_OF_MEMORY or INVALID.
+    """Add the strings of an Arrow column whose codes are UNKNOWN, write their codes, and release the column. Returns 0,
+    OUT_OF_MEMORY or INVALID.
 
     ``array`` is its C structure, ``kind`` one of ``ingest``.
     """

@@ -1,9 +1,8 @@
 """Writes entries, through which Python calls machine code.
 
-An entry is a function of Python's C interface (METH_FASTCALL). Its ``self`` is the address of a function of words in
-Numba's calling convention. It unpacks the arguments, releases the interpreter's lock during the call, and makes a
-Python value of the result. It refers to no exception: in a process with Numba, symbols such as PyExc_TypeError have
-another meaning.
+An entry is a function of Python's C interface (METH_FASTCALL). Its ``self`` is the address of a function of words,
+compiled by Numba. It unpacks the arguments, releases the interpreter's lock during the call, and makes a Python value
+of the result. It refers to no exception: in a process with Numba, symbols such as PyExc_TypeError have another meaning.
 """
 
 from __future__ import annotations

@@ -67,8 +67,7 @@ def by_symbol(function: Function, enter: Callable[[], None]) -> None:
 
 
 def _own_kind(words: int) -> Any:
-    """The type of a function of words in Numba's calling convention: the result, or an exception, is written to an
-    address."""
+    """The type of a function of words compiled by Numba: the result, or an exception, is written to an address."""
     return ir.FunctionType(_HALF, [_WORD.as_pointer(), _POINTER.as_pointer(), *[_WORD] * words])
 
 

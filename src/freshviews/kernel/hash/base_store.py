@@ -347,8 +347,7 @@ def gather(spec: int, columns: int, multiplicities: int, stride: int, start: int
 
 @jit
 def add_sides(spec: int, row: int, found: int, change: int) -> int:
-    """Count a row in every side; returns the status. ``found``: the results of ``gather`` for the row in the first
-    side."""
+    """Count a row in every side; returns the status. ``found``: results of ``gather`` for the row in the first side."""
     scratch = load(spec, SCRATCH)
     for s in range(load(spec, SIDES)):
         h = load(found, 0)
@@ -365,8 +364,7 @@ def add_sides(spec: int, row: int, found: int, change: int) -> int:
 
 @jit
 def room_after(t: int, multiplicities: int, stride: int, n: int) -> int:
-    """The ROOM left after appending a batch; -1 if it must not be appended, because it deletes or a sum could
-    overflow."""
+    """The ROOM left after appending a batch; -1 if it must not be appended: it deletes, or a sum could overflow."""
     room = load(t, ROOM)
     for r in range(n):
         change = load(multiplicities, r * stride)

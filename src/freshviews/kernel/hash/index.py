@@ -421,8 +421,7 @@ def drop_group(x: int, g: int) -> None:
 
 @inlined
 def holds_row(x: int, g: int, position: int, number: int) -> bool:
-    """Whether the row with a number is at this position of a group. A row that is in no slice has a stale position, or
-    none."""
+    """Whether the row with a number is at this position of a group. A row in no slice has a stale position, or none."""
     if g >= load(x, USED):
         return False
     group = entry_at(x, g) + 8 * load(x, COUNT)

@@ -6,9 +6,8 @@ columns, in the order of a stored row::
 
     word | shift | mask | base | nullable
 
-A column holds ``code - base`` in the bits of ``mask`` above ``shift``; in a nullable column, 0 is NULL. The first
-column of a word, in this order, has the shift 0. A column of whole words has the mask -1 and the base 0, and NULL is
-its code.
+A column holds ``code - base`` in the bits of ``mask`` above ``shift``; if nullable, 0 is NULL. The first column of a
+word, in this order, has the shift 0. A column of whole words has the mask -1 and the base 0, and NULL is its code.
 """
 
 from __future__ import annotations

@@ -124,8 +124,7 @@ def move_slot(slots: int, mask: int, h: int, number: int, to: int) -> None:
 
 @jit
 def move_row(t: int, number: int, to: int) -> None:
-    """Move a row, except its slot, to a free number. An unlinked row is inserted into the indexes if no flush would
-    find it there."""
+    """Move a row, except its slot, to a free number. An unlinked row enters its indexes if no flush would find it."""
     row = entry_at(t, to)
     copy_words(row, entry_at(t, number), load(t, WIDTH))
     leaves = load(t, UNLINKED) > to + 1

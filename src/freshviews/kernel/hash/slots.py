@@ -55,8 +55,7 @@ def empty_slot(slots: int, mask: int, h: int, number: int) -> None:
 
 @jit
 def widen_slots(slots: int, mask: int, wider: int, low: int, high: int) -> int:
-    """Replace slots by more with the same content; returns their address, or 0 without memory, and then nothing
-    changes.
+    """Replace slots by more with the same content; returns their address, or 0 without memory: nothing changes.
 
     ``wider`` is the mask of the new ones. ``low`` and ``high`` bound the mapping that the old slots may lie in (see
     ``memory.mapping``).

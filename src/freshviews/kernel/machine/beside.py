@@ -132,8 +132,7 @@ def called_first(function: Function, kinds: str) -> Callable[..., Any]:
 
 
 def _run_plain(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a Python body. As for compiled code, Ctrl-C takes effect before or after it, so no words are half
-    written."""
+    """Call a Python body. As for compiled code, Ctrl-C takes effect before or after it: no word is half written."""
     with _without_sigint():
         _thread.plain, start = True, time.monotonic()
         try:
@@ -195,7 +194,7 @@ def _made_here(function: Function, kinds: str) -> MachineCode:
         if made is None:
             compiler().compile_and_store(function, kinds)
             made = loaded(function, kinds)
-        assert made is not None, f"{function} is compiled, and is not in {cache_folder()}"
+        assert made is not None, f"{function} was compiled, but is not in {cache_folder()}"
         return made
 
 

@@ -75,8 +75,7 @@ def release_block(block: int, low: int, high: int) -> None:
 
 @inlined
 def widen_block(block: int, words: int, wider: int, low: int, high: int) -> int:
-    """Resize a block to ``wider`` words, new words undefined; returns its address, or 0 without memory, and then the
-    block stays.
+    """Resize a block to ``wider`` words, new ones undefined; returns its address, or 0 without memory: the block stays.
 
     A block inside the mapping from ``low`` to ``high`` is copied: its first ``words`` words.
     """

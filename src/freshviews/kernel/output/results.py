@@ -1,6 +1,6 @@
 """Computes the values of aggregates, as codes, from the payload of a group.
 
-``nonnull`` is the number of the group's rows whose argument is not NULL. If it is 0, every aggregate except COUNT is
+``nonnull`` is the number of the group's rows whose argument is not NULL. If it is 0, all aggregates except COUNT are
 NULL.
 """
 

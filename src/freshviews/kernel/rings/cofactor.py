@@ -10,8 +10,7 @@ A product is described by a *shape*, words that generated code fills:
 1 DEGREE  degree of the target
 2 ROOM    where the shape has room_words(parts, degree, size of a sum) words, in words of the shape
 3 + 4 i   of part i: address of its element, its degree, where the places of its variables are, in words of the shape,
-          and IS_LIFTED: 1 if it is lifted from one row. Such a part stores no products, because they are the products
-          of its sums
+          and IS_LIFTED: 1 if it is lifted from one row. Such a part has no products: they follow from its sums
 
 The places are those of the part's variables among the target's, in ascending order. The parts have no variable in
 common, so a product visits each entry of the target at most once.
@@ -209,8 +208,7 @@ def _count(shape: int, part: int) -> int:
 
 @inlined
 def _write_counts(shape: int, before: int, behind: int, k: int, status: int) -> None:
-    """Write, for each part, ``k`` times the product of the counts before it, and the product of the counts from it
-    on."""
+    """Write, for each part, ``k`` times the product of the counts before it, and that of the counts from it on."""
     parts = load(shape, PARTS)
     store(before, 0, k)
     store(behind, parts, 1)
@@ -238,8 +236,8 @@ def _write_scales(scales: int, shape: int, a: int, before: int, behind: int, sta
 
 @inlined
 def _write_factors(factors: int, shape: int, first: int, scales: int, status: int) -> None:
-    """Write the factors of each part, its sums times its scale, if a variable of it is ``first`` or behind; then the
-    bits of all."""
+    """Write the factors of each part, sums times scale, if a variable of it is ``first`` or behind; then the bits of
+    all."""
     bits = 0
     for b in range(load(shape, PARTS)):
         bits |= _write_sums(factors, shape, first, b, load(scales, b), status)
@@ -265,8 +263,7 @@ def _write_sums(factors: int, shape: int, first: int, b: int, scale: int, status
 
 @outside
 def wide_cofactor_lift(target: int, codes: int, m: int, status: int) -> None:
-    """Write the count and the sums of one row of doubles; stores NO_FIXED_POINT at ``status`` if one is not finite, or
-    too large."""
+    """Write the count and the sums of one row of doubles; reports NO_FIXED_POINT if one is not finite, or too large."""
     store(target, 0, 1)
     for x in range(m):
         if not fixed_of(load(codes, x), target + 8 * (1 + SUM_SIZE * x)):

@@ -1,5 +1,4 @@
-"""Many exact sums of doubles at once: computes the values of a row, and adds them to a payload, each in one loop over a
-table.
+"""Many exact sums of doubles at once: values of a row, and additions to a payload, each in one loop over a table.
 
 A table is words that generated code fills: per value its kind and the positions of codes, per addition the word of the
 sum and the place of the addend. So a view of hundreds of sums compiles as fast as one of a few.

@@ -106,8 +106,7 @@ def _add_special(target: int, code: int, k: int) -> None:
 
 @inlined
 def shifted_product(significand: int, k: int, left: int) -> tuple[int, int, int]:
-    """The magnitude of ``k`` times a significand, shifted left by ``left`` bits: three unsigned words, the least
-    first."""
+    """The magnitude of ``k`` times a significand, shifted left by ``left``: three unsigned words, the least first."""
     # The magnitude of the least int64 wraps to itself, which is its magnitude as an unsigned word.
     magnitude = mul_wrapping(k, -1) if k < 0 else k
     low = significand

@@ -4,8 +4,7 @@ A rule is described in memory, so nothing is compiled for it: levels (variables)
 atoms, and ordered trees. ``leapfrog`` lists the words.
 
 - ``leapfrog``, ``step``: the join, step by step; ``filters``: conditions and negated atoms.
-- ``sensitivity``, ``intervals``: records of steps in interval trees; ``oracle``: the bindings at which a rule must be
-  evaluated again.
+- ``sensitivity``, ``intervals``: records of steps in interval trees; ``oracle``: the bindings to evaluate again.
 - ``maintain``: one batch.
 """
 

@@ -41,8 +41,7 @@ def level_word(trie: int, level: int, word: int) -> int:
 
 @inlined
 def seek(values: int, at: int, end: int, wanted: int) -> int:
-    """The first position after ``at`` with a value not less than ``wanted``, or ``end``; the value at ``at`` is
-    less."""
+    """The first position after ``at`` whose value is not below ``wanted``, or ``end``; the value at ``at`` is below."""
     return gallop(values, at + 1, end, wanted - 1)
 
 

@@ -55,5 +55,4 @@ class Part:
         return {}
 
     def restore(self, owner: Owner, image: Mapping[str, Any]) -> None:
-        """Continue with the tables of an image; the part was cleared before. ``image``: the entries of parts, or some
-        of them."""
+        """Continue with the tables of an image; the part was cleared before. ``image``: entries of parts."""

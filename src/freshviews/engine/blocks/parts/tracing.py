@@ -108,8 +108,7 @@ def _hand_on(traced: TracedJoin, rows: Codes, owner: Owner) -> None:
 
 
 def live_rows(handle: int) -> Codes:
-    """The rows of a table whose payload is one count, in stored order; a row may be split into several whose counts add
-    up."""
+    """The rows of a table whose payload is one count, in stored order; a row may be split, with counts that add up."""
     rows = words_in(mem.load(handle, table.ROWS), mem.load(handle, table.USED), mem.load(handle, table.WIDTH))
     there: NDArray[np.bool_] = rows[:, mem.load(handle, table.KEY)] != 0
     return np.compress(there, rows, axis=0)
