@@ -74,7 +74,7 @@ REFUSED: dict[str, tuple[str, list[Any], str, Any]] = {
 
 
 @pytest.mark.parametrize("case", list(REFUSED))
-def test_a_refused_batch_leaves_every_table_and_view_as_it_was(db: fv.Database, case: str) -> None:
+def test_a_refused_batch_changes_no_table_and_no_view(db: fv.Database, case: str) -> None:
     table, rows, rule, place = REFUSED[case]
     before = seen(db)
     with pytest.raises(fv.BatchError) as caught:

@@ -242,7 +242,7 @@ def test_the_net_change_of_many_updates_equals_the_change_of_one_batch(name: str
         assert rows_of(db) == rows_of(single)
 
 
-def test_each_row_of_the_net_change_of_a_join_comes_once() -> None:
+def test_the_net_change_of_a_join_has_each_row_once() -> None:
     """Edges are inserted, deleted, and inserted again: rows that are back at the end are not reported."""
     rng = random.Random(9)
     edges = [(a, b) for a in range(8) for b in range(8)]

@@ -379,7 +379,7 @@ def test_batches_of_other_tables_run_the_widened_program() -> None:
     world.db.close()
 
 
-def test_views_are_widened_where_they_run_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_that_run_in_threads_are_widened(monkeypatch: pytest.MonkeyPatch) -> None:
     with in_threads(monkeypatch, 2):
         world = World(fv.Database())
         run(world, 3)
@@ -466,7 +466,7 @@ CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order')
 
 
 @pytest.mark.parametrize("edges", [(), ("e",), ("t",), ("e", "t")])
-def test_a_block_is_widened_while_another_one_waits_to_be_joined_at_once(
+def test_a_block_is_widened_while_another_waits_for_a_join_at_once(
     edges: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(at_once, "WORTH", 0.0)

@@ -65,7 +65,7 @@ CASES = {
 }
 
 
-def test_reads_come_in_the_order_of_the_view() -> None:
+def test_reads_are_in_the_order_of_the_view() -> None:
     with fv.Database() as db:
         for i, (sql, _) in enumerate(CASES.values()):
             db.execute(f"{TABLE if i == 0 else ''} CREATE MATERIALIZED VIEW v{i} AS {sql}")

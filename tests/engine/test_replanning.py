@@ -138,7 +138,7 @@ def test_a_view_is_replanned_again_if_the_load_changes() -> None:
         assert len(db.view("v")) == sum(expected(rows_of_t(0, 5)).values()) * (3 * ADVISED_FROM + 1)
 
 
-def test_replan_names_what_it_cannot_plan() -> None:
+def test_errors_of_replan_name_the_view() -> None:
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)
         for name, message in (("w", "unknown view w"), ("r", "r is a table, not a view"), (None, "not by NULL")):

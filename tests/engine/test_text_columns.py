@@ -66,7 +66,7 @@ def test_views_agree_with_views_over_stored_strings(shape: str) -> None:
         assert known == [None, None]
 
 
-def test_a_column_that_is_read_is_stored_beside_its_results() -> None:
+def test_strings_that_a_view_reads_are_stored_with_their_results() -> None:
     with database(TRUSTED, VIEWS + "CREATE MATERIALIZED VIEW all_of AS SELECT note FROM t;") as db:
         for rows in shapes().values():
             db.insert("t", rows)

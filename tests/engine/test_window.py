@@ -41,7 +41,7 @@ def test_a_window_of_rows_keeps_the_latest() -> None:
             assert dict(db.view("v")) == Counter(src for src, _ in held)
 
 
-def test_a_window_of_days_keeps_rows_less_than_so_many_days_older_than_the_latest() -> None:
+def test_a_window_of_days_drops_rows_that_many_days_older_than_the_latest() -> None:
     rng = random.Random(2)
     with Database() as db:
         db.execute(DAYS)

@@ -61,7 +61,7 @@ def test_slices_on_any_positions_follow_the_rows(keys: list[tuple[int, int, int]
         r.agree()
 
 
-def test_one_crowded_slice_beside_many_small_ones_survives_a_random_stream() -> None:
+def test_a_crowded_slice_among_small_ones_stays_right_under_a_random_stream() -> None:
     order = random.Random(3)
     with relation(2, 1, ((0,), (1,))) as r:
         for _ in range(300 if PURE_PYTHON else 6000):

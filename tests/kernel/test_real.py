@@ -134,7 +134,7 @@ def test_huge_values_cancel_and_keep_the_tiny_one(total: int) -> None:
     assert words_at(total, REAL_WORDS) == ZEROS
 
 
-def test_a_sum_past_the_range_of_doubles_is_infinite_and_comes_back(total: int) -> None:
+def test_a_sum_past_the_range_of_doubles_is_infinite_until_it_returns(total: int) -> None:
     sum_of([(HUGE, 2)], total)
     assert double(real_value(total)) == math.inf
     sum_of([(HUGE, -4)], total)

@@ -158,7 +158,7 @@ class Draft:
     ) -> None:
         """Make the relations of a catalog, whose tables have these numbers.
 
-        ``load`` gives the tables their rows before the views are made. ``restore`` restores the state of a view, or
+        ``load`` loads the rows of tables before the views are made. ``restore`` restores the state of a view, or
         returns False; then the view is backfilled.
         """
         for table in catalog.tables.values():

@@ -37,7 +37,7 @@ Guard = Callable[[Relation], AbstractContextManager[RLock]]
 
 
 def check_rows(method: str, rows: object) -> None:
-    """Raise ArgumentError where ``rows``, those of a record batch, is no whole number of 1 or more."""
+    """Raise ArgumentError if ``rows``, of a record batch, is not a whole number of 1 or more."""
     if isinstance(rows, bool) or not isinstance(rows, SupportsIndex) or index(rows) < 1:
         raise ArgumentError(f"{method} needs rows of 1 or more, a whole number, not {shown(rows)}")
 
@@ -212,7 +212,7 @@ class View(Readable):
             return state.decoder.row(found[0][0])
 
     def _key_codes(self, names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[int, ...] | None:
-        """The codes of a key; None where a string never seen is part of it."""
+        """The codes of a key; None if the dictionary lacks a string of it."""
         columns = {column.name: column for column in self._state.definition.columns}
         codes = []
         for name, value in zip(names, values, strict=True):

@@ -47,7 +47,7 @@ class Decoder:
         return [decode_array(c.type, batch.columns[c.name], self.dictionary, c.nullable) for c in self._columns]
 
     def rows(self, batch: CodeBatch) -> pa.RecordBatch:
-        """The rows, each once, whatever its multiplicity."""
+        """The rows, each once, for any multiplicity."""
         if not self._columns:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * len(batch), pa.struct([])))
         return pa.RecordBatch.from_arrays(self.arrays(batch), schema=self.schema)

@@ -1,6 +1,6 @@
 """Removes strings that nothing refers to from the dictionary, so that their codes are used again.
 
-A collection marks the codes in use, frees the others, and gives their memory back (``kernel.codes.string_heap``). It
+A collection marks the codes in use, frees the others, and releases their memory (``kernel.codes.string_heap``). It
 begins when the strings added, or rows deleted, reach half of the number of strings, and runs in steps after commits.
 The work of a step is proportional to what the commits since the last step added and deleted. So a commit waits for a
 part of its own cost, and the collection ends before as many strings are added again.
@@ -110,7 +110,7 @@ class Collection:
         self._keys = {}
 
     def is_due(self, deleted: int) -> bool:
-        """Count a commit that deleted so many rows; returns whether ``step`` has work."""
+        """Count a commit with ``deleted`` deleted rows; returns whether ``step`` has work."""
         self._deleted += deleted
         return self._dictionary.strings() - self._known + self._deleted >= self._awaited
 

@@ -22,7 +22,7 @@ ROWS = 1 << 16
 """Rows of a table in one record of a snapshot."""
 
 STRINGS = "strings"
-"""Name of the file of strings beside the images."""
+"""Name of the file of strings, in the folder of the images."""
 
 
 def snapshot_records(scripts: list[str], relations: Relations) -> Iterator[tuple[int, bytes]]:

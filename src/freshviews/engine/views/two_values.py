@@ -17,7 +17,7 @@ from freshviews.types.values import decode_value
 
 
 def two_values_of(block: Block, dictionary: Dictionary) -> Callable[[Codes], str]:
-    """A function that words the error for raw rows of a block, one of which has two values."""
+    """A function that words the error for raw rows of a block; one of them must have two values."""
     types = {v: c.type for a in block.query.atoms for v, c in zip(a.variables, a.columns, strict=True)}
     places = {name: i for i, name in enumerate((*block.free, *(r.name for r in block.results)))}
     columns = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}

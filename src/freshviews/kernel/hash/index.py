@@ -6,9 +6,9 @@ slice is a scan. A block of up to two rows lies in the group itself. A larger on
 group, so groups and blocks that were read from a file are used in place. A row has one word per index, ``group << 32 |
 position``, so removal is O(1): the last row of the block moves into the gap.
 
-An index on all positions but one can store *digests*: a half word per row after the row numbers of a block, 31 hashed
-bits of the word at the remaining position. To probe a slice for a word, its digests are compared, eight at a time; they
-lie side by side, while each row would be a cache miss.
+An index on all positions except one can store *digests*: a half word per row after the row numbers of a block, 31
+hashed bits of the word at the remaining position. To probe a slice for a word, its digests are compared, eight at a
+time; they lie side by side, while each row would be a cache miss.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ since the last step. Rows and groups are *entries*, and both are shrunk by the s
    places in the blocks of indexes; moving a group updates the words of its rows. A group moves whole, so a step may
    take longer by the rows of one group. Several moves are looked up together, so that they wait for memory once.
 2. The array of entries is cut off above the used numbers, if more than a sixteenth above them was written. 3. If at
-most 5 of 32 slots are taken, fewer slots are written beside them, for some homes in each step: an entry keeps
+most 5 of 32 slots are taken, a smaller array of slots is written, for some homes in each step: an entry keeps
    the low bits of its home, so a range of homes comes from a few ranges of the old slots, in order, and no entry is
    read. Meanwhile inserts and removals change both (``entries.fill``); lookups read the old slots. At the end the new
    ones replace them, and the old ones are released piece by piece, as the system needs time for each page.

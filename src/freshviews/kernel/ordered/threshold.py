@@ -1,7 +1,7 @@
 """Selects the points whose running sum is within a limit, in a search tree.
 
 A point is a row of the table: its payload has the number of ``rows`` at it, a ``weight``, the ``number`` of weights
-that are not NULL, and whether the point is ``selected``. The points of a group, which agree on all key words but the
+that are not NULL, and whether the point is ``selected``. The points of a group, which agree on all key words except the
 last, are a tree in the order of the last word. The value F of a point is the sum of the weights before it, or through
 it, or its last key word itself. ``threshold_next`` selects the points that have rows and whose F is within the limit of
 their group, and unselects the others. Weights may be negative, so F need not be monotone.
@@ -49,7 +49,7 @@ STRICT = 4  # 1 if F must be below the limit, 0 if it may equal it
 OPEN = 5  # 0 if no point is within the limit
 OVERFLOWN = 6  # 1 after a sum that does not fit
 
-# What F is.
+# Definitions of F.
 BEFORE = 0
 THROUGH = 1
 ITSELF = 2

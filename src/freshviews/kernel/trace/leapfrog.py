@@ -122,7 +122,7 @@ OPERATED = 4  # buffer of tree surgery
 DELTA = 5
 TREE_WORDS = 6
 
-# What to do with a step.
+# Modes of a step.
 FORGET = -1
 LIST = 0
 RECORD = 1

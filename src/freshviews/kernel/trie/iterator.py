@@ -121,7 +121,7 @@ def open_top(it: int) -> None:
 
 @inlined
 def iter_open(it: int, depth: int) -> None:
-    """Open a depth at its first key under the keys above, none of which is at the end."""
+    """Open a depth at its first key under the keys above; no depth above is at the end."""
     if depth == 0:
         open_top(it)
         return
