@@ -269,7 +269,7 @@ def test_a_loaded_tree_takes_less_than_24_bytes_a_row() -> None:
 def test_batches_with_wrong_columns_are_refused() -> None:
     tree = OrderedTree(2)
     one = np.zeros(1, np.int64)
-    with pytest.raises(ValueError, match="1 columns were given, and the tree has 2"):
+    with pytest.raises(ValueError, match="1 columns given, but the tree has 2"):
         tree.apply([one])
     with pytest.raises(ValueError, match="different lengths"):
         tree.apply([one, np.zeros(2, np.int64)])
@@ -278,7 +278,7 @@ def test_batches_with_wrong_columns_are_refused() -> None:
     with pytest.raises(ValueError, match="int64"):
         tree.apply([one, one], np.ones(1, np.int8))
     version = TreeVersion(tree)
-    with pytest.raises(ValueError, match="is not loaded"):
+    with pytest.raises(ValueError, match="cannot be loaded"):
         tree.load([one, one])
     version.release()
 
