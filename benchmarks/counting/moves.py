@@ -68,7 +68,7 @@ def counted(query: Query, strategy: str, rows: Mapping[str, Codes]) -> tuple[int
         columns = {f"c{i}": np.ascontiguousarray(table[:, i]) for i in range(table.shape[1])}
         ones = np.ones(len(table), np.int64)
         state.run(name, {c: address_of(column) for c, column in columns.items()}, address_of(ones), len(table))
-    state.walk()
+    state.end_version()
     if isinstance(program.upkeep, Evaluated):
         # Storing the rows moves no cursor.
         state.status[STATUS_STEPS] = 0

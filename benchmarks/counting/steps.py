@@ -88,4 +88,4 @@ def run(state: BlockState, table: str, values: dict[str, Codes], sign: int) -> N
     multiplicities = np.full(rows, sign, np.int64)
     places = {name: address_of(column) for name, column in values.items()}
     state.run(table, places, address_of(multiplicities), rows)
-    state.walk()
+    state.end_version()

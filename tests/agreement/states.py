@@ -69,7 +69,7 @@ _SHRINKING = 60
 """Maximum seconds for reducing a failing stream."""
 _TOO_LARGE = "overflow: the result does not fit 64 bits"
 """The error for a decimal that DuckDB computes in 128 bits."""
-_SEVERAL = ("; one is allowed", "two values where there may be one")
+_SEVERAL = ("; one is allowed", "two values where one is allowed")
 """Parts of the errors for a scalar subquery of several rows, and for equal rows that LIMIT numbers for each row of the
 enclosing query. freshviews refuses such a batch even if no row of the enclosing query looks the subquery up; DuckDB
 then does not."""

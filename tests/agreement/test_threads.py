@@ -56,13 +56,13 @@ def test_random_scenarios_run_views_in_parallel(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("threads_at_once", ["lanes"], indirect=True)
 def test_random_scenarios_have_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
-    together, sizes = lanes.together, []
+    run_together, sizes = lanes.run_together, []
 
     def noted(jobs: Sequence[Callable[[], None]], count: int) -> None:
         sizes.append(len(jobs))
-        together(jobs, count)
+        run_together(jobs, count)
 
-    monkeypatch.setattr(lanes, "together", noted)
+    monkeypatch.setattr(lanes, "run_together", noted)
     for seed in (7, 12, 20, 22):
         check(scenario(seeded(seed)), (None,), database="live")
     assert max(sizes) > 2 and len(sizes) > 20

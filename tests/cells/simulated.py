@@ -1,4 +1,4 @@
-"""Cells as databases in one process, and the second stage as another: what comes out is what one engine has."""
+"""Cells simulated by databases in one process, and the second stage by another, compared with one engine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Rows = Counter[Row]
 
 
 def hashed(value: Any, kind: str, seed: int) -> int:
-    """Any hash will do that is the same for equal values."""
+    """Any hash that is the same for equal values."""
     return int.from_bytes(hashlib.blake2b(f"{value}/{kind}/{seed}".encode(), digest_size=4).digest(), "big")
 
 
@@ -43,7 +43,7 @@ def catalog_of(script: str) -> Catalog:
 
 
 class Engine:
-    """A database that keeps the change of each of some views until it is taken."""
+    """A database that collects the changes of some views until they are taken."""
 
     def __init__(self, statements: Iterable[Statement], views: Iterable[str]) -> None:
         self.database = Database()
@@ -60,7 +60,7 @@ class Engine:
             self.database.view(view).subscribe(self._add)
 
     def restart(self, folder: Path) -> None:
-        """Go on from an image of the database."""
+        """Continue from an image of the database."""
         self.database.write_image(folder)
         self.database.close()
         self.database = Database.from_image(folder, self.statements)
@@ -76,7 +76,7 @@ class Engine:
                     batch.apply(table, [(*row, m) for row, m in rows])
 
     def take(self) -> dict[str, Rows]:
-        """The changes since the last call; at first the contents."""
+        """The changes since the last call; at the first call the contents."""
         taken, self.changes = self.changes, {}
         return taken
 
@@ -111,7 +111,7 @@ class Cells:
         return self.collect()
 
     def moved(self, version: Version) -> Version:
-        """The version with the changes of windows in the place of the rows that come."""
+        """The version with the changes of windows instead of the arriving rows."""
         self.windows.apply({table: updates for table, updates in version if table in self.windowed})
         changes = self.windows.take()
         return [
@@ -168,7 +168,7 @@ class Cells:
         return [*self.cells, *([self.merge] if self.merge else [])]
 
     def restart(self, folder: Path) -> None:
-        """Go on from images of all engines."""
+        """Continue from images of all engines."""
         for number, engine in enumerate(self.engines):
             engine.restart(folder / str(number))
 
@@ -185,9 +185,9 @@ def comparable(rows: Mapping[Row, int]) -> Rows:
 
 
 def check(plan: CellPlan, catalog: Catalog, versions: Iterable[Version], images: Path | None = None) -> None:
-    """After every version the change and the contents of every view are those of one engine.
+    """Check that after every version the change and the contents of every view equal those of one engine.
 
-    ``images``: a folder, for images from which the cells go on after each second version.
+    ``images``: a folder for images, from which the cells continue after each second version.
     """
     whole = Engine(one_engine(catalog), [v.name for v in catalog.views.values() if not v.internal])
     cells = Cells(plan, catalog)

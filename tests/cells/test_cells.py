@@ -1,7 +1,6 @@
-"""N cells and a second stage, simulated by databases, give after every version what one engine gives.
+"""N cells and a second stage, simulated by databases, agree with one engine after every version.
 
-A row that came out of two cells would count twice, one that came out of none would be missing: changes are compared
-with their multiplicities.
+Changes are compared with multiplicities, so a row from two cells, or from none, is noticed.
 """
 
 from __future__ import annotations
@@ -37,9 +36,10 @@ COMPILED = {
     "the first rows": "CREATE TABLE r (x BIGINT, a BIGINT);"
     "CREATE MATERIALIZED VIEW v AS SELECT x, a FROM r ORDER BY a DESC LIMIT 3 OFFSET 1;",
 }
-"""Few, for every view is compiled."""
+"""A small number, because every view is compiled."""
 SAMPLE = ("a triangle of one table", "texts of rows")
-"""Those that are compiled below ``make test-all``; all others, and more, run as plain Python (test_plain_python.py)."""
+"""Cases that are compiled in smaller runs than ``make test-all``; all cases run as plain Python
+(test_plain_python.py)."""
 
 
 @pytest.mark.large(0)
@@ -51,7 +51,7 @@ def test_compiled_cells_agree_with_one_engine(name: str) -> None:
     check(plan_cells(catalog, 8, {}), catalog, random_versions(catalog, 1, 6))
 
 
-def test_a_result_that_comes_out_of_several_cells_is_noticed() -> None:
+def test_a_result_from_several_cells_is_noticed() -> None:
     catalog = catalog_of(COMPILED["a triangle of one table"])
     plan = plan_cells(catalog, 8, {})
     copied = tuple(replace(role, dims=tuple(replace(d, column=None) for d in role.dims)) for role in plan.roles)

@@ -1,5 +1,5 @@
-"""Groups whose elements cells have parts of, in every ring: what is read of their sums is that of one engine, bit for
-bit, after restarts, without a row, and after a version that is refused."""
+"""Groups with elements of every ring, in parts in cells, give the bits of one engine: after restarts, without rows, and
+after a refused version."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ GROUPS = {
     "ROLLUP (a, b)": (JOIN, "GROUP BY ROLLUP (a, b)"),
     "having": ("FROM s LEFT JOIN r USING (x)", "GROUP BY b HAVING COUNT(*) > 1 AND COALESCE(SUM(z), 0) < 1E10"),
 }
-# A word of the exact sum 8192 is the least int64, which is the code of NULL.
+# The exact sum 8192 has a word equal to the least int64, the code of NULL.
 NARROW = (8192.0, 0.1, -0.1, 1e16, -1e-15, 0.0, 3.7, None)
-"""Doubles of which cells have narrow sums."""
+"""Doubles that fit narrow sums."""
 DOUBLES = (*NARROW, -1e-300)
 WILD = (*DOUBLES, math.inf, -math.inf, math.nan, 1e308)
 
 
 def streams(seed: int) -> list[Version]:
-    """Versions of inserts and deletes; the one before the last deletes all rows."""
+    """Versions of inserts and deletes; the last but one deletes all rows."""
     rng = random.Random(seed)
     doubles = (NARROW, WILD, DOUBLES)[seed % 3]
     held: dict[str, list[Row]] = {"r": [], "s": []}
@@ -71,7 +71,7 @@ def streams(seed: int) -> list[Version]:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("kind", AGGREGATES)
-def test_results_are_those_of_one_engine(kind: str, group: str, tmp_path: Path) -> None:
+def test_results_agree_with_one_engine(kind: str, group: str, tmp_path: Path) -> None:
     source, by = GROUPS[group]
     own = group if group in ("", "a") else "a, b" if group != "having" else "b"
     shown = "".join(f"{one} AS k{i}, " for i, one in enumerate(filter(None, own.split(", "))))
@@ -92,8 +92,8 @@ OVERFLOWS: dict[str, tuple[str, list[Row]]] = {
 
 
 @pytest.mark.parametrize("case", OVERFLOWS)
-def test_a_version_that_the_second_stage_refuses_leaves_nothing_behind(case: str) -> None:
-    """Each cell can hold its part, and their total has no room, in one engine neither."""
+def test_a_version_that_the_second_stage_refuses_leaves_no_trace(case: str) -> None:
+    """The part of each cell fits, but the total does not, in one engine either."""
     aggregates, large = OVERFLOWS[case]
     script = (
         "CREATE TABLE r (x BIGINT, a BIGINT, b BIGINT);"

@@ -1,4 +1,4 @@
-"""Cells refuse a batch for a foreign key exactly where one engine does."""
+"""Cells refuse a batch for a foreign key exactly if one engine does."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def script(views: list[str]) -> str:
 
 
 def some_row(table: str, rng: random.Random) -> Row:
-    """A row of small values, of which some are NULL where a column takes it."""
+    """A row of small values, with some NULLs in nullable columns."""
     widths = {"customers": (6, -3), "orders": (8, 6), "items": (8, 2, 3), "notes": (6, 8), "places": (3, 3, 3)}
     widths |= {"visits": (3, 3, 5), "people": (8, 8, 8, 6)}
     given: list[Any] = [str(rng.randrange(-w)) if w < 0 else rng.randrange(w) for w in widths[table]]
@@ -50,7 +50,7 @@ def some_row(table: str, rng: random.Random) -> Row:
 
 
 def changes(held: dict[str, Counter[Row]], rng: random.Random) -> dict[str, list[tuple[Row, int]]]:
-    """Inserts and deletes of a few tables, some of which some foreign key forbids."""
+    """Inserts and deletes of a few tables; foreign keys forbid some of them."""
     found: dict[str, list[tuple[Row, int]]] = {}
     for table in rng.sample(sorted(TABLES), rng.choice((1, 2, len(TABLES)))):
         there = list(held[table].elements())
@@ -71,7 +71,7 @@ def accepted(engine: Engine, tables: dict[str, list[tuple[Row, int]]]) -> bool:
 
 
 @pytest.mark.seeds(60)
-def test_a_batch_is_refused_where_one_engine_refuses_it(seed: int) -> None:
+def test_a_batch_is_refused_exactly_if_one_engine_refuses_it(seed: int) -> None:
     rng = random.Random(seed)
     views = rng.sample(VIEWS, rng.choice((0, 1, 2, len(VIEWS))))
     catalog = catalog_of(script(views))

@@ -1,4 +1,4 @@
-"""What is in one engine whatever the number of cells is said, with the reason."""
+"""Tables and views that stay in one engine for any number of cells are listed, with the reason."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ MERGED = "8 cells, merged in the second stage"
          "a group may have rows in several cells"),
         ("SELECT o_id, SUM(total) AS t FROM orders GROUP BY o_id", "8 cells", ""),
         ("SELECT o_id, STRING_AGG(part, ',') AS t FROM items GROUP BY o_id", "second stage",
-         "it reads no table, only views, whose rows are of all cells"),
+         "it reads only views, whose rows are in all cells"),
         ("SELECT o_id, COFACTOR(qty, CATEGORY(part)) AS f FROM items GROUP BY o_id", "second stage",
-         "it reads no table, only views, whose rows are of all cells"),
+         "it reads only views, whose rows are in all cells"),
         ("SELECT COUNT(*) AS n FROM sensors", "1 cell", f"it has no GROUP BY, and {NOT_ADDED}"),
         ("SELECT s + 1 AS s, COUNT(*) AS n FROM sensors GROUP BY s + 1", "1 cell",
          f"its GROUP BY has no column that splits its rows, and {NOT_ADDED}"),
         ("SELECT s, COUNT(*) AS n FROM sensors GROUP BY s", "8 cells", ""),
         ("SELECT a, COUNT(*) AS n FROM pairs GROUP BY a", "1 cell", "the keys of pairs have no column in common"),
         ("SELECT o_id FROM by_item WHERE qty > 3", "second stage",
-         "it reads no table, only views, whose rows are of all cells"),
+         "it reads only views, whose rows are in all cells"),
         ("SELECT t, a FROM all_sensors JOIN pairs ON TRUE", "1 cell",
          "it reads views and tables, and no column splits all of them"),
     ],
 )  # fmt: skip
-def test_a_view_is_in_one_engine_for_a_reason(select: str, where: str, reason: str) -> None:
+def test_views_in_one_engine_have_a_reason(select: str, where: str, reason: str) -> None:
     catalog = catalog_of(f"{TABLES} CREATE MATERIALIZED VIEW v AS {select}")
     found = {one.name: one for one in locations(plan_cells(catalog, 8, {}), catalog, {})}
     assert found["v"] == Location("v", where, reason)

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.plain_python(only=True)
 CELLS = (2, 3, 4, 8)
 
 
-def test_this_runs_as_plain_python() -> None:
+def test_these_tests_run_as_plain_python() -> None:
     assert mem.PURE_PYTHON
 
 
@@ -41,7 +41,7 @@ def test_cells_agree_with_one_engine(seed: int) -> None:
     catalog = catalog_of(found.script)
     sizes = {table.name: rng.choice((1.0, 10.0, 1000.0)) for table in found.tables}
     heavy = often(found, rng) if seed % 2 else {}
-    # Some plans begin with the first view alone, and grow.
+    # Some plans begin with only the first view, and grow.
     begun = catalog_of(replace(found, views=found.views[:1]).script) if seed % 3 == 0 else catalog
     plan = extended(plan_cells(begun, rng.choice(CELLS), sizes, heavy), catalog, sizes)
     assert CellPlan.from_json(plan.to_json()) == plan
@@ -82,7 +82,7 @@ def test_cells_agree_on_the_table_of_cases(name: str) -> None:
 
 
 @pytest.mark.parametrize("cells", [2, 3, 8])
-def test_heavy_values_change_nothing_but_the_routing(cells: int) -> None:
+def test_heavy_values_change_only_the_routing(cells: int) -> None:
     script = (
         "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"
         "CREATE MATERIALIZED VIEW v AS SELECT a, b FROM r JOIN s USING (x);"
@@ -96,7 +96,7 @@ def test_heavy_values_change_nothing_but_the_routing(cells: int) -> None:
 
 
 def often(found: Scenario, rng: random.Random) -> dict[tuple[str, str], dict[Any, float]]:
-    """For some columns the value that comes most often, taken to be most of the table."""
+    """The most frequent value of some columns, declared to be most of the table."""
     heavy: dict[tuple[str, str], dict[Any, float]] = {}
     for table in found.tables:
         rows = [row for v in found.versions for name, updates in v if name == table.name for row, _ in updates]
@@ -109,7 +109,7 @@ def often(found: Scenario, rng: random.Random) -> dict[tuple[str, str], dict[Any
 
 @pytest.mark.parametrize("cells", [2, 3, 8])
 @pytest.mark.parametrize("heavy", [False, True])
-def test_rows_that_others_exclude_are_those_of_one_engine(cells: int, heavy: bool) -> None:
+def test_rows_excluded_by_others_agree_with_one_engine(cells: int, heavy: bool) -> None:
     script = (
         "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"
         "CREATE TABLE t (x BIGINT, y BIGINT);"

@@ -1,4 +1,4 @@
-"""A plan is kept, grown and told; what cannot be planned is refused by name."""
+"""Plans are stored, extended and described; views that cannot be planned are refused by name."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_one_cell_keeps_the_catalog_as_it_is() -> None:
     assert {(o.stage, o.views) for o in outputs(plan, catalog).values()} == {("cells", (v.name,)) for v in views}
 
 
-def test_views_come_out_of_cells_or_of_the_second_stage() -> None:
+def test_views_are_read_from_cells_or_from_the_second_stage() -> None:
     catalog = catalog_of(SHOP)
     plan = plan_cells(catalog, 8, SIZES)
     found = outputs(plan, catalog)
@@ -77,7 +77,7 @@ def test_views_come_out_of_cells_or_of_the_second_stage() -> None:
         assert kept[-4:] == ["priced", "by_part@mixed", "many@mixed", "mixed"]
 
 
-def test_a_view_over_a_view_and_tables_is_split_with_copies_where_one_column_splits_both() -> None:
+def test_a_view_over_a_view_and_tables_is_split_with_copies_if_one_column_splits_both() -> None:
     script = (
         "CREATE TABLE orders (id BIGINT, cust BIGINT, total INT); CREATE TABLE custs (cust BIGINT, name STRING);"
         "CREATE MATERIALIZED VIEW above AS SELECT name, id, total FROM orders JOIN custs USING (cust)"
@@ -91,7 +91,7 @@ def test_a_view_over_a_view_and_tables_is_split_with_copies_where_one_column_spl
     assert [(role.name, role.copies, role.span) for role in plan.roles] == [("orders", 1, 8), ("custs", 1, 8)]
 
 
-def test_a_view_over_a_view_and_tables_is_in_one_cell_where_nothing_splits_it() -> None:
+def test_a_view_over_a_view_and_tables_is_in_one_cell_if_no_column_splits_it() -> None:
     script = (
         "CREATE TABLE r (a BIGINT, z DOUBLE); CREATE MATERIALIZED VIEW u AS SELECT SUM(z) AS z FROM r;"
         "CREATE MATERIALIZED VIEW v AS SELECT SUM(r.z * u.z) AS z FROM r CROSS JOIN u;"
@@ -115,8 +115,8 @@ def test_a_view_over_a_view_and_tables_is_in_one_cell_where_nothing_splits_it() 
         ("ROLLUP (a, b)", "SUM(z)", 4, True),
     ],
 )
-def test_grouping_sets_stay_in_cells_by_what_is_in_each_set(by: str, total: str, span: int, merged: bool) -> None:
-    """Else the finest groups are merged."""
+def test_grouping_sets_stay_in_cells_if_a_column_splits_each_set(by: str, total: str, span: int, merged: bool) -> None:
+    """Otherwise the finest groups are merged."""
     catalog = catalog_of(
         "CREATE TABLE t (a BIGINT, b BIGINT, i INT, z DOUBLE);"
         f"CREATE MATERIALIZED VIEW v AS SELECT a, b, {total} AS s, GROUPING(b) AS g FROM t GROUP BY {by};"
@@ -152,7 +152,7 @@ def test_a_plan_is_the_same_after_json() -> None:
         CellPlan.from_json('{"format": 99}')
 
 
-def test_a_view_that_is_added_changes_no_role_and_one_that_is_dropped_takes_its_roles_away() -> None:
+def test_an_added_view_changes_no_role_and_a_dropped_view_removes_its_roles() -> None:
     catalog = catalog_of(SHOP)
     plan = plan_cells(catalog, 8, SIZES)
     added = (
@@ -172,7 +172,7 @@ def test_a_view_that_is_added_changes_no_role_and_one_that_is_dropped_takes_its_
     again = extended(shrunk, more, SIZES)
     gone = set(grown.roles) - set(shrunk.roles)
     assert gone
-    # A name that a role once had means no other routing later.
+    # The name of a former role is never used for another routing.
     assert {role.name for role in gone}.isdisjoint(role.name for role in again.roles)
     assert extended(again, more, SIZES) == again
 
@@ -248,7 +248,7 @@ def test_heavy_values_have_roles_and_shares_of_their_own() -> None:
     roles = {part.heavy[0][1]: dict(part.reads)["r"] for part in (light, heavy)}
     assert sum(sent[roles[False]]) == 499
     assert sum(sent[roles[True]]) == 501 * 4
-    # Without a role for them one cell had them all.
+    # Without a role of their own, one cell would have all of them.
     plain = dict(loads(plan_cells(catalog, 16, {}), hashed, rows))["r"]
     assert max(plain) > 500 > max(map(sum, zip(sent[roles[False]], sent[roles[True]], strict=True)))
 

@@ -1,4 +1,4 @@
-"""The search for shares: what the papers say of known queries, and nothing better by brute force."""
+"""The search for shares finds the results of the papers, and brute force finds nothing better."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_a_triangle_of_one_table_has_three_roles_of_it() -> None:
     assert [role.copies for role in plan.roles] == [2, 2, 2]
 
 
-def test_a_variable_of_every_atom_takes_all_cells_and_nothing_is_copied() -> None:
+def test_a_variable_of_every_atom_gets_all_cells_without_copies() -> None:
     plan = planned(TWO_WAY, 8, {"orders": 1000, "items": 4000})
     assert shares_of(plan) == {"id": 8}
     assert all(role.copies == 1 for role in plan.roles)
 
 
-def test_a_small_table_is_sent_to_all_where_no_variable_splits_both() -> None:
+def test_a_small_table_is_copied_to_all_cells_if_no_variable_splits_both() -> None:
     script = (
         "CREATE TABLE sales (day DATE, shop BIGINT, amount INT); CREATE TABLE shops (shop BIGINT, town STRING);"
         "CREATE TABLE days (day DATE, week INT);"
@@ -83,7 +83,7 @@ def test_a_keyed_table_is_split_by_columns_of_all_its_keys() -> None:
     assert [dim.column for dim in planned(both, 4).role("p").dims] == ["x"]
 
 
-def test_of_equal_loads_one_without_merge_is_chosen() -> None:
+def test_a_layout_without_merge_is_chosen_among_equal_loads() -> None:
     script = (
         "CREATE TABLE r (a BIGINT, b BIGINT, c BIGINT); CREATE MATERIALIZED VIEW v AS SELECT {} FROM r GROUP BY {};"
     )
@@ -125,7 +125,7 @@ def test_a_group_of_a_trusted_table_is_never_merged() -> None:
     assert not any(part.merged for part in plan.parts)
 
 
-def test_a_view_reads_the_roles_that_another_has_made() -> None:
+def test_a_view_reads_the_existing_roles_of_another() -> None:
     script = TWO_WAY + (
         "CREATE MATERIALIZED VIEW w AS SELECT cust, COUNT(*) AS n FROM orders GROUP BY cust;"
         "CREATE MATERIALIZED VIEW u AS SELECT id, COUNT(*) AS n FROM items GROUP BY id;"
@@ -136,7 +136,7 @@ def test_a_view_reads_the_roles_that_another_has_made() -> None:
     assert not plan.parts_of("u")[0].merged
 
 
-def test_a_role_that_has_all_rows_in_one_cell_does_not_draw_others_there() -> None:
+def test_a_role_in_one_cell_does_not_attract_other_views() -> None:
     script = TWO_WAY.replace("cust BIGINT)", f"cust BIGINT) {TRUSTED}") + (
         "CREATE MATERIALIZED VIEW w AS SELECT cust, SUM(id) AS z, COUNT(*) AS n FROM orders JOIN items USING (id)"
         " GROUP BY cust HAVING MIN(part) > 1;"
@@ -173,7 +173,7 @@ def random_splitting(rng: random.Random) -> Splitting:
 
 
 def brute_force(splitting: Splitting, cells: int) -> tuple[float, bool]:
-    """The least load, and whether that needs a merge: every vector of shares."""
+    """The least load over every vector of shares, and whether it needs a merge."""
 
     best = (float("inf"), True)
     for shares in product(range(1, cells + 1), repeat=len(splitting.labels)):
@@ -189,7 +189,7 @@ def brute_force(splitting: Splitting, cells: int) -> tuple[float, bool]:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_nothing_is_better_than_what_the_search_finds(seed: int) -> None:
+def test_brute_force_finds_nothing_better_than_the_search(seed: int) -> None:
     rng = random.Random(seed)
     splitting = random_splitting(rng)
     cells = rng.choice((2, 3, 4, 6, 8, 12))
@@ -200,7 +200,7 @@ def test_nothing_is_better_than_what_the_search_finds(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_routing_that_is_there_costs_nothing(seed: int) -> None:
+def test_an_existing_routing_costs_nothing(seed: int) -> None:
     rng = random.Random(seed)
     splitting = random_splitting(rng)
     first = best_layout(splitting, 8)
@@ -212,7 +212,7 @@ def test_a_routing_that_is_there_costs_nothing(seed: int) -> None:
 
 @pytest.mark.parametrize("length", [5, 8])
 def test_cycles_of_one_table_and_4096_cells_are_searched_in_seconds(length: int) -> None:
-    """The search as such took a minute and more: bounded by the product of what labels divide it does not."""
+    """Without the bound by the product of loads, the search took more than a minute."""
     atoms = ", ".join(f"e e{i}" for i in range(length))
     joins = " AND ".join(f"e{i}.y = e{(i + 1) % length}.x" for i in range(length))
     view = f"CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM {atoms} WHERE {joins};"
@@ -220,13 +220,13 @@ def test_cycles_of_one_table_and_4096_cells_are_searched_in_seconds(length: int)
     start = time.process_time()
     plan = planned(script, 4096, {"e": 1e6})
     assert time.process_time() - start < 15
-    # Shares that were real numbers would have 1e6 / 4096 ** (2 / length) rows of each of the atoms.
+    # Real-valued shares would give 1e6 / 4096 ** (2 / length) rows of each atom.
     loads = [1e6 / prod(dim.share for dim in role.dims if dim.column is not None) for role in plan.roles]
     assert len(loads) == length and sum(loads) < 1.1 * length * 1e6 / 4096 ** (2 / length)
 
 
 @pytest.mark.parametrize("cells", [1, 2, 5, 16])
-def test_the_fullest_cell_of_every_span_is_that_of_a_plain_search(cells: int) -> None:
+def test_the_fullest_cell_of_every_span_agrees_with_a_plain_search(cells: int) -> None:
     rng = random.Random(cells)
     loads = [float(rng.randrange(4)) for _ in range(cells)]
     for span in range(1, cells + 1):

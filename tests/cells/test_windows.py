@@ -1,4 +1,4 @@
-"""Windows in several cells: one engine before them decides which rows leave, and views are those of one engine."""
+"""Windows in several cells: one engine in front decides which rows leave, and views agree with one engine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CREATE MATERIALIZED VIEW reached AS SELECT DISTINCT s.id, e.dst FROM s JOIN e ON
 
 
 @pytest.mark.parametrize("cells", [3, *(pytest.param(cells, marks=pytest.mark.full) for cells in (2, 8))])
-def test_views_over_windows_are_those_of_one_engine(cells: int) -> None:
+def test_views_over_windows_agree_with_one_engine(cells: int) -> None:
     catalog = catalog_of(SCRIPT)
     plan = plan_cells(catalog, cells, {})
     rng = random.Random(cells)
@@ -43,7 +43,7 @@ def test_views_over_windows_are_those_of_one_engine(cells: int) -> None:
         for _ in range(rng.choice((0, 3, 12))):
             seconds += rng.choice((0, 0, 1, 5, 60) if rng.random() < 0.2 else (0, 1))
             ids += 1
-            late = rng.choice((0, 0, 0, 10, 39, 40, 50))  # the last two come too late for the window
+            late = rng.choice((0, 0, 0, 10, 39, 40, 50))  # the last two are too late for the window
             sales.append(((ids, rng.randrange(5), start + dt.timedelta(seconds=seconds - late)), 1))
         nodes = [((rng.randrange(5), rng.choice("xyz")), 1) for _ in range(rng.randrange(2))]
         version = [("e", edges), ("s", sales), ("n", nodes)]

@@ -56,7 +56,7 @@ def test_check_prints_which_views_are_in_one_cell_and_why(script: Path) -> None:
         "by_part 8 cells, merged in the second stage a group may have rows in several cells",
         "pairs (1 of 2) 8 cells",
         "pairs (2 of 2) 8 cells",
-        "few second stage it reads no table, only views, whose rows are of all cells",
+        "few second stage it reads only views, whose rows are in all cells",
         "table orders 8 cells",
         "table items 8 cells",
     ]

@@ -1,10 +1,10 @@
 """``make flips``: Arrow data with flipped bytes is accepted or refused with our errors, and ends no process.
 
-``python -m tests.engine.arrow_flips --minutes N [--seed S] [--only K]`` makes tables of all accepted types,
-changes bytes of their IPC stream, of their buffers or of the words of their C structures, and inserts them. What is
-accepted must be readable, and deletable, so that no row is left. A worker process takes one number after the other; the
-parent reports the number at which one crashed, hung or met another error, and starts the next worker behind it.
-Pointers are never changed: nobody can check them.
+``python -m tests.engine.arrow_flips --minutes N [--seed S] [--only K]`` makes tables of all accepted types, changes
+bytes of their IPC stream, of their buffers or of the words of their C structures, and inserts them. Accepted rows must
+be readable and deletable, so that no row is left. A worker process takes one number after the other; the parent reports
+the number at which one crashed, hung or met another error, and starts the next worker behind it. Pointers are never
+changed, because they cannot be checked.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from freshviews.stream import AppendOnly, Multiplicities, signed_rows
 from tests.stream.tables import table
 
 _SECONDS = 60
-"""How long one change may take before it counts as hung."""
+"""Seconds after which one change counts as hung."""
 _MEMORY = 8 << 30
 """Most bytes of addresses of a worker."""
 
@@ -120,7 +120,7 @@ def batches(rng: np.random.Generator) -> list[pa.RecordBatch]:
 
 
 def _mutated(rng: np.random.Generator, data: bytes) -> bytes:
-    """Bytes of which a few are others, or that end early."""
+    """Bytes with a few changes, or cut off."""
     found = bytearray(data)
     for _ in range(int(rng.choice([1, 1, 1, 2, 4, 16]))):
         if not found:
@@ -139,7 +139,7 @@ def _mutated(rng: np.random.Generator, data: bytes) -> bytes:
 
 
 def flipped_stream(rng: np.random.Generator, given: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Batches as they come from a stream with other bytes."""
+    """Batches read from a stream with changed bytes."""
     sink = pa.BufferOutputStream()
     compression = [None, None, "lz4", "zstd"][rng.integers(4)]
     with pa.ipc.new_stream(sink, given[0].schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
@@ -169,7 +169,7 @@ def _flipped_array(rng: np.random.Generator, array: pa.Array) -> pa.Array:
 
 
 def flipped_buffers(rng: np.random.Generator, given: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Batches whose arrays have buffers with other bytes."""
+    """Batches whose arrays have buffers with changed bytes."""
     found = []
     for batch in given:
         columns = [_flipped_array(rng, array) if rng.integers(2) else array for array in batch.columns]
@@ -204,7 +204,7 @@ def flipped_structures(rng: np.random.Generator, given: Sequence[pa.RecordBatch]
 FLIPS: tuple[Callable[[np.random.Generator, Sequence[pa.RecordBatch]], list[pa.RecordBatch]], ...]
 FLIPS = (flipped_stream, flipped_stream, flipped_buffers, flipped_structures)
 _ARROW_REFUSES = (pa.ArrowException, OSError, MemoryError, ValueError, TypeError, KeyError, OverflowError, IndexError)
-"""What pyarrow raises while it reads; flatbuffers and schemas are its own to check."""
+"""Errors that pyarrow raises while it reads flatbuffers and schemas, which it checks itself."""
 
 
 class Flips:
@@ -224,7 +224,7 @@ class Flips:
         self._db.close()
 
     def run(self, seed: int, number: int) -> None:
-        """Raises what is no error of ours, and AssertionError where a batch that was accepted leaves something."""
+        """Take one flipped batch. Raises foreign errors, and AssertionError if an accepted batch leaves rows behind."""
         rng = np.random.default_rng([seed, number])
         given = batches(rng)
         try:
@@ -287,7 +287,7 @@ def _names(rows: pa.Table | pa.RecordBatch) -> list[str]:
 
 
 def run(seed: int, first: int, until: float) -> int:
-    """The worker: print each number before it is taken, and the counts at the end."""
+    """The worker: print each number before its change, and the counts at the end."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     faulthandler.enable()
     flips = Flips()
@@ -310,7 +310,7 @@ def _print(counts: collections.Counter[str]) -> None:
 
 
 def flip(seed: int, minutes: float, shown: Callable[[str], Any]) -> int:
-    """Run workers for some minutes; the number of failures."""
+    """Run workers for some minutes; returns the number of failures."""
     until = time.time() + 60 * minutes
     counts: collections.Counter[str] = collections.Counter()
     failures, first = 0, 0

@@ -1,4 +1,4 @@
-"""A small database for the engine's tests, and the whole of what a reader of it can see."""
+"""A small database for the engine's tests, and all of its readable state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALTER TABLE ... ADD COLUMNS: rows that are there get the DEFAULT, and what is there goes on."""
+"""ALTER TABLE ... ADD COLUMNS: existing rows get the DEFAULT, and views, readers and keys continue."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shop(db: fv.Database) -> None:
     db.insert("t", ROWS)
 
 
-def test_rows_that_are_there_have_the_default_and_views_go_on(db: fv.Database) -> None:
+def test_existing_rows_get_the_default_and_views_continue(db: fv.Database) -> None:
     shop(db)
     changes: list[Any] = []
     everything, n, table = db.view("everything"), db.view("n"), db.table("t")
@@ -72,11 +72,11 @@ def test_a_reader_keeps_the_rows_and_columns_of_its_version() -> None:
     assert next(batches).schema.names == ["id", "s"]
 
 
-def test_plain_views_and_stars_keep_their_columns_until_they_are_made_again(db: fv.Database) -> None:
+def test_plain_views_and_stars_keep_their_columns_until_they_are_replaced(db: fv.Database) -> None:
     shop(db)
     db.execute(
         "CREATE TABLE u (id INT, c STRING); CREATE VIEW p AS SELECT * FROM t; CREATE VIEW q (a, b) AS SELECT * FROM p;"
-        # The c of u alone, which t has later, too.
+        # c is a column of u only; t gets one later.
         "CREATE VIEW j AS SELECT t.id, c FROM t JOIN u ON t.id = u.id;"
         "ALTER TABLE t ADD COLUMN c INT DEFAULT 7;"
         "CREATE MATERIALIZED VIEW of_p AS SELECT * FROM p; CREATE MATERIALIZED VIEW of_q AS SELECT * FROM q;"
@@ -128,7 +128,7 @@ def test_keys_and_foreign_keys_hold_as_before(db: fv.Database) -> None:
 
 @pytest.mark.parametrize("trusted", [False, True])
 @pytest.mark.parametrize("window", ["3 rows", "2 days"])
-def test_windows_go_on(tmp_path: Path, window: str, trusted: bool) -> None:
+def test_windows_continue(tmp_path: Path, window: str, trusted: bool) -> None:
     def day(n: int) -> dt.date:
         return dt.date(2026, 1, n)
 
@@ -171,14 +171,14 @@ def test_a_trusted_table_gets_columns(db: fv.Database) -> None:
         db.execute("CREATE MATERIALIZED VIEW w AS SELECT c FROM t")
 
 
-def test_not_null_without_a_default_is_for_tables_without_rows(db: fv.Database) -> None:
+def test_not_null_without_a_default_needs_a_table_without_rows(db: fv.Database) -> None:
     shop(db)
     script = "CREATE TABLE other (a INT);\nALTER TABLE t ADD COLUMNS (a INT,\n  c INT NOT NULL)"
     with pytest.raises(SqlError, match="give it a DEFAULT, or leave NOT NULL out") as raised:
         db.execute(script)
     assert (raised.value.line, raised.value.column) == (3, 3)
     assert isinstance(raised.value, fv.CatalogError)
-    # Nothing of the script counts.
+    # No statement of the script took effect.
     assert db.tables == ("t",) and db.table("t").schema.names == ["id", "s"]
     db.delete("t", ROWS)
     db.execute(script)
@@ -188,7 +188,7 @@ def test_not_null_without_a_default_is_for_tables_without_rows(db: fv.Database) 
     assert list(db.table("t")) == [(1, None, None, 4)]
 
 
-def test_where_memory_runs_out_the_table_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_unchanged_if_memory_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
     db = fv.Database()
     shop(db)
     monkeypatch.setattr(growing, "ROWS", 1)
@@ -202,7 +202,7 @@ def test_where_memory_runs_out_the_table_is_as_before(monkeypatch: pytest.Monkey
     assert list(db.view("n")) == []
 
 
-def test_an_open_batch_gets_the_columns_that_came_meanwhile(db: fv.Database) -> None:
+def test_an_open_batch_gets_the_new_columns(db: fv.Database) -> None:
     shop(db)
     with db.batch() as batch:
         batch.insert("t", [(7, "old")])
@@ -285,7 +285,7 @@ def test_an_image_has_the_columns(tmp_path: Path) -> None:
     assert Counter(again.view("v")) == Counter([(1, None), (2, "b"), (3, None)])
 
 
-def test_a_wider_type_holds_what_is_there(db: fv.Database) -> None:
+def test_a_column_may_get_a_wider_type(db: fv.Database) -> None:
     db.execute(
         "CREATE TABLE t (id INT PRIMARY KEY, f FLOAT, d DECIMAL(4, 2), s VARCHAR(2), n TINYINT DEFAULT 7);"
         "CREATE MATERIALIZED VIEW v AS SELECT d, COUNT(*) AS n FROM t GROUP BY d;"
@@ -312,7 +312,7 @@ def test_a_wider_type_holds_what_is_there(db: fv.Database) -> None:
         db.insert("t", [(4, 1.5, None, "x", 1)])
 
 
-def test_a_trusted_table_that_had_rows_had_them_after_it_was_altered(db: fv.Database) -> None:
+def test_an_altered_trusted_table_still_counts_as_having_had_rows(db: fv.Database) -> None:
     db.execute(
         "CREATE TABLE t (id INT, n INT) TBLPROPERTIES ('freshviews.trusted' = 'true');"
         "CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS n FROM t"
@@ -339,7 +339,7 @@ def test_a_trusted_table_that_had_rows_had_them_after_it_was_altered(db: fv.Data
         ("STRING", ""),
     ],
 )
-def test_a_text_keeps_the_length_that_its_type_says(kind: str, refused: str) -> None:
+def test_a_string_keeps_the_limit_of_its_type(kind: str, refused: str) -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a INT, s VARCHAR(5))")
     if refused:
@@ -354,8 +354,8 @@ def test_a_text_keeps_the_length_that_its_type_says(kind: str, refused: str) -> 
 
 
 @pytest.mark.parametrize(("kind", "text"), [("FLOAT", "1e300"), ("FLOAT", "16777217"), ("DOUBLE", "9007199254740993")])
-def test_a_default_that_would_be_another_number_is_refused(kind: str, text: str) -> None:
-    with pytest.raises(SqlError, match=r"it would be rounded|it does not fit FLOAT"):
+def test_a_default_that_would_be_rounded_is_refused(kind: str, text: str) -> None:
+    with pytest.raises(SqlError, match=r"it would be rounded|it is beyond what FLOAT holds"):
         fv.Database().execute(f"CREATE TABLE t (a INT, b {kind} DEFAULT {text})")
 
 

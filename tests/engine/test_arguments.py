@@ -34,7 +34,7 @@ def database() -> fv.Database:
 
 
 def right_arguments(folder: Path, db: fv.Database) -> dict[str, Any]:
-    """By name of a parameter, a value that is accepted."""
+    """An accepted value, by name of a parameter."""
     return {
         "table": "items", "rows": [("screw", 1)], "changes": [("screw", 1, 1)], "view": "by_part", "name": "by_part",
         "sql": "CREATE TABLE other (a INT)", "text": "v(p) <- items(p, q).", "statements": [], "properties": {},
@@ -75,14 +75,13 @@ OBJECTS: dict[str, Callable[[fv.Database], Any]] = {
     "Baseline": lambda db: learn.Baseline(learn.MomentsView(db, "sales", NUMBERS, "m")),
     "Drift": lambda db: learn.Baseline(learn.MomentsView(db, "sales", NUMBERS, "m")).drift(),
 }
-"""By public class that has methods, what makes an object of it."""
+"""By public class with methods, a function that makes an object of it."""
 
 NOT_MADE = {
     "Batch", "Change", "Recovery", "Subscription", "Table", "View", "Counts", "Drift", "Edge", "EncodedMoments",
     "Moments", "UserRing",
 }  # fmt: skip
-"""Public classes whose constructor checks nothing: of all but the last methods return objects, and ``register_ring``
-checks a UserRing."""
+"""Public classes whose constructor checks nothing: methods return them, and ``register_ring`` checks a UserRing."""
 
 
 def public() -> Iterator[tuple[str, Any]]:
@@ -113,7 +112,7 @@ def opened(door: str, db: fv.Database) -> Callable[..., Any]:
     return getattr(OBJECTS[name](db), method) if method else dict(public())[name]  # type: ignore[no-any-return]
 
 
-def test_every_public_class_that_has_methods_is_tried() -> None:
+def test_every_public_class_with_methods_is_tested() -> None:
     lacking = [n for n, found in public() if isinstance(found, type) and n not in OBJECTS and methods_of(found)]
     assert lacking == []
 
@@ -142,7 +141,7 @@ def is_right(parameter: inspect.Parameter, value: object) -> bool:
 
 
 @pytest.mark.parametrize("door", list(doors()))
-def test_a_wrong_argument_is_refused_by_an_error_of_ours(door: str, tmp_path: Path) -> None:
+def test_a_wrong_argument_raises_an_error_of_freshviews(door: str, tmp_path: Path) -> None:
     problems = []
     db = database()
     call, right = opened(door, db), right_arguments(tmp_path, db)
@@ -175,7 +174,7 @@ def test_swapped_arguments_name_the_argument(method: str) -> None:
             getattr(given, method)([("screw", 1)], "items")
 
 
-def test_an_arrow_column_that_a_table_of_one_column_lacks_is_named() -> None:
+def test_an_unknown_arrow_column_is_named() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a INT)")
     with pytest.raises(fv.BatchError, match="there is no column x"):

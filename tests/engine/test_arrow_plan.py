@@ -1,4 +1,4 @@
-"""The compiled way of reading Arrow columns against the general one, and its kernels as plain Python."""
+"""The compiled way of reading Arrow columns agrees with the general way, also as plain Python."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def encoder(kind: SqlType, nullable: bool = True) -> tuple[TableEncoder, Diction
 
 
 def both(kind: SqlType, array: pa.Array, nullable: bool = True) -> tuple[list[Any], list[Any]]:
-    """What the compiled and the general way make of a column: codes, texts for strings, or the error."""
+    """The results of the compiled and the general way for a column: codes, texts for strings, or the error."""
     found = []
     for compiled in (True, False):
         made, dictionary = encoder(kind, nullable)
@@ -86,7 +86,7 @@ def both(kind: SqlType, array: pa.Array, nullable: bool = True) -> tuple[list[An
 
 
 @pytest.mark.parametrize(("kind", "given", "values"), WAYS, ids=NAMES)
-def test_the_compiled_way_gives_what_the_general_one_does(
+def test_both_ways_give_the_same_codes(
     kind: SqlType, given: pa.DataType, values: list[Any]
 ) -> None:
     fitting = [v for v in values if _fits(kind, given, v)]
@@ -96,14 +96,14 @@ def test_the_compiled_way_gives_what_the_general_one_does(
 
 
 @pytest.mark.parametrize(("kind", "given", "values"), WAYS, ids=NAMES)
-def test_a_slice_is_read_from_where_it_begins(kind: SqlType, given: pa.DataType, values: list[Any]) -> None:
+def test_a_slice_is_read_from_its_start(kind: SqlType, given: pa.DataType, values: list[Any]) -> None:
     fitting = [v for v in values if _fits(kind, given, v)] * 3
     compiled, general = both(kind, pa.array(fitting, given).slice(3, len(fitting) - 4))
     assert compiled == general
 
 
 @pytest.mark.parametrize(("kind", "given", "values"), WAYS, ids=NAMES)
-def test_what_is_refused_is_refused_in_the_same_words(kind: SqlType, given: pa.DataType, values: list[Any]) -> None:
+def test_both_ways_refuse_values_with_the_same_error(kind: SqlType, given: pa.DataType, values: list[Any]) -> None:
     for value in values:
         if not _fits(kind, given, value) or value is None:
             good = next(v for v in values if v is not None and _fits(kind, given, v))
@@ -117,7 +117,7 @@ def _fits(kind: SqlType, given: pa.DataType, value: Any) -> bool:
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
-def test_invalid_utf8_is_refused_in_the_same_words(kind: pa.DataType) -> None:
+def test_both_ways_refuse_invalid_utf8_with_the_same_error(kind: pa.DataType) -> None:
     bad = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 2, 4], np.int32)), pa.py_buffer(b"ab\xff\xfe"))
     compiled, general = both(STRING, bad.cast(kind))
     assert compiled == general
@@ -151,7 +151,7 @@ def test_a_table_of_several_chunks_and_a_multiplicity_is_read_whole() -> None:
     assert dictionary.decode(int(encoded.columns["x"][0])) == "a"
 
 
-def test_what_needs_more_than_the_compiled_way_is_left_to_the_general_one() -> None:
+def test_other_types_take_the_general_way() -> None:
     made, _ = encoder(DOUBLE)
     assert made._planned(pa.schema({"x": pa.int64()}), False) is None
     assert made._arrow(pa.record_batch({"x": pa.array([1, 2])}), 1).batch.columns["x"].view(float).tolist() == [1, 2]

@@ -1,4 +1,4 @@
-"""Views over tables that hold rows already: what is joined at once is what deltas make of the rows one by one."""
+"""Backfill at once: joining all rows gives the same view as deltas row by row."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ NOT_AT_ONCE = {
 
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rows are worth it, too."""
+    """Join at once even for few rows."""
     monkeypatch.setattr(at_once, "WORTH", 0.1)
 
 
@@ -85,7 +85,7 @@ def sorted_rows(db: fv.Database) -> list[str]:
 
 
 def kept(db: fv.Database) -> dict[str, int]:
-    """Rows of what is stored."""
+    """Rows of each store."""
     return {name: rows for name, (rows, _) in db._relations.views["v"].maintained.sizes().items()}
 
 
@@ -107,7 +107,7 @@ def made(
 
 @pytest.fixture
 def handed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
-    """Whether states were handed over, one by one."""
+    """The results of each ``hand_over``."""
     found: list[bool] = []
 
     def noted(fed: object, state: object) -> bool:
@@ -122,11 +122,11 @@ COMPILED = [name for name in VIEWS if name not in ("first and last word", "disti
 
 
 @pytest.mark.parametrize("name", VIEWS if PURE_PYTHON else COMPILED)
-def test_a_view_that_is_made_at_once_goes_on_like_one_that_was_there_before(name: str, handed: list[bool]) -> None:
+def test_a_view_backfilled_at_once_is_maintained_like_an_older_one(name: str, handed: list[bool]) -> None:
     for seed in range(3):
         with made(VIEWS[name], seed, before=False) as late, made(VIEWS[name], seed, before=True) as early:
             assert sorted_rows(late) == sorted_rows(early)
-            # Stored rows and indexes are there, too: updates of every relation find them.
+            # Stored rows and indexes exist, too: updates of every relation find them.
             for table, rows in rows_of(seed).items():
                 for db in (late, early):
                     db.delete(table, rows[::3])
@@ -143,20 +143,20 @@ def test_a_view_that_is_made_at_once_goes_on_like_one_that_was_there_before(name
 
 
 @pytest.mark.parametrize("name", NOT_AT_ONCE if PURE_PYTHON else ["path"])
-def test_others_are_filled_by_deltas(name: str, handed: list[bool]) -> None:
+def test_other_views_are_backfilled_by_deltas(name: str, handed: list[bool]) -> None:
     strategy, query = NOT_AT_ONCE[name]
     with made(query, 1, False, strategy=strategy) as late, made(query, 1, True, strategy=strategy) as early:
         assert sorted_rows(late) == sorted_rows(early)
     assert handed == []
 
 
-def test_few_rows_are_not_worth_it(monkeypatch: pytest.MonkeyPatch, handed: list[bool]) -> None:
+def test_few_rows_are_not_joined_at_once(monkeypatch: pytest.MonkeyPatch, handed: list[bool]) -> None:
     monkeypatch.setattr(at_once, "WORTH", 2e8)
     made(VIEWS["cycle of four"], 1, before=False).close()
     assert handed == []
 
 
-def test_what_has_no_value_is_told_as_by_deltas(handed: list[bool]) -> None:
+def test_a_row_without_a_value_gives_the_error_of_deltas(handed: list[bool]) -> None:
     query = f"SELECT SUM(s.c) AS n FROM {TRIANGLE}"
     with fv.Database() as db:
         db.execute(TABLES)
@@ -172,7 +172,7 @@ def test_what_has_no_value_is_told_as_by_deltas(handed: list[bool]) -> None:
     assert handed == [False, True]
 
 
-def test_a_directory_opens_with_what_was_made_at_once(tmp_path: Path, handed: list[bool]) -> None:
+def test_a_view_backfilled_at_once_survives_a_reopen(tmp_path: Path, handed: list[bool]) -> None:
     with made(VIEWS["sums by group"], 2, before=False, path=tmp_path / "db") as db:
         rows = sorted_rows(db)
         db.snapshot()
@@ -184,7 +184,7 @@ def test_a_directory_opens_with_what_was_made_at_once(tmp_path: Path, handed: li
 
 
 @pytest.mark.parametrize("name", ("rows", "filtered", "ends over one table") if PURE_PYTHON else ())
-def test_what_is_kept_by_its_trace_is_walked_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_traced_join_is_maintained_once_in_a_backfill(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     strategy = "incremental_trie_join"
     walks: list[int] = []
     original = Tracing.end_version
@@ -206,7 +206,7 @@ def test_what_is_kept_by_its_trace_is_walked_once(name: str, monkeypatch: pytest
 
 
 @pytest.mark.plain_python(only=True)
-def test_where_a_walk_has_no_value_the_row_at_fault_is_told() -> None:
+def test_a_failing_traced_backfill_names_the_row_at_fault() -> None:
     query = "SELECT r.a, s.c FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c AND t.a = r.a WHERE 10 % (r.a - s.c) > 0"
     view = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS " + query
     with fv.Database() as db:
@@ -227,10 +227,10 @@ def test_where_a_walk_has_no_value_the_row_at_fault_is_told() -> None:
 
 @pytest.mark.plain_python(only=True)
 @pytest.mark.parametrize(("name", "rows"), [("count", 1_400_000), ("cycle of four", 350_000)])
-def test_an_intersection_is_worth_it_from_more_rows_on(
+def test_intersections_need_more_rows_to_be_joined_at_once(
     name: str, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Triangles, whose deltas compare eight rows at a time, and cycles of four, of which a delta takes a step a row."""
+    """Deltas of triangles compare eight rows in a step; deltas of cycles of four take a step per row."""
     monkeypatch.setattr(at_once, "WORTH", 2e8)
     with made(VIEWS[name], 1, before=True) as db:
         view = db._relations.views["v"]

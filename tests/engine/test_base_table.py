@@ -1,4 +1,4 @@
-"""Stored base tables against a Counter."""
+"""Stored base tables agree with a Counter."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def batch(changes: list[tuple[Row, int]]) -> CodeBatch:
 
 
 def contents(stored: BaseTable, rows: int = 3) -> Counter[Row]:
-    """Rows with their multiplicities, those added up of a row that comes several times."""
+    """Rows with their multiplicities, added up for a row stored in parts."""
     found: Counter[Row] = Counter()
     for part in stored.batches(rows):
         for a, b, m in zip(part.columns["a"], part.columns["b"], part.multiplicities, strict=True):
@@ -62,7 +62,7 @@ def present(model: Counter[Row]) -> Counter[Row]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(updates, max_size=8), pairs)
-def test_batches_add_up_and_what_breaks_a_rule_is_undone_exactly(
+def test_batches_add_up_and_refused_ones_are_undone_exactly(
     batches: list[list[tuple[Row, int]]], types: tuple[SqlType, SqlType]
 ) -> None:
     stored = table(("a",), types=types)
@@ -155,10 +155,10 @@ def row_table(stored: BaseTable) -> int:
     st.booleans(),
     pairs,
 )
-def test_rows_that_are_appended_and_entered_at_the_first_delete_hold_what_a_counter_holds(
+def test_deferred_rows_flushed_by_the_first_delete_agree_with_a_counter(
     batches: list[tuple[str, list[tuple[Row, int]], bool]], looked_at_early: bool, types: tuple[SqlType, SqlType]
 ) -> None:
-    """Several calls may make one batch; a batch is settled, undone, or goes on in a table read from an image."""
+    """Several calls may make one batch; a batch is settled, undone, or continued in a table read from an image."""
     stored = table(types=types)
     if looked_at_early:
         store(row_table(stored), LOOK_AT, 6)
@@ -196,12 +196,12 @@ def test_rows_that_are_appended_and_entered_at_the_first_delete_hold_what_a_coun
 
 
 def reopened(stored: BaseTable, types: tuple[SqlType, SqlType]) -> BaseTable:
-    """The table after a detour through a file."""
+    """The table, written to an image and read back."""
     with tempfile.TemporaryDirectory() as folder:
         write_table_image(Path(folder) / "image", "t", stored, Dictionary(), sync=False)
         other = table(types=types)
         read_table_image(Path(folder) / "image", "t", other, Dictionary(), verify=True)
-    # Which rows are in the journal is not written: it is empty.
+    # The journal is empty, so SEEN is not written.
     assert stored.bytes - other.bytes == 8 * load(row_table(stored), SEEN_WORDS) and other.rows == stored.rows
     stored.close()
     return other
@@ -215,7 +215,7 @@ def range_of(kind: SqlType) -> tuple[int, int]:
 
 @st.composite
 def packed_tables(draw: st.DrawFn) -> tuple[list[ColumnDef], int, list[list[int]]]:
-    """Columns of a table, how many are its key, and rows with codes at and between the ends of their types."""
+    """Columns of a table, the size of its key, and rows with codes at and between the ends of their types."""
     types = [BIGINT, INT, TINYINT, BOOLEAN, DATE, STRING, decimal(1, 0), decimal(9, 2), decimal(18, 0)]
     columns = [
         ColumnDef(f"c{i}", draw(st.sampled_from(types)), draw(st.booleans())) for i in range(draw(st.integers(1, 9)))
@@ -230,7 +230,7 @@ def packed_tables(draw: st.DrawFn) -> tuple[list[ColumnDef], int, list[list[int]
 
 @settings(max_examples=200, deadline=None)
 @given(packed_tables())
-def test_packed_rows_are_those_that_were_given(made: tuple[list[ColumnDef], int, list[list[int]]]) -> None:
+def test_packed_rows_unpack_to_the_given_rows(made: tuple[list[ColumnDef], int, list[list[int]]]) -> None:
     columns, key, given = made
     packing = packing_of(columns, key)
     assert packing.words <= len(columns) and packing.key_words <= key
@@ -271,12 +271,12 @@ def test_a_row_takes_the_bytes_of_its_words_and_its_count() -> None:
     assert 24 <= stored.bytes / 4000 < 24.5
 
 
-def test_a_code_that_does_not_fit_is_no_row_and_changes_nothing() -> None:
+def test_a_code_outside_its_type_is_refused_and_changes_nothing() -> None:
     stored = table(types=(TINYINT, TINYINT))
     stored.add(batch([((1, 2), 1)]))
     stored.settle()
     for code in (1000, -1000, 2**40, -129):
-        with pytest.raises(AssertionError, match="none of the type"):
+        with pytest.raises(AssertionError, match="outside the type"):
             stored.add(batch([((3, 4), 1), ((5, code), 1)]))
         stored.undo()
     assert contents(stored) == Counter({(1, 2): 1})
@@ -284,15 +284,15 @@ def test_a_code_that_does_not_fit_is_no_row_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize("kind", [BOOLEAN, TINYINT, INT, DATE, STRING, decimal(5, 2), decimal(18, 0)])
 @pytest.mark.parametrize("nullable", [True, False])
-def test_the_code_below_the_least_one_is_not_taken_for_null(kind: SqlType, nullable: bool) -> None:
+def test_the_code_below_the_least_is_refused_and_not_null(kind: SqlType, nullable: bool) -> None:
     stored = table(nullable=nullable, types=(kind, BIGINT))
-    with pytest.raises(AssertionError, match="none of the type"):
+    with pytest.raises(AssertionError, match="outside the type"):
         stored.add(batch([((range_of(kind)[0] - 1, 1), 1)]))
     stored.undo()
     assert contents(stored) == Counter()
 
 
-def test_an_image_of_rows_that_were_not_packed_is_read(tmp_path: Path) -> None:
+def test_an_image_of_unpacked_rows_is_read(tmp_path: Path) -> None:
     rows = {(1, NULL): 1, (-3, 2): 4, (2, 2): 1}
     written_before(tmp_path / "image", 2, 0, [(*row, count) for row, count in rows.items()])
     for types in ((TINYINT, TINYINT), (BIGINT, INT)):
@@ -331,17 +331,17 @@ def test_an_image_of_other_keys_or_columns_is_refused(tmp_path: Path) -> None:
     other = BaseTable(TableDef("t", columns, keys=(("b",),), has_primary_key=True))
     write_table_image(tmp_path / "named", "t", other, Dictionary(), sync=False)
     for name in ("keyed", "wide", "named"):
-        with pytest.raises(OtherProgram, match="of other columns or keys"):
+        with pytest.raises(OtherProgram, match="has other columns, keys or layout"):
             read_table_image(tmp_path / name, "t", table(types=(BIGINT, INT)), Dictionary(), verify=True)
 
 
-def test_a_row_that_is_none_of_its_columns_is_damage(tmp_path: Path) -> None:
+def test_a_row_outside_the_types_of_its_columns_is_damage(tmp_path: Path) -> None:
     written_before(tmp_path / "image", 2, 0, [(1, 1000, 1)])
     with pytest.raises(StoreError, match="image is damaged: table t"):
         read_table_image(tmp_path / "image", "t", table(types=(INT, TINYINT)), Dictionary(), verify=True)
 
 
-def test_one_batch_of_inserts_and_then_deletes_is_undone_whole_and_its_net_effect_is_known() -> None:
+def test_a_batch_of_inserts_and_deletes_is_undone_whole_and_has_a_net_effect() -> None:
     stored = table()
     stored.add(batch([((1, 1), 2), ((2, 2), 1)]))
     stored.settle()
@@ -356,7 +356,7 @@ def test_one_batch_of_inserts_and_then_deletes_is_undone_whole_and_its_net_effec
 
 
 @pytest.mark.parametrize("first, second", [(2**62, 2**62), (2**63 - 1, 1), (2**62 + 1, 2**62 - 1), (1, 2**63 - 1)])
-def test_counts_past_int64_are_refused_at_their_row_though_rows_are_pending(first: int, second: int) -> None:
+def test_counts_past_int64_are_refused_at_their_row_even_with_pending_rows(first: int, second: int) -> None:
     stored = table()
     assert stored.add(batch([((0, 0), 1), ((1, 1), first)])) is None
     stored.settle()
@@ -372,7 +372,7 @@ def test_counts_past_int64_are_refused_at_their_row_though_rows_are_pending(firs
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="too slow")
-def test_a_table_of_few_rows_that_come_over_and_over_takes_memory_by_its_rows() -> None:
+def test_repeated_inserts_of_few_rows_take_memory_for_distinct_rows() -> None:
     stored = table()
     same = np.tile(np.arange(100), 1000)
     most = 0
@@ -385,7 +385,7 @@ def test_a_table_of_few_rows_that_come_over_and_over_takes_memory_by_its_rows() 
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="too slow")
-def test_distinct_rows_stay_pending_however_many_they_are() -> None:
+def test_any_number_of_distinct_rows_stays_pending() -> None:
     stored = table()
     for start in range(0, 2_000_000, 100_000):
         every = np.arange(start, start + 100_000)
@@ -398,14 +398,14 @@ def test_distinct_rows_stay_pending_however_many_they_are() -> None:
     assert load(row_table(stored), PENDING) == 0 and stored.rows == 1_999_999
 
 
-def test_a_table_with_a_key_appends_nothing() -> None:
+def test_a_table_with_a_key_defers_no_insert() -> None:
     for stored in (table(("a",)), table(("b", "a"), nullable=False)):
         stored.add(batch([((1, 1), 1)]))
         stored.settle()
         assert load(row_table(stored), PENDING) == 0
 
 
-def test_batches_that_are_undone_leave_no_trace() -> None:
+def test_undone_batches_leave_no_trace() -> None:
     stored = table()
     stored.add(batch([((0, 0), 1)]))
     stored.settle()

@@ -1,4 +1,4 @@
-"""Which strategy the planner takes, by the shape of the query."""
+"""The planner chooses a strategy by the shape of the query."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ CHOICES = {
 
 
 @pytest.mark.parametrize(("query", "strategy"), CHOICES.values(), ids=CHOICES)
-def test_the_planner_takes(query: str, strategy: str) -> None:
+def test_the_planner_chooses(query: str, strategy: str) -> None:
     with fv.Database() as db:
         db.execute(TABLES)
         db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")

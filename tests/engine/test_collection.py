@@ -1,4 +1,4 @@
-"""Strings that nothing names any more leave the dictionary, and none that something names does."""
+"""Unused strings leave the dictionary, and used ones stay."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def in_dictionary(db: Database) -> set[str]:
 
 
 def window(db: Database, first: int, end: int, width: int, arrow: bool = False) -> None:
-    """Let a window of rows with unique ids move from one number to another."""
+    """Move a window of rows with unique ids from one number to another."""
     for i in range(first, end):
         rows = [(f"id {i}", f"kind {i % 3}", i)]
         gone = [(f"id {i - width}", f"kind {(i - width) % 3}", i - width)] if i >= width else []
@@ -82,7 +82,7 @@ def test_a_moving_window_leaves_no_strings_behind(arrow: bool) -> None:
         assert codes_of(db._dictionary).bytes() <= 3 << 14
 
 
-def test_strings_beside_a_primary_key_that_is_not_the_first_column_stay() -> None:
+def test_strings_stay_if_the_primary_key_is_not_the_first_column() -> None:
     script = """CREATE TABLE items (name STRING NOT NULL, id BIGINT NOT NULL, PRIMARY KEY (id));
     CREATE MATERIALIZED VIEW counted AS SELECT COUNT(*) AS n FROM items"""
     with collecting(script=script) as db:
@@ -112,7 +112,7 @@ def test_stats_count_strings_and_rows_that_a_window_holds() -> None:
         assert after["bytes"] == after["string_bytes"] + sum(one["bytes"] for one in parts)
 
 
-def test_a_durable_database_goes_on_with_the_strings_in_use(tmp_path: Path) -> None:
+def test_a_reopened_database_has_the_strings_in_use(tmp_path: Path) -> None:
     with collecting(tmp_path / "db") as db:
         window(db, 0, 200, 20)
         db.snapshot()
@@ -185,7 +185,7 @@ def test_a_row_that_is_looked_up_is_decoded_before_another_commit(monkeypatch: p
         check(db, 40, 60)
 
 
-def test_what_a_user_holds_keeps_its_strings() -> None:
+def test_rows_that_a_user_holds_keep_their_strings() -> None:
     with collecting() as db:
         kept: list[Change] = []
         subscription = db.view("loud").subscribe(kept.append)
@@ -237,7 +237,7 @@ def test_constants_stay() -> None:
 
 
 @pytest.mark.parametrize("trusted", [False, True])
-def test_windows_free_what_leaves_them(trusted: bool) -> None:
+def test_strings_of_rows_that_leave_a_window_are_freed(trusted: bool) -> None:
     properties = "'freshviews.window' = '20 rows'" + (", 'freshviews.trusted' = 'true'" if trusted else "")
     script = f"""CREATE TABLE r (a STRING, b STRING) TBLPROPERTIES ({properties});
     CREATE MATERIALIZED VIEW v AS SELECT LOWER(a) AS a, COUNT(*) AS n FROM r GROUP BY LOWER(a)"""
@@ -291,7 +291,7 @@ def test_every_strategy_keeps_the_strings_of_its_rows(strategy: str, trusted: bo
 
 
 @pytest.mark.parametrize("batch", [100, 1000, 4000])
-def test_memory_of_strings_is_given_back_after_most_rows_were_deleted(batch: int) -> None:
+def test_memory_of_strings_is_released_after_most_rows_were_deleted(batch: int) -> None:
     rows = 400 if PURE_PYTHON else 40_000
     with collecting(script="CREATE TABLE t (a STRING NOT NULL PRIMARY KEY)", least=64) as db:
         store = codes_of(db._dictionary)
@@ -311,7 +311,7 @@ def test_memory_of_strings_is_given_back_after_most_rows_were_deleted(batch: int
         assert sorted(db.table("t")) == [(text,) for text in kept]
 
 
-def test_a_step_after_a_few_rows_is_bounded_however_many_strings_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_after_a_few_rows_is_bounded_for_any_number_of_strings(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = 300 if PURE_PYTHON else 30_000
     monkeypatch.setattr("freshviews.engine.commit.collection.LONGEST", 100)
     monkeypatch.setattr("freshviews.engine.commit.collection.URGENT", 50)
@@ -332,7 +332,7 @@ def test_a_step_after_a_few_rows_is_bounded_however_many_strings_are_left(monkey
         assert sorted(db.table("t")) == [(text,) for text in ids[:100]]
 
 
-def test_deletes_look_at_no_program_where_there_are_few_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deletes_examine_no_program_if_there_are_few_strings(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int] = []
     script = "CREATE TABLE t (a INT, b STRING); CREATE MATERIALIZED VIEW v AS SELECT a FROM t"
     with collecting(script=script, least=64) as db:
@@ -345,7 +345,7 @@ def test_deletes_look_at_no_program_where_there_are_few_strings(monkeypatch: pyt
         assert looked == [1]
 
 
-def test_where_programs_have_strings_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_string_keys_of_a_program_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Program] = []
 
     def counted(program: Program) -> dict[str, tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""What a commit calls is compiled when tables and views are created and subscribed to, not in the first commit."""
+"""Functions of a commit are compiled when tables and views are created and subscribed to, not in the first commit."""
 
 from __future__ import annotations
 

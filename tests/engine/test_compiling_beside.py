@@ -1,4 +1,4 @@
-"""A first view answers at once, by plain Python, while another process compiles; then by compiled code."""
+"""A first view runs as plain Python while another process compiles, then as compiled code."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ db.insert("d", list(groups.items()))
 update(10)
 check()
 while beside._compiler._ordered:
-    beside._compiler._take()  # The process has ended.
+    beside._compiler._load_compiled()  # The process has ended.
 update(10)
 check()
 print("compiled" if all(machine_code()) else "plain")
@@ -155,7 +155,7 @@ def test_a_first_view_answers_before_it_is_compiled(tmp_path: Path) -> None:
     assert _run(PREPARE + ANSWER, tmp_path) == "plain\ncompiled\n"
     # From now on the functions are in the cache, and are loaded when the view is made.
     assert _run(PREPARE + ANSWER, tmp_path).startswith("compiled\n")
-    # Those of a long source are loaded, and compiled beside, from the first batch of their table on.
+    # Functions of a long source are loaded, or compiled beside, from the first batch of their table on.
     long = "import freshviews.codegen.compiled_block as written; written.LONG = 0\n"
     assert _run(long + PREPARE + ANSWER, tmp_path) == "plain\ncompiled\n"
 
@@ -176,7 +176,7 @@ def test_without_another_process_functions_are_compiled_in_this_one(tmp_path: Pa
         assert _run(program, tmp_path / str(len(instead))) == "compiled\n"
 
 
-def test_ctrl_c_leaves_whole_rows(tmp_path: Path) -> None:
+def test_ctrl_c_leaves_no_half_written_rows(tmp_path: Path) -> None:
     assert _run(PREPARE + INTERRUPTED, tmp_path) == "interrupted\n"
 
 
@@ -192,12 +192,12 @@ def test_ctrl_c_ends_the_wait_of_a_batch_for_the_compiler(tmp_path: Path) -> Non
     assert _run(PREPARE + INTERRUPTED_WAIT, tmp_path) == "interrupted 0 0\n"
 
 
-def test_a_forked_child_has_a_process_of_its_own(tmp_path: Path) -> None:
+def test_a_forked_child_starts_its_own_compiling_process(tmp_path: Path) -> None:
     assert _run(PREPARE + FORKED, tmp_path) == "child\nparent\n"
 
 
-def test_a_process_that_compiles_ends_after_the_one_that_asked(tmp_path: Path) -> None:
-    """It ends in the middle of a function that takes for ever to compile."""
+def test_a_compiling_process_ends_after_the_requesting_one(tmp_path: Path) -> None:
+    """Even while it compiles a function without end."""
     compiling, ends = int(_run(ORPHAN, tmp_path)), time.monotonic() + 60
     os.kill(compiling, 0)
     while _lives(compiling):

@@ -1,4 +1,4 @@
-"""Negated atoms are walked as complements: what the work goes with is the gaps of a relation, not what it covers."""
+"""Negated atoms are read as complements: the work grows with the gaps of a relation, not with its rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COVERED = {
 
 
 class Compared:
-    """A rule, compiled, and in the plain form, which must do the same; what a batch erases and inserts, and by how many
+    """A rule as compiled code and in the plain form, which must agree; returns what a batch erases and inserts, and the
     operations."""
 
     def __init__(self, one: Rule, compare: bool = True) -> None:
@@ -47,7 +47,7 @@ class Compared:
 
 
 @pytest.mark.parametrize("name", COVERED)
-def test_operations_do_not_grow_with_the_number_covered(name: str) -> None:
+def test_operations_do_not_grow_with_the_covered_codes(name: str) -> None:
     one = COVERED[name]
     width = {atom.relation: len(atom.variables) for atom in one.atoms}
 
@@ -61,7 +61,7 @@ def test_operations_do_not_grow_with_the_number_covered(name: str) -> None:
         covered = [code for code in range(size) if code not in gaps]
         edits = {"A": rows("A", list(range(size))), "B": rows("B", covered)}
         if "C" in width:
-            # One covers what the other does not, but for the last gap.
+            # Each covers what the other lacks, except for the last gap.
             edits["C"] = rows("C", [size // 3])
         if "D" in width:
             edits["D"] = {(7,): 1}
@@ -83,7 +83,7 @@ def test_operations_do_not_grow_with_the_number_covered(name: str) -> None:
     assert done[0][0] <= 40 and max(done[0][1:4]) <= 20, done
 
 
-def test_a_view_of_what_a_dense_range_lacks_costs_what_it_lacks() -> None:
+def test_the_cost_of_a_complement_grows_with_its_gaps() -> None:
     done = []
     for size in SIZES:
         with fv.Database() as db:

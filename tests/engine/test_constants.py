@@ -1,4 +1,4 @@
-"""VALUES, and SELECT without FROM: rows that never change, beside tables and alone."""
+"""VALUES, and SELECT without FROM: rows that never change, joined with tables or alone."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_constants_in_every_place(claim: str) -> None:
         assert Counter(db.view("v")) == Counter(expected)
 
 
-def test_constants_come_back_from_disk(tmp_path: Path) -> None:
+def test_constants_survive_a_reopen(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         db.execute(
             f"{TABLE} CREATE VIEW k(a, c) AS VALUES (1, 'one'), (2, 'two');"

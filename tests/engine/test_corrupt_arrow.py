@@ -1,4 +1,4 @@
-"""Arrow data whose values do not lie in its memory is refused with column and row; nothing outside of it is read."""
+"""Arrow data with values outside its memory is refused with column and row, and nothing outside is read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def strings(offsets: list[int], data: bytes = b"abcdefghi", wide: bool = False) 
 
 
 def views(*changes: tuple[int, int, int], nulls: bool = False) -> pa.Array:
-    """A column of views, of which some 32-bit words (row, word, value) are others."""
+    """A column of views with some 32-bit words (row, word, value) replaced."""
     made = pa.array(["abc", "a text of more than twelve bytes", None if nulls else "x"], pa.string_view())
     validity, words, *data = made.buffers()
     found = np.frombuffer(words, np.int32).copy()
@@ -48,7 +48,7 @@ def views(*changes: tuple[int, int, int], nulls: bool = False) -> pa.Array:
 
 
 def sent(batch: pa.RecordBatch, data: bytes, other: bytes) -> pa.RecordBatch:
-    """A batch from a stream that has other bytes; a reader of streams looks at no row."""
+    """A batch from a stream with replaced bytes; stream readers check no row."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -108,7 +108,7 @@ def test_a_last_offset_outside_of_the_column_is_refused_with_its_row(db: fv.Data
 
 
 @pytest.mark.parametrize("many", [2_000, 20_000])
-def test_one_offset_among_many_that_falls_is_found(db: fv.Database, many: int) -> None:
+def test_one_falling_offset_among_many_is_found(db: fv.Database, many: int) -> None:
     offsets = np.arange(0, 5 * many + 1, 5, dtype=np.int32)
     offsets[many // 2] = 10 * many
     column = strings(offsets.tolist(), b"abcde" * many)
@@ -118,7 +118,7 @@ def test_one_offset_among_many_that_falls_is_found(db: fv.Database, many: int) -
 
 @pytest.mark.parametrize("index", [-1, 99, 2])
 @pytest.mark.parametrize("kind", [pa.int8(), pa.int64()])
-def test_an_index_that_its_dictionary_lacks_is_refused(db: fv.Database, index: int, kind: pa.DataType) -> None:
+def test_an_index_outside_its_dictionary_is_refused(db: fv.Database, index: int, kind: pa.DataType) -> None:
     indices, values = pa.array([0, None, index, 1], kind), pa.array(["a", "b"])
     column = pa.DictionaryArray.from_arrays(indices, values, safe=False)
     message = f"table t, row 2, column s: {CORRUPT}: index {index} is not one of the 2 values of its dictionary"
@@ -135,11 +135,11 @@ def test_offsets_in_a_dictionary_are_checked(db: fv.Database) -> None:
         db.insert("t", pa.table({"s": column}))
 
 
-def test_views_of_nulls_may_be_anything(db: fv.Database) -> None:
+def test_views_of_nulls_are_not_checked(db: fv.Database) -> None:
     column = views((2, 0, 10**6), (2, 2, 77), (2, 3, -5), nulls=True)
     rows = [(0, "abc"), (1, "a text of more than twelve bytes"), (2, None)]
     for more in ({}, {"absent": 1}):
-        ids = pa.array(range(3), pa.uint64() if more else pa.int64())  # of which the second goes the general way
+        ids = pa.array(range(3), pa.uint64() if more else pa.int64())  # uint64 takes the general way.
         db.insert("t", pa.record_batch({"id": ids, "s": column}))
         assert sorted(db.table("t")) == rows
         db.delete("t", rows)
@@ -210,7 +210,7 @@ def test_a_stream_that_ends_early_is_refused(db: fv.Database) -> None:
 
 
 class _Stream:
-    """Something that only offers a stream, as frames of other libraries do."""
+    """An object that only offers a stream, as frames of other libraries do."""
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
         self._reader = reader

@@ -42,7 +42,7 @@ def database(select: str, properties: str = "", rows: bool = True) -> Database:
     return db
 
 
-def test_the_planner_takes_a_join_tree_and_draws_it() -> None:
+def test_the_planner_chooses_a_join_tree_and_explain_draws_it() -> None:
     text = database(CHAIN).view("v").explain()
     assert "crown: free-connex: semi-joins along a join tree, no join is kept" in text
     for line in ("r(k, x)", "!u(x)", "s?(k, y)", "t?(y, z)"):
@@ -59,7 +59,7 @@ def test_rows_are_read_a_few_at_a_time(rows: int) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["crown", "trie_join", "incremental_trie_join"])
-def test_changes_are_exact_where_default_rows_come_and_go(strategy: str) -> None:
+def test_changes_are_exact_when_default_rows_appear_and_vanish(strategy: str) -> None:
     db = database(CHAIN, f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')")
     changes: list[dict[Any, int]] = []
     db.view("v").subscribe(lambda change: changes.append({tuple(row): m for row, m in change}))
@@ -91,14 +91,14 @@ def test_rows_of_set_operations_are_found_in_either_side(kind: str) -> None:
     assert back == Counter({"EXCEPT": set(), "INTERSECT": {(1, 1, 11), (2, 1, 11)}, "UNION": every}[kind])
 
 
-def test_an_outer_join_that_shows_nothing_of_its_right_side_is_left_out_of_distinct_rows() -> None:
+def test_distinct_rows_need_no_outer_join_whose_right_side_is_not_selected() -> None:
     select = "SELECT DISTINCT r.x, r.k, s.k AS other FROM r LEFT JOIN t ON r.k = t.y JOIN s ON s.k = r.k"
     db = database(select, "TBLPROPERTIES ('freshviews.strategy' = 'crown')")
     assert set(db.view("v")) == {(1, 1, 1), (2, 1, 1), (3, 2, 2), (6, 3, 3), (7, 2, 2)}
     assert "t?" not in db.view("v").explain().split("class")[1]
 
 
-def test_the_planner_takes_another_strategy_where_a_tree_has_no_place() -> None:
+def test_the_planner_chooses_another_strategy_if_no_node_fits_an_outer_join() -> None:
     select = "SELECT r.x, t.z FROM r JOIN s ON s.k = r.k LEFT JOIN t ON t.z = r.x AND t.y = s.y"
     with pytest.raises(PlanError, match=r"no node with .* t of an outer .*; name first_order, or no strategy"):
         database(select, "TBLPROPERTIES ('freshviews.strategy' = 'crown')")
@@ -106,7 +106,7 @@ def test_the_planner_takes_another_strategy_where_a_tree_has_no_place() -> None:
     assert Counter(database(select).view("v")) == Counter(counts)
 
 
-def test_a_named_tree_has_the_other_tables_alone() -> None:
+def test_a_named_join_tree_has_no_tables_of_outer_joins() -> None:
     db = database(CHAIN, "TBLPROPERTIES ('freshviews.join_tree' = 'r')", rows=False)
     assert "s?(k, y)" in db.view("v").explain()
     with pytest.raises(PlanError, match="'s' is no relation of the query; there are r; s, t, u, of outer joins"):
@@ -122,7 +122,7 @@ def test_strategies_of_three_relations_refuse_outer_joins_and_negation_by_name(s
         database("SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k", properties, rows=False)
 
 
-def test_a_view_is_replanned_whose_other_part_has_no_tree() -> None:
+def test_a_view_with_a_part_without_a_join_tree_is_replanned() -> None:
     part = "SELECT r.x, r.k, t.z FROM r JOIN s ON s.k = r.k LEFT JOIN t ON t.z = r.x AND t.y = s.y"
     db = database(f"SELECT r.x, s.k, s.y FROM r JOIN s ON r.k = s.k UNION ALL {part}")
     before = Counter(db.view("v"))
@@ -130,11 +130,11 @@ def test_a_view_is_replanned_whose_other_part_has_no_tree() -> None:
     assert Counter(db.view("v")) == before
 
 
-def test_an_update_reports_no_row_that_it_takes_back() -> None:
+def test_an_update_reports_no_row_that_it_retracts() -> None:
     db = database("SELECT r.x, r.k, s.y FROM r LEFT JOIN s ON r.k = s.k")
     updates = pa.table({"k": [9, 9, 9, 9], "y": [None, 5, None, 5], "_multiplicity": [1, 1, -1, -1]})
     found = [row for batch in db.apply_in_order("s", updates, "v", rows=100) for row in batch.to_pylist()]
-    # A row of s that is NULL as the default row is takes its place, and nothing changes.
+    # A row of s of NULLs, equal to the default row, replaces it, and nothing changes.
     assert [tuple(row.values()) for row in found] == [
         (4, 9, 5, 1, 1), (4, 9, None, -1, 2), (4, 9, 5, -1, 3), (4, 9, None, 1, 3),
     ]  # fmt: skip

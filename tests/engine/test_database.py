@@ -1,4 +1,4 @@
-"""Versions: a batch is in whole, or the state is as before."""
+"""Versions: a batch is applied whole, or the state is as before."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ REFUSED: dict[str, tuple[str, list[Any], str, Any]] = {
 
 
 @pytest.mark.parametrize("case", list(REFUSED))
-def test_a_refused_batch_leaves_every_table_and_view_as_it_was(db: fv.Database, case: str) -> None:
+def test_a_refused_batch_changes_no_table_and_no_view(db: fv.Database, case: str) -> None:
     table, rows, rule, place = REFUSED[case]
     before = seen(db)
     with pytest.raises(fv.BatchError) as caught:
@@ -140,7 +140,7 @@ def test_a_batch_after_which_an_output_cannot_be_computed_is_refused() -> None:
     assert list(view) == [(2, 2.0, 2)]
 
 
-def test_a_view_that_cannot_be_computed_of_what_is_there_is_refused_at_create() -> None:
+def test_create_refuses_a_view_that_cannot_be_computed_from_stored_rows() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (b INT)")
     create = "CREATE MATERIALIZED VIEW v AS SELECT 10 / COUNT(*) AS s FROM t"
@@ -155,7 +155,7 @@ def test_a_view_that_cannot_be_computed_of_what_is_there_is_refused_at_create() 
     assert list(db.view("v")) == [(5.0,)]
 
 
-def test_a_row_that_comes_and_goes_within_a_batch_is_never_computed() -> None:
+def test_a_row_inserted_and_deleted_in_one_batch_is_never_computed() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a INT, b INT); CREATE MATERIALIZED VIEW v AS SELECT SUM(10 / b) AS s FROM t")
     db.apply("t", [(1, 0, 1), (1, 5, 1), (1, 0, -1)])
@@ -181,7 +181,7 @@ def test_every_batch_is_a_version_even_one_that_changes_nothing(db: fv.Database)
     assert db.version == version + 3
 
 
-def test_memory_running_out_in_a_view_leaves_the_version_as_it_was(
+def test_the_version_is_unchanged_if_memory_runs_out_in_a_view(
     db: fv.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = seen(db)
@@ -208,7 +208,7 @@ def _disarmed(fill: Any, disarm: Any) -> Any:
     return first
 
 
-def test_memory_running_out_over_a_trusted_table_asks_to_reopen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_of_a_trusted_table_needs_a_reopen_after_memory_ran_out(monkeypatch: pytest.MonkeyPatch) -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT) TBLPROPERTIES ('freshviews.trusted' = 'true');"
@@ -223,7 +223,7 @@ def test_memory_running_out_over_a_trusted_table_asks_to_reopen(monkeypatch: pyt
         db.view("v")
 
 
-def test_an_unexpected_exception_in_a_view_is_taken_back(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_exception_in_a_view_undoes_the_batch(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     before = seen(db)
     apply = MaintainedView.apply
 
@@ -240,7 +240,7 @@ def test_an_unexpected_exception_in_a_view_is_taken_back(db: fv.Database, monkey
     assert seen(db) == before
 
 
-def test_subscribers_are_told_in_order_whatever_one_of_them_raises(db: fv.Database) -> None:
+def test_all_subscribers_are_called_in_order_even_if_one_raises(db: fv.Database) -> None:
     told: list[Any] = []
     view = db.view("by_part")
 
@@ -257,7 +257,7 @@ def test_subscribers_are_told_in_order_whatever_one_of_them_raises(db: fv.Databa
     assert db.version == 3 and db.view("by_part")["bolt"] == ("bolt", 7, 3)
 
 
-def test_what_a_subscriber_inserts_is_told_afterwards(db: fv.Database) -> None:
+def test_a_change_by_a_subscriber_is_reported_afterwards(db: fv.Database) -> None:
     told: list[Any] = []
     view = db.view("by_part")
 
@@ -294,7 +294,7 @@ def test_readers_keep_the_version_at_which_they_began(db: fv.Database) -> None:
         len(view)
 
 
-def test_record_batches_are_bounded_also_where_one_row_comes_many_times() -> None:
+def test_record_batches_are_bounded_even_if_one_row_has_a_large_multiplicity() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT a FROM t")
     db.apply("t", [(1, 10), (2, 1), (3, 4)])
@@ -316,7 +316,7 @@ def test_a_script_is_executed_whole_or_not_at_all(db: fv.Database) -> None:
     db.execute("CREATE TABLE x (a INT)")
 
 
-def test_a_view_made_late_is_filled_from_tables_and_views(db: fv.Database) -> None:
+def test_a_late_view_is_backfilled_from_tables_and_views(db: fv.Database) -> None:
     db.execute(
         "CREATE MATERIALIZED VIEW parts AS SELECT COUNT(*) AS n FROM by_part;"
         "CREATE MATERIALIZED VIEW units AS SELECT SUM(qty) AS s FROM items"
@@ -326,7 +326,7 @@ def test_a_view_made_late_is_filled_from_tables_and_views(db: fv.Database) -> No
     assert list(db.view("parts")) == [(3,)] and list(db.view("units")) == [(20,)]
 
 
-def test_drop_is_refused_while_somebody_reads(db: fv.Database) -> None:
+def test_drop_is_refused_while_a_view_reads_the_relation(db: fv.Database) -> None:
     for sql, users in [("DROP TABLE items", "by_part"), ("DROP MATERIALIZED VIEW by_part", "inverse")]:
         with pytest.raises(fv.CatalogError, match=users):
             db.execute(sql)
@@ -336,7 +336,7 @@ def test_drop_is_refused_while_somebody_reads(db: fv.Database) -> None:
         db.view("by_part")
 
 
-def test_a_trusted_table_counts_in_z_and_takes_no_late_view() -> None:
+def test_a_trusted_table_allows_negative_counts_and_no_late_view() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b STRING) TBLPROPERTIES ('freshviews.trusted' = 'true');"
@@ -439,7 +439,7 @@ def test_a_closed_database_says_so(db: fv.Database) -> None:
             use()
 
 
-def test_what_is_no_name_no_text_and_no_function_is_said_to_be_so(db: fv.Database) -> None:
+def test_errors_say_which_argument_is_not_a_name_text_or_function(db: fv.Database) -> None:
     version = db.version
     for wrong, message in (
         (lambda: db.insert(None, [(1,)]), "a table is given by its name, not by NULL"),  # type: ignore[arg-type]
@@ -471,7 +471,7 @@ def test_a_long_value_is_cut_off_in_messages() -> None:
         assert "characters)" in str(caught.value) and len(str(caught.value)) < 700
 
 
-def test_unknown_names_say_what_is_meant(db: fv.Database) -> None:
+def test_unknown_names_suggest_a_known_one(db: fv.Database) -> None:
     with pytest.raises(fv.CatalogError, match="did you mean items"):
         db.insert("item", [])
     with pytest.raises(fv.CatalogError, match="is a view"):
@@ -480,7 +480,7 @@ def test_unknown_names_say_what_is_meant(db: fv.Database) -> None:
         db.view("bought")[1]
 
 
-def test_a_batch_that_a_view_refuses_does_not_count_as_its_updates() -> None:
+def test_a_refused_batch_does_not_count_as_updates_of_a_view() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (x BIGINT); CREATE MATERIALIZED VIEW v AS SELECT SUM(10 / x) AS q FROM t")
         db.insert("t", [(1,)])
@@ -503,7 +503,7 @@ def test_a_batch_that_a_view_refuses_does_not_count_as_its_updates() -> None:
         (lambda db: db.apply_net("t", [], "v", None), TypeError, "apply_net needs rows of 1 or more"),
     ],
 )
-def test_wrong_arguments_are_refused_with_what_is_accepted(
+def test_errors_for_wrong_arguments_say_what_is_accepted(
     call: Callable[[Any], object], kind: type[Exception], message: str
 ) -> None:
     db = fv.Database()

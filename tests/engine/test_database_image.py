@@ -1,4 +1,4 @@
-"""A database that goes on from its image is the database that was never interrupted."""
+"""A database restored from its image agrees with one that was never interrupted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def contents(db: Database) -> dict[str, Any]:
 
 
 def steps(order: random.Random) -> list[Callable[[Database], object]]:
-    """Batches for a database, many of them refused for a key, a foreign key, or a delete of what is not there."""
+    """Batches for a database, many of them refused for a key, a foreign key, or a delete of a missing row."""
     found: list[Callable[[Database], object]] = []
     for _ in range(STEPS):
         town, other = f"t{order.randrange(6)}", f"t{order.randrange(6)}"
@@ -84,10 +84,10 @@ def outcome(step: Callable[[Database], object], db: Database) -> str | None:
 
 @pytest.mark.parametrize("mapped", [1, 1 << 18], ids=["mapped", "read"])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_database_goes_on_from_its_image_as_if_nothing_had_happened(
+def test_a_database_restored_from_its_image_agrees_with_an_uninterrupted_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, mapped: int
 ) -> None:
-    """Contents, changes, and what is refused, with the same words, over images of images."""
+    """Contents, changes, and refusals with their messages agree, over images of images."""
     monkeypatch.setattr(array_file, "MAPPED", mapped)
     order = random.Random(seed)
     one, other = Database(), Database()
@@ -98,7 +98,7 @@ def test_a_database_goes_on_from_its_image_as_if_nothing_had_happened(
         if order.random() < 0.15:
             folder = tmp_path / str(number)
             other.write_image(folder, sync=False)
-            # The writer goes on too.
+            # The writer continues too.
             fresh = Database.from_image(folder, statements())
             assert outcome(step, other) == outcome(step, fresh)
             assert contents(fresh) == contents(other)
@@ -121,7 +121,7 @@ def test_a_database_goes_on_from_its_image_as_if_nothing_had_happened(
             assert contents(one) == contents(other)
     assert contents(one) == contents(other) and refused > STEPS / 10
     held, again = bytes_of(one), bytes_of(other)
-    # The bits that say which rows a batch has touched are made again, for the rows that there are then.
+    # SEEN, the bits of touched rows, is made again for the restored rows.
     assert held.keys() == again.keys() and all(abs(held[name] - again[name]) <= 100 for name in held)
 
 
@@ -164,7 +164,7 @@ def test_the_rules_hold_for_rows_from_before_the_image(tmp_path: Path) -> None:
             assert contents(db) == contents(never)
 
 
-def test_an_image_is_whole_or_not_there_and_never_over_another(
+def test_an_image_is_written_whole_or_not_at_all_and_never_over_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "image"
@@ -186,7 +186,7 @@ def test_an_image_is_whole_or_not_there_and_never_over_another(
             assert list(tmp_path.iterdir()) == []
             with pytest.raises(fv.StoreError, match="contents could not be opened"):
                 Database.from_image(path, statements())
-        # What a writer that was killed has left is written over.
+        # Files left by a killed writer are overwritten.
         (tmp_path / "image.tmp").mkdir()
         (tmp_path / "image.tmp" / "view-1").write_bytes(b"half")
         db.write_image(path)
@@ -197,7 +197,7 @@ def test_an_image_is_whole_or_not_there_and_never_over_another(
             assert contents(again) == contents(db)
 
 
-def test_what_is_missing_or_damaged_is_told_by_name(tmp_path: Path) -> None:
+def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
     with filled() as db:
         db.write_image(tmp_path / "image")
         expected = contents(db)
@@ -215,12 +215,12 @@ def test_what_is_missing_or_damaged_is_told_by_name(tmp_path: Path) -> None:
         path.write_bytes(data)
     view = tmp_path / "image" / "view-1"
     (tmp_path / "image" / "table-1").write_bytes(view.read_bytes())
-    with pytest.raises(fv.StoreError, match="table-1 is no image of a table"):
+    with pytest.raises(fv.StoreError, match="table-1 is not an image of a table"):
         Database.from_image(tmp_path / "image", statements())
     assert expected["total"]
 
 
-def test_a_view_that_is_new_or_another_or_kept_by_other_programs_is_filled(
+def test_new_views_changed_views_and_views_with_other_programs_are_backfilled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "image"
@@ -236,7 +236,7 @@ def test_a_view_that_is_new_or_another_or_kept_by_other_programs_is_filled(
         return found
 
     monkeypatch.setattr("freshviews.engine.views.maintained.read_image", noted)
-    # The string of a comparison is no part of the compiled program, the view over it no part of another one's.
+    # Images are told apart by strings in comparisons, and by the definitions of input views.
     other = SCRIPT.replace("'p3'", "'p4'") + "CREATE MATERIALIZED VIEW late AS SELECT COUNT(*) AS n FROM pairs;"
     with Database.from_image(folder, statements(other)) as db, filled() as never:
         assert sorted(name.split("#")[0] for name in read) == ["busy", "busy", "pairs"]
@@ -249,7 +249,7 @@ def test_a_view_that_is_new_or_another_or_kept_by_other_programs_is_filled(
     read.clear()
     with Database.from_image(folder, statements(TABLES)) as db:
         assert contents(db) == {name: before[name] for name in db.tables} and read == []
-    # Other words and other spaces are the same view.
+    # Other spelling and spaces give the same view.
     with Database.from_image(folder, statements(SCRIPT.replace("SELECT town, COUNT", "SELECT  town,\n COUNT"))) as db:
         assert contents(db) == before and "by_town" in read
     true_hash = view_image.hash_of
@@ -262,7 +262,7 @@ def test_a_view_that_is_new_or_another_or_kept_by_other_programs_is_filled(
             assert contents(db) == before and name not in read and len(read) == 4
 
 
-def test_a_table_that_is_another_is_refused_and_a_new_one_is_empty(tmp_path: Path) -> None:
+def test_a_changed_table_is_refused_and_a_new_one_is_empty(tmp_path: Path) -> None:
     folder = tmp_path / "image"
     with filled() as db:
         db.write_image(folder)
@@ -279,7 +279,7 @@ CREATE MATERIALIZED VIEW v AS SELECT b, SUM(a) AS a FROM t GROUP BY b;
 """
 
 
-def test_views_of_trusted_tables_live_on_in_the_image_alone(tmp_path: Path) -> None:
+def test_views_of_trusted_tables_exist_only_in_the_image(tmp_path: Path) -> None:
     with Database() as db:
         db.execute(TRUSTED)
         db.write_image(tmp_path / "empty")
@@ -293,13 +293,13 @@ def test_views_of_trusted_tables_live_on_in_the_image_alone(tmp_path: Path) -> N
             db.execute("CREATE MATERIALIZED VIEW w AS SELECT a FROM t")
     more = TRUSTED + "CREATE MATERIALIZED VIEW w AS SELECT a FROM t;"
     for changed in (more, TRUSTED.replace("SUM(a)", "SUM(a + 1)")):
-        with pytest.raises(OtherProgram, match=r"view [vw] .* rows of table t, which is trusted"):
+        with pytest.raises(OtherProgram, match=r"view [vw] .* rows of the trusted table t"):
             Database.from_image(tmp_path / "image", statements(changed))
         with Database.from_image(tmp_path / "empty", statements(changed)) as db:
             db.insert("t", [(1, "x")])
 
 
-def test_statements_are_for_databases_in_memory_and_names_are_taken_once(tmp_path: Path) -> None:
+def test_define_is_for_databases_in_memory_and_refuses_names_in_use(tmp_path: Path) -> None:
     with Database(tmp_path / "kept") as db, pytest.raises(fv.FreshviewsError, match="use execute"):
         db.define(statements())
     with Database() as db:
@@ -315,7 +315,7 @@ def test_statements_are_for_databases_in_memory_and_names_are_taken_once(tmp_pat
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="this is that run")
-def test_another_process_with_other_hashes_finds_its_views(tmp_path: Path) -> None:
+def test_a_process_with_another_hash_seed_restores_the_views(tmp_path: Path) -> None:
     with filled() as db:
         db.write_image(tmp_path / "image")
         expected = contents(db)

@@ -1,4 +1,4 @@
-"""DEFAULT: what a column has in rows that come without it."""
+"""DEFAULT: the value of a column in rows that lack it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SHAPES: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("trusted", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_rows_without_a_column_have_its_default(shape: str, trusted: bool) -> None:
+def test_rows_that_lack_a_column_get_its_default(shape: str, trusted: bool) -> None:
     db = fv.Database()
     db.execute(
         f"CREATE TABLE t ({COLUMNS}) TBLPROPERTIES ('freshviews.trusted' = '{str(trusted).lower()}');"
@@ -58,7 +58,7 @@ def test_rows_without_a_column_have_its_default(shape: str, trusted: bool) -> No
     assert list(db.view("v")) == list(db.view("texts")) == []
 
 
-def test_of_a_trusted_table_functions_of_a_default_are_computed() -> None:
+def test_text_functions_of_defaults_of_trusted_tables_are_computed() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (id INT, name STRING DEFAULT 'new') TBLPROPERTIES ('freshviews.trusted' = 'true');"
@@ -69,7 +69,7 @@ def test_of_a_trusted_table_functions_of_a_default_are_computed() -> None:
     assert Counter(db.view("v")) == Counter([(3, 3), (None, 1)])
 
 
-def test_a_null_that_is_given_stays_null_and_signed_rows_have_defaults_too() -> None:
+def test_a_given_null_stays_null_and_signed_rows_get_defaults_too() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (id INT, a INT DEFAULT 7, s STRING NOT NULL DEFAULT 'x')")
     db.insert("t", [{"id": 1, "a": None}, {"id": 2}])
@@ -84,21 +84,21 @@ def test_a_null_that_is_given_stays_null_and_signed_rows_have_defaults_too() -> 
         db.insert("t", [{"id": 1, "s": None}])
 
 
-def test_a_not_null_column_without_a_default_must_be_given() -> None:
+def test_a_not_null_column_without_a_default_is_required() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (id INT NOT NULL, a INT)")
     with pytest.raises(fv.BatchError, match="NOT NULL column id is not given, and has no DEFAULT"):
         db.insert("t", pa.table({"a": [1]}))
 
 
-def test_defaults_outlive_the_process_and_collections_of_strings(tmp_path: Path) -> None:
+def test_defaults_survive_a_reopen_and_collections_of_strings(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         db.execute("CREATE TABLE t (id INT, s STRING DEFAULT 'kept')")
         db.insert("t", [{"id": 1}])
         db.snapshot()
     with fv.Database(tmp_path / "db") as db:
         db.delete("t", [{"id": 1}])
-        for i in range(3):  # Strings that nothing names any more are freed meanwhile.
+        for i in range(3):  # Meanwhile unused strings are freed.
             rows = [(n, f"{i} {n}") for n in range(6000)]
             db.insert("t", rows)
             db.delete("t", rows)

@@ -1,4 +1,4 @@
-"""The direct way of small batches: what takes it, and that it leaves what the general way leaves."""
+"""The direct way of small batches: the batches that take it, and agreement with the general way."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ VIEWS = ("groups", "joined", "edge", "loops", "narrow", "last", "wide")
 
 
 def _general(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have every batch take the general way from here on."""
+    """Make every batch take the general way from here on."""
     monkeypatch.setattr(database, "direct_of", lambda *_: None)
 
 
 def _direct_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the general way refuse every batch from here on."""
+    """Make the general way refuse every batch from here on."""
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("the general way")
@@ -52,7 +52,7 @@ def _direct_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _contents(db: Database) -> list[Any]:
-    """Rows of all views in a fixed order, and of the stored tables, and what was counted."""
+    """Rows of all views and stored tables in a fixed order, and the counts of updates."""
     rows: list[Any] = [sorted(map(repr, db.view(name))) for name in VIEWS]
     rows += [sorted(map(repr, db.table(name))) for name in ("r", "s")]
     stats = db.stats()
@@ -60,7 +60,7 @@ def _contents(db: Database) -> list[Any]:
 
 
 def _step(random: random.Random) -> tuple[str, int, Any]:
-    """A table, a sign and rows: good ones, and such as are refused for every reason."""
+    """A table, a sign and rows: good ones, and ones that are refused for each reason."""
     table = random.choice("rstw")
     number = random.choice((0, 1, 1, 1, 2, 3, 20))
     rows: list[Any] = []
@@ -90,7 +90,7 @@ def _step(random: random.Random) -> tuple[str, int, Any]:
     if sign == 0:
         signs = (1, 1, 1, -1, -1, 2, -2, None if random.random() < 0.1 else 1, 0 if random.random() < 0.1 else 1)
         rows = [(*row, random.choice(signs)) if isinstance(row, tuple) else row for row in rows]
-        # A row that is replaced: one of the key goes, another comes.
+        # A row is replaced by another one with its key.
         rows += [(*row[:-2], 4, -row[-1]) for row in rows if table == "r" and isinstance(row, tuple) and row[-1] == -1]
     return table, sign, rows
 
@@ -108,7 +108,7 @@ def _act(db: Database, step: tuple[str, int, Any]) -> object:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_it_leaves_what_the_general_way_leaves(seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_direct_way_agrees_with_the_general_way(seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     chosen = random.Random(seed)
     steps = [_step(chosen) for _ in range(160)]
     found: list[list[Any]] = []
@@ -138,7 +138,7 @@ def test_it_leaves_what_the_general_way_leaves(seed: int, monkeypatch: pytest.Mo
         assert direct == general
 
 
-def test_rows_of_python_and_record_batches_take_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_rows_and_record_batches_take_the_direct_way(monkeypatch: pytest.MonkeyPatch) -> None:
     with Database() as db:
         db.execute(SCRIPT)
         changes: list[Change] = []
@@ -163,7 +163,7 @@ def test_rows_of_python_and_record_batches_take_it(monkeypatch: pytest.MonkeyPat
             db.insert("r", [(1, 2, 3)])
 
 
-def test_what_it_refuses_is_worded_by_the_general_way() -> None:
+def test_the_general_way_words_the_errors_of_the_direct_way() -> None:
     with Database() as db:
         db.execute(SCRIPT)
         db.insert("r", [(1, 2, 3)])
@@ -190,7 +190,7 @@ def test_what_it_refuses_is_worded_by_the_general_way() -> None:
 
 
 @pytest.mark.parametrize("noted", [False, True])
-def test_views_are_filled_again_where_memory_ran_out(noted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_are_backfilled_if_memory_runs_out(noted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     with Database() as db:
         db.execute(SCRIPT)
         db.insert("r", [(1, 2, 3)])
@@ -213,7 +213,7 @@ def test_views_are_filled_again_where_memory_ran_out(noted: bool, monkeypatch: p
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="no compiled code reads changes then")
-def test_where_a_change_cannot_be_read_the_general_way_takes_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_general_way_takes_the_batch_if_a_change_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     with Database() as db:
         db.execute(SCRIPT)
         db.insert("r", [(1, 2, 3)])
@@ -229,7 +229,7 @@ def test_where_a_change_cannot_be_read_the_general_way_takes_the_batch(monkeypat
         assert changes == [[((2, 1, 3), -1), ((2, 2, 6), 1)], [((2, 2, 6), -1), ((2, 3, 9), 1)]]
 
 
-def test_ctrl_c_loses_no_change_and_halves_no_batch() -> None:
+def test_ctrl_c_loses_no_change_and_applies_no_batch_partly() -> None:
     """Signals at random times: the version, the contents and the changes agree afterwards."""
     with Database() as db:
         db.execute(SCRIPT)
@@ -241,7 +241,7 @@ def test_ctrl_c_loses_no_change_and_halves_no_batch() -> None:
             for k in range(400):
                 if k == 200:
                     db.insert("r", [(-1, 0, 1)])
-                    # A signal may come as the callback begins, and end it: that change is not told again.
+                    # A signal may end the callback as it begins: that change is not reported again.
                     assert heard == sorted(set(heard)) and db.version - len(heard) <= interrupted
                     stop()
                 try:
@@ -257,7 +257,7 @@ def test_ctrl_c_loses_no_change_and_halves_no_batch() -> None:
         assert sum(n for _, n, _ in db.view("groups")) == db.version == len(db.table("r"))
 
 
-def test_a_batch_of_output_rows_is_that_of_its_columns() -> None:
+def test_a_batch_of_output_rows_equals_the_batch_of_its_columns() -> None:
     rows = np.array([[1, 2, 1], [3, 4, -1]])
     late, now = ViewRows("v", ("a", "b"), rows), CodeBatch("v", {"a": rows[:, 0], "b": rows[:, 1]}, rows[:, 2])
     assert len(late) == 2

@@ -1,5 +1,5 @@
 """Lifts that are elements: columns have the words of an element of any ring. Generated code, the interpreter and the
-ring itself agree, also where an element is multiplied along a join."""
+ring agree, also on elements that are multiplied along a join."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(8)]
 INTEGERS, DOUBLES = (CofactorRing(number, (0, 1)) for number in ("integer", "double"))
 GAUSS, MODULO = (AGGREGATES[name].ring.over((0, 1)) for name in ("gauss", "modulo"))
 ELEMENTS: dict[str, tuple[Ring[Any], list[Any]]] = {
-    # A word of 8192 is the least int64, which is the code of NULL.
+    # The double 8192 has a word equal to the least int64, the code of NULL.
     "real": (REAL, [Real(Fraction(8192)), Real(Fraction(-1, 3 * 2**9) * 3, nans=1), Real(Fraction(2**900), 0, 2, -1)]),
     "cofactor.integer": (INTEGERS, [Cofactor(2, ((0, 5),), (((0, 1), -7),)), Cofactor(-1), INTEGERS.zero]),
     "cofactor.double": (DOUBLES, [Cofactor(1, ((1, 2**63),), (((0, 0), 2**127 + 1),)), Cofactor(3, ((0, -(2**90)),))]),
@@ -59,7 +59,7 @@ def test_the_words_of_doubles_may_be_the_code_of_null() -> None:
     assert NULL in ring.to_words(elements[0])
 
 
-def test_the_words_of_an_element_are_printed_in_short() -> None:
+def test_the_words_of_an_element_are_abbreviated_in_print() -> None:
     text = print_program(STRATEGIES["view_tree"].of_query(query_of(REAL, False)))
     assert "let e_of_t = words(w0 .. w36)" in text
     assert "Q[k] += (count: m, e: m * e_of_t, n: m * n_of_t, f: m * f_of_t)" in text

@@ -1,4 +1,4 @@
-"""What is accepted as rows, and how refusals are worded."""
+"""Accepted shapes of rows, and the errors for others."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def shapes() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("shape", list(shapes()))
-def test_every_shape_gives_the_same_rows_and_is_deleted_by_every_other(db: fv.Database, shape: str) -> None:
+def test_rows_inserted_in_one_shape_are_deleted_in_any_other(db: fv.Database, shape: str) -> None:
     db.insert("t", shapes()[shape])
     assert Counter(db.view("v")) == Counter(ROWS)
     db.delete("t", ROWS)
@@ -126,12 +126,12 @@ def test_a_refusal_names_table_row_column_and_rule(
 
 
 @pytest.mark.parametrize("rows", [[(*ROWS[0], None)], [(*ROWS[0], True)], [ROWS[0]], arrow()])
-def test_apply_refuses_a_multiplicity_that_is_missing_or_no_integer(db: fv.Database, rows: Any) -> None:
+def test_apply_refuses_missing_and_non_integer_multiplicities(db: fv.Database, rows: Any) -> None:
     with pytest.raises(fv.BatchError, match="_multiplicity"):
         db.apply("t", rows)
 
 
-def test_row_numbers_count_what_was_given_also_past_zero_multiplicities() -> None:
+def test_row_numbers_count_input_rows_with_multiplicity_zero_too() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE k (a INT PRIMARY KEY)")
     with pytest.raises(fv.BatchError) as caught:
@@ -146,7 +146,7 @@ def test_apply_of_multiplicities_alone_is_refused(db: fv.Database) -> None:
     assert list(db.view("v")) == []
 
 
-def test_pandas_floats_that_are_missing_integers_are_integers() -> None:
+def test_pandas_floats_with_missing_values_are_read_as_integers() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE k (a INT, b INT)")
     db.insert("k", pd.DataFrame({"a": [1, 2], "b": [3, None]}))
@@ -154,7 +154,7 @@ def test_pandas_floats_that_are_missing_integers_are_integers() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 10])
-def test_dates_past_year_9999_are_read_back_and_deleted_by_what_was_read(rows: int) -> None:
+def test_dates_past_year_9999_can_be_read_and_deleted(rows: int) -> None:
     db = fv.Database()
     db.execute("CREATE TABLE far (at TIMESTAMP, day DATE)")
     columns = [pa.array([253_402_300_800_000_000] * rows, pa.timestamp("us")), pa.array([2_932_897] * rows, pa.int32())]
@@ -168,7 +168,7 @@ def test_dates_past_year_9999_are_read_back_and_deleted_by_what_was_read(rows: i
     assert len(far) == 0
 
 
-def test_strings_of_columns_that_no_view_reads_stay_out_of_the_dictionary() -> None:
+def test_strings_of_unread_columns_stay_out_of_the_dictionary() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, s STRING, u STRING) TBLPROPERTIES ('freshviews.trusted' = 'true');"

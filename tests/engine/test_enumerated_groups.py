@@ -1,4 +1,4 @@
-"""Groups that are enumerated, through the database: reads, lookups, changes, overflow."""
+"""Enumerated groups in a database: reads, lookups, changes, overflow."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def made() -> Database:
     return database
 
 
-def test_space_goes_by_the_tables_and_not_by_the_groups() -> None:
+def test_space_depends_on_the_tables_and_not_on_the_groups() -> None:
     with made() as db:
         view = db.view("v")
         db.insert("r", [(i, 0, 1) for i in range(200)])
@@ -36,7 +36,7 @@ def test_space_goes_by_the_tables_and_not_by_the_groups() -> None:
         assert "strategy  crown" in view.explain() and "space     O(N)" in view.explain()
 
 
-def test_a_group_is_looked_up_and_each_change_takes_its_row_out_and_puts_one_in() -> None:
+def test_groups_are_looked_up_and_a_change_replaces_the_row_of_a_group() -> None:
     with made() as db:
         told: list[dict[tuple[Any, ...], int]] = []
         db.view("v").subscribe(lambda change: told.append(dict(change)))
@@ -48,14 +48,14 @@ def test_a_group_is_looked_up_and_each_change_takes_its_row_out_and_puts_one_in(
             db.view("v")[1, 0, 8]
         db.insert("r", [(1, 0, 3)])
         assert told[1:] == [{(1, 0, 9, 1, 10, 0.25): -1, (1, 0, 9, 2, 16, 0.5): 1}]
-        # One comes and another goes, whose sums are the same; and what leaves a group as it was is no change.
+        # A row is replaced by one with equal sums; a group that stays the same has no change.
         db.apply("r", [(1, 0, 3, -1), (1, 0, 3, 1), (2, 0, 7, -1)])
         assert told[2:] == [{(2, 0, 9, 1, 14, 0.25): -1}]
         db.delete("s", [(0, 9, 2, 0.25)])
         assert told[3:] == [{(1, 0, 9, 2, 16, 0.5): -1}]
 
 
-def test_changes_add_up_to_the_result_whether_or_not_they_were_asked_for_meanwhile() -> None:
+def test_changes_add_up_to_the_result_even_if_some_versions_are_not_observed() -> None:
     rng = random.Random(3)
     with made() as db:
         here: dict[str, list[tuple[Any, ...]]] = {"r": [], "s": []}
@@ -84,7 +84,7 @@ def test_changes_add_up_to_the_result_whether_or_not_they_were_asked_for_meanwhi
                 subscription.unsubscribe()
 
 
-def test_a_group_whose_sum_overflows_is_told_when_it_is_read_or_by_the_batch_where_the_change_is_wanted() -> None:
+def test_an_overflowing_group_fails_a_read_or_a_batch_whose_change_is_wanted() -> None:
     with made() as db:
         db.insert("r", [(1, 0, BIG)])
         db.insert("s", [(0, 9, BIG, 0.0), (1, 1, 1, 0.0)])

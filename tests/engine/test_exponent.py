@@ -1,4 +1,4 @@
-"""The exponent that is left to the stream: chosen by degrees and by what is read, then in force."""
+"""The automatic exponent: chosen by degrees and rows read, and applied at the next rebalancing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from freshviews import Database
-from freshviews.engine.blocks.parts.exponent import chosen, price
+from freshviews.engine.blocks.parts.exponent import choose, price
 from freshviews.errors import PlanError
 from freshviews.plan.eps.ivm_eps import CHOICES
 
@@ -21,34 +21,34 @@ VIEW = """
 """
 
 
-def test_a_price_is_the_rows_of_light_values_and_the_number_of_heavy_ones() -> None:
+def test_a_price_counts_rows_of_light_values_and_heavy_values() -> None:
     degrees = [np.array([1, 1, 2, 6], np.int64)]
     assert price(degrees, 7, 0) == pytest.approx((1 + 1 + 4 + 36) / 10)
     assert price(degrees, 6, 0) == pytest.approx((1 + 1 + 4) / 10 + 0.6 * 1)
     assert price(degrees, 2, 0.5) == pytest.approx(2 / 10 + 0.8 * 2 + 0.5 * 2)
 
 
-def test_few_large_values_are_kept_apart_and_many_small_ones_are_not() -> None:
+def test_few_large_values_become_heavy_and_many_small_ones_stay_light() -> None:
     n = 100_000
     hubs = [np.array([500] * 150 + [1] * 25_000, np.int64)]
     even = [np.array([60] * (n // 60), np.int64)]
-    assert n ** chosen(hubs, n, CHOICES, 0.75) <= 500, "the large ones are heavy"
-    assert n ** chosen(even, n, CHOICES, 0.25) > 60, "none is heavy"
+    assert n ** choose(hubs, n, CHOICES, 0.75) <= 500, "the large ones are heavy"
+    assert n ** choose(even, n, CHOICES, 0.25) > 60, "none is heavy"
 
 
-def test_what_is_read_through_heavy_values_makes_them_fewer() -> None:
+def test_reads_through_heavy_values_make_heavy_values_fewer() -> None:
     degrees = [np.concatenate([np.full(2000, 40), np.full(20, 2000)])]
-    free, read = (chosen(degrees, 150_000, CHOICES, 0.5, reads) for reads in (0.0, 100.0))
+    free, read = (choose(degrees, 150_000, CHOICES, 0.5, reads) for reads in (0.0, 100.0))
     assert read >= free
     assert (degrees[0] >= 150_000**read).sum() <= 20
 
 
-def test_an_exponent_stays_where_another_is_hardly_better() -> None:
+def test_an_exponent_stays_if_another_is_hardly_better() -> None:
     nothing = [np.ones(1000, np.int64)]
-    assert all(chosen(nothing, 2000, CHOICES, used) == used for used in CHOICES)
+    assert all(choose(nothing, 2000, CHOICES, used) == used for used in CHOICES)
 
 
-def test_a_stream_of_few_sources_moves_the_exponent_down_and_the_count_stays_right() -> None:
+def test_a_stream_of_few_sources_lowers_the_exponent_and_the_count_stays_right() -> None:
     db = Database()
     db.execute(VIEW.format("ivm_eps"))
     assert "epsilon   auto, from 0.25 to 0.75" in db.view("v").explain()
@@ -63,7 +63,7 @@ def test_a_stream_of_few_sources_moves_the_exponent_down_and_the_count_stays_rig
     db.close()
 
 
-def test_auto_is_none_of_the_exponents_of_single_tables() -> None:
+def test_auto_is_refused_for_single_tables() -> None:
     db = Database()
     with pytest.raises(PlanError, match="or 'auto'"):
         db.execute(VIEW.format("ivm_eps").replace("'auto'", "'r auto'"))

@@ -32,7 +32,7 @@ def first(rows: Counter[Row]) -> Counter[Row]:
     return Counter((y, x) for x, y in copies[2:12])
 
 
-def test_the_changes_of_the_first_rows_add_up_to_them() -> None:
+def test_changes_add_up_to_the_first_rows() -> None:
     order, held, told = random.Random(3), Counter[Row](), Counter[Row]()
     db = fv.Database()
     db.execute(TABLE + BEST)
@@ -54,11 +54,11 @@ def test_the_changes_of_the_first_rows_add_up_to_them() -> None:
     expected = first(held)
     assert Counter(db.view("best")) == expected
     assert {row: m for row, m in told.items() if m} == expected
-    # One row comes, or goes, at each of the two ends.
+    # At each of the two ends one row enters or leaves.
     assert max(sizes) <= 4
 
 
-def test_first_rows_over_rows_that_are_there_already_and_after_a_restart(tmp_path: Path) -> None:
+def test_first_rows_are_right_after_a_backfill_and_a_restart(tmp_path: Path) -> None:
     order = random.Random(4)
     rows = [(order.randrange(200), f"{i % 7}") for i in range(ROWS)]
     with fv.Database(tmp_path) as db:
@@ -72,7 +72,7 @@ def test_first_rows_over_rows_that_are_there_already_and_after_a_restart(tmp_pat
         assert Counter(db.view("best")) == first(Counter(rows[ROWS // 2 :]))
 
 
-def test_a_view_goes_on_from_its_image(tmp_path: Path) -> None:
+def test_first_rows_continue_from_an_image(tmp_path: Path) -> None:
     db = fv.Database()
     db.execute(TABLE + BEST)
     definition = db.view("best").state.definition
@@ -96,7 +96,7 @@ def test_a_view_goes_on_from_its_image(tmp_path: Path) -> None:
     again.close()
 
 
-def test_a_refused_batch_leaves_the_first_rows_as_they_were() -> None:
+def test_a_refused_batch_leaves_the_first_rows_unchanged() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (x INT PRIMARY KEY, y INT);"
@@ -113,7 +113,7 @@ def test_a_refused_batch_leaves_the_first_rows_as_they_were() -> None:
     assert sorted(db.view("best")) == [(1, 5), (2, 4)]
 
 
-def test_constants_order_nothing_and_no_rows_may_be_wanted() -> None:
+def test_order_by_a_constant_and_limit_0_are_allowed() -> None:
     db = fv.Database()
     db.execute(
         TABLE + "CREATE MATERIALIZED VIEW ones AS SELECT 'a' AS a, 1 AS one FROM t ORDER BY one LIMIT 2 OFFSET 1;"
@@ -130,7 +130,7 @@ def test_constants_order_nothing_and_no_rows_may_be_wanted() -> None:
     assert list(db.view("mixed")) == [(1, "a")]
 
 
-def test_how_the_ordered_rows_are_kept_can_be_named() -> None:
+def test_a_property_names_the_strategy_of_the_ordered_rows() -> None:
     db = fv.Database()
     join = "SELECT a.x, b.y FROM t a JOIN t b ON a.y = b.y ORDER BY a.x LIMIT 3"
     db.execute(
@@ -150,7 +150,7 @@ def test_how_the_ordered_rows_are_kept_can_be_named() -> None:
     assert not db.views
 
 
-def test_what_is_named_is_for_the_rows_below_all_limits() -> None:
+def test_a_named_strategy_is_for_the_rows_below_all_limits() -> None:
     nested = "SELECT x FROM (SELECT a.x FROM t a JOIN t b ON a.y = b.y ORDER BY x LIMIT 3) AS q ORDER BY x DESC LIMIT 2"
     create = TABLE + "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{}') AS " + nested
     db = fv.Database()
@@ -162,8 +162,8 @@ def test_what_is_named_is_for_the_rows_below_all_limits() -> None:
     assert sorted(db.view("v")) == [(2,), (3,)]
 
 
-def test_a_strategy_that_is_named_makes_no_copy_of_what_a_subquery_orders() -> None:
-    """It is of the rows of the view, which has no LIMIT itself."""
+def test_a_named_strategy_makes_no_copy_of_an_ordered_subquery() -> None:
+    """The strategy is for the rows of the view, which has no LIMIT itself."""
     joined = "SELECT q.y FROM t JOIN (SELECT x, y FROM t ORDER BY x LIMIT 5) AS q USING (x)"
     create = f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order') AS {joined}"
     with fv.Database() as db:
@@ -174,7 +174,7 @@ def test_a_strategy_that_is_named_makes_no_copy_of_what_a_subquery_orders() -> N
 
 
 def test_the_first_rows_are_never_below_zero() -> None:
-    """So what reads them need not reckon with that, as it has to with rows of a trusted table."""
+    """So their readers need not handle negative counts, as with rows of a trusted table."""
     trusted = TABLE.replace(";", " TBLPROPERTIES ('freshviews.trusted' = 'true');")
     with fv.Database() as db:
         db.execute(trusted + BEST + "CREATE MATERIALIZED VIEW pairs AS SELECT x, y FROM t;")

@@ -26,7 +26,7 @@ SCRIPT = """
 
 
 class Machine:
-    """A machine that has nothing but a database; ``total``: its memory in bytes."""
+    """A machine that has only a database; ``total``: its memory in bytes."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -61,7 +61,7 @@ def rows(first: int, count: int) -> pa.RecordBatch:
 
 
 def filled(db: fv.Database, count: int) -> int:
-    """Insert batches until one is refused; the number of rows that are there."""
+    """Insert batches until one is refused; returns the number of stored rows."""
     there = 0
     with pytest.raises(fv.OutOfMemory):
         while there < 10_000_000:
@@ -75,12 +75,12 @@ def contents(db: fv.Database) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("count", [1_000, 20_000])
-def test_rows_beyond_memory_are_refused_and_deletes_are_taken(db: fv.Database, count: int) -> None:
+def test_rows_beyond_memory_are_refused_and_deletes_are_accepted(db: fv.Database, count: int) -> None:
     db.execute(SCRIPT)
     there = filled(db, count)
     assert there > 50_000
     while count > 1:
-        # Down to batches that go the direct way.
+        # Down to batches that take the direct way.
         count = max(count // 10, 1)
         shown = r"memory: of 17 MB \(the machine\) \d+ MB are left, the rows may take \d+ MB, and \d+ MB have to stay"
         with pytest.raises(fv.OutOfMemory, match=shown):
@@ -104,7 +104,7 @@ def test_rows_beyond_memory_are_refused_and_deletes_are_taken(db: fv.Database, c
     assert contents(db) == {1: 1}
 
 
-def test_what_adds_no_row_on_balance_is_taken(db: fv.Database, machine: Machine) -> None:
+def test_a_batch_that_adds_no_row_on_balance_is_accepted(db: fv.Database, machine: Machine) -> None:
     db.execute(SCRIPT + "CREATE TABLE w (k BIGINT) TBLPROPERTIES ('freshviews.window' = '100 rows');")
     db.execute("CREATE MATERIALIZED VIEW newest AS SELECT MIN(k) AS k FROM w")
     db.insert("w", pa.record_batch({"k": np.arange(100)}))
@@ -132,7 +132,7 @@ def test_refused_rows_leave_no_string(db: fv.Database, machine: Machine) -> None
         with pytest.raises(fv.OutOfMemory):
             db.insert("s", [(f"refused {i}",) for i in range(given)])
     assert db.stats()["strings"] == strings
-    # In a batch strings come before the commit. They leave it like all that nothing names.
+    # Strings of an open batch enter the dictionary before the commit; a collection removes them if unused.
     for round_ in range(20):
         with pytest.raises(fv.OutOfMemory), db.batch() as batch:
             batch.insert("s", [(f"refused {round_} {i}",) for i in range(1_000)])
@@ -143,8 +143,8 @@ def test_refused_rows_leave_no_string(db: fv.Database, machine: Machine) -> None
     assert len(db.view("n")) == 5_001
 
 
-def test_rows_in_the_place_of_deleted_ones_are_taken(db: fv.Database, machine: Machine) -> None:
-    """Deletes give no memory back until a table shrinks."""
+def test_rows_that_replace_deleted_ones_are_accepted(db: fv.Database, machine: Machine) -> None:
+    """Deletes release no memory until a table shrinks."""
     db.execute(SCRIPT)
     there = filled(db, 1_000)
     db.execute("CREATE TABLE other (k BIGINT)")
@@ -152,7 +152,7 @@ def test_rows_in_the_place_of_deleted_ones_are_taken(db: fv.Database, machine: M
     for turn in range(20):
         db.delete("t", rows(turn * 1_000, 1_000))
         with pytest.raises(fv.OutOfMemory):
-            # Places in one table are none in another.
+            # Free places of one table are useless to another.
             db.insert("other", [(1,)])
         db.insert("t", rows(there + turn * 1_000, 999))
         db.insert("t", [(-turn - 1, 0)])
@@ -160,7 +160,7 @@ def test_rows_in_the_place_of_deleted_ones_are_taken(db: fv.Database, machine: M
             db.insert("t", rows(there + 1_000_000, 2_000))
 
 
-def test_updates_in_pieces_are_taken_whole_or_refused_whole(db: fv.Database, machine: Machine) -> None:
+def test_updates_in_pieces_are_accepted_or_refused_as_a_whole(db: fv.Database, machine: Machine) -> None:
     db.execute(SCRIPT + "CREATE MATERIALIZED VIEW w AS SELECT k, g FROM t;")
     db.insert("t", rows(0, 50_000))
     held = db.stats()["bytes"]
@@ -175,7 +175,7 @@ def test_updates_in_pieces_are_taken_whole_or_refused_whole(db: fv.Database, mac
     assert contents(db) == before
 
 
-def test_a_look_takes_no_longer_for_more_strings(db: fv.Database, machine: Machine) -> None:
+def test_a_check_of_memory_does_not_slow_down_with_more_strings(db: fv.Database, machine: Machine) -> None:
     db.execute("CREATE TABLE s (a STRING)")
     machine.total = 1 << 40
     before = db.stats()["string_bytes"]
@@ -186,7 +186,7 @@ def test_a_look_takes_no_longer_for_more_strings(db: fv.Database, machine: Machi
     assert db._held().sizes["strings"] == pytest.approx(exact, rel=0.01)
 
 
-def test_a_view_that_is_dropped_makes_room(db: fv.Database) -> None:
+def test_dropping_a_view_makes_room(db: fv.Database) -> None:
     db.execute(SCRIPT + "CREATE MATERIALIZED VIEW w AS SELECT k, g FROM t;")
     there = filled(db, 1_000)
     db.execute("DROP MATERIALIZED VIEW w")
@@ -194,7 +194,7 @@ def test_a_view_that_is_dropped_makes_room(db: fv.Database) -> None:
     assert sum(contents(db).values()) == there + 1_000
 
 
-def test_a_view_counts_while_it_is_filled(db: fv.Database, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_counts_during_its_backfill(db: fv.Database, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     db.execute(SCRIPT)
     db.insert("t", rows(0, 50_000))
     seen: list[int] = []
@@ -211,7 +211,7 @@ def test_a_view_counts_while_it_is_filled(db: fv.Database, machine: Machine, mon
     assert max(seen) > MB
 
 
-def test_what_was_taken_before_is_not_refused(db: fv.Database, machine: Machine) -> None:
+def test_replayed_batches_are_not_refused(db: fv.Database, machine: Machine) -> None:
     db.execute(SCRIPT)
     db.insert("t", rows(0, 10_000))
     machine.others = machine.total
@@ -242,7 +242,7 @@ def test_a_small_database_needs_little(db: fv.Database, machine: Machine) -> Non
     assert sum(contents(db).values()) == 1_001
 
 
-def test_spare_memory_is_that_much_or_nothing_is_looked_at(machine: Machine) -> None:
+def test_spare_memory_sets_the_reserve_and_0_disables_the_check(machine: Machine) -> None:
     machine.others = 15 * MB
     shown = "1 MB are left, the rows may take 0 MB, and 2 MB have to stay free; the database holds 0 MB"
     with fv.Database(spare_memory=2 * MB) as careful:
@@ -256,12 +256,12 @@ def test_spare_memory_is_that_much_or_nothing_is_looked_at(machine: Machine) -> 
 
 
 @pytest.mark.parametrize("spared", [-1, 1.5, True, "1 GB"])
-def test_spare_memory_that_is_no_number_of_bytes(spared: object) -> None:
+def test_spare_memory_that_is_not_a_number_of_bytes_is_refused(spared: object) -> None:
     with pytest.raises(ValueError, match="spare_memory is a whole number of bytes of 0 or more, not"):
         fv.Database(spare_memory=spared)  # type: ignore[arg-type]
 
 
-def test_it_looks_as_often_as_memory_could_fill(
+def test_memory_is_checked_as_often_as_it_could_fill(
     db: fv.Database, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []
@@ -278,7 +278,7 @@ def test_it_looks_as_often_as_memory_could_fill(
     for key in range(2_000):
         db.insert("t", [(key, 1)])
     assert len(looks) <= 2
-    # More rows than are known to fit are looked at in any case.
+    # More rows than are known to fit are always checked.
     machine.total = 32 * MB
     monkeypatch.setattr(free_memory, "SHORTEST", 3600.0)
     db._memory.forget()
@@ -291,7 +291,7 @@ def test_it_looks_as_often_as_memory_could_fill(
     assert looks
 
 
-def test_a_database_that_nothing_names_is_freed(machine: Machine) -> None:
+def test_an_unreferenced_database_is_freed(machine: Machine) -> None:
     gc.disable()
     try:
         made = fv.Database()
@@ -307,7 +307,7 @@ def test_a_database_that_nothing_names_is_freed(machine: Machine) -> None:
         gc.enable()
 
 
-def test_limits_are_those_of_the_machine_and_of_the_groups_of_the_process(tmp_path: Path) -> None:
+def test_limits_are_of_the_machine_and_of_the_control_groups_of_the_process(tmp_path: Path) -> None:
     def put(name: str, text: str) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -417,7 +417,7 @@ def test_a_process_in_a_group_refuses_rows_before_it_is_killed(filling: str, gro
     assert done.stdout.startswith("True True memory: of 734 MB (its control group) "), done.stdout
 
 
-def test_the_variable_sets_the_default(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_variable_sets_the_default(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.others = machine.total
     monkeypatch.setenv("FRESHVIEWS_SPARE_MEMORY", "0")
     with fv.Database() as db:

@@ -1,4 +1,4 @@
-"""Views of several grouping sets, beside one view of each set: contents and changes, also after a restart."""
+"""A view of several grouping sets agrees with one view per set: contents and changes, also after a restart."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ SETS = {
 
 
 def union(sets: tuple[tuple[str, ...], ...], aggregates: str) -> str:
-    """A SELECT for each set, put together."""
+    """The union of a SELECT for each set."""
     selects = []
     for one in sets:
         columns = [c if c in one else f"CAST(NULL AS {kind}) AS {c}" for c, kind in (("a", "STRING"), ("b", "INT"))]
-        # The bits of GROUPING_ID, for columns that are not there.
+        # The bits of GROUPING_ID, for columns that the set lacks.
         level = sum(bit for c, bit in (("a", 2), ("b", 1)) if c not in one)
         group = f"GROUP BY {', '.join(one)}" if one else "HAVING COUNT(*) > 0"
         selects.append(f"SELECT {', '.join(columns)}, {level} AS g, {aggregates} FROM {JOIN} {group}")
@@ -59,7 +59,7 @@ def contents(db: fv.Database, view: str) -> Counter[Any]:
 
 
 def follow(db: fv.Database, held: dict[str, Counter[Any]], seed: int, turns: int) -> None:
-    """Batches of inserts and deletes, and then what is left is deleted."""
+    """Apply batches of inserts and deletes, then delete the remaining rows."""
     order = random.Random(seed)
     told = contents(db, "v")
 
@@ -96,7 +96,7 @@ def drained(db: fv.Database, held: dict[str, Counter[Any]]) -> None:
 
 @pytest.mark.parametrize("aggregates", [SHARED, APART], ids=["shared", "apart"])
 @pytest.mark.parametrize("grouped", SETS)
-def test_the_view_is_that_of_all_sets_also_after_a_restart(grouped: str, aggregates: str, tmp_path: Path) -> None:
+def test_the_view_is_the_union_of_all_sets_also_after_a_restart(grouped: str, aggregates: str, tmp_path: Path) -> None:
     held = {"s": Counter[Any](), "t": Counter[Any]()}
     with fv.Database(tmp_path / "db") as db:
         db.execute(script(grouped, aggregates))
@@ -108,7 +108,7 @@ def test_the_view_is_that_of_all_sets_also_after_a_restart(grouped: str, aggrega
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES if PURE_PYTHON else ["view_tree", "trie_join"])
-def test_every_strategy_keeps_them_or_says_why_not(strategy: str) -> None:
+def test_every_strategy_maintains_grouping_sets_or_says_why_not(strategy: str) -> None:
     db = fv.Database()
     try:
         db.execute(script("ROLLUP (a, b)", f"{SHARED}, {APART}", strategy))
@@ -146,7 +146,7 @@ def test_sets_over_triangles(strategy: str) -> None:
     assert not contents(db, "v")
 
 
-def test_two_values_are_told_with_the_columns_that_their_set_groups_by() -> None:
+def test_the_error_of_two_values_names_the_columns_of_their_set() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b INT, x INT);"
@@ -158,7 +158,7 @@ def test_two_values_are_told_with_the_columns_that_their_set_groups_by() -> None
     assert set(db.view("v")) == {(1, None, 5), (1, 2, 5)}
 
 
-def test_a_row_whose_set_is_not_told_is_not_found_by_key() -> None:
+def test_rows_are_not_found_by_key_if_the_output_lacks_their_set() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, x INT);"

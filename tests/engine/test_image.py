@@ -1,4 +1,4 @@
-"""Views that go on from their images are the views that were never interrupted."""
+"""Views restored from their images agree with views that were never interrupted."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def maintained(
 
 
 def batches(order: random.Random, dictionary: Dictionary, values: int, rows: int = ROWS) -> list[CodeBatch]:
-    """A batch for each table; every fourth row is taken out rather than put in."""
+    """A batch for each table; every fourth row is a delete."""
     names = np.array([dictionary.encode(f"p{i}") for i in range(6)] + [NULL])
     doubles = np.array([0.1, 1e300, -1e300, 2.5, float("inf")]).view(np.int64)
     draw = np.random.default_rng(order.randrange(2**32))
@@ -110,7 +110,7 @@ def rows_of(several: Iterator[CodeBatch] | list[CodeBatch]) -> list[tuple[int, .
 
 
 def agree(one: MaintainedView, other: MaintainedView) -> None:
-    """Contents, change and what EXPLAIN tells are the same, and so are the rows in the same order."""
+    """Check that contents, rows in order, change and EXPLAIN are the same."""
     for a, b in zip(one.contents(100), other.contents(100), strict=True):
         assert {n: c.tolist() for n, c in a.columns.items()} == {n: c.tolist() for n, c in b.columns.items()}
         assert a.multiplicities.tolist() == b.multiplicities.tolist()
@@ -120,7 +120,7 @@ def agree(one: MaintainedView, other: MaintainedView) -> None:
 
 
 def lasting(view: MaintainedView) -> tuple[dict[str, tuple[int, int]], list[str]]:
-    """Sizes and EXPLAIN without what is made anew after an image is read: tries, and what is known of traces."""
+    """Sizes and EXPLAIN without the parts that are rebuilt after an image is read: tries, and numbers of traces."""
 
     def lasts(text: str) -> bool:
         return not any(word in text for word in ("trie of ", "intervals of ", "trace of "))
@@ -142,7 +142,7 @@ CASES = [
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name, strategy, mapped", CASES)
-def test_a_view_goes_on_from_its_image_as_if_nothing_had_happened(
+def test_a_view_restored_from_its_image_agrees_with_an_uninterrupted_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, strategy: str | None, mapped: int
 ) -> None:
     monkeypatch.setattr(array_file, "MAPPED", mapped)
@@ -180,7 +180,7 @@ def test_a_view_goes_on_from_its_image_as_if_nothing_had_happened(
 
 @contextmanager
 def planned(name: str, dictionary: Dictionary, strategy: str | None) -> Iterator[MaintainedView]:
-    """The view under a strategy; the test is skipped where the strategy cannot keep it."""
+    """The view under a strategy; skips the test if the strategy cannot maintain it."""
     try:
         with maintained(name, dictionary, strategy) as found:
             yield found
@@ -188,7 +188,7 @@ def planned(name: str, dictionary: Dictionary, strategy: str | None) -> Iterator
         pytest.skip(str(error))
 
 
-def test_the_writer_goes_on_after_its_image_and_images_are_deterministic(tmp_path: Path) -> None:
+def test_the_writer_continues_after_its_image_and_images_are_deterministic(tmp_path: Path) -> None:
     dictionary = Dictionary()
     order = random.Random(0)
     with maintained("ends", dictionary) as one, maintained("ends", dictionary) as other:
@@ -202,7 +202,7 @@ def test_the_writer_goes_on_after_its_image_and_images_are_deterministic(tmp_pat
             agree(one, other)
 
 
-def test_an_image_of_an_image_and_a_file_that_is_deleted_or_replaced_are_good(
+def test_an_image_of_an_image_is_good_and_its_file_may_be_deleted_or_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(array_file, "MAPPED", 1)
@@ -214,7 +214,7 @@ def test_an_image_of_an_image_and_a_file_that_is_deleted_or_replaced_are_good(
             several = batches(order, dictionary, 30)
             run(one, several)
             run(other, several)
-            # Written over the very file that is mapped, which stays as it was for the one that maps it.
+            # This overwrites the mapped file; the mapping keeps the old content.
             other.write_image(path, sync=False)
             other.read_image(path)
             agree(one, other)
@@ -226,7 +226,7 @@ def test_an_image_of_an_image_and_a_file_that_is_deleted_or_replaced_are_good(
         agree(one, other)
 
 
-def test_what_an_image_would_lose_is_refused(tmp_path: Path) -> None:
+def test_an_image_is_refused_while_a_change_is_not_taken(tmp_path: Path) -> None:
     dictionary = Dictionary()
     for strategy in (None, "recompute"):
         with maintained("sums", dictionary, strategy) as view:
@@ -239,7 +239,7 @@ def test_what_an_image_would_lose_is_refused(tmp_path: Path) -> None:
             assert [path.name for path in tmp_path.iterdir()] == ["image"]
 
 
-def test_an_image_is_refused_by_a_view_it_is_not_of_and_the_view_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_view_refuses_the_image_of_another_view_and_stays_unchanged(tmp_path: Path) -> None:
     dictionary = Dictionary()
     several = batches(random.Random(0), dictionary, 5)
     path = tmp_path / "image"
@@ -368,7 +368,7 @@ with maintained("ends", dictionary) as view:
 
 @pytest.mark.full
 @pytest.mark.skipif(PURE_PYTHON, reason="too slow")
-def test_a_mapped_view_that_grows_shrinks_and_clears_over_and_over_holds_what_it_should(tmp_path: Path) -> None:
+def test_a_mapped_view_stays_right_as_it_grows_shrinks_and_clears(tmp_path: Path) -> None:
     order = random.Random(3)
     dictionary = Dictionary()
     path = tmp_path / "image"
@@ -404,7 +404,7 @@ def test_half_a_gigabyte_is_opened_in_a_tenth_of_a_second(tmp_path: Path) -> Non
         for start in range(0, 6 * rows, rows):
             wanted = {name: codes + start for name, codes in columns.items()}
             view.apply(CodeBatch("r", wanted, np.ones(rows, np.int64)))
-        # What meets the rows has them entered into slots and indexes.
+        # The first lookup flushes the rows to slots and indexes.
         one = np.ones(1, np.int64)
         view.apply(CodeBatch("s", {"b": np.array([-1]), "c": np.array([0]), "d": np.array([0])}, one))
         view.write_image(path, sync=False)
@@ -427,7 +427,7 @@ def test_half_a_gigabyte_is_opened_in_a_tenth_of_a_second(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(PURE_PYTHON, reason="there is no machine code")
 def test_a_child_that_writes_an_image_loads_no_code_and_needs_no_arrow(tmp_path: Path) -> None:
-    """Another thread may hold the lock of Arrow or LLVM where a process forks."""
+    """Another thread may hold a lock of Arrow or LLVM while a process forks."""
     code = f"""
 import sys
 from pathlib import Path

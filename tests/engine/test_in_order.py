@@ -1,4 +1,4 @@
-"""The change of a view that each update makes, in order, and the memory that takes."""
+"""The change of a view by each update, in order, in bounded memory."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def rows_of(db: Database) -> Counter[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_the_changes_of_updates_are_those_of_single_batches(name: str) -> None:
+def test_changes_in_order_equal_the_changes_of_single_batches(name: str) -> None:
     stream = updates(120, 1)
     with Database() as db, Database() as single:
         for one in (db, single):
@@ -95,7 +95,7 @@ def test_nothing_is_applied_before_it_is_asked_for() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("window", [False, True], ids=["deletes", "window"])
-def test_what_is_held_is_bounded_however_much_updates_change(window: bool) -> None:
+def test_memory_is_bounded_for_changes_of_any_size(window: bool) -> None:
     """After thousands of updates that change nothing, each changes 200 rows: 400,000 in all, of 5 words."""
     hub = 200
     quiet = [(i, i + 1, 1) for i in range(1000, 9000, 2)]
@@ -107,7 +107,7 @@ def test_what_is_held_is_bounded_however_much_updates_change(window: bool) -> No
         changes = db.apply_in_order("g", [*quiet, *((0, 10**6 + i, 1) for i in range(hub)), *loud], "v", rows=500)
         told: Counter[tuple[object, ...]] = Counter()
         number = -1
-        first = next(changes)  # with what it takes to compile, which is not counted
+        first = next(changes)  # compiles, which is not counted
         tracemalloc.start()
         for batch in chain([first], changes):
             assert batch.num_rows <= 500
@@ -123,7 +123,7 @@ def test_what_is_held_is_bounded_however_much_updates_change(window: bool) -> No
         assert peak < 3_000_000
 
 
-def test_a_batch_whose_updates_cancel_out_takes_memory_by_its_change(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_whose_updates_cancel_out_takes_memory_for_its_change_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "_SLICE", 16)
     monkeypatch.setattr(runtime, "_MERGED", 1000)
     with Database() as db:
@@ -145,8 +145,8 @@ def test_a_batch_whose_updates_cancel_out_takes_memory_by_its_change(monkeypatch
 
 
 @pytest.mark.parametrize("name", ["enumerated", "distinct"])
-def test_a_row_that_is_not_there_is_not_deleted_though_it_comes_afterwards(name: str) -> None:
-    """A piece is checked as a whole; one that deletes a row before it comes is not one."""
+def test_a_delete_before_the_insert_of_its_row_is_refused(name: str) -> None:
+    """A piece is checked as a whole, so no piece deletes a row before inserting it."""
     quiet = [(50, 60 + i, 1) for i in range(12)]
     with Database() as db:
         db.execute(TABLE + VIEWS[name])
@@ -162,7 +162,7 @@ def test_a_row_that_is_not_there_is_not_deleted_though_it_comes_afterwards(name:
         assert told == [(m, i) for i, (_, _, m) in enumerate(comes_and_goes)]
 
 
-def test_a_view_dropped_or_a_database_closed_half_way_ends_the_changes() -> None:
+def test_dropping_the_view_or_closing_the_database_ends_the_changes() -> None:
     stream = [(i % 9, (i + 1) % 9, 1) for i in range(9000)]
     with Database() as db:
         db.execute(TABLE + VIEWS["enumerated"])
@@ -181,7 +181,7 @@ def test_a_view_dropped_or_a_database_closed_half_way_ends_the_changes() -> None
         list(changes)
 
 
-def test_the_update_behind_a_failure_is_told() -> None:
+def test_the_error_names_the_update_that_fails() -> None:
     with Database() as db:
         db.execute(f"{TABLE} CREATE MATERIALIZED VIEW v AS"
                    " SELECT p.src AS a, q.dst AS b FROM g p JOIN g q ON p.dst = 10 div q.src;")  # fmt: skip
@@ -205,7 +205,7 @@ def test_updates_up_to_a_refused_one_stand() -> None:
         assert list(db.view("v")) == [(1, 2, 3, 5)]
 
 
-def test_a_subscriber_hears_of_the_versions_meanwhile() -> None:
+def test_subscribers_get_the_changes_of_each_piece() -> None:
     with Database() as db:
         db.execute(TABLE + VIEWS["enumerated"])
         told: Counter[tuple[object, ...]] = Counter()
@@ -223,7 +223,7 @@ def test_a_subscriber_hears_of_the_versions_meanwhile() -> None:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_the_net_change_of_many_updates_is_that_of_one_batch(name: str) -> None:
+def test_the_net_change_of_many_updates_equals_the_change_of_one_batch(name: str) -> None:
     stream = updates(120, 1)
     with Database() as db, Database() as single:
         for one in (db, single):
@@ -242,8 +242,8 @@ def test_the_net_change_of_many_updates_is_that_of_one_batch(name: str) -> None:
         assert rows_of(db) == rows_of(single)
 
 
-def test_each_row_of_the_net_change_of_a_join_comes_once() -> None:
-    """Edges come, go, and come again: what is back at the end is told of by nobody."""
+def test_the_net_change_of_a_join_has_each_row_once() -> None:
+    """Edges are inserted, deleted, and inserted again: rows that are back at the end are not reported."""
     rng = random.Random(9)
     edges = [(a, b) for a in range(8) for b in range(8)]
     with Database() as db:

@@ -1,4 +1,4 @@
-"""Maintenance by trace over the compiled ordered trees: their versions, tries and differences are what it needs."""
+"""Maintenance by trace runs over compiled ordered trees, by their versions, tries and differences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.kernel.tree_versions import Differences, TreeVersion
 from tests.program.incremental.rules import RULES, Relations, shuffled, taken_in
 
 PAGE_WORDS = 64
-"""Few, so that small trees have levels."""
+"""Few words, so that small trees have levels."""
 
 
 class Empty:
@@ -67,7 +67,7 @@ class Tree:
         self.first = version if first is None else first
 
     def _walked(self, path: Row, code: int, wanted: type) -> Any:
-        """Where a walk down the path comes to: the key, or what the row there carries; END where the path ends."""
+        """The end of a walk down the path: the key, or the payload of the row; END if the path ends."""
         it = new_iterator(self.tree.key)
         try:
             iter_begin(it, self.version.root)
@@ -120,7 +120,7 @@ ON_TREES = [
 
 
 @pytest.mark.parametrize("name", ON_TREES)
-def test_trees_and_plain_versions_lead_to_the_same(name: str) -> None:
+def test_trees_and_plain_versions_give_the_same_derivations(name: str) -> None:
     for seed in range(2):
         choices = random.Random(f"{name} {seed}")
         one = replace(shuffled(RULES[name], choices), keep_all=seed == 1)
@@ -137,7 +137,7 @@ def test_trees_and_plain_versions_lead_to_the_same(name: str) -> None:
         assert held == relations.derivations()
 
 
-def test_the_old_version_is_read_while_the_new_one_is_there() -> None:
+def test_the_old_and_the_new_version_are_read_together() -> None:
     """One page of the tree differs: both walks read the pages that the versions share."""
     tree = OrderedTree(1, 1, page_words=PAGE_WORDS)
     old = Tree(tree, TreeVersion(tree)).edited(((i,), 1) for i in range(500))

@@ -50,7 +50,7 @@ def batch(db: fv.Database) -> None:
 
 
 def interrupting(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
-    """Have the evaluation of the host operation of this number press Ctrl-C; returns the list of what was evaluated."""
+    """Make the evaluation of the host operation with this number press Ctrl-C; returns the list of evaluations."""
     code_of, seen = host_evaluation.literal_code, []
 
     def pressing(*arguments: Any) -> int:
@@ -74,7 +74,7 @@ def database() -> fv.Database:
 
 
 @pytest.mark.parametrize("number", [1, 30, 70, 90, 110])
-def test_a_commit_is_taken_back_where_its_evaluation_is_interrupted(
+def test_a_commit_is_undone_if_its_evaluation_is_interrupted(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db, other = database(), database()
@@ -83,7 +83,7 @@ def test_a_commit_is_taken_back_where_its_evaluation_is_interrupted(
     with pytest.raises(KeyboardInterrupt):
         batch(db)
     monkeypatch.undo()
-    # What ran after it took the batch back.
+    # The later evaluations undid the batch.
     assert len(seen) <= number + 80
     assert contents(db) == before and db.version == version
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -110,13 +110,13 @@ def test_a_handler_of_the_user_is_called_at_the_end(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("kind", ["BIGINT", "STRING"])
-def test_a_signal_handler_that_inserts_changes_no_other_batch(kind: str) -> None:
+def test_a_signal_handler_that_inserts_leaves_the_running_batch_unchanged(kind: str) -> None:
     def value(i: int) -> Any:
         return i if kind == "BIGINT" else f"text {i}"
 
     own: list[Any] = []
     handled: list[Any] = []
-    # A handler may be interrupted by itself.
+    # A handler may interrupt itself.
     numbers = count(1_000_000)
 
     def insert(*_: object) -> None:
@@ -136,7 +136,7 @@ def test_a_signal_handler_that_inserts_changes_no_other_batch(kind: str) -> None
         try:
             signal.setitimer(signal.ITIMER_REAL, *((0.01, 0.01) if PURE_PYTHON else (0.0005, 0.0004)))
             while len(handled) < (20 if PURE_PYTHON else 1000):
-                # Those of more than 16 rows take the general way.
+                # Batches of more than 16 rows take the general way.
                 rows = [(value(len(own) + i + 1),) for i in range(20 if len(own) % 50 == 0 else 1)]
                 db.insert("t", rows)
                 own += rows
@@ -154,7 +154,7 @@ def test_a_signal_handler_that_inserts_changes_no_other_batch(kind: str) -> None
 def test_a_signal_handler_may_read_a_record_batch_while_another_is_read(
     signed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The structure through which Arrow passed the rows was one for all batches of a schema, and released twice."""
+    """All batches of a schema once shared the structure through which Arrow passes rows, so it was released twice."""
     read = ingest.read_and_release
     waiting: list[int] = []
 
@@ -184,7 +184,7 @@ def test_a_signal_handler_may_read_a_record_batch_while_another_is_read(
 
 
 @pytest.mark.parametrize("rows", [1, 30])
-def test_a_signal_handler_that_raises_halves_no_batch(rows: int) -> None:
+def test_a_signal_handler_that_raises_leaves_no_partial_batch(rows: int) -> None:
     def late(*_: object) -> None:
         raise TimeoutError
 
@@ -244,7 +244,7 @@ def test_a_signal_handler_that_closes_waits_for_the_end_of_a_change(tmp_path: Pa
                 assert made <= again.version <= made + 1
 
 
-def test_a_signal_handler_does_not_insert_while_a_view_is_filled() -> None:
+def test_a_signal_handler_cannot_insert_during_a_backfill() -> None:
     taken: list[int] = []
     refused: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Slices of all lengths intersected, in batches that are long enough for updates to be looked up ahead."""
+"""Slices of all lengths are intersected, in batches long enough for prefetching."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from freshviews.kernel.hash.index import EIGHT, INLINE, SCANNED
 pytestmark = pytest.mark.compiled(2)
 
 LENGTHS = (SCANNED + 3 * EIGHT, EIGHT, INLINE + 1, 1)
-"""About so many rows the slices of the values 0, 1, 2 and 3 have: beyond what is looked through, and in the group."""
+"""Approximate rows of the slices of the values 0, 1, 2 and 3: from too many to scan down to slices inside the group."""
 SCRIPT = """
 CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT); CREATE TABLE t (c BIGINT, a BIGINT);
 CREATE MATERIALIZED VIEW triangles TBLPROPERTIES ('freshviews.strategy' = 'first_order') AS
@@ -22,7 +22,7 @@ CREATE MATERIALIZED VIEW triangles TBLPROPERTIES ('freshviews.strategy' = 'first
 
 
 @pytest.mark.parametrize("cached", [0, ahead.CACHED])
-def test_slices_that_grow_and_shrink_are_intersected_as_they_are(cached: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_are_intersected_correctly_as_they_grow_and_shrink(cached: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "CACHED", cached)
     order = random.Random(4)
     db = fv.Database()
@@ -36,7 +36,7 @@ def test_slices_that_grow_and_shrink_are_intersected_as_they_are(cached: int, mo
     pairs = [(a, b) for a in range(4) for b in range(4)]
     for round in range(4):
         for value, length in enumerate(LENGTHS):
-            # At first all come; later a part of them goes, or comes again.
+            # First all rows are inserted; later some are deleted, or inserted again.
             here = [c for c in range(length) if round == 0 or order.random() < 0.4]
             toggle("s", [(value, c) for c in here])
             toggle("t", [(c, value) for c in here if order.random() < 0.9])

@@ -1,4 +1,4 @@
-"""Heavy and light parts through SQL: compiled code against a count from scratch, EXPLAIN, images, the page."""
+"""Heavy and light parts through SQL: compiled code agrees with a count from scratch; EXPLAIN, images, the page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def views(strategy: str, epsilon: str) -> str:
 
 
 def from_scratch(edges: Counter[Edge]) -> dict[str, object]:
-    """What the views should hold."""
+    """The expected contents of the views."""
     out: dict[int, list[tuple[Edge, int]]] = {}
     for edge, m in edges.items():
         if m:
@@ -96,7 +96,7 @@ def apply(db: Database, batch: list[tuple[Edge, int]]) -> None:
 
 @pytest.mark.parametrize("epsilon", ["0.3", "0.5", "r 0, s 0, t 1"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_compiled_programs_hold_what_a_count_from_scratch_finds(strategy: str, epsilon: str) -> None:
+def test_compiled_programs_agree_with_a_count_from_scratch(strategy: str, epsilon: str) -> None:
     db = Database()
     db.execute(EDGES.format(TRUSTED) + ";" + views(strategy, epsilon))
     edges: Counter[Edge] = Counter()
@@ -127,7 +127,7 @@ def test_multiplicities_below_zero_are_counted() -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_parts_are_there_when_a_database_is_opened_again(strategy: str, tmp_path: Path) -> None:
+def test_heavy_and_light_parts_survive_a_reopen(strategy: str, tmp_path: Path) -> None:
     edges: Counter[Edge] = Counter()
     with Database(tmp_path / "db") as db:
         db.execute(EDGES.format(TRUSTED) + ";" + views(strategy, "0.5"))
@@ -147,7 +147,7 @@ def test_parts_are_there_when_a_database_is_opened_again(strategy: str, tmp_path
         assert held(db) == from_scratch(edges)
 
 
-def test_the_planner_parts_triangles_and_leaves_groups_of_every_table_to_first_order() -> None:
+def test_the_planner_chooses_ivm_eps_for_triangles_and_first_order_for_groups_of_every_table() -> None:
     db = Database()
     db.execute(EDGES.format(TRUSTED))
     db.execute(f"CREATE MATERIALIZED VIEW counted AS SELECT COUNT(*) AS n {JOIN}")
@@ -159,7 +159,7 @@ def test_the_planner_parts_triangles_and_leaves_groups_of_every_table_to_first_o
 
 
 @pytest.mark.parametrize("epsilon", ["1.5", "-1", "half", "x 0.5", "", "r 0 1"])
-def test_an_exponent_that_is_none_is_refused_and_the_form_is_named(epsilon: str) -> None:
+def test_an_invalid_exponent_is_refused_with_the_accepted_form(epsilon: str) -> None:
     db = Database()
     db.execute(EDGES.format(TRUSTED))
     with pytest.raises(PlanError, match="number from 0 to 1, or one for each of r, s, t"):
@@ -168,7 +168,7 @@ def test_an_exponent_that_is_none_is_refused_and_the_form_is_named(epsilon: str)
     db.close()
 
 
-def test_the_example_of_the_page_runs_as_it_says() -> None:
+def test_the_example_of_the_page_gives_the_printed_results() -> None:
     text = PAGE.read_text().split("## A small example")[1].split("\n## ")[0]
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     (told,) = re.findall(r"```text\n(.*?)```", text, re.DOTALL)

@@ -1,4 +1,4 @@
-"""Groups of hierarchical queries through SQL under IVM^eps: compiled code against DuckDB, changes, EXPLAIN."""
+"""Groups of hierarchical queries through SQL under IVM^eps: compiled code agrees with DuckDB; changes, EXPLAIN."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def expected(tables: dict[str, Rows]) -> dict[str, Rows]:
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "0.25"])
-def test_contents_changes_and_lookups_are_what_duckdb_finds(epsilon: str) -> None:
+def test_contents_changes_and_lookups_agree_with_duckdb(epsilon: str) -> None:
     db = Database()
     db.execute(script(epsilon))
     tables: dict[str, Rows] = {name: Counter() for name in TABLES}
@@ -111,8 +111,8 @@ def test_contents_changes_and_lookups_are_what_duckdb_finds(epsilon: str) -> Non
     db.close()
 
 
-def test_a_listing_that_is_left_goes_on_with_its_version(tmp_path: Path) -> None:
-    """A reader that is open during a batch gets the rest of its version. Reopened views go on with their parts."""
+def test_an_interrupted_listing_continues_with_its_version(tmp_path: Path) -> None:
+    """A reader that is open during a batch gets the rest of its version. Reopened views keep their parts."""
     with Database(tmp_path / "db") as db:
         db.execute(script("0.5"))
         db.insert("s", [(b, 0, 1) for b in range(4)])
@@ -133,7 +133,7 @@ def test_a_listing_that_is_left_goes_on_with_its_version(tmp_path: Path) -> None
         assert contents(db, "projected") == Counter((a,) for a in range(50, 60))
 
 
-def test_a_sum_that_does_not_fit_is_an_error_where_it_is_read_or_reported() -> None:
+def test_a_sum_that_does_not_fit_fails_where_it_is_read_or_reported() -> None:
     """An overflow of a sum over heavy values is raised by a read, or by the batch if its change is wanted."""
     db = Database()
     db.execute("CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL); CREATE TABLE s (b BIGINT NOT NULL, x BIGINT)")
@@ -155,7 +155,7 @@ def test_a_sum_that_does_not_fit_is_an_error_where_it_is_read_or_reported() -> N
     db.close()
 
 
-def test_the_planner_lists_where_the_exponent_is_named_and_holds_groups_elsewhere() -> None:
+def test_the_planner_lists_groups_only_if_the_exponent_is_named() -> None:
     db = Database()
     db.execute(";".join(TABLES.values()))
     text = QUERIES["summed"]
@@ -171,7 +171,7 @@ def test_the_planner_lists_where_the_exponent_is_named_and_holds_groups_elsewher
 
 
 @pytest.mark.parametrize("what", ["MIN(r.w)", "COUNT(DISTINCT r.w)"])
-def test_aggregates_that_hang_on_held_groups_are_refused_and_the_remedy_is_named(what: str) -> None:
+def test_aggregates_that_need_held_groups_are_refused_with_a_remedy(what: str) -> None:
     db = Database()
     db.execute(";".join(TABLES.values()))
     with pytest.raises(PlanError, match=r"MIN, MAX and DISTINCT aggregates.*take 'view_tree'"):
@@ -181,7 +181,7 @@ def test_aggregates_that_hang_on_held_groups_are_refused_and_the_remedy_is_named
     db.close()
 
 
-def test_the_example_of_the_page_runs_as_it_says() -> None:
+def test_the_example_of_the_page_gives_the_printed_results() -> None:
     section = PAGE.read_text().split("## Hierarchical queries")[1].split("\n## ")[0]
     (code,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     (told,) = re.findall(r"```text\n(.*?)```", section, re.DOTALL)

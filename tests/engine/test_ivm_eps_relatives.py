@@ -1,4 +1,4 @@
-"""4-cycles, 4-paths, Loomis-Whitney counts and listed triangles through SQL, against DuckDB from scratch."""
+"""4-cycles, 4-paths, Loomis-Whitney counts and listed triangles through SQL agree with DuckDB from scratch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from freshviews import Database
 
-# A program over four relations takes a minute to compile: make test compiles the listed triangles alone.
+# A program over four relations takes a minute to compile: make test compiles only the listed triangles.
 pytestmark = pytest.mark.compiled(100)
 
 TABLES = {"r": "ab", "s": "bc", "t": "cd", "u": "da", "x": "bcd", "y": "cda", "z": "dab", "w": "abc"}
@@ -55,7 +55,7 @@ def changes(seed: int, count: int, tables: tuple[str, ...]) -> list[Change]:
 
 @pytest.mark.long("programs over four relations take a minute to compile")
 @pytest.mark.parametrize("name", VIEWS)
-def test_compiled_programs_hold_what_duckdb_finds_from_scratch(name: str) -> None:
+def test_compiled_programs_agree_with_duckdb_from_scratch(name: str) -> None:
     db, peer = Database(), duckdb.connect()
     tables = tuple(t for t in TABLES if f" {t} " in f"{VIEWS[name]} ")
     told: Counter[tuple[object, ...]] = Counter()

@@ -19,7 +19,7 @@ from freshviews.codegen import compiled_block
 from freshviews.codegen.compiled_block import compile_lanes
 from freshviews.engine import database
 from freshviews.engine.blocks import lanes
-from freshviews.engine.blocks.lanes import Divided, together
+from freshviews.engine.blocks.lanes import Divided, run_together
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from tests.engine.test_threads import Stream, contents, subscribed, updates
 from tests.in_threads import in_threads
@@ -38,7 +38,7 @@ CREATE MATERIALIZED VIEW v AS SELECT p, q, SUM(x) AS s, COUNT(*) AS n FROM f JOI
     GROUP BY p, q;
 """
 MOMENTS = ", ".join(f"CORR(r.x / {n}, r.g / 7) AS c{n}, SUM(r.x / {n}) AS s{n}" for n in (3, 9, 11))
-"""Sums of doubles that are added together."""
+"""Many sums of doubles, which one kernel call adds."""
 VIEWS = {
     "star": "SELECT s.g, r.w, SUM(r.x) AS x, COUNT(*) AS n FROM r JOIN s USING (k) GROUP BY s.g, r.w",
     "ends": "SELECT s.g, MAX(r.x) AS most, MIN(r.w) AS first FROM r JOIN s USING (k) GROUP BY s.g",
@@ -67,15 +67,15 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def noted(jobs: Sequence[Callable[[], None]], count: int) -> None:
         sizes.append(len(jobs))
-        together(jobs, count)
+        run_together(jobs, count)
 
-    monkeypatch.setattr(lanes, "together", noted)
+    monkeypatch.setattr(lanes, "run_together", noted)
     return sizes
 
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("strategy", ["", "view_tree", "first_order", "higher_order", "crown"])
-def test_contents_changes_and_errors_are_those_of_one_thread(view: str, strategy: str, ran: list[int]) -> None:
+def test_contents_changes_and_errors_equal_those_of_one_thread(view: str, strategy: str, ran: list[int]) -> None:
     named = f" TBLPROPERTIES ('freshviews.strategy' = '{strategy}')" if strategy else ""
     script = f"{TABLES} CREATE MATERIALIZED VIEW v{named} AS {VIEWS[view]};"
     one, several, both = (fv.Database(threads=count) for count in (1, 2, 1))
@@ -162,7 +162,7 @@ def test_an_overflow_in_a_lane_leaves_everything_as_before(row: tuple[int, ...],
     assert "row" in said[0][0] and ran
 
 
-def test_a_key_that_is_there_twice_is_refused_before_any_lane(ran: list[int]) -> None:
+def test_a_duplicate_key_is_refused_before_any_lane(ran: list[int]) -> None:
     db = fv.Database(threads=2)
     db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS {VIEWS['star']}")
     db.insert("s", [(i, i) for i in range(20)])
@@ -173,7 +173,7 @@ def test_a_key_that_is_there_twice_is_refused_before_any_lane(ran: list[int]) ->
     assert contents(db) == before and not ran
 
 
-def test_ctrl_c_while_lanes_run_comes_after_the_commit(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+def test_ctrl_c_while_lanes_run_takes_effect_after_the_commit(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
     db, run = star(), lanes._Lane.run
 
     def pressing(self: Any, n: int) -> None:
@@ -187,7 +187,7 @@ def test_ctrl_c_while_lanes_run_comes_after_the_commit(monkeypatch: pytest.Monke
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_what_a_lane_raises_has_everything_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_undone_if_a_lane_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     db, run = star(), lanes._Lane.run
     db.insert("f", FACTS)
     before = read(db)
@@ -203,7 +203,7 @@ def test_what_a_lane_raises_has_everything_taken_back(monkeypatch: pytest.Monkey
     assert read(db) == before and db.version == 3
 
 
-def test_rows_that_were_deferred_are_flushed_before_lanes_read_them(ran: list[int]) -> None:
+def test_deferred_rows_are_flushed_before_lanes_read_them(ran: list[int]) -> None:
     """Two lanes of ``s`` read the store of ``r``, whose rows were appended."""
     db, one = (fv.Database(threads=count) for count in (2, 1))
     rows = pa.table({"k": [i % 50 for i in range(3000)], "g": range(3000), "x": [1] * 3000, "w": ["a"] * 3000})
@@ -231,7 +231,7 @@ class Counted:
         monkeypatch.setattr(lanes, "compile_lanes", lambda *a: compile_lanes(*a, counted=True))
 
     def steps(self, threads: int, text: str) -> tuple[int, list[float]]:
-        """The steps of updates of a star, and what the lanes of its triggers may cost."""
+        """The steps of updates of a star, and the extra cost of the lanes of its triggers."""
         db = fv.Database(threads=threads)
         db.execute(text)
         draw = Random(1)
@@ -245,7 +245,7 @@ class Counted:
         return int(one.state.status[2]), [each._cost for each in one.lanes._divided]
 
 
-def test_steps_of_whole_triggers_do_not_change_and_lanes_take_few_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whole_triggers_take_the_same_steps_and_lanes_few_more(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counted(monkeypatch)
     whole, _ = counted.steps(1, STAR)
     with monkeypatch.context() as patch:
@@ -257,19 +257,19 @@ def test_steps_of_whole_triggers_do_not_change_and_lanes_take_few_more(monkeypat
 
 
 @pytest.mark.parametrize("few", ["rows", "seconds", "threads"])
-def test_what_gains_little_runs_as_a_whole(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trigger_that_gains_little_runs_as_a_whole(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if few == "rows":
         monkeypatch.setattr(database, "MANY", len(FACTS))
     elif few == "seconds":
         monkeypatch.setattr(lanes, "LEAST", 1000.0)
     db = fv.Database(threads=1 if few == "threads" else 2)
     db.execute(STAR)
-    monkeypatch.setattr(Divided, "_made", lambda *_: pytest.fail("lanes are made"))
+    monkeypatch.setattr(Divided, "_compiled_lanes", lambda *_: pytest.fail("lanes are made"))
     db.insert("f", FACTS)
     db.insert("f", FACTS)
 
 
-def test_lanes_are_made_once_large_batches_took_some_time(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+def test_lanes_are_made_after_large_batches_took_some_time(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
     monkeypatch.setattr(lanes, "WORTH", 3.5)
     db = star()
     (made,) = db._relations.views["v"].maintained.blocks
@@ -280,11 +280,11 @@ def test_lanes_are_made_once_large_batches_took_some_time(monkeypatch: pytest.Mo
         for divided in made.lanes._divided:
             divided._pace = 1.0 / len(FACTS) if large > 1 else 0.0
         db.insert("f", FACTS)
-        # The first one does not count.
+        # The first batch does not count.
         assert bool(ran) == (large >= 5 + (lanes.LEAST > 0))
 
 
-def test_lanes_that_save_no_time_rest_and_are_tried_again(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+def test_lanes_that_save_no_time_are_tried_again_after_a_rest(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
     db = star()
     db.insert("f", FACTS)
     (made,) = db._relations.views["v"].maintained.blocks
@@ -302,7 +302,7 @@ def test_lanes_that_save_no_time_rest_and_are_tried_again(monkeypatch: pytest.Mo
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
-def test_the_whole_runs_until_the_lanes_are_compiled(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+def test_the_whole_trigger_runs_until_its_lanes_are_compiled(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
     monkeypatch.setattr(lanes, "order", lambda *functions: False)
     db = star()
     db.insert("f", FACTS)
@@ -310,14 +310,14 @@ def test_the_whole_runs_until_the_lanes_are_compiled(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.skipif(not PURE_PYTHON, reason="triggers are written at once where they are compiled ahead")
-def test_triggers_that_are_written_late_have_lanes(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+def test_triggers_of_long_programs_have_lanes(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
     monkeypatch.setattr(compiled_block, "MANY_STATEMENTS", 1)
     db = star()
     db.insert("f", FACTS)
     assert ran and sum(n for *_, n in db.view("v")) == len(FACTS)
 
 
-def test_where_no_thread_can_be_started_lanes_run_in_one(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+def test_lanes_run_in_one_thread_if_none_can_be_started(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
     def refused(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

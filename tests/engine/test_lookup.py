@@ -1,4 +1,4 @@
-"""Rows looked up by their primary key are the rows that a scan finds, at a cost that does not grow with the table."""
+"""A lookup by primary key finds the rows that a scan finds, at a cost that does not grow with the table."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def row(names: list[str], k: int, v: int | None) -> Row:
 
 
 def changes_of(db: fv.Database, step: tuple[str, Any, Any]) -> Changes:
-    """A batch: rows of some keys replaced, in any order and with detours; any rows; many rows in, or all out."""
+    """A batch: it replaces rows of some keys, in any order and with detours; changes any rows; inserts many, or deletes
+    all."""
     what, given_rows, order = step
     stored = db.table("t").to_arrow().to_pylist()
     names = db.table("t").schema.names
@@ -78,7 +79,7 @@ def apply(db: fv.Database, changes: Changes) -> None:
 
 
 def agree(db: fv.Database, kind: str) -> None:
-    """Keys that are there, were there, or never came; some twice; against a scan."""
+    """Check lookups of present, deleted and unknown keys, some twice, against a scan."""
     stored = db.table("t")
     names = {"number": ["k"], "string": ["k"], "two": ["s", "k"], "whole": ["v", "k"]}[kind]
     schema = pa.schema([stored.schema.field(name).with_nullable(True) for name in names])
@@ -95,7 +96,7 @@ def agree(db: fv.Database, kind: str) -> None:
     found = stored.lookup(given_keys)
     assert found.schema == stored.schema
     assert Counter(tuple(one.values()) for one in found.to_pylist()) == expected
-    # In several chunks that do not begin where their buffers do.
+    # Several chunks with offsets into their buffers.
     chunked = pa.concat_tables([given_keys.slice(0, 5), given_keys.slice(5)])
     assert stored.lookup(chunked).equals(found)
     assert len(stored._state.decoder.dictionary) == size
@@ -117,7 +118,7 @@ def test_a_lookup_finds_what_a_scan_finds(kind: str, several: list[tuple[str, An
             agree(db, kind)
 
 
-def test_a_refused_batch_that_replaced_the_row_of_a_key_leaves_its_place() -> None:
+def test_a_row_is_found_after_a_refused_batch_that_replaced_it() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
         db.insert("t", [(1, 1), (2, 2)])
@@ -128,7 +129,7 @@ def test_a_refused_batch_that_replaced_the_row_of_a_key_leaves_its_place() -> No
         assert db.table("t").lookup(pa.table({"k": [1]})).to_pylist() == [{"k": 1, "v": 1}]
 
 
-def test_keys_are_found_after_a_database_was_read_from_its_image(tmp_path: Path) -> None:
+def test_keys_are_found_after_a_restore_from_an_image(tmp_path: Path) -> None:
     schema = TABLES["two"]
     with fv.Database() as db:
         db.execute(schema)
@@ -158,7 +159,7 @@ def test_strings_of_any_arrow_type_are_keys(kind: pa.DataType) -> None:
         assert db.table("t").lookup(pa.table({"k": pa.nulls(3)})).num_rows == 0
 
 
-def test_what_cannot_be_looked_up_is_told() -> None:
+def test_errors_name_keys_that_cannot_be_looked_up() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (k INT PRIMARY KEY, v INT); CREATE TABLE u (k INT UNIQUE)")
         with pytest.raises(fv.CatalogError, match="table u has no PRIMARY KEY to look rows up by; declare one"):
@@ -181,7 +182,7 @@ LOADS_SIZES = (200, 6400)
 
 
 def print_loads() -> None:
-    """For each size of a table, how often the kernels of a lookup of 100 keys read a word."""
+    """Print, for each size of a table, the words that the kernels read to look up 100 keys."""
     for size in LOADS_SIZES:
         with fv.Database() as db:
             db.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
@@ -202,7 +203,7 @@ def print_loads() -> None:
 
 
 def test_a_key_costs_no_more_in_a_table_thirty_times_as_large() -> None:
-    # The kernels run as plain Python in a process of its own, so that every word they read can be counted.
+    # A separate process runs the kernels as plain Python, to count every word that they read.
     child = subprocess.run(
         [sys.executable, "-c", "from tests.engine.test_lookup import print_loads; print_loads()"],
         env=os.environ | {"FRESHVIEWS_PURE_PYTHON": "1"},

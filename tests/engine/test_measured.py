@@ -1,4 +1,4 @@
-"""EXPLAIN shows the cost of updates, by degrees measured from the rows of tables and views."""
+"""EXPLAIN shows the cost of updates, from measured degrees of tables and views."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def costs(db: Database, view: str = "v", strategies: bool = False) -> list[str]:
     return re.findall(r"^cost +(.*)$", db.view(view).explain(strategies), re.MULTILINE)
 
 
-def test_the_cost_is_measured_once_there_are_rows() -> None:
+def test_the_cost_is_measured_if_tables_have_rows() -> None:
     db = Database()
     db.execute(TABLES.format("") + VIEW.format(""))
     assert costs(db)[0] == "0.0 lookups, 10.0 rows walked, 11.0 writes per row of r (assumed)"
@@ -44,7 +44,7 @@ def test_filters_are_evaluated_on_the_rows() -> None:
     assert costs(filled("WHERE s.c < 100"))[0].startswith("0.0 lookups, 2.0 rows walked, 3.0 writes per row of r")
 
 
-def test_rows_of_trusted_tables_are_not_stored_so_degrees_are_assumed() -> None:
+def test_degrees_of_trusted_tables_are_assumed() -> None:
     db = filled("", " TBLPROPERTIES ('freshviews.trusted' = 'true')")
     assert all(line.endswith("(assumed)") for line in costs(db))
 
@@ -90,5 +90,5 @@ def test_strategies_are_compared_and_one_with_half_the_steps_is_named() -> None:
         assert not db.replan("v", strategies=True)
 
 
-def test_nothing_is_replanned_by_assumed_steps() -> None:
+def test_assumed_steps_never_cause_replanning() -> None:
     assert not filled("", " TBLPROPERTIES ('freshviews.trusted' = 'true')").replan("v", strategies=True)

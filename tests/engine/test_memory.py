@@ -1,4 +1,4 @@
-"""Memory that really runs out, at many points of a commit."""
+"""Memory really runs out, at many points of a commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rows(count: int) -> pa.Table:
 
 
 def stay_the_same_where_rows_cannot_be_entered(db: fv.Database) -> None:
-    """The first delete enters a million rows, which takes memory."""
+    """The first delete flushes a million rows, which takes memory."""
     before = seen(db)
     found = re.search(r"VmSize:\s+(\d+)", Path("/proc/self/status").read_text())
     assert found is not None
@@ -42,7 +42,8 @@ def stay_the_same_where_rows_cannot_be_entered(db: fv.Database) -> None:
 
 
 def give_freed_memory_back() -> None:
-    """Have glibc map what is large, and unmap it when it is freed: otherwise a limit leaves room in what was freed."""
+    """Make glibc map large blocks and unmap them when they are freed; otherwise freed blocks leave room under a
+    limit."""
     m_mmap_threshold = -3
     assert ctypes.CDLL(None).mallopt(m_mmap_threshold, 1 << 20) == 1
 
@@ -81,8 +82,8 @@ def stay_the_same_under_limits() -> None:
     assert sorted(db.view("w")) == [(1, 90), (2, 10)]
 
 
-def test_wherever_memory_runs_out_the_version_is_as_it_was() -> None:
-    # In a process of its own: what others free under a limit would be room within it.
+def test_the_version_is_unchanged_wherever_memory_runs_out() -> None:
+    # In a separate process, because memory freed by other tests would be room under the limit.
     code = "from tests.engine.test_memory import stay_the_same_under_limits as run; run()"
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Views whose sums of doubles are narrow until a value does not fit: all is as with reals, before and after."""
+"""Views with narrow sums of doubles agree with exact sums before and after a value does not fit."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ VIEWS = {
 ABOVE = "CREATE MATERIALIZED VIEW above AS SELECT s, COUNT(*) AS c FROM groups WHERE n > 0 GROUP BY s;"
 
 PLAIN = (0.1, -0.1, 0.7, 1e16, -1e22, 3.5e-19, 2.0**-114, 1e-16, 0.0, -0.0, math.nextafter(2.0**78, 0), None)
-"""Doubles that narrow sums take; 3.5e-19 has a last bit in the unit."""
+"""Doubles that fit narrow sums; the last bit of 3.5e-19 is the unit."""
 EDGES = (2.0**-115, 3.5e-19 / 4, 5e-324, 2.0**78, 2.0**1023, -(2.0**1023), math.inf, -math.inf, math.nan)
-"""Doubles that they do not take."""
+"""Doubles that do not fit narrow sums."""
 STRATEGIES = ("first_order", "higher_order", "view_tree", "change_propagation")
 
 STEPS_OF_A_ROW = 2 * REAL.words
-"""Most words that widening a row of one sum reads and writes, and calls of kernels for it."""
+"""Most words read and written, plus kernel calls, to widen a row of one sum."""
 
 Row = tuple[Any, ...]
 
@@ -53,7 +53,7 @@ def code(x: float) -> int:
 
 
 def summed(values: Sequence[tuple[float | None, int]]) -> float | None:
-    """The sum of doubles with multiplicities, by fractions, rounded once; None of no value."""
+    """The sum of doubles with multiplicities, by fractions, rounded once; None without values."""
     known = [(x, m) for x, m in values if x is not None]
     if sum(m for _, m in known) == 0:
         return None
@@ -72,7 +72,7 @@ def shown(rows: Any) -> list[str]:
 
 
 class World:
-    """A database of these views, the rows of its tables, and what its subscribers have been told."""
+    """A database of these views, the rows of its tables, and the changes that its subscribers got."""
 
     def __init__(self, db: fv.Database, strategy: str = "view_tree", trusted: bool = False, above: bool = True) -> None:
         self.db = db
@@ -107,7 +107,7 @@ class World:
                 rows[row] += m
 
     def insert(self, *rows: Row) -> None:
-        """Insert a few rows, the direct way where it is open."""
+        """Insert a few rows, the direct way if possible."""
         self.db.insert("t", list(rows))
         self.t.update(rows)
 
@@ -153,7 +153,7 @@ class World:
             assert sorted((+self.told[name]).elements()) == expected[name], f"told of {name}"
 
     def goes_on(self) -> None:
-        """Check that views are as before a refused batch, and take another one."""
+        """Check that views are as before a refused batch, and apply another one."""
         self.agree()
         self.insert((1, 1, 0.7))
         self.agree()
@@ -183,13 +183,13 @@ def rows_of(draw: random.Random, values: Sequence[float | None], count: int) -> 
 
 
 def changes(draw: random.Random, world: World, values: Sequence[float | None]) -> list[tuple[Row, int]]:
-    """Some rows come, some go."""
+    """Inserts and deletes of some rows."""
     gone = [(row, -1) for row, m in world.t.items() if m > 0 and draw.random() < 0.3]
     return [*((row, 1) for row in rows_of(draw, values, 8)), *gone]
 
 
 def run(world: World, seed: int, again: Callable[[], None] = lambda: None) -> None:
-    """Values that fit, then others, then all are deleted."""
+    """Insert values that fit, then others, then delete all."""
     draw = random.Random(seed)
     world.agree()
     for step in range(3):
@@ -227,7 +227,7 @@ def test_sums_are_exact_before_and_after_a_value_does_not_fit(strategy: str, tru
 
 @pytest.mark.parametrize("trusted", [False, True])
 @pytest.mark.parametrize("snapshot", [False, True])
-def test_a_database_is_opened_again_before_and_after(trusted: bool, snapshot: bool, tmp_path: Path) -> None:
+def test_narrow_and_wide_sums_survive_a_reopen(trusted: bool, snapshot: bool, tmp_path: Path) -> None:
     world = World(fv.Database(tmp_path), trusted=trusted)
 
     def again() -> None:
@@ -244,7 +244,7 @@ def test_a_database_is_opened_again_before_and_after(trusted: bool, snapshot: bo
 
 
 @pytest.mark.parametrize("edge", EDGES)
-def test_one_value_widens_the_views_that_sum_it_and_no_other(edge: float) -> None:
+def test_one_value_widens_only_the_views_that_sum_it(edge: float) -> None:
     db = fv.Database()
     db.execute(TABLES.format(trusted="") + f"CREATE MATERIALIZED VIEW groups AS {VIEWS['groups']};")
     db.execute("CREATE MATERIALIZED VIEW positive AS SELECT g, SUM(d) AS s FROM t WHERE g > 1 GROUP BY g")
@@ -282,7 +282,7 @@ def test_explain_and_stats_say_how_sums_of_doubles_are_stored() -> None:
 
 
 def steps_of_widening(groups: int) -> int:
-    """Calls of kernels, each word read or written among them, by a row that widens a view of ``groups`` groups."""
+    """Calls of kernels, including each word read or written, when a row widens a view of ``groups`` groups."""
     db = fv.Database()
     db.execute(TABLES.format(trusted="") + f"CREATE MATERIALIZED VIEW v AS {VIEWS['groups']}")
     db.insert("t", [(k, 0, 0.1) for k in range(groups)])
@@ -309,7 +309,7 @@ def test_widening_is_a_pass_over_the_rows_of_the_view() -> None:
 
 
 def test_sums_that_leave_the_range_widen_the_view() -> None:
-    """Each count fits 64 bits, and each value is small enough."""
+    """Although each count fits 64 bits, and each value is small enough."""
     db = fv.Database()
     trusted = " TBLPROPERTIES ('freshviews.trusted' = 'true')"
     db.execute(TABLES.format(trusted=trusted) + f"CREATE MATERIALIZED VIEW v AS {VIEWS['groups']}")
@@ -326,7 +326,7 @@ def test_sums_that_leave_the_range_widen_the_view() -> None:
     db.close()
 
 
-def test_a_refused_batch_with_a_value_that_does_not_fit_leaves_everything_as_it_was() -> None:
+def test_a_refused_batch_with_a_value_that_does_not_fit_changes_nothing() -> None:
     world = World(fv.Database(), above=False)
     world.db.execute("CREATE MATERIALIZED VIEW zquotient AS SELECT SUM(10 / (k - 9)) AS q FROM t")
     world.insert((1, 1, 0.1), (2, 1, 0.2), (2, 1, -1e20))
@@ -344,7 +344,7 @@ def test_a_refused_batch_with_a_value_that_does_not_fit_leaves_everything_as_it_
     world.db.close()
 
 
-def test_the_direct_way_is_open_again_after_a_view_was_widened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_take_the_direct_way_after_a_view_was_widened(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(fv.Database(), above=False)
     world.apply([((1, 1, 0.5), 1)], [((1, 1), 1)])
     taken: list[bool] = []
@@ -357,16 +357,16 @@ def test_the_direct_way_is_open_again_after_a_view_was_widened(monkeypatch: pyte
 
     monkeypatch.setattr(database.Database, "_directly", noted)
     for row in ((1, 1, 0.1), (1, 1, 1e300), (1, 1, 0.2), (1, 1, 0.3), (1, 1, -1e300)):
-        world.insert(row)  # A reader, as agree opens them, would be drained first.
+        world.insert(row)  # world.agree would open readers, which are drained first.
     world.delete((1, 1, 1e300))
     world.agree()
     if not PURE_PYTHON:
-        # The second row is refused, the third finds another program.
+        # The second row is refused, the third meets another program.
         assert taken == [True, False, False, True, True, True]
     world.db.close()
 
 
-def test_another_table_finds_the_widened_view() -> None:
+def test_batches_of_other_tables_run_the_widened_program() -> None:
     world = World(fv.Database(), above=False)
     world.db.insert("u", [(1, 1)])
     world.u[1, 1] += 1
@@ -379,7 +379,7 @@ def test_another_table_finds_the_widened_view() -> None:
     world.db.close()
 
 
-def test_views_are_widened_where_they_run_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_that_run_in_threads_are_widened(monkeypatch: pytest.MonkeyPatch) -> None:
     with in_threads(monkeypatch, 2):
         world = World(fv.Database())
         run(world, 3)
@@ -445,7 +445,7 @@ def test_many_sums_and_a_having_are_widened_together() -> None:
     other.close()
 
 
-def test_where_memory_runs_out_the_views_are_filled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_are_backfilled_if_memory_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(fv.Database(), above=False)
     world.insert((1, 1, 0.1), (2, 1, 0.2))
     with monkeypatch.context() as patch:
@@ -466,7 +466,7 @@ CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order')
 
 
 @pytest.mark.parametrize("edges", [(), ("e",), ("t",), ("e", "t")])
-def test_a_block_is_widened_while_another_one_waits_to_be_joined_at_once(
+def test_a_block_is_widened_while_another_waits_for_a_join_at_once(
     edges: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(at_once, "WORTH", 0.0)
@@ -512,10 +512,10 @@ def raising(error: BaseException) -> Callable[..., Any]:
     ("error", "raised"), [(OSError("no space left"), OSError), (MemoryError(), fv.OutOfMemory)], ids=["disk", "memory"]
 )
 @pytest.mark.parametrize("many", [1, 40])
-def test_a_batch_is_refused_whole_where_the_program_with_reals_cannot_be_compiled(
+def test_a_batch_is_refused_whole_if_the_program_with_reals_cannot_be_compiled(
     many: int, error: BaseException, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also by the views that took it before."""
+    """Views that took it before undo it."""
     world = World(fv.Database())
     world.apply([((1, 1, 0.1), 1), ((2, 1, 0.2), 1)], [((1, 1), 1)])
     for view in VIEWS:
@@ -533,7 +533,7 @@ def test_a_batch_is_refused_whole_where_the_program_with_reals_cannot_be_compile
 
 
 @pytest.mark.parametrize("written", [0, 1])
-def test_a_view_is_not_made_where_one_of_its_two_programs_cannot_be_written(
+def test_create_fails_if_either_program_of_a_view_cannot_be_written(
     written: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first program has narrow sums, the second one reals."""
@@ -564,7 +564,7 @@ def test_a_view_is_not_made_where_one_of_its_two_programs_cannot_be_written(
 
 @pytest.mark.parametrize("part", ["scratch_words", "call_of"])
 @pytest.mark.parametrize("view", VIEWS)
-def test_where_memory_runs_out_before_a_program_with_reals_is_taken_up_its_view_stays_narrow(
+def test_a_view_stays_narrow_if_memory_runs_out_before_it_is_widened(
     view: str, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(fv.Database(), above=False)
@@ -598,7 +598,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_other_sums_are_reals_from_the_beginning(name: str) -> None:
+def test_other_views_have_reals_from_the_beginning(name: str) -> None:
     select, strategy = KEPT[name]
     db = fv.Database()
     properties = f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"
@@ -607,7 +607,7 @@ def test_other_sums_are_reals_from_the_beginning(name: str) -> None:
     db.close()
 
 
-def test_an_inequality_join_is_widened_where_the_sums_of_its_order_are_counts() -> None:
+def test_an_inequality_join_whose_order_sums_only_counts_is_widened() -> None:
     db = fv.Database()
     db.execute(
         TABLES.format(trusted="")

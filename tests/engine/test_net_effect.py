@@ -1,4 +1,4 @@
-"""Random batches over a parent and its children: accepted exactly where the rules hold afterwards."""
+"""Random batches over a parent and its children are accepted exactly if the rules hold afterwards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def holds(model: Model) -> bool:
 
 @settings(max_examples=60, deadline=None)
 @given(batches)
-def test_a_batch_is_accepted_exactly_where_the_rules_hold_afterwards(
+def test_a_batch_is_accepted_exactly_if_the_rules_hold_afterwards(
     stream: list[list[tuple[tuple[str, tuple[int | None, int]], int]]],
 ) -> None:
     with fv.Database() as db:
@@ -84,7 +84,7 @@ def is_sound(model: dict[str, Counter[tuple[object, ...]]]) -> bool:
 
 @settings(max_examples=60, deadline=None)
 @given(travels)
-def test_keys_of_narrow_columns_that_share_a_word_are_checked(
+def test_keys_of_columns_that_share_a_word_are_checked(
     stream: list[list[tuple[tuple[str, tuple[object, ...]], int]]],
 ) -> None:
     with fv.Database() as db:

@@ -1,4 +1,4 @@
-"""A new kind of statement needs four places: its class, its meaning, its text and its code. No walk lists it."""
+"""A new kind of statement is defined in four places: its class, meaning, text and code. Walks need no entry for it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def write_above(context: Context, one: Above) -> None:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text and the code of the new kind."""
+    """Register the text and the code of the new kind."""
     print_other, write_other = printer._Printer.statement, code.write_statement
 
     def print_one(self: Any, one: Any, rows: Any) -> None:
@@ -91,7 +91,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def program() -> Program:
-    """Keeps Q(c), the values of S above those of R."""
+    """A program for Q(c), the values of S above those of R."""
     count, m = (Component("count", "integer"),), (Monomial((MULTIPLICITY,)),)
     r, s = (Parameter(name, Column(name, BIGINT, False)) for name in "ac")
     above: Any = Above("S", "a", "c", (Add("Q", ("c",), ("count",), m),))
@@ -103,7 +103,7 @@ def program() -> Program:
 @pytest.mark.plain_python
 @pytest.mark.compiled(1)
 @pytest.mark.usefixtures("told")
-def test_a_new_statement_runs_in_generated_code_as_in_the_interpreter() -> None:
+def test_a_new_statement_runs_equally_in_generated_code_and_in_the_interpreter() -> None:
     made = program()
     block = Block("bag", query("Q(c) = R(a), S(c)"), (Output("c", Column("c", BIGINT)),))
     engine = BlockState(made, compile_block(made, block, (), (), None, counted=True), 2, Dictionary())
@@ -129,7 +129,7 @@ def test_a_new_statement_has_a_text_and_a_cost() -> None:
     assert cost.walked == cost.writes == ASSUMED_ROWS
 
 
-def test_four_modules_know_every_kind_of_statement() -> None:
+def test_only_four_modules_name_every_kind_of_statement() -> None:
     kinds = [kind.__name__ for kind in get_args(Statement)]
     rooms: list[ModuleType] = [statements, interpreter, printer, code]
     for room in rooms:

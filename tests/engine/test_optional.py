@@ -1,4 +1,4 @@
-"""Optional and negated atoms in generated code: the changes and the steps of the interpreter."""
+"""Optional and negated atoms in generated code have the changes and the steps of the interpreter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(40)]
 
 @pytest.mark.parametrize("case", [name for name, one in CASES.items() if len(one.aggregates) == 1 and one.free])
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if "trie_join" not in name])
-def test_generated_code_does_what_the_interpreter_does(name: str, case: str) -> None:
+def test_generated_code_agrees_with_the_interpreter(name: str, case: str) -> None:
     made = CASES[case]
     try:
         program = STRATEGIES[name](made)
@@ -42,7 +42,7 @@ def test_generated_code_does_what_the_interpreter_does(name: str, case: str) -> 
         places = {name: address_of(column) for name, column in columns.items()}
         engine.run(batch.relation, places, address_of(amounts), len(amounts))
         state.apply(batch.relation, batch.rows())
-        # A slice that is found is a step of generated code; rows that are deferred are steps when they are entered.
+        # Generated code counts a found slice as a step, and deferred rows as steps when they are flushed.
         assert int(engine.status[STATUS_STEPS]) - before[0] <= 3 * (state.steps - before[1])
         found: Counter[tuple[int, ...]] = Counter()
         for *key, multiplicity in engine.take_changes().tolist():

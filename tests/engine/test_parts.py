@@ -1,4 +1,4 @@
-"""What programs need beside their tables are parts: a new kind is one line, and whatever runs programs runs it."""
+"""A new kind of part of a program is one line, and runs wherever programs run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRACED = SCRIPT.replace("joined AS", "joined TBLPROPERTIES ('freshviews.strategy
 
 
 class Counter(Part):
-    """Counts the rows and versions that a program has taken."""
+    """A part that counts the rows and versions of a program."""
 
     def __init__(self, made: list[Counter], owner: Owner) -> None:
         self.rows = self.versions = 0
@@ -74,7 +74,7 @@ def parts_of(db: Database, view: str) -> list[str]:
     return [type(part).__name__ for part in block.state.parts]
 
 
-def test_a_part_follows_the_batches_of_its_program(counters: list[Counter]) -> None:
+def test_a_part_is_called_after_each_batch_of_its_program(counters: list[Counter]) -> None:
     db = Database()
     db.execute(SCRIPT)
     (counter,) = counters
@@ -93,7 +93,7 @@ def test_a_part_follows_the_batches_of_its_program(counters: list[Counter]) -> N
     assert counter.closed
 
 
-def test_a_part_follows_the_versions_of_a_traced_join_after_the_parts_before_it(counters: list[Counter]) -> None:
+def test_parts_of_a_traced_join_are_called_in_order_after_each_version(counters: list[Counter]) -> None:
     with Database() as db:
         db.execute(TRACED)
         assert parts_of(db, "joined") == ["Tracing", "Counter"]
@@ -107,7 +107,7 @@ def test_a_part_follows_the_versions_of_a_traced_join_after_the_parts_before_it(
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_part_is_in_the_images_of_its_view_and_may_be_new_to_one(
+def test_images_of_a_view_have_its_parts_and_may_lack_a_new_one(
     known: bool, counters: list[Counter], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not known:

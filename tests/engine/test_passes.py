@@ -1,4 +1,4 @@
-"""Views over tables that hold rows, fed them in passes: they go on like those that were there before."""
+"""Views that are backfilled in passes agree with views that existed before the rows."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def made(name: str, seed: int, before: bool) -> fv.Database:
 
 
 def kept(db: fv.Database) -> dict[str, int]:
-    """Rows of what is stored."""
+    """Rows of each store."""
     return {name: rows for name, (rows, _) in db._relations.views["v"].maintained.sizes().items()}
 
 
 @pytest.fixture
 def orders(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Pass]]:
-    """Passes that were taken, one after the other however few the rows are."""
+    """The passes of a backfill, which are made even for few rows."""
     found: list[Sequence[Pass]] = []
     original = passes.passes
 
@@ -96,7 +96,7 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Pass]]:
 
 
 @pytest.mark.parametrize("name", VIEWS if PURE_PYTHON else ["count by view_tree", "groups by crown"])
-def test_a_view_that_was_fed_in_passes_goes_on_like_one_that_was_there_before(
+def test_a_view_backfilled_in_passes_agrees_with_an_older_one(
     name: str, orders: list[Sequence[Pass]]
 ) -> None:
     for seed in range(3):
@@ -114,7 +114,7 @@ def test_a_view_that_was_fed_in_passes_goes_on_like_one_that_was_there_before(
 
 
 @pytest.mark.plain_python(only=True)
-def test_what_is_made_anew_from_stored_rows_takes_each_table_once(orders: list[Sequence[Pass]]) -> None:
+def test_recomputed_views_are_backfilled_with_each_table_once(orders: list[Sequence[Pass]]) -> None:
     with fv.Database() as db:
         db.execute(TABLES)
         db.insert("e", [(1, 2, "ash"), (2, 3, "elm"), (3, 4, "elm")])
@@ -130,7 +130,7 @@ def test_what_is_made_anew_from_stored_rows_takes_each_table_once(orders: list[S
 def test_after_a_failure_all_triggers_run_again(
     orders: list[Sequence[Pass]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The row at fault is told, and what is fed in passes has all of its triggers whatever became of it."""
+    """The error names the row at fault, and the view has all of its triggers again."""
     chosen: dict[int, object] = {}
     original = BlockState.choose
 

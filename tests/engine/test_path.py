@@ -1,4 +1,4 @@
-"""The path of one update: which modules and functions an insert passes, and in which order."""
+"""The path of one update: the modules and functions of an insert, in order."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def called(act: Callable[[], Any], found: list[str] | None = None) -> list[str]:
 
 
 CALLS = "freshviews.kernel.machine.functions"
-"""Its functions call machine code."""
+"""The module whose functions call machine code."""
 
 DIRECT = ["engine.database Database.insert", "engine.commit.direct Direct.put", "engine.commit.direct Direct.commit"]
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="kernels are Python functions then")
-def test_an_insert_of_one_row_goes_the_direct_way() -> None:
+def test_an_insert_of_one_row_takes_the_direct_way() -> None:
     with Database() as db:
         db.execute(SCRIPT)
         db.insert("orders", [(1, date(2026, 2, 2))])

@@ -1,4 +1,4 @@
-"""Databases whose tables and stores leave rows pending are the databases that enter every row at once."""
+"""Databases with pending rows agree with databases that index every row at once."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def script(strategy: str) -> str:
 
 @pytest.fixture
 def appending(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small batches are appended too, looked at soon, and few rows left pending."""
+    """Defer small batches too, estimate repetitions early, and leave few rows pending."""
     monkeypatch.setattr(table, "LEAST_BATCH", 4)
     monkeypatch.setattr(table, "MOST_PENDING", 90)
     monkeypatch.setattr(table, "FIRST_LOOK", 60)
@@ -74,12 +74,12 @@ def stores(db: Database) -> list[int]:
 
 
 def pending_rows(db: Database) -> int:
-    """Rows that are pending in the stores of views."""
+    """Rows of views' stores that are pending."""
     return sum(mem.load(handle, table.PENDING) for handle in stores(db))
 
 
 def waiting_rows(db: Database) -> int:
-    """Rows that may be unlinked in the stores of views."""
+    """Rows of views' stores that may be unlinked."""
     return sum(map(unlinked_rows, stores(db)))
 
 
@@ -123,7 +123,7 @@ def sales(order: random.Random, count: int) -> list[tuple[Any, ...]]:
 
 
 def step(db: Database, order: random.Random, last: list[tuple[Any, ...]]) -> None:
-    """One batch, refused or not; ``last`` are sales that were inserted."""
+    """Apply one batch, accepted or refused; ``last``: sales that were inserted."""
     kind = order.choice(["sales", "sales", "sales", "delete", "dimension", "mixed", "missing", "overflow"])
     if kind == "sales":
         rows = sales(order, order.choice([1, 3, 20, 70]))
@@ -154,7 +154,7 @@ def step(db: Database, order: random.Random, last: list[tuple[Any, ...]]) -> Non
             batch.delete("sales", [(77, 77, 77, None)])
     else:
         before = contents(db)
-        # The sum of customer 1 and part 0 overflows in the middle of a batch of inserts alone.
+        # The sum of customer 1 and part 0 overflows in the middle of a batch of inserts.
         with pytest.raises(fv.EvaluationError, match="overflow"):
             db.insert("sales", [(1, 0, 2**62, None), (2, 0, 1, None), (3, 0, 2**62, None), (4, 1, 1, None)] * 2)
         assert contents(db) == before
@@ -162,7 +162,7 @@ def step(db: Database, order: random.Random, last: list[tuple[Any, ...]]) -> Non
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("seed", range(2))
-def test_views_hold_what_duckdb_recomputes_and_images_go_on(
+def test_views_agree_with_duckdb_and_continue_from_images(
     appending: None, tmp_path: Path, strategy: str, seed: int
 ) -> None:
     order = random.Random(f"{strategy} {seed}")
@@ -194,7 +194,7 @@ def test_views_hold_what_duckdb_recomputes_and_images_go_on(
 
 
 def decoded(rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """The rows as a database with nothing but them reads them."""
+    """The rows, read from a database that has only them."""
     with Database() as db:
         db.execute(TABLES)
         db.insert("sales", rows)
@@ -219,7 +219,7 @@ def test_a_durable_database_with_pending_rows_reopens(appending: None, tmp_path:
             assert contents(db) == expected
 
 
-def test_a_batch_that_is_refused_after_its_rows_were_appended_leaves_the_store_as_it_was(appending: None) -> None:
+def test_a_batch_refused_after_its_rows_were_appended_leaves_the_store_unchanged(appending: None) -> None:
     db = Database()
     db.execute(script("first_order"))
     db.insert("customers", [(i, i) for i in range(5)])
@@ -238,7 +238,7 @@ def test_a_batch_that_is_refused_after_its_rows_were_appended_leaves_the_store_a
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="a hundred thousand rows take machine code")
-def test_large_batches_are_left_pending_without_being_told_to() -> None:
+def test_large_batches_are_left_pending_by_default() -> None:
     db = Database()
     db.execute(script("first_order"))
     random_numbers = np.random.default_rng(1)
@@ -264,7 +264,7 @@ def test_large_batches_are_left_pending_without_being_told_to() -> None:
     compare(db)
 
 
-def test_rows_are_counted_as_steps_of_the_update_that_has_them_entered(appending: None) -> None:
+def test_deferred_rows_count_as_steps_of_the_update_that_flushes_them(appending: None) -> None:
     found: dict[str, Any] = {}
     for statement in parse_script(
         """CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (a BIGINT, c BIGINT);
@@ -285,13 +285,13 @@ def test_rows_are_counted_as_steps_of_the_update_that_has_them_entered(appending
         before = int(state.status[STATUS_STEPS])
         state.run(relation, {name: address_of(words) for name in ("a", "b", "c")}, address_of(ones), rows)
         steps.append(int(state.status[STATUS_STEPS]) - before)
-    # For each row of r a lookup and a change of its store. Then those are entered: 40 steps more than the next
-    # row of s takes, which looks a slice up, has one turn of its loop, and changes v and its store.
+    # Each row of r takes a lookup and a change of its store. The first row of s flushes them, in 40 more steps than the
+    # next one, which looks a slice up, has one turn of its loop, and changes v and its store.
     assert steps == [80, 44, 4, 3]
     state.close()
 
 
-def test_no_table_has_more_rows_pending_than_its_bound(appending: None) -> None:
+def test_pending_rows_of_a_table_are_bounded(appending: None) -> None:
     most = 0
     with Database() as db:
         db.execute(

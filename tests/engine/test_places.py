@@ -1,4 +1,4 @@
-"""The first rows of each group, numbers and ranks: what an update costs, and what is kept."""
+"""The first rows of each group, numbers and ranks: the cost of an update, and the stored columns."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def made(query: str) -> tuple[ViewDef, ...]:
 
 
 def steps(query: str, rows: int) -> list[int]:
-    """The steps of each of some updates of a group with so many rows, as generated code counts them: of rows that come
-    first, and go."""
+    """The steps of updates of a group of this size, counted by generated code: a first row is inserted, then
+    deleted."""
     view = made(query)[0]
     block = view.blocks[0]
     table = catalog(TABLE).table("t")
@@ -61,11 +61,11 @@ def test_an_update_takes_as_many_steps_in_a_large_group_as_in_a_small_one(query:
     assert max(steps(query, 20)) == max(steps(query, 400)) <= most
 
 
-def test_rows_that_are_appended_change_no_other_number() -> None:
+def test_appended_rows_change_no_other_number() -> None:
     assert max(steps(APPENDED, 400)[:5]) <= 6
 
 
-def test_a_number_that_is_only_compared_is_not_kept() -> None:
+def test_a_number_that_is_only_compared_is_not_stored() -> None:
     (first, _), (shown, _) = made(FIRST), made(SHOWN)
     assert first.blocks[0].limit is not None and not first.blocks[0].limit.number
     assert shown.blocks[0].limit is not None and shown.blocks[0].limit.number
@@ -85,19 +85,19 @@ def test_a_number_that_is_only_compared_is_not_kept() -> None:
         ("n > 5 AND n < 3", (5, 0)),
     ],
 )
-def test_places_that_are_asked_for(test: str, places: tuple[int, int]) -> None:
+def test_a_condition_on_a_number_becomes_an_offset_and_a_limit(test: str, places: tuple[int, int]) -> None:
     limit = made(FIRST.replace("n <= 3", test))[0].blocks[0].limit
     assert limit is not None and (limit.offset, limit.limit) == places
 
 
-def test_each_reader_of_a_numbered_query_keeps_the_places_that_it_asks_for() -> None:
+def test_each_reader_of_a_numbered_query_stores_its_own_places() -> None:
     numbered = f"WITH w AS (SELECT *, {NUMBER} AS n FROM t)"
     found = made(f"{numbered} SELECT a.id, b.id AS c FROM w a JOIN w b ON a.g = b.g WHERE a.n <= 2 AND b.n = 4")
     limits = [one.blocks[0].limit for one in found[:-1]]
     assert [(one.offset, one.limit, one.number) for one in limits if one is not None] == [(0, 2, ""), (3, 1, "")]
 
 
-def test_the_first_rows_of_each_group_with_equal_rows_and_several_changes_in_a_batch() -> None:
+def test_first_rows_of_groups_are_right_with_equal_rows_and_several_changes_in_a_batch() -> None:
     order, held = random.Random(8), Counter[tuple[int, int, int]]()
     changed = Counter[tuple[int, ...]]()
     with fv.Database() as db:

@@ -27,7 +27,7 @@ def db() -> fv.Database:
     return made
 
 
-def test_a_plain_view_is_expanded_where_it_is_named_and_kept_once_where_it_groups(db: fv.Database) -> None:
+def test_a_plain_view_is_expanded_where_it_is_named_and_stored_once_if_it_groups(db: fv.Database) -> None:
     assert sorted(db.view("v")) == [(2, 2), (3, 2), (6, 1)]
     db.delete("t", [(2, "u")])
     assert sorted(db.view("v")) == [(2, 1), (2, 1), (6, 1), (6, 1)]
@@ -48,7 +48,7 @@ REFUSED = [
 ]
 
 
-def test_what_is_refused_names_the_view_and_the_remedy(db: fv.Database) -> None:
+def test_errors_of_plain_views_name_the_view_and_the_remedy(db: fv.Database) -> None:
     for sql, message in REFUSED:
         with pytest.raises(SqlError, match=message):
             db.execute(sql)

@@ -1,4 +1,4 @@
-"""NOT IN, ANY and ALL: an insert that decides nothing else touches no row of the enclosing query, counted in steps."""
+"""NOT IN, ANY and ALL: an insert that flips no result touches no row of the enclosing query, counted in steps."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_an_insert_that_flips_nothing_takes_few_steps(counting: None, query: str
 
 
 @pytest.mark.parametrize("where", ["", " WHERE s.k = r.k"])
-def test_a_null_that_decides_touches_the_rows_of_its_key_once(counting: None, where: str) -> None:
+def test_a_deciding_null_touches_the_rows_of_its_key_once(counting: None, where: str) -> None:
     with Database() as db:
         db.execute("CREATE TABLE r (a BIGINT, k BIGINT, b BIGINT); CREATE TABLE s (k BIGINT, c BIGINT)")
         db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT a FROM r WHERE b NOT IN (SELECT c FROM s{where})")

@@ -1,4 +1,4 @@
-"""Range sums: the same rows and the same errors as loops over all rows, in steps that are a logarithm of them."""
+"""Range sums give the rows and the errors of loops over all rows, in a logarithmic number of steps."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def views(text: str) -> fv.Database:
 
 
 def programs(db: fv.Database) -> Iterator[Program]:
-    """The programs of all views, those that SQL makes of subqueries included."""
+    """The programs of all views, internal ones included."""
     for state in db._relations.views.values():
         for block in state.maintained.blocks:
             yield block.plan.program
@@ -71,7 +71,7 @@ def programs(db: fv.Database) -> Iterator[Program]:
 
 WHOLE = (None, 0.5, -1.0, 2.0, 3.25)
 ANY = (*WHOLE, float("nan"), float("inf"), 0.1, 0.7, 2.0**-11, 1e300, -(2.0**41))
-"""Doubles whose sums are exact, and others."""
+"""Doubles with exact sums, and others."""
 
 
 def rows(order: random.Random, n: int, values: list[int | None]) -> list[tuple[object, ...]]:
@@ -112,23 +112,23 @@ APART = (
     "SELECT r.g, AVG(q.v - r.v) AS s FROM r JOIN q ON r.g = q.g GROUP BY r.g",
     "SELECT SUM((q.p - r.p) * q.v) AS s, SUM(COALESCE(r.p + q.v, 0)) AS t FROM r JOIN q ON r.g = q.g",
 )
-"""Lifts across tables that are taken apart, where nothing bounds the rows."""
+"""Lifts across tables that are split by table, without bounds on the rows."""
 GROUPED = (
     "SELECT r.v, SUM(q.v) AS s, COUNT(*) AS n FROM r JOIN q ON r.p < q.p GROUP BY r.v",
     "SELECT r.s, q.v, SUM(q.p - r.p) AS d FROM r JOIN q ON r.g = q.g AND r.p >= q.p - 1 GROUP BY ALL",
     "SELECT r.s, AVG(q.d) AS a FROM r JOIN q ON q.p > r.p + r.v GROUP BY r.s",
 )
-"""Sums of ranges for each group of the other side."""
+"""A range sum for each group of the other side."""
 BANDS = (
     "SELECT r.s, q.v, SUM(q.p - r.p) AS d FROM r JOIN q ON r.g = q.g AND r.p BETWEEN q.p - 1 AND q.p + 2 GROUP BY ALL",
 )
-"""Rows between two bounds, of which there are few: they are visited."""
+"""Few rows between two bounds, which are visited."""
 GROUPED_APART = (
     "SELECT r.v, SUM(q.p - r.p) AS s FROM r, q GROUP BY r.v",
     "SELECT r.v, SUM(q.d - r.d) AS s FROM r, q GROUP BY r.v",
     "SELECT r.v, q.s, SUM(q.p - r.p) AS m, SUM(r.p + q.p) AS t FROM r JOIN q ON r.g = q.g GROUP BY r.v, q.s",
 )
-"""Lifts across tables that are taken apart, summed for each group of the other side."""
+"""Lifts across tables that are split by table, summed for each group of the other side."""
 SMALL = [None, -2, -1, 0, 1, 2, 3]
 WIDE = [*SMALL, 2**63 - 1, -(2**63) + 1, 2**62, 2**41]
 
@@ -150,10 +150,10 @@ def test_ranges_give_the_rows_and_the_errors_of_loops(
 
 
 OWN = "SELECT SUM(r.v) AS s FROM r, q, q AS o WHERE r.g = o.g AND q.g = o.g AND r.p < q.p AND o.v > 0"
-"""A row of o meets rows of r and q, whose views are looped over and summed."""
+"""A row of o joins rows of r and q, whose views are looped over and summed."""
 
 
-def test_a_view_with_the_key_of_its_range_view_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_with_the_key_of_its_range_view_replaces_it(monkeypatch: pytest.MonkeyPatch) -> None:
     db = views(OWN)
     (made,) = programs(db)
     looped = {s.view for t in made.triggers for s in visit(t.body) if isinstance(s, Loop)}
@@ -161,7 +161,7 @@ def test_a_view_with_the_key_of_its_range_view_takes_its_place(monkeypatch: pyte
     assert looped & summed
     monkeypatch.setattr(planner, "with_ranges", lambda program, *_: program)
     loops = views(OWN)
-    # The group of 0 enters the tree of its index, as it has more rows than are scanned; it leaves again.
+    # The group of 0 gets too many rows to scan, so it enters the tree of its index, and leaves it again.
     order = random.Random(3)
     inserted = [(int(order.random() < 0.1), *(order.randrange(200) for _ in range(2)), *[None] * 4) for _ in range(90)]
     for times in (1, -1):
@@ -182,19 +182,19 @@ SUMMED = (SUMS[0], SUMS[1], SUMS[2], SUMS[5], SUMS[6], *SUMS[-3:])
 
 
 @pytest.mark.parametrize("text", (*SUMMED, *APART))
-def test_an_update_visits_no_rows_where_a_sum_is_all_that_is_needed(text: str) -> None:
+def test_an_update_that_needs_only_a_range_sum_visits_no_rows(text: str) -> None:
     db = views(text)
     (made,) = programs(db)
     bounds = dict(made.bounds)
     assert bounds["update"] == ("O(1)" if text in APART else "O(log N)")
-    # The loops left are for values whose arithmetic might overflow.
+    # The remaining loops are for values whose arithmetic might overflow.
     loops = [s for t in made.triggers for s in visit(t.body) if isinstance(s, Loop)]
     assert bool(loops) == ("beyond" in bounds or "rounded" in bounds)
     assert not any(isinstance(s, RangeLoop) for t in made.triggers for s in visit(t.body))
 
 
 @pytest.mark.parametrize("text", (*GROUPED, *GROUPED_APART))
-def test_an_update_visits_the_groups_of_the_other_side_where_their_sums_are_all_that_is_needed(text: str) -> None:
+def test_an_update_that_needs_only_sums_by_group_visits_the_groups_of_the_other_side(text: str) -> None:
     (made,) = programs(views(text))
     bounds = dict(made.bounds)
     update = bounds["update"]
@@ -205,19 +205,19 @@ def test_an_update_visits_the_groups_of_the_other_side_where_their_sums_are_all_
 
 
 def test_rows_between_two_bounds_are_visited_and_no_groups() -> None:
-    """Found: connections of flights within two hours took a range sum for each destination, 14 times a loop's time."""
+    """For connections of flights within two hours, a range sum for each destination took 14 times as long as a loop."""
     db = views(BANDS[0])
     (made,) = programs(db)
     assert any(isinstance(s, RangeLoop) for t in made.triggers for s in visit(t.body))
     assert not any(isinstance(s, RangeSum) for t in made.triggers for s in visit(t.body))
     assert dict(made.bounds)["update"].startswith("O(N): O(log N) for each row whose range has the value")
-    # Each side is kept once, by the order of its range.
+    # Each side is stored once, in the order of its range.
     sides = [view for view in made.views if view.name.split("_")[0] in ("r", "q") and "wide" not in view.name]
     assert len(sides) == 2 and all(view.ordered for view in sides)
 
 
-def test_groups_of_one_row_are_no_groups() -> None:
-    """A row of its own for each key: the rows in the range are visited, and no groups beside it."""
+def test_groups_of_one_row_each_are_visited_as_rows() -> None:
+    """Each key has one row: the rows in the range are visited, and no other groups."""
     keyed = "CREATE TABLE k (id BIGINT PRIMARY KEY, p BIGINT); CREATE TABLE o (id BIGINT PRIMARY KEY, p BIGINT);"
     db = fv.Database()
     text = "SELECT k.id, COUNT(*) AS n FROM k, o WHERE k.p < o.p GROUP BY k.id"
@@ -253,11 +253,11 @@ def most_steps(text: str, kind: str, n: int, few: str) -> float:
 
 @pytest.mark.compiled(2)
 @pytest.mark.parametrize("text", (AXFINDER, SUMS[-3]), ids=["integers", "doubles"])
-def test_an_update_of_axfinder_takes_as_many_steps_among_many_orders_as_among_few(text: str) -> None:
+def test_steps_of_axfinder_do_not_grow_with_the_orders(text: str) -> None:
     assert most_steps(text, "cyclic", 200, "g") == most_steps(text, "cyclic", 2_000, "g") <= 8
 
 
 @pytest.mark.compiled(1)
-def test_an_update_takes_as_many_steps_as_there_are_groups_whatever_their_rows() -> None:
+def test_steps_grow_with_the_groups_and_not_with_their_rows() -> None:
     text = GROUPED[0]
     assert most_steps(text, "acyclic", 100, "v") == most_steps(text, "acyclic", 1_000, "v") <= 5 * 4

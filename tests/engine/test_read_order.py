@@ -1,4 +1,4 @@
-"""ORDER BY without LIMIT: the order in which the rows of a view are read."""
+"""ORDER BY without LIMIT: reads of a view return rows in its order."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ CASES = {
 }
 
 
-def test_reads_come_in_the_order_of_the_view() -> None:
+def test_reads_are_in_the_order_of_the_view() -> None:
     with fv.Database() as db:
         for i, (sql, _) in enumerate(CASES.values()):
             db.execute(f"{TABLE if i == 0 else ''} CREATE MATERIALIZED VIEW v{i} AS {sql}")
@@ -79,7 +79,7 @@ def test_reads_come_in_the_order_of_the_view() -> None:
             assert len(view) == len(expected)
 
 
-def test_a_read_is_of_one_version_and_outlives_the_view() -> None:
+def test_a_read_sees_one_version_and_outlives_the_view() -> None:
     with fv.Database() as db:
         db.execute(f"{TABLE} CREATE MATERIALIZED VIEW v AS SELECT a FROM t ORDER BY d DESC NULLS LAST")
         db.insert("t", ROWS)
@@ -107,7 +107,7 @@ def test_properties_apply_to_the_view_that_has_the_columns_of_the_order(tmp_path
 
 
 @pytest.mark.seeds(20)
-def test_reads_of_random_orders(seed: int) -> None:
+def test_reads_follow_random_orders(seed: int) -> None:
     rng = random.Random(seed)
     columns = "abde"
     chosen = [(rng.choice(columns), rng.random() < 0.5, rng.random() < 0.5) for _ in range(3)]

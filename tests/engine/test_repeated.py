@@ -1,4 +1,4 @@
-"""What long triggers repeat as functions of the generated module: the same rows, the same changes, the same steps."""
+"""Repeated statements of long triggers become functions, with the same rows, changes and steps."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def lollipop() -> Program:
 
 
 def followed(program: Program, block: CompiledBlock) -> tuple[list[int], list[Counter[tuple[int, ...]]]]:
-    """Steps, and the change, of each of some updates."""
+    """The steps and the change of each update."""
     state = BlockState(program, block, len(LOLLIPOP.free) + 1, Dictionary())
     state.want_changes(True)
     chance = random.Random(3)
@@ -66,7 +66,7 @@ def followed(program: Program, block: CompiledBlock) -> tuple[list[int], list[Co
     return steps, changes
 
 
-def test_repeated_statements_are_one_function_and_mean_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_statements_become_one_function_with_the_same_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
     program = lollipop()
     short = compiled(LOLLIPOP, program)
     parts = re.findall(r"^def (part_\d+)\(", str(short.source), re.M)
@@ -79,7 +79,7 @@ def test_repeated_statements_are_one_function_and_mean_the_same(monkeypatch: pyt
     assert sum(ours[0]) > 400 and any(ours[1])
 
 
-def test_short_triggers_are_written_whole() -> None:
+def test_short_triggers_are_written_without_functions() -> None:
     program = crown.plan_enumerated(query("Q(a, b, c) = R(a, b), S(b, c)"))
     assert program is not None
     assert not repeated.repeated_in(program)
@@ -88,8 +88,8 @@ def test_short_triggers_are_written_whole() -> None:
 STAR = query("Q(k, o, p, s, u) = I(k, o, p), P(p, s), S(s), O(o, u), C(u)")
 
 
-def test_a_function_loads_the_tables_of_rows_that_it_is_given() -> None:
-    """A part that marks a row as live reads no view of its own; the row's table is needed all the same."""
+def test_a_function_loads_the_tables_of_its_row_arguments() -> None:
+    """A statement that marks a row as live reads no view itself, but needs the row's table."""
     program = crown.plan_enumerated(STAR)
     assert program is not None
     source = str(compiled(STAR, program).source)

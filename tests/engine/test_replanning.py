@@ -18,7 +18,7 @@ CREATE TABLE s (b BIGINT NOT NULL, c BIGINT NOT NULL);
 CREATE TABLE t (c BIGINT NOT NULL, d BIGINT NOT NULL);"""
 VIEW = """CREATE MATERIALIZED VIEW v AS SELECT r.a, r.b, s.c, t.d
   FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c;"""
-# The tree to take for as many updates of each table is [b](r, s(t)), for many of t [c](t, s(r)).
+# The best tree for equally many updates of each table is [b](r, s(t)), for many of t [c](t, s(r)).
 
 Told = Counter[tuple[int, ...]]
 
@@ -47,7 +47,7 @@ def fill(db: Database) -> None:
     db.insert("s", [(2, 3)])
 
 
-def test_a_view_over_tables_that_have_rows_is_planned_by_what_they_took() -> None:
+def test_a_view_over_tables_with_rows_is_planned_by_their_updates() -> None:
     with Database() as db:
         db.execute(TABLES.format(r=""))
         fill(db)
@@ -58,7 +58,7 @@ def test_a_view_over_tables_that_have_rows_is_planned_by_what_they_took() -> Non
 
 
 @pytest.mark.parametrize("strategy", ["view_tree", "first_order"])
-def test_other_strategies_do_not_mind_what_tables_took(strategy: str) -> None:
+def test_other_strategies_ignore_the_updates_of_tables(strategy: str) -> None:
     with Database() as db:
         db.execute(TABLES.format(r=""))
         db.insert("t", rows_of_t(0, 50))
@@ -66,7 +66,7 @@ def test_other_strategies_do_not_mind_what_tables_took(strategy: str) -> None:
         assert "freshviews.updates" not in dict(db._relations.views["v"].definition.properties)
 
 
-def test_what_is_declared_is_not_measured() -> None:
+def test_declared_updates_replace_measured_ones() -> None:
     with Database() as db:
         db.execute(TABLES.format(r=" TBLPROPERTIES ('freshviews.update_rate' = '1')"))
         fill(db)
@@ -79,7 +79,7 @@ def test_what_is_declared_is_not_measured() -> None:
 
 
 def advice(db: Database) -> str | None:
-    """What ``stats`` says of replanning; EXPLAIN says the same."""
+    """The advice of ``stats`` to replan, which EXPLAIN repeats."""
     found: str | None = db.stats()["views"]["v"]["replan"]
     assert (found is not None) == ("db.replan('v')" in db.view("v").explain())
     return found
@@ -98,7 +98,7 @@ def test_no_commit_replans_a_view() -> None:
 
 
 def test_a_view_is_replanned_on_request_by_the_updates_so_far() -> None:
-    """The view that a user holds goes on, as do its readers and subscribers; later changes come from the new tree."""
+    """Handles, readers and subscribers of the view continue; later changes come from the new tree."""
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)
         held = db.view("v")
@@ -123,8 +123,8 @@ def test_a_view_is_replanned_on_request_by_the_updates_so_far() -> None:
             list(held)
 
 
-def test_a_view_is_replanned_again_when_the_load_turns_round() -> None:
-    """Also where the tree was chosen by the few updates before CREATE, or by those of an earlier replanning."""
+def test_a_view_is_replanned_again_if_the_load_changes() -> None:
+    """Also if the tree was chosen by the few updates before CREATE, or by an earlier replanning."""
     with Database() as db:
         db.execute(TABLES.format(r=""))
         fill(db)
@@ -138,7 +138,7 @@ def test_a_view_is_replanned_again_when_the_load_turns_round() -> None:
         assert len(db.view("v")) == sum(expected(rows_of_t(0, 5)).values()) * (3 * ADVISED_FROM + 1)
 
 
-def test_replan_names_what_it_cannot_plan() -> None:
+def test_errors_of_replan_name_the_view() -> None:
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)
         for name, message in (("w", "unknown view w"), ("r", "r is a table, not a view"), (None, "not by NULL")):
@@ -157,7 +157,7 @@ def test_equal_numbers_of_updates_change_nothing() -> None:
         assert state.maintained is kept_by
 
 
-def test_a_durable_database_keeps_the_tree_that_was_chosen(tmp_path: Path) -> None:
+def test_the_chosen_tree_survives_a_reopen(tmp_path: Path) -> None:
     with Database(tmp_path / "db") as db:
         db.execute(TABLES.format(r=""))
         fill(db)
@@ -172,8 +172,8 @@ def test_a_durable_database_keeps_the_tree_that_was_chosen(tmp_path: Path) -> No
                 db.snapshot()
 
 
-def test_a_view_that_is_gone_at_the_end_of_its_script_leaves_nothing(tmp_path: Path) -> None:
-    """Nor does one that is altered further on, nor what is nested in a view."""
+def test_a_view_dropped_in_its_own_script_leaves_no_trace(tmp_path: Path) -> None:
+    """Also one that is altered later in the script, and nested views."""
     nested = """CREATE MATERIALIZED VIEW n AS SELECT a, COUNT(*) AS n FROM
       (SELECT DISTINCT r.a, s.c, t.d FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c) GROUP BY a;"""
     altered = VIEW.replace("VIEW v", "VIEW w")
@@ -205,7 +205,7 @@ def test_a_replanned_view_survives_a_reopen(tmp_path: Path) -> None:
 # ALTER VIEW
 
 
-def test_a_view_is_altered_in_place_and_those_that_read_it_go_on() -> None:
+def test_a_view_is_altered_in_place_and_its_readers_continue() -> None:
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)
         db.execute("CREATE MATERIALIZED VIEW n AS SELECT c, COUNT(*) AS n FROM v GROUP BY c")
@@ -223,7 +223,7 @@ def test_a_view_is_altered_in_place_and_those_that_read_it_go_on() -> None:
         assert list(db.view("n")) == [(3, len(expected(rows_of_t(20, 20))))]
 
 
-def test_updates_are_named_by_the_view() -> None:
+def test_a_view_may_name_its_updates() -> None:
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)
         db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.updates' = 'T 5000, r 10')")
@@ -233,7 +233,7 @@ def test_updates_are_named_by_the_view() -> None:
         assert top_of(db) == "[c]"
 
 
-def test_a_script_that_fails_leaves_the_view_as_it_was() -> None:
+def test_a_failing_script_leaves_the_view_unchanged() -> None:
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)
         fill(db)
@@ -246,7 +246,7 @@ def test_a_script_that_fails_leaves_the_view_as_it_was() -> None:
         assert Counter(db.view("v")) == expected(rows_of_t(0, 20))
 
 
-def test_altered_twice_and_dropped_in_one_script() -> None:
+def test_a_view_is_altered_twice_and_dropped_in_one_script() -> None:
     one = "ALTER VIEW v SET TBLPROPERTIES ('freshviews.join_tree' = 's(r, t)');"
     other = one.replace("s(r, t)", "r(s(t))")
     with Database() as db:
@@ -272,7 +272,7 @@ def test_altered_twice_and_dropped_in_one_script() -> None:
         ("ALTER TABLE r SET TBLPROPERTIES ('freshviews.rows' = '3')", "this ALTER TABLE is not supported"),
     ],
 )
-def test_what_cannot_be_altered_is_refused(sql: str, message: str) -> None:
+def test_alterations_that_are_not_supported_are_refused(sql: str, message: str) -> None:
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)
         with pytest.raises(SqlError) as refusal:
@@ -280,7 +280,7 @@ def test_what_cannot_be_altered_is_refused(sql: str, message: str) -> None:
         assert message in str(refusal.value)
 
 
-def test_a_view_of_trusted_tables_is_not_altered_once_they_have_had_rows() -> None:
+def test_a_view_of_trusted_tables_with_rows_is_not_altered() -> None:
     with Database() as db:
         db.execute(TABLES.format(r=" TBLPROPERTIES ('freshviews.trusted' = 'true')") + VIEW)
         db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.strategy' = 'first_order')")

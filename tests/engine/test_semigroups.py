@@ -35,7 +35,7 @@ def pair(rows: list[Row], value: int, by: int, last: bool) -> Any:
 
 
 def rank(value: Any) -> Any:
-    """Where a value comes in order."""
+    """The rank of a value in the order."""
     return () if value is None else (value.encode(),) if isinstance(value, str) else (value,)
 
 
@@ -45,7 +45,7 @@ def bits(kind: Any, values: list[int | None]) -> int | None:
 
 
 def expected(held: Counter[Row]) -> tuple[list[Row], list[Row]]:
-    """The rows of both views, from those of the table."""
+    """The expected rows of both views, from the rows of the table."""
     groups: dict[int, list[Row]] = {}
     for row in held:
         groups.setdefault(row[0], []).append(row)
@@ -66,7 +66,7 @@ def expected(held: Counter[Row]) -> tuple[list[Row], list[Row]]:
     return grouped, [(bits(operator.or_, some), greatest)]
 
 
-def test_what_is_kept_is_what_the_rows_that_are_left_come_to_also_after_a_restart(tmp_path: Path) -> None:
+def test_aggregates_follow_inserts_and_deletes_also_after_a_restart(tmp_path: Path) -> None:
     order, held = random.Random(7), Counter[Row]()
     told: Counter[Row] = Counter()
     db = fv.Database(tmp_path / "db")
@@ -101,7 +101,7 @@ def test_what_is_kept_is_what_the_rows_that_are_left_come_to_also_after_a_restar
     db.close()
 
 
-def test_a_tie_goes_to_the_greatest_value_of_max_by_and_the_least_of_min_by() -> None:
+def test_max_by_breaks_a_tie_by_the_greatest_value_and_min_by_by_the_least() -> None:
     db = fv.Database()
     db.execute(SCRIPT)
     db.insert("t", [(1, 0, 5, "a"), (1, 0, 5, "c"), (1, 0, 5, "b"), (1, 0, None, "z")])
@@ -113,7 +113,7 @@ def test_a_tie_goes_to_the_greatest_value_of_max_by_and_the_least_of_min_by() ->
 LEAST = -(2**63)
 
 
-def test_bits_that_cannot_be_stored_refuse_the_batch_and_leave_nothing_behind() -> None:
+def test_a_batch_whose_bits_cannot_be_stored_is_refused_whole() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (x BIGINT); CREATE MATERIALIZED VIEW v AS SELECT BIT_AND(x) AS x FROM t")
     db.insert("t", [(LEAST + 1,)])
@@ -125,8 +125,8 @@ def test_bits_that_cannot_be_stored_refuse_the_batch_and_leave_nothing_behind() 
     assert list(db.view("v")) == [(LEAST + 1,)]
 
 
-def test_bits_that_cannot_be_stored_are_no_matter_on_the_way() -> None:
-    """What a batch comes to counts, in whatever order its rows stand; and so it is where a view is filled."""
+def test_bits_that_cannot_be_stored_are_allowed_within_a_batch() -> None:
+    """Only the result of a batch is checked, in any order of its rows; likewise in a backfill."""
     db = fv.Database()
     db.execute("CREATE TABLE t (x BIGINT); CREATE MATERIALIZED VIEW v AS SELECT BIT_AND(x) AS x FROM t")
     db.insert("t", [(LEAST + 1,), (LEAST + 2,), (5,)])
@@ -138,7 +138,7 @@ def test_bits_that_cannot_be_stored_are_no_matter_on_the_way() -> None:
     assert list(db.view("v")) == list(db.view("late")) == [(LEAST + 1,)]
 
 
-def test_a_batch_that_an_average_refuses_does_not_refuse_the_next_one() -> None:
+def test_a_batch_is_accepted_after_one_that_an_average_refused() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (d DECIMAL(18, 0)); CREATE MATERIALIZED VIEW v AS SELECT AVG(d) AS a FROM t")
     db.insert("t", [(1,)])
@@ -156,7 +156,7 @@ def test_a_batch_that_an_average_refuses_does_not_refuse_the_next_one() -> None:
         "ONLY_VALUE(x) AS one FROM t GROUP BY g HAVING COUNT(*) <> 2",
     ],
 )
-def test_two_values_are_told_of_the_group_that_may_not_have_them(guarded: str) -> None:
+def test_the_error_of_two_values_names_the_group(guarded: str) -> None:
     db = fv.Database()
     db.execute(f"CREATE TABLE t (g INT, x INT); CREATE MATERIALIZED VIEW v AS SELECT g, {guarded}")
     with pytest.raises(fv.BatchError, match="for g = 2, one has two values, 5 and 6; one is allowed"):
@@ -165,7 +165,7 @@ def test_two_values_are_told_of_the_group_that_may_not_have_them(guarded: str) -
     assert (2, 6) in list(db.view("v"))
 
 
-def test_two_values_within_a_function_of_strings_are_told() -> None:
+def test_two_values_in_a_string_function_are_an_error() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (g INT, w STRING)")
     db.execute("CREATE MATERIALIZED VIEW v AS SELECT g, UPPER(ONLY_VALUE(w)) AS w FROM t GROUP BY g")
@@ -184,7 +184,7 @@ def test_two_values_within_a_function_of_strings_are_told() -> None:
         ("BIT_XOR(x)", "aggregate function bit_xor is not supported"),
     ],
 )
-def test_an_aggregate_that_is_not_understood_is_refused(sql: str, message: str) -> None:
+def test_an_unsupported_aggregate_is_refused(sql: str, message: str) -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (g INT, x INT, y BIGINT, w STRING)")
     with pytest.raises(fv.SqlError, match=message):

@@ -1,4 +1,4 @@
-"""UNION, EXCEPT and INTERSECT of rows that are not held: what comes out, how long it takes, what it needs."""
+"""UNION, EXCEPT and INTERSECT of rows that are not held: results, delay and space."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECOND = "SELECT r.a, r.b, t.c FROM r JOIN t ON r.b = t.b"
 
 
 class Listed:
-    """An operand whose rows are listed, with how often each is there; it counts what is asked of it."""
+    """An operand with a list of rows and their counts; it counts the requests."""
 
     def __init__(self, before: Counter[int], after: Counter[int], asked: Counter[str], counted: bool = False) -> None:
         self.counted = counted
@@ -97,7 +97,7 @@ def test_rows_lookups_and_changes_of_random_terms(
     term = numbered(written, iter(range(OPERANDS)))
     assert isinstance(term, SetOperation)
     looked_up = looked_up_blocks(term)
-    # Blocks that are below UNION ALLs alone are bags, too.
+    # Blocks below only UNION ALLs are bags, too.
     operands = [
         Listed(b, a, Counter(), looked_up.get(i, True)) for i, (b, a) in enumerate(zip(before, after, strict=True))
     ]
@@ -138,7 +138,7 @@ def test_the_delay_of_a_union_is_constant(shared: int) -> None:
 
 
 def test_a_union_of_joins_is_read_and_changed_in_linear_space() -> None:
-    """The result has 2 n^2 rows over n rows of each table; nothing of that order is ever there."""
+    """The result has 2 n^2 rows over n rows of each table; no memory of that order is used."""
     n = 300
     with Database() as db:
         db.execute(f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};")
@@ -157,7 +157,7 @@ def test_a_union_of_joins_is_read_and_changed_in_linear_space() -> None:
         assert peak < 400_000
 
 
-def test_a_row_is_told_once_however_many_parts_it_comes_from() -> None:
+def test_a_row_of_several_parts_is_reported_once() -> None:
     with Database() as db:
         db.execute(f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};")
         told: list[dict[tuple[int, ...], int]] = []
@@ -177,7 +177,7 @@ def test_a_row_is_told_once_however_many_parts_it_comes_from() -> None:
 
 @pytest.mark.parametrize("operation", ["EXCEPT", "INTERSECT"])
 def test_parts_of_one_table_change_within_one_batch(operation: str) -> None:
-    """A row that comes into both parts at once, by a self-join."""
+    """A self-join adds a row to both parts at once."""
     with Database() as db:
         db.execute(
             "CREATE TABLE e (x BIGINT, y BIGINT); CREATE MATERIALIZED VIEW v AS"
@@ -201,7 +201,7 @@ def test_parts_of_one_table_change_within_one_batch(operation: str) -> None:
             assert +changes == Counter(dict.fromkeys(expected, 1))
 
 
-def test_strings_and_nulls_are_rows_as_others() -> None:
+def test_rows_may_have_strings_and_nulls() -> None:
     with Database() as db:
         db.execute(
             "CREATE TABLE r (n STRING, x INT); CREATE TABLE s (n STRING, y BIGINT);"
@@ -262,7 +262,7 @@ def test_a_batch_that_is_refused_changes_no_part() -> None:
         assert set(db.view("v")) == {(1, 1, 6)} and len(told) == 2
 
 
-def test_parts_come_back_from_disk(tmp_path: Path) -> None:
+def test_parts_survive_a_reopen(tmp_path: Path) -> None:
     script = (
         f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};"
         "CREATE MATERIALIZED VIEW w AS SELECT a, c FROM v EXCEPT SELECT b, c FROM s;"
@@ -281,8 +281,8 @@ def test_parts_come_back_from_disk(tmp_path: Path) -> None:
         assert set(db.view("w")) == {(2, 5), (2, 6)}
 
 
-def test_a_view_that_a_snapshot_lacks_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after another freshviews that made other internal views of the same SQL."""
+def test_a_view_that_a_snapshot_lacks_is_backfilled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if another version of freshviews had made other internal views of the same SQL."""
     script = f"{JOINS} CREATE MATERIALIZED VIEW v AS SELECT b, COUNT(*) AS n FROM r GROUP BY b EXCEPT SELECT * FROM s;"
     known = recovery._Images
     with Database(tmp_path / "db") as db:
@@ -300,7 +300,7 @@ def test_a_view_that_a_snapshot_lacks_is_filled(tmp_path: Path, monkeypatch: pyt
         assert set(db.view("v")) == {(2, 1)}
 
 
-def test_explain_says_how_blocks_are_put_together_and_what_is_held() -> None:
+def test_explain_shows_how_blocks_are_combined_and_what_is_stored() -> None:
     with Database() as db:
         db.execute(
             f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};"

@@ -1,4 +1,4 @@
-"""Memory that is given back after deletes, beside undone batches, open readers, keys, a reopened database."""
+"""Memory is released after deletes, together with undone batches, open readers, keys, and reopens."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Shop:
-    """The database beside plain collections."""
+    """A database, and plain collections with its expected rows."""
 
     def __init__(self, db: Database, seed: int) -> None:
         self.db = db
@@ -75,7 +75,7 @@ class Shop:
             pairs += more
 
     def delete(self, rows: int) -> None:
-        """Delete some rows in one version, from all tables."""
+        """Delete some rows of all tables in one version."""
         order = self.order
         with self.db.batch() as batch:
             for name, held in (("item", self.items), *self.pairs.items()):
@@ -97,14 +97,14 @@ class Shop:
             batch.insert("item", [(self.next + i, a, 2**62) for i in range(3)])
 
     def refuse(self) -> None:
-        """A batch that is undone: its last delete names no row."""
+        """A batch that is undone, because its last delete has no row."""
         with pytest.raises(BatchError), self.db.batch() as batch:
             batch.delete("item", self.items[: len(self.items) // 2])
             batch.insert("item", [(self.next + i, 0, 0) for i in range(10)])
             batch.delete("item", [(-1, 0, 0)])
 
     def note(self) -> None:
-        """Count the states of tables that are met."""
+        """Count the states of tables that occur."""
         for table in self.db._relations.tables.values():
             assert table.stored is not None
             for handle in table.stored.handles:
@@ -183,7 +183,7 @@ def test_a_reader_keeps_the_rows_of_its_version() -> None:
         shop.check()
 
 
-def test_a_reopened_database_goes_on_with_half_packed_tables(tmp_path: Path) -> None:
+def test_a_reopened_database_continues_with_half_packed_tables(tmp_path: Path) -> None:
     shop: Shop | None = None
     for turn in range(4):
         with Database(tmp_path / "db") as db:
@@ -228,7 +228,7 @@ def expected() -> dict[int, Seen]:
 
 @pytest.mark.parametrize("step", ["record half written", "record synced", "version visible"])
 @pytest.mark.parametrize("time", [7, 11, 14])
-def test_killed_while_tables_shrink_the_committed_versions_are_back(
+def test_committed_versions_survive_a_kill_while_tables_shrink(
     tmp_path: Path, expected: dict[int, Seen], step: str, time: int
 ) -> None:
     def work() -> None:
@@ -242,7 +242,7 @@ def test_killed_while_tables_shrink_the_committed_versions_are_back(
         assert list(db.view("counted")) == list(db.view("joined")) == []
 
 
-def test_little_stays_of_tables_whose_rows_are_all_deleted() -> None:
+def test_tables_whose_rows_are_all_deleted_release_nearly_all_memory() -> None:
     with Database() as db:
         db.execute(SCRIPT)
         empty = db.stats()["bytes"]

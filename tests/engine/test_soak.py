@@ -1,4 +1,4 @@
-"""The short form of ``make soak``: strings of rows that have left a window leave memory."""
+"""The short form of ``make soak``: strings of rows that have left a window are freed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_memory_is_flat_while_a_window_moves() -> None:
     assert max(held.process for held in half) - half[0].process < 8 << 20
 
 
-def test_strings_leave_as_fast_as_they_come_in_large_batches() -> None:
-    """A step after a commit of 100,000 rows was cut so short that strings came faster than they were freed."""
+def test_strings_of_large_batches_are_freed_as_fast_as_they_are_added() -> None:
+    """A step after a commit of 100,000 rows was once so short that strings were added faster than freed."""
     held = list(moved(rows=1_500_000, live=100_000, batch=100_000))[-1]
     assert held.codes <= 5 * 100_000

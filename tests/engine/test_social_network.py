@@ -50,7 +50,7 @@ Event = tuple[datetime.datetime, int, str, tuple[object, ...]]
 
 
 def read(name: str, *columns: str) -> Iterator[tuple[object, ...]]:
-    """Columns of a file; the second of two that are called alike is marked so."""
+    """Columns of a file; the second of two columns with the same name gets a suffix."""
     path = FOLDER / f"{name}_0_0.csv"
     header = path.read_text(encoding="utf-8").partition("\n")[0].split("|")
     names = [f"{one}#2" if one in header[:i] else one for i, one in enumerate(header)]

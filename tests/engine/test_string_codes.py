@@ -1,4 +1,4 @@
-"""Strings in native memory: they behave as a dict does, and their memory follows them."""
+"""Strings in native memory behave like a dict, and their memory grows and shrinks with them."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_random_operations_agree_with_a_dict(seed: int, tmp_path: Path, monkeypa
     agrees(dictionary, model)
 
 
-def test_free_codes_are_used_again_the_lowest_first_and_codes_at_the_end_are_given_up() -> None:
+def test_the_lowest_free_code_is_used_first_and_free_codes_at_the_end_are_dropped() -> None:
     dictionary, _ = native([f"{i}" for i in range(100)])
     assert dictionary.free([*range(10, 20), *range(90, 100)]) == 20
     assert [dictionary.encode(f"new {i}") for i in range(3)] == [10, 11, 12]
@@ -139,7 +139,7 @@ def test_a_failed_file_of_strings_adds_nothing() -> None:
     assert word(store, string_slots.LIVE) == 3
 
 
-def test_free_codes_of_a_file_may_have_bytes_which_mean_nothing() -> None:
+def test_bytes_of_free_codes_in_a_file_are_ignored() -> None:
     for dictionary in (Dictionary(["x"]), native(["x"])[0]):
         dictionary.extend_flat(np.array([0, 1, 3, 4], np.int64), np.frombuffer(b"abbc", np.uint8), [1])
         agrees(dictionary, {"x": 0, "a": 1, "c": 3})
@@ -148,7 +148,7 @@ def test_free_codes_of_a_file_may_have_bytes_which_mean_nothing() -> None:
         assert dictionary.encode("d") == 2
 
 
-def test_many_strings_are_encoded_together_as_one_by_one() -> None:
+def test_strings_get_the_same_codes_together_as_one_by_one() -> None:
     rng = random.Random(5)
     one, other = native()[0], native()[0]
     for _ in range(5 if PURE_PYTHON else 60):
@@ -163,12 +163,12 @@ def test_many_strings_are_encoded_together_as_one_by_one() -> None:
 COUNT = 2_000 if PURE_PYTHON else 200_000
 
 
-def test_a_unique_string_takes_its_bytes_and_a_few_more() -> None:
+def test_a_string_takes_few_bytes_beyond_its_own() -> None:
     dictionary, store = native()
     empty = store.bytes()
     for i in range(COUNT):
         dictionary.encode(f"{i:034}")
-    # A head of one byte, a place of five, slots of five that are at most twice as many, and two while they grow.
+    # A head of one byte, a place of five, at most two slots of five, and two more while slots grow.
     most = 34 * 1.26 + 1 + 5 * 1.26 + 5 * (2.0 + 1.4)
     assert 34 + 1 + 5 <= (store.bytes() - empty) / COUNT <= most
     settle(dictionary)
@@ -176,7 +176,7 @@ def test_a_unique_string_takes_its_bytes_and_a_few_more() -> None:
 
 
 @pytest.mark.parametrize("left", [0.0, 0.02, 0.5])
-def test_memory_of_freed_strings_is_given_back_in_bounded_steps(left: float) -> None:
+def test_memory_of_freed_strings_is_released_in_bounded_steps(left: float) -> None:
     dictionary, store = native()
     for i in range(COUNT):
         dictionary.encode(f"{i:034}")
@@ -200,7 +200,7 @@ def test_memory_of_freed_strings_is_given_back_in_bounded_steps(left: float) -> 
         assert dictionary.decode(code) == text
 
 
-def test_slots_that_shrink_grow_again_before_they_are_complete() -> None:
+def test_shrinking_slots_can_grow_before_they_are_complete() -> None:
     dictionary, store = native()
     count = COUNT // 10
     for i in range(count):
@@ -216,7 +216,7 @@ def test_slots_that_shrink_grow_again_before_they_are_complete() -> None:
     agrees(dictionary, model)
 
 
-def test_others_decode_while_strings_are_added_and_freed() -> None:
+def test_other_threads_decode_while_strings_are_added_and_freed() -> None:
     dictionary, _ = native([f"kept {i}" for i in range(100)])
     codes = np.arange(100)
     expected = [f"kept {i}" for i in range(100)]
@@ -252,8 +252,8 @@ def test_a_dictionary_that_had_free_codes_keeps_them_in_native_memory() -> None:
 
 
 @pytest.mark.parametrize("first", ["native", "objects"])
-def test_free_codes_of_a_file_wait_for_a_collection_whenever_native_memory_is_made(first: str) -> None:
-    """The strings of a snapshot are read before tables are there, which put them into native memory."""
+def test_free_codes_of_a_file_wait_for_a_collection(first: str) -> None:
+    """Strings of a snapshot are read before tables exist, which move them to native memory."""
     dictionary = native()[0] if first == "native" else Dictionary()
     dictionary.extend_flat(np.array([0, 1, 1, 2], np.int64), np.frombuffer(b"ab", np.uint8), [1])
     codes_of(dictionary)
@@ -261,7 +261,7 @@ def test_free_codes_of_a_file_wait_for_a_collection_whenever_native_memory_is_ma
     assert free_codes(dictionary) == [1]
 
 
-def test_what_is_freed_is_not_remembered_where_memory_runs_out_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_freed_strings_are_forgotten_even_if_memory_runs_out_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     for function in ("list_unmarked", "free_codes"):
         dictionary, _ = native(["kept", "lost"])
         freed = dictionary.freed
@@ -312,7 +312,7 @@ def test_a_signal_handler_reads_strings_while_others_are_read(monkeypatch: pytes
     assert len(by_handler) >= 6 and all(one == ["a", [long, "a"], ["a", long]] for one in by_handler)
 
 
-def test_a_signal_handler_may_change_strings_between_two_steps_of_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_handler_may_change_strings_during_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {"text": "a" * 300, "array": "b" * 30, "entries": "c" * 30}
     dictionary, store = native([*texts.values(), *(f"{i}" for i in range(20))])
     readers = {
@@ -335,7 +335,7 @@ def test_a_signal_handler_may_change_strings_between_two_steps_of_a_reader(monke
         read()
         monkeypatch.undo()
     assert store.text(0) == "0" * 5000
-    # The kernels leave out what does not fit: nothing is written behind the buffer.
+    # The kernels skip strings that do not fit, and write nothing behind the buffer.
     out = np.full(8, 7, np.uint8)
     string_heap.copy_between(store.address, 0, 2, np.array([0, 3, 6]).ctypes.data, out.ctypes.data)
     ends = np.array([0, 3, 6], np.int32)

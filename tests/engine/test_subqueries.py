@@ -1,4 +1,4 @@
-"""Subqueries in every place of a SELECT, after each of some updates, against DuckDB from scratch."""
+"""Subqueries in every place of a SELECT agree with DuckDB from scratch after each update."""
 
 from __future__ import annotations
 
@@ -182,17 +182,17 @@ OWN_SPELLING = {
 
 
 def rows_of(rows: Any) -> list[str]:
-    """Rows in an order of their own; DuckDB sums integers as decimals."""
+    """Sorted rows; DuckDB sums integers as decimals."""
     return sorted(repr(tuple(int(x) if isinstance(x, Decimal) else x for x in row)) for row in rows)
 
 
 @pytest.mark.parametrize("query", [*QUERIES, *OWN_SPELLING])
-def test_a_view_holds_what_duckdb_finds_after_every_update(query: str) -> None:
+def test_a_view_agrees_with_duckdb_after_every_update(query: str) -> None:
     agrees_after_every_update(query, OWN_SPELLING.get(query, query))
 
 
 def agrees_after_every_update(query: str, asked: str, steps: int = 40) -> None:
-    """Compare a view of ``query`` with what DuckDB answers to ``asked`` after each of some random updates."""
+    """Compare a view of ``query`` with DuckDB's answer to ``asked`` after each random update."""
     rng = random.Random(query)
     db, peer = Database(), duckdb.connect()
     for name, columns in TABLES.items():
@@ -218,7 +218,7 @@ def agrees_after_every_update(query: str, asked: str, steps: int = 40) -> None:
     db.close()
 
 
-def test_a_subquery_that_comes_to_have_two_rows_refuses_the_batch() -> None:
+def test_a_batch_that_gives_a_scalar_subquery_two_rows_is_refused() -> None:
     with Database() as db:
         db.execute("CREATE TABLE r (a BIGINT); CREATE TABLE t (k BIGINT, name STRING)")
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT a, (SELECT name FROM t WHERE t.k = r.a) AS x FROM r")
@@ -242,11 +242,11 @@ KEYED = {
     "(SELECT COALESCE(d.name, '-') FROM c LEFT JOIN d ON d.id = c.x WHERE c.id = r.a)": 0,
     "(SELECT d.name FROM c LEFT JOIN d ON d.id = c.x AND d.name <> 'x' WHERE c.id = r.b AND r.a = d.id)": 1,
 }
-"""Subqueries that have one row by declared keys, and how many internal views they need."""
+"""Subqueries with one row by declared keys, and the number of internal views that they need."""
 
 
 @pytest.mark.parametrize("subquery", KEYED)
-def test_a_subquery_by_a_declared_key_is_an_optional_atom_of_the_table(subquery: str) -> None:
+def test_a_subquery_by_a_declared_key_becomes_an_optional_atom(subquery: str) -> None:
     rng, peer = random.Random(subquery), duckdb.connect()
     with Database() as db:
         tables = (

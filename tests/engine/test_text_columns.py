@@ -1,4 +1,4 @@
-"""Strings of a trusted table that views pass to text functions alone are not stored; the views are as before."""
+"""Strings of a trusted table that views pass only to text functions are not stored, and the views stay the same."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def shapes() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("shape", shapes())
-def test_views_are_those_over_stored_strings(shape: str) -> None:
+def test_views_agree_with_views_over_stored_strings(shape: str) -> None:
     with database("") as stored, database(TRUSTED) as trusted:
         for db in (stored, trusted):
             db.insert("t", shapes()[shape])
@@ -66,7 +66,7 @@ def test_views_are_those_over_stored_strings(shape: str) -> None:
         assert known == [None, None]
 
 
-def test_a_column_that_is_read_is_stored_beside_its_results() -> None:
+def test_strings_that_a_view_reads_are_stored_with_their_results() -> None:
     with database(TRUSTED, VIEWS + "CREATE MATERIALIZED VIEW all_of AS SELECT note FROM t;") as db:
         for rows in shapes().values():
             db.insert("t", rows)
@@ -74,7 +74,7 @@ def test_a_column_that_is_read_is_stored_beside_its_results() -> None:
         assert sorted(db.view("all_of"), key=repr) == sorted([(note,) for note in NOTES] * len(shapes()), key=repr)
 
 
-def test_a_column_that_is_not_given_is_null() -> None:
+def test_an_absent_column_is_null() -> None:
     with database(TRUSTED) as db:
         for rows in (pa.table({"id": [1, 2]}), pa.table({"id": [1], "note": pa.nulls(1)}), [{"id": 3}]):
             db.insert("t", rows)
@@ -91,7 +91,7 @@ def test_a_column_that_is_not_given_is_null() -> None:
     ],
     ids=("int", "surrogate", "utf-8", "type"),
 )
-def test_what_is_refused(rows: Any, error: str) -> None:
+def test_strings_that_are_not_stored_are_still_checked(rows: Any, error: str) -> None:
     with database(TRUSTED) as db:
         with pytest.raises(fv.BatchError, match=error):
             db.insert("t", rows)
@@ -111,7 +111,7 @@ CREATE MATERIALIZED VIEW both AS
 """
 
 
-def test_internal_views_have_the_parts_that_are_read() -> None:
+def test_internal_views_have_only_the_parts_that_are_read() -> None:
     rows = [(7, "abc", 1), (8, "bcd", 3), (1, "bcd", 9), (9, None, 8), (10, "a", 9)]
     found = []
     for properties in ("", TRUSTED):

@@ -1,4 +1,4 @@
-"""STRING_AGG, PROVENANCE and categories: texts of all rows of a group, through undo, images, snapshots and collections.
+"""STRING_AGG, PROVENANCE and categories: texts of groups stay right through undo, images, snapshots and collections.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FROM orders o JOIN items i ON i.o_id = o.o_id GROUP BY cust;
 
 
 def expected(orders: dict[int, str], items: Counter[tuple[int, str, int]]) -> list[tuple[Any, ...]]:
-    """The rows of ``parts``."""
+    """The expected rows of ``parts``."""
     found = []
     for cust in {orders[o] for o, _, _ in items.elements() if o in orders}:
         own = [(o, part, qty) for o, part, qty in sorted(items.elements()) if orders.get(o) == cust]
@@ -55,7 +55,7 @@ def expected(orders: dict[int, str], items: Counter[tuple[int, str, int]]) -> li
 
 
 def expected_sums(orders: dict[int, str], items: Counter[tuple[int, str, int]]) -> list[tuple[Any, ...]]:
-    """The rows of ``sums``."""
+    """The expected rows of ``sums``."""
     found = []
     for cust in {orders[o] for o, _, _ in items.elements() if o in orders}:
         own = [row for row in items.elements() if orders.get(row[0]) == cust]
@@ -75,7 +75,7 @@ def expected_sums(orders: dict[int, str], items: Counter[tuple[int, str, int]]) 
 
 
 class Shop:
-    """A database, and the rows that it must have."""
+    """A database, and its expected rows."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.db = Database(path)
@@ -145,7 +145,7 @@ def test_a_refused_batch_leaves_no_trace_in_texts() -> None:
             shop.step(choose)
             with pytest.raises(BatchError):
                 db.insert("orders", [(6, "cust 1"), (6, "cust 2")])
-            # It is refused after the texts have changed.
+            # The batch is refused after the texts have changed.
             with pytest.raises(EvaluationError), db.batch() as batch:
                 batch.insert("orders", [(9, "cust 3")])
                 batch.insert("items", [(9, "bolt", 25), (9, "nut", 25), (9, "nut", 0)])
@@ -153,7 +153,7 @@ def test_a_refused_batch_leaves_no_trace_in_texts() -> None:
 
 
 @pytest.mark.parametrize("snapshot", [False, True])
-def test_texts_go_on_after_a_database_is_opened_again(tmp_path: Path, snapshot: bool) -> None:
+def test_texts_continue_after_a_reopen(tmp_path: Path, snapshot: bool) -> None:
     choose = random.Random(3)
     shop = Shop(tmp_path)
     for number in range(12):
@@ -194,14 +194,14 @@ def test_groups_that_do_not_change_are_not_rendered(monkeypatch: pytest.MonkeyPa
         db.insert("t", [(0, 9)])
         monkeypatch.setattr(Texts, "_texts_of", counted)
         db.insert("t", [(7, 9)])
-        # The text before is remembered.
+        # The old text is remembered.
         assert rendered == [0, 6]
         db.delete("t", [(7, 9), (8, 0)])
         assert rendered == [0, 6, 0, 9]
         assert db.view("v").to_arrow().num_rows == 200
 
 
-def test_values_are_those_of_json() -> None:
+def test_values_are_written_as_json() -> None:
     with Database() as db:
         db.execute("""CREATE TABLE t (a DECIMAL(9, 3), b DOUBLE, c BOOLEAN, d DATE, e TIMESTAMP, f STRING, g FLOAT);
         CREATE MATERIALIZED VIEW v AS SELECT PROVENANCE() AS p FROM t""")
@@ -257,7 +257,7 @@ ROWS = [
         ("STRING_AGG('x', '')", "xxxx"),
     ],
 )
-def test_order_separator_and_nulls(call: str, value: str | None) -> None:
+def test_texts_follow_order_separator_and_nulls(call: str, value: str | None) -> None:
     assert one(f"SELECT {call} AS v FROM t", ROWS) == value
 
 
@@ -297,7 +297,7 @@ def test_the_coefficients_of_a_group_add_up_to_its_count() -> None:
         ("SELECT ARRAY_AGG(k) FROM t", "STRING_AGG joins values as a text"),
     ],
 )
-def test_what_is_refused_is_named_with_its_place(select: str, message: str) -> None:
+def test_errors_name_the_construct_with_its_place(select: str, message: str) -> None:
     with Database() as db:
         db.execute("CREATE TABLE t (k INT PRIMARY KEY, g INT); CREATE TABLE u (k INT, z INT)")
         with pytest.raises(SqlError, match=re.escape(message)) as caught:
@@ -306,7 +306,7 @@ def test_what_is_refused_is_named_with_its_place(select: str, message: str) -> N
         assert not db.views
 
 
-def test_a_view_of_groups_keeps_its_key_and_is_an_input_by_it() -> None:
+def test_a_view_with_texts_has_its_group_key_for_other_views() -> None:
     with Database() as db:
         db.execute("""CREATE TABLE t (k INT PRIMARY KEY, g INT, s STRING);
         CREATE MATERIALIZED VIEW v AS SELECT g, STRING_AGG(s, ',') AS s FROM t GROUP BY g;
@@ -315,8 +315,8 @@ def test_a_view_of_groups_keeps_its_key_and_is_an_input_by_it() -> None:
         assert list(db.view("w")) == [('[{"v": [1], "times": 1}, {"v": [2], "times": 1}]',)]
 
 
-def test_texts_of_several_grouping_sets() -> None:
-    """Each set has its own rows: also a set that is written twice, and one whose groups are not selected."""
+def test_each_grouping_set_has_its_own_texts() -> None:
+    """Also a set that is written twice, and one whose groups are not selected."""
     with Database() as db:
         db.execute("""CREATE TABLE t (a INT, b STRING, c STRING);
         CREATE MATERIALIZED VIEW v AS SELECT a, b, STRING_AGG(c, ',') AS t, COUNT(*) AS n, GROUPING_ID(a, b) AS g FROM t
@@ -360,14 +360,14 @@ LOOKED_UP = {
 
 
 ABLE = [name for name in STRATEGIES if not name.startswith("ivm_eps")]
-"""``ivm_eps`` and the like maintain no lists of rows."""
+"""Strategies that maintain lists of rows, unlike ``ivm_eps``."""
 
 
 @pytest.mark.parametrize(
     "strategy", [None, *(pytest.param(one, marks=pytest.mark.plain_python(only=True)) for one in ABLE)]
 )
 def test_rows_with_texts_are_found_by_their_groups(strategy: str | None, tmp_path: Path) -> None:
-    """No row of another group is read: the lookup has no loop over a whole view."""
+    """The lookup has no loop over a whole view, so it reads no row of another group."""
     named = "" if strategy is None else f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"
     views = "; ".join(f"CREATE MATERIALIZED VIEW {name} {named} AS {select}" for name, (select, _) in LOOKED_UP.items())
     db = Database(tmp_path)
@@ -405,7 +405,7 @@ def test_rows_with_texts_are_found_by_their_groups(strategy: str | None, tmp_pat
     db.close()
 
 
-def test_the_strategy_of_a_view_is_that_of_its_texts() -> None:
+def test_the_strategy_of_a_view_applies_to_its_texts() -> None:
     script = """CREATE TABLE r (a INT, b INT); CREATE TABLE s (b INT, c INT);
     CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{}') AS
     SELECT PROVENANCE() AS p FROM r JOIN s USING (b)"""
@@ -419,7 +419,7 @@ def test_the_strategy_of_a_view_is_that_of_its_texts() -> None:
     assert isinstance(caught.value, PlanError)
 
 
-def test_explain_says_what_is_kept_and_what_a_text_costs() -> None:
+def test_explain_shows_the_stores_and_the_cost_of_texts() -> None:
     with Database() as db:
         db.execute("""CREATE TABLE t (k INT PRIMARY KEY, g INT, s STRING);
         CREATE MATERIALIZED VIEW v AS

@@ -1,4 +1,4 @@
-"""Views that take a batch in threads: contents, changes and errors are those of one thread."""
+"""Views that run in threads have the contents, changes and errors of one thread."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def updates(db: fv.Database) -> dict[str, int]:
 
 
 def subscribed(db: fv.Database) -> list[Any]:
-    """The list of all changes of the views, in the order in which they come from now on."""
+    """The list of all changes of the views from now on, in order."""
     seen: list[Any] = []
     for view in db.views:
         db.view(view).subscribe(lambda change: seen.append((change.view, change.version, sorted(change, key=repr))))
@@ -68,7 +68,8 @@ def subscribed(db: fv.Database) -> list[Any]:
 
 
 class Stream:
-    """Random batches of both tables. Some are refused: by a key, a delete of nothing, a division or an overflow."""
+    """Random batches of both tables. Some are refused: for a key, a delete of a missing row, a division or an
+    overflow."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
@@ -109,7 +110,7 @@ class Stream:
 
 
 @pytest.mark.seeds(4)
-def test_contents_changes_and_errors_are_those_of_one_thread(seed: int) -> None:
+def test_contents_changes_and_errors_equal_those_of_one_thread(seed: int) -> None:
     one, several, both = fv.Database(threads=1), fv.Database(threads=3), fv.Database(threads=1)
     both.execute(TABLES + VIEWS)
     for db in (one, several):
@@ -163,7 +164,7 @@ def test_two_views_take_a_batch_at_the_same_time(monkeypatch: pytest.MonkeyPatch
     assert sum(n for _, n in db.view("b")) == len(ROWS)
 
 
-def test_changes_are_taken_in_the_threads_too_and_reported_in_the_order_of_the_views() -> None:
+def test_threads_read_changes_which_are_reported_in_the_order_of_the_views() -> None:
     db = two()
     db.execute("CREATE MATERIALIZED VIEW c AS SELECT s, COUNT(*) AS n FROM a GROUP BY s")
     seen = subscribed(db)
@@ -190,7 +191,7 @@ def test_the_first_error_in_the_order_of_the_views_is_raised() -> None:
         assert contents(db) == before and updates(db) == counted and db.version == 1
 
 
-def test_a_view_that_raises_in_a_thread_has_everything_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_undone_if_a_view_raises_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     db, apply = two(), MaintainedView.apply
     db.insert("t", ROWS)
     before = contents(db)
@@ -209,7 +210,7 @@ def test_a_view_that_raises_in_a_thread_has_everything_taken_back(monkeypatch: p
 
 
 @pytest.mark.parametrize("error", [MemoryError, threads.MemoryRanOut])
-def test_memory_that_runs_out_in_a_thread_leaves_everything_as_before(
+def test_the_state_is_unchanged_if_memory_runs_out_in_a_thread(
     error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db, apply = two(), MaintainedView.apply
@@ -231,7 +232,7 @@ def test_memory_that_runs_out_in_a_thread_leaves_everything_as_before(
     assert sum(n for _, n in db.view("b")) == 2 * len(ROWS)
 
 
-def test_ctrl_c_while_threads_run_comes_after_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_threads_run_takes_effect_after_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     db, apply = two(), MaintainedView.apply
 
     def pressing(self: MaintainedView, batch: Any, more: bool = False, widens: bool = True) -> Any:
@@ -247,7 +248,7 @@ def test_ctrl_c_while_threads_run_comes_after_the_commit(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("number", [1, 3, 5])
-def test_ctrl_c_while_strings_are_computed_has_the_batch_taken_back(
+def test_a_batch_is_undone_by_ctrl_c_while_strings_are_computed(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = two()
@@ -273,7 +274,7 @@ def test_ctrl_c_while_strings_are_computed_has_the_batch_taken_back(
     assert contents(db) == before and db.version == 1
 
 
-def test_no_thread_outlives_a_commit_and_a_forked_child_goes_on() -> None:
+def test_no_thread_outlives_a_commit_so_a_forked_child_can_commit() -> None:
     running = threading.active_count()
     db = two()
     db.insert("t", ROWS)
@@ -291,7 +292,7 @@ def test_no_thread_outlives_a_commit_and_a_forked_child_goes_on() -> None:
     assert threading.active_count() == running
 
 
-def test_where_no_thread_can_be_started_the_commit_runs_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_runs_in_one_thread_if_none_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -301,8 +302,8 @@ def test_where_no_thread_can_be_started_the_commit_runs_in_one(monkeypatch: pyte
     assert sum(n for _, n in db.view("b")) == len(ROWS)
 
 
-def test_a_batch_of_which_every_row_is_too_late_for_the_window_changes_nothing() -> None:
-    """It was a ZeroDivisionError."""
+def test_a_batch_whose_rows_are_all_too_late_for_the_window_changes_nothing() -> None:
+    """It once raised ZeroDivisionError."""
     db = fv.Database()
     db.execute(
         """CREATE TABLE t (d DATE NOT NULL, x BIGINT) TBLPROPERTIES ('freshviews.window' = '2 days on d');
@@ -314,7 +315,7 @@ def test_a_batch_of_which_every_row_is_too_late_for_the_window_changes_nothing()
     assert list(db.view("a")) == [(date(2026, 3, 9), 1)] and list(db.view("b")) == [(1, 1)]
 
 
-def test_the_log_is_that_of_one_thread(tmp_path: Path) -> None:
+def test_the_log_equals_that_of_one_thread(tmp_path: Path) -> None:
     logs, found = [], []
     for count in (1, 2):
         folder = tmp_path / str(count)
@@ -332,7 +333,7 @@ def test_the_log_is_that_of_one_thread(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("few", ["rows", "seconds", "threads"])
-def test_what_gains_little_runs_in_one_thread(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_that_gain_little_run_in_one_thread(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if few == "rows":
         monkeypatch.setattr(database, "MANY", len(ROWS))
     elif few == "seconds":
@@ -345,6 +346,6 @@ def test_what_gains_little_runs_in_one_thread(few: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("count", [0, -1, True, 1.5, "2"])
-def test_a_number_of_threads_that_is_none_is_refused(count: Any) -> None:
+def test_an_invalid_number_of_threads_is_refused(count: Any) -> None:
     with pytest.raises(ValueError, match="threads is a whole number of 1 or more, not"):
         fv.Database(threads=count)

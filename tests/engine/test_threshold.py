@@ -61,7 +61,7 @@ def low(bids: Counter[Bid]) -> list[tuple[Any, ...]]:
 
 
 def events(seed: int, count: int) -> list[tuple[Bid, int]]:
-    """Bids that come and go. Some volumes are below zero."""
+    """Inserts and deletes of bids, some with volumes below zero."""
     draw, held, made = random.Random(seed), [], []
     for number in range(count):
         if held and draw.random() < 0.4:
@@ -82,7 +82,7 @@ def apply(db: fv.Database, bids: Counter[Bid], batch: list[tuple[Bid, int]]) -> 
 
 @pytest.mark.long("the first of the file compiles both views: a minute and more with others running")
 @pytest.mark.parametrize("size", [1, 7])
-def test_the_rows_and_their_changes_are_those_of_the_definition(size: int) -> None:
+def test_rows_and_changes_agree_with_the_definition(size: int) -> None:
     bids, told = Counter[Bid](), Counter[tuple[Any, ...]]()
     db = fv.Database()
     db.execute(SCRIPT)
@@ -99,7 +99,7 @@ def test_the_rows_and_their_changes_are_those_of_the_definition(size: int) -> No
     assert list(db.view("low")) == []
 
 
-def test_a_database_is_opened_again_and_views_are_filled(tmp_path: Path) -> None:
+def test_a_selection_survives_a_reopen_and_a_backfill(tmp_path: Path) -> None:
     bids, stream = Counter[Bid](), events(3, EVENTS)
     half = len(stream) // 2
     with fv.Database(tmp_path) as db:
@@ -121,7 +121,7 @@ def test_a_database_is_opened_again_and_views_are_filled(tmp_path: Path) -> None
         assert list(db.view("vwap")) == vwap(bids)
 
 
-def test_a_selection_goes_on_from_its_image(tmp_path: Path) -> None:
+def test_a_selection_continues_from_its_image(tmp_path: Path) -> None:
     db, bids = fv.Database(), Counter[Bid]()
     db.execute(SCRIPT)
     apply(db, bids, events(4, EVENTS))
@@ -144,7 +144,7 @@ def test_a_selection_goes_on_from_its_image(tmp_path: Path) -> None:
         again.close()
 
 
-def test_a_refused_batch_leaves_the_selection_as_it_was() -> None:
+def test_a_refused_batch_leaves_the_selection_unchanged() -> None:
     db, bids = fv.Database(), Counter[Bid]()
     db.execute(SCRIPT + "CREATE MATERIALIZED VIEW shares AS SELECT 100 / volume AS share FROM bids WHERE volume > -9;")
     apply(db, bids, [bid for bid in events(5, EVENTS) if bid[0][2] != 0])
@@ -159,7 +159,7 @@ def test_a_refused_batch_leaves_the_selection_as_it_was() -> None:
     assert sorted(db.view("low")) == low(bids)
 
 
-def test_a_sum_that_does_not_fit_is_refused_and_taken_back() -> None:
+def test_a_batch_whose_sum_does_not_fit_is_refused_and_undone() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (x INT, y BIGINT);"
@@ -174,7 +174,7 @@ def test_a_sum_that_does_not_fit_is_refused_and_taken_back() -> None:
     assert sorted(db.view("v")) == [(3,)]
 
 
-def test_rows_leave_a_window_of_a_table() -> None:
+def test_a_selection_follows_a_window() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (x INT, y INT) TBLPROPERTIES ('freshviews.window' = '4 rows');"
@@ -187,7 +187,7 @@ def test_rows_leave_a_window_of_a_table() -> None:
         assert sorted(db.view("v")) == sorted(sorted(kept, key=lambda row: -row[1])[:2])
 
 
-def test_explain_says_what_is_selected_and_by_what_bound() -> None:
+def test_explain_shows_the_selection_and_its_bound() -> None:
     db = fv.Database()
     db.execute(SCRIPT)
     texts = [v.maintained.explain() for v in db._relations.views.values() if "threshold" in v.maintained.strategies]
@@ -225,8 +225,8 @@ def test_the_program_reads_as_in_the_golden_file(golden: Callable[[str, str], No
     golden("programs/vwap.threshold.txt", print_program(selection()[1].program))
 
 
-def test_an_update_takes_as_many_steps_as_rows_turn() -> None:
-    """Counted by the interpreter, and, but for the lookups of what is not there, by the generated code."""
+def test_steps_of_an_update_grow_with_the_rows_that_change_sides() -> None:
+    """Counted by the interpreter and, without lookups of missing rows, by the generated code."""
     view, plan = selection()
     limits = plan.program.triggers[-1].relation
     state = State(plan.program)
@@ -260,7 +260,7 @@ def test_an_update_takes_as_many_steps_as_rows_turn() -> None:
         update("bids", {"price": price, "volume": 1}, 1)
     assert selected() == 0
     assert move(101) >= 100
-    # From 1 to 100 bids are above those that are selected.
+    # From 1 to 100 bids are above the selected ones.
     assert selected() == 100
     assert update("bids", {"price": 5, "volume": 7}, 1) <= 20
     assert update("bids", {"price": rows, "volume": 0}, 1) <= 20

@@ -1,4 +1,4 @@
-"""Compiled maintenance by trace does what the plain form does: derivations, trace, intervals held."""
+"""Compiled maintenance by trace agrees with the plain form: derivations, trace, stored intervals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def as_derivations(rows: np.ndarray) -> list[Derivation]:  # type: ignore[type-a
 
 
 def compared(one: Rule, seed: int, codes: int, batches: int) -> None:
-    """Both forms over the same batches."""
+    """Run both forms over the same batches, and compare."""
     choices = random.Random(f"{one} {seed}")
     plain, traced, relations = MaintainedRule(one, INTEGER), TracedRule(one), Relations(one)
     for batch in range(batches):
@@ -59,7 +59,7 @@ def compared(one: Rule, seed: int, codes: int, batches: int) -> None:
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_every_batch_does_what_the_plain_form_does(name: str) -> None:
+def test_every_batch_agrees_with_the_plain_form(name: str) -> None:
     for seed in range(3 if CHANGE else 6):
         choices = random.Random(f"{name} {seed}")
         one = shuffled(RULES[name], choices) if seed else RULES[name]
@@ -109,7 +109,7 @@ def test_operations_are_bounded_by_the_edit_distance_and_the_changes(name: str) 
 
 
 def comparisons(of: SqlType) -> list[Expr]:
-    """All comparisons of a and b, and what NOT makes of them."""
+    """All comparisons of a and b, and their negations."""
     sides = Column("a", of), Column("b", of)
     kind = "_float" if of.is_float else ""
     plain = [Call(f"{name}{kind}", sides, BOOLEAN) for name in ("eq", "ne", "lt", "le", "gt", "ge")]
@@ -118,7 +118,7 @@ def comparisons(of: SqlType) -> list[Expr]:
 
 
 @pytest.mark.parametrize("of", [BIGINT, DOUBLE], ids=str)
-def test_codes_compare_as_values_do(of: SqlType) -> None:
+def test_codes_compare_like_values(of: SqlType) -> None:
     if of is DOUBLE:
         values = (0.0, -0.0, 1.5, -1.5, -2.5, math.inf, -math.inf, math.nan)
         codes = [NULL, *dict.fromkeys(encode(value, DOUBLE) for value in values)]
@@ -134,7 +134,7 @@ def test_codes_compare_as_values_do(of: SqlType) -> None:
         assert as_derivations(inserted) == sorted(expected), str(one)
 
 
-def test_a_condition_shortens_the_trace_from_the_level_where_it_is_complete() -> None:
+def test_a_condition_shortens_the_trace_from_the_level_that_completes_it() -> None:
     edges = {(a, b): 1 for a in range(20) for b in range(20)}
     lengths = []
     for where in ("", "a < b", "a < c"):
@@ -142,12 +142,12 @@ def test_a_condition_shortens_the_trace_from_the_level_where_it_is_complete() ->
         traced.apply(as_columns({"R": edges}))
         lengths.append(traced.counters.trace)
     everything, first, second = lengths
-    # Half of the a, b have nothing below them; a, c are all come to.
+    # Half of the a, b have nothing below them; all a, c are reached.
     assert first < 0.6 * everything
     assert second == everything
 
 
-def test_tables_of_one_version_are_walked_together() -> None:
+def test_the_tables_of_a_version_share_one_maintenance() -> None:
     script = """CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
         CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS
         SELECT r.a, s.c FROM r JOIN s ON r.b = s.b;"""
@@ -171,18 +171,18 @@ def test_tables_of_one_version_are_walked_together() -> None:
             db.insert("s", [(3, 4)])
             assert list(db.view("v")) == [(3, 4)]
     apart, joint = operations
-    # Apart, every row of s is joined and then taken out again.
+    # Separately, every row of s would be joined and then removed again.
     assert apart > 2 * len(rights)
     assert joint < apart / 5
 
 
 def operations_of(explained: str) -> int:
-    """The operations that maintenance did so far."""
+    """The number of operations of maintenance so far."""
     (told,) = re.findall(r"by ([\d,]+) operations", explained)
     return int(told.replace(",", ""))
 
 
-def test_a_batch_that_fails_after_some_tables_leaves_all_of_them_as_they_were() -> None:
+def test_a_batch_that_fails_after_some_tables_changes_none() -> None:
     with fv.Database() as db:
         db.execute("""CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
             CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS
@@ -200,7 +200,7 @@ def test_a_batch_that_fails_after_some_tables_leaves_all_of_them_as_they_were() 
 
 
 @pytest.mark.parametrize("strategy", ["incremental_trie_join", "first_order"])
-def test_a_product_of_multiplicities_that_does_not_fit_is_an_error_of_its_row(strategy: str) -> None:
+def test_the_error_of_a_product_that_does_not_fit_names_the_row(strategy: str) -> None:
     large = 2**40
     with fv.Database() as db:
         db.execute(f"""CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
@@ -214,7 +214,7 @@ def test_a_product_of_multiplicities_that_does_not_fit_is_an_error_of_its_row(st
         told = r"table s, row 4: view v cannot be computed for \(b = 4, c = 7\): overflow: .* product of multiplicities"
         with pytest.raises(fv.EvaluationError, match=told):
             db.apply("s", edits)
-        # Modulo 2^64 the first product is 0, and the second one the least word, which is no multiplicity either.
+        # Modulo 2^64 the first product is 0, and the second one the least word, which is not a multiplicity.
         for m in (2**24, 2**23):
             with pytest.raises(fv.EvaluationError, match=r"table s, row 0: view v"):
                 db.apply("s", [(8, 8, m)])
@@ -223,7 +223,7 @@ def test_a_product_of_multiplicities_that_does_not_fit_is_an_error_of_its_row(st
         assert sorted(db.view("v")) == sorted([*before, *((b, 7, large) for b, _, m in edits if m == 1)])
 
 
-def test_what_does_not_fit_in_a_version_of_several_tables_leaves_all_of_them_as_they_were() -> None:
+def test_a_product_that_does_not_fit_in_a_version_of_several_tables_changes_none() -> None:
     with fv.Database() as db:
         db.execute("""CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
             CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS
@@ -239,7 +239,7 @@ def test_what_does_not_fit_in_a_version_of_several_tables_leaves_all_of_them_as_
         assert sorted(db.view("v")) == [(1, 1), (1, 3)]
 
 
-def test_the_plain_form_tells_the_same_of_products_that_do_not_fit() -> None:
+def test_the_plain_form_agrees_on_products_that_do_not_fit() -> None:
     one = rule("ab", "A a", "B b", "C b")
     for counts, fails in (([2**40, 2**22, 1], False), ([2**40, 2**40, 1], True), ([2**40, -(2**23), -1], True)):
         edits = {name: {(1,): m} for name, m in zip("ABC", counts, strict=True)}

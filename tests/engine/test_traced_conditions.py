@@ -1,4 +1,4 @@
-"""Conditions that are compiled into a trace: what they exclude has nothing below it, and what fails is told as ever."""
+"""Conditions compiled into a trace: nothing is below excluded bindings, and failures raise the usual errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ print("numba" in sys.modules, made.addresses[0] != 0)
 """
 
 
-def test_what_a_condition_excludes_shortens_the_trace_from_where_its_variables_are_bound() -> None:
+def test_a_condition_shortens_the_trace_from_the_level_that_binds_its_variables() -> None:
     edges = {(a, b): 1 for a in range(12) for b in range(12)}
     lengths = []
     for where in ("", "( a + b ) < 6", "( a + c ) < 6", "( ( a + b ) + c ) < 6"):
@@ -42,18 +42,18 @@ def test_what_a_condition_excludes_shortens_the_trace_from_where_its_variables_a
         assert traced.counters.trace == plain.counters.trace
         lengths.append(traced.counters.trace)
     everything, early, last, of_three = lengths
-    # Of 144 a, b 21 are left, and the others have nothing below them; all a, b, c are come to.
+    # 21 of 144 a, b are left, and the others have nothing below them; all a, b, c are reached.
     assert early < 0.25 * everything
     assert last == of_three == everything
 
 
-def test_what_cannot_be_told_is_excluded_by_neither_form() -> None:
+def test_both_forms_keep_bindings_whose_condition_fails() -> None:
     for seed, where in enumerate(["( 10 % ( a * b ) ) < 2", "( 10 % ( a * b ) ) < 2, ( a + c ) < ( 7 % b )"]):
         one = rule("abc", "R ab", "S bc", "T ac", where=where)
         compared(one, seed, 4, 12)
         plain = MaintainedRule(one, INTEGER)
         delta = plain.apply({name: {(0, 0): 1, (3, 3): 1, (6, 6): 1} for name in "RST"})
-        # 10 % 36 is not less than 2, nor 3 + 3 less than 7 % 3; of 0, nothing can be told.
+        # 10 % 36 is not less than 2, nor 3 + 3 less than 7 % 3; for 0 the condition fails.
         assert [row for row, _ in delta.inserted] == [(0, 0, 0), (3, 3, 3)][: 2 - seed]
 
 
@@ -65,7 +65,7 @@ def view(where: str, order: str = "a, b, c, d") -> str:
         SELECT r.a, s.c, t.d FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c WHERE {where};"""
 
 
-def test_the_trace_of_a_view_is_shorter_by_what_its_conditions_exclude() -> None:
+def test_conditions_shorten_the_trace_of_a_view() -> None:
     with fv.Database() as db:
         db.execute(view("r.a + s.c < 4 OR (r.a > 90 AND NOT s.c > 2)"))
         db.insert("r", [(a, 1, "") for a in range(10)])
@@ -81,11 +81,11 @@ def test_the_trace_of_a_view_is_shorter_by_what_its_conditions_exclude() -> None
         assert len(list(db.view("v"))) == 130
 
 
-def test_a_condition_that_cannot_be_told_is_an_error_of_a_derivation_alone() -> None:
+def test_a_failing_condition_is_an_error_only_for_a_derivation() -> None:
     with fv.Database() as db:
         db.execute(view("10 % (r.a - s.c) > 0 AND r.a + s.c < 100"))
         db.insert("r", [(1, 1, "")])
-        # No derivation has them: t is empty.
+        # There is no derivation, because t is empty.
         db.insert("s", [(1, 1, ""), (1, 4, "")])
         db.insert("t", [(4, 7)])
         assert list(db.view("v")) == [(1, 4, 7)]
@@ -98,14 +98,14 @@ def test_a_condition_that_cannot_be_told_is_an_error_of_a_derivation_alone() -> 
         assert sorted(db.view("v")) == [(1, 4, 7), (1, 4, 8)]
         with pytest.raises(fv.EvaluationError, match=r"table r, row 0: .*overflow"):
             db.insert("r", [(-(2**63) + 1, 1, "")])
-        # What the other condition excludes is no error.
+        # A binding that the other condition excludes is not an error.
         db.insert("r", [(60, 2, "")])
         db.insert("s", [(2, 60, ""), (2, 39, "")])
         db.insert("t", [(60, 1), (39, 1)])
         assert sorted(db.view("v")) == [(1, 4, 7), (1, 4, 8), (60, 39, 1)]
 
 
-def test_conditions_compare_strings_that_are_constants() -> None:
+def test_conditions_compare_constant_strings() -> None:
     with fv.Database() as db:
         where = "CASE WHEN r.a < s.c THEN r.w ELSE 'x' END = s.w OR (s.w IN ('y', r.w) AND r.a > s.c)"
         db.execute(view(where, "a, b, r_w, c, s_w, d"))

@@ -1,4 +1,4 @@
-"""Each way of upkeep leaves the contents and the changes of a recomputation, with refused batches in between."""
+"""Each way of upkeep agrees with a recomputation, with refused batches in between."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_refused_batches_leave_no_trace(strategy: str) -> None:
 
 @pytest.mark.plain_python
 @pytest.mark.parametrize("strategy", ["first_order", "recompute"])
-def test_the_row_at_fault_is_one_of_the_batch(strategy: str) -> None:
+def test_the_row_at_fault_is_a_row_of_the_batch(strategy: str) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL);")
         db.execute(

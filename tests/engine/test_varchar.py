@@ -1,4 +1,4 @@
-"""VARCHAR(n): strings of at most n characters, whichever way they come in."""
+"""VARCHAR(n) accepts strings of at most n characters on every way in."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def test_a_string_that_is_too_long_refuses_the_batch(db: fv.Database, shape: str
 
 
 @pytest.mark.plain_python(only=True)
-def test_one_row_is_checked(db: fv.Database) -> None:
+def test_a_single_row_is_checked(db: fv.Database) -> None:
     with pytest.raises(fv.BatchError, match=r"VARCHAR\(3\) accepts 3 characters, not 4"):
         db.insert("t", [(1, LONG, None)])
 
 
 @pytest.mark.plain_python(only=True)
-def test_a_stream_sets_rows_aside() -> None:
+def test_a_stream_sets_too_long_rows_aside() -> None:
     (table,) = parse_script("CREATE TABLE t (a INT, b VARCHAR(3))", Catalog())
     assert isinstance(table, TableDef)
     batch = pa.table({"a": [1, 2, 3], "b": [SHORT, LONG, None]})

@@ -1,4 +1,4 @@
-"""Tables with a window: rows leave by themselves, first in, first out."""
+"""Tables with a window: rows are deleted automatically, first in, first out."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_window_of_rows_keeps_the_latest() -> None:
             assert dict(db.view("v")) == Counter(src for src, _ in held)
 
 
-def test_a_window_of_days_keeps_what_is_younger_than_the_latest_by_less() -> None:
+def test_a_window_of_days_drops_rows_that_many_days_older_than_the_latest() -> None:
     rng = random.Random(2)
     with Database() as db:
         db.execute(DAYS)
@@ -59,11 +59,11 @@ def test_a_window_of_days_keeps_what_is_younger_than_the_latest_by_less() -> Non
             assert dict(db.view("v")) == Counter(x for _, x in held)
 
 
-def test_what_is_refused_leaves_the_window_as_it_was() -> None:
+def test_a_refused_batch_leaves_the_window_unchanged() -> None:
     with Database() as db:
         db.execute(ROWS)
         db.insert("g", [(i, 0) for i in range(5)])
-        with pytest.raises(BatchError, match="a window, which deletes its rows by itself"):
+        with pytest.raises(BatchError, match="a window, which deletes its rows itself"):
             db.delete("g", [(0, 0)])
         with pytest.raises(BatchError):
             db.insert("g", [(7, 0), ("no", 0)])
@@ -71,7 +71,7 @@ def test_what_is_refused_leaves_the_window_as_it_was() -> None:
         assert sorted(db.table("g")) == [(1, 0), (2, 0), (3, 0), (4, 0), (8, 0)]
 
 
-def test_changes_in_order_tell_what_leaves_with_an_arrival() -> None:
+def test_changes_in_order_report_the_rows_that_an_arrival_displaces() -> None:
     with Database() as db:
         db.execute(
             "CREATE TABLE g (src BIGINT, dst BIGINT) TBLPROPERTIES ('freshviews.window' = '2 rows');"
@@ -87,8 +87,8 @@ def test_changes_in_order_tell_what_leaves_with_an_arrival() -> None:
 @pytest.mark.parametrize("trusted", [False, True], ids=["stored", "trusted"])
 @pytest.mark.parametrize("window", ["7 rows", "7 days"])
 @pytest.mark.parametrize("kept", ["log", "snapshots", "image"])
-def test_a_window_outlives_its_process(tmp_path: Path, window: str, trusted: bool, kept: str) -> None:
-    """Opened again after every other batch, or made again from its image, it is as one that stayed."""
+def test_a_window_survives_a_reopen(tmp_path: Path, window: str, trusted: bool, kept: str) -> None:
+    """Reopened after every other batch, or restored from an image, it agrees with one that stayed open."""
     script = f"""
         CREATE TABLE e (day DATE NOT NULL, x BIGINT, s STRING)
           TBLPROPERTIES ('freshviews.window' = '{window}', 'freshviews.trusted' = '{str(trusted).lower()}');
@@ -125,7 +125,7 @@ def test_a_window_outlives_its_process(tmp_path: Path, window: str, trusted: boo
 
 
 def test_the_order_of_equal_rows_is_kept(tmp_path: Path) -> None:
-    """Rows that were there before come again at the end of the window."""
+    """Rows that are inserted again are at the end of the window."""
     with Database(tmp_path / "db") as db:
         db.execute(ROWS)
         db.insert("g", [(3, 0), (1, 0), (3, 0), (2, 0), (1, 0)])
@@ -149,6 +149,6 @@ def test_the_order_of_equal_rows_is_kept(tmp_path: Path) -> None:
         ("a DATE NOT NULL", "5 hours", "a is a DATE; write days"),
     ],
 )
-def test_a_window_that_is_none_is_refused(columns: str, window: str, message: str) -> None:
+def test_an_invalid_window_is_refused(columns: str, window: str, message: str) -> None:
     with Database() as db, pytest.raises(SqlError, match=message):
         db.execute(f"CREATE TABLE t ({columns}) TBLPROPERTIES ('freshviews.window' = '{window}')")

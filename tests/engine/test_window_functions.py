@@ -1,5 +1,4 @@
-"""Window functions, and the first rows of each row of the enclosing query, after each of some updates, against DuckDB
-from scratch."""
+"""Window functions and LATERAL first rows agree with DuckDB from scratch after each update."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ QUERIES = [
     "SELECT a, COUNT(*) OVER () AS n, MAX(b) OVER (PARTITION BY b, a) AS m FROM r",
     "SELECT a, AVG(c) OVER w AS s, COUNT(c) FILTER (WHERE b > 1) OVER w AS n FROM s WINDOW w AS (PARTITION BY a)",
     "SELECT r.a, s.c, SUM(s.b) OVER (PARTITION BY r.a) AS s FROM r LEFT JOIN s ON r.a = s.a WHERE r.b > 0 OR s.c > 1",
-    # A column that a subquery alone reads.
+    # A column that only a subquery reads.
     "SELECT r.a, COUNT(r.b) OVER (PARTITION BY r.a) AS n FROM r JOIN s ON r.a = s.a "
     "WHERE (SELECT SUM(u.b) FROM r AS u WHERE u.a <= s.c) < 9",
     "SELECT a, SUM(c) AS s, SUM(SUM(c)) OVER () AS t, AVG(SUM(c)) OVER (PARTITION BY b) AS u FROM s GROUP BY a, b",
@@ -62,11 +61,11 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_view_holds_what_duckdb_finds_after_every_update(query: str) -> None:
+def test_a_view_agrees_with_duckdb_after_every_update(query: str) -> None:
     agrees_after_every_update(query, query, 25)
 
 
-def test_each_of_several_equal_rows_has_a_number() -> None:
+def test_each_copy_of_equal_rows_has_a_number() -> None:
     with Database() as db:
         db.execute("CREATE TABLE r (id BIGINT, a BIGINT)")
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT a, ROW_NUMBER() OVER (ORDER BY a) AS n FROM r")
@@ -77,7 +76,7 @@ def test_each_of_several_equal_rows_has_a_number() -> None:
         assert sorted(db.view("v")) == [(1, 1), (5, 2), (5, 3)]
 
 
-def test_first_rows_of_each_row_are_told_apart_by_columns_that_the_list_lacks() -> None:
+def test_first_rows_of_each_row_are_distinguished_by_unselected_columns() -> None:
     with Database() as db:
         db.execute("CREATE TABLE o (k BIGINT); CREATE TABLE r (id BIGINT, k BIGINT, a BIGINT)")
         db.execute(

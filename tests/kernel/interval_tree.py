@@ -17,8 +17,8 @@ from freshviews.kernel.trace.intervals import STACK_WORDS, remove_found, stab
 
 
 class IntervalTree(OrderedTree):
-    """Closed intervals with ``prefix`` words before and ``context`` words behind them: columns are the prefix,
-    start, end, context. Inserted and deleted as rows of an ordered tree; ``stab`` finds those that contain a value.
+    """Closed intervals with ``prefix`` words before and ``context`` words behind them: columns are the prefix, start,
+    end, context. They are inserted and deleted as rows of an ordered tree; ``stab`` finds those that contain a value.
     """
 
     def __init__(self, prefix: int = 0, context: int = 0, *, page_words: int = USUAL_PAGE_WORDS) -> None:
@@ -31,8 +31,8 @@ class IntervalTree(OrderedTree):
             raise OutOfMemory("memory ran out; an interval tree could not be made")
 
     def stab(self, values: Sequence[Sequence[int]], *, remove: bool = False) -> Codes:
-        """The intervals that contain a value under a prefix, for each of several (prefix ..., value); rows of the
-        key. With ``remove`` they leave the tree; then each comes once and they are in order."""
+        """The intervals that contain a value under a prefix, for each (prefix ..., value), as rows of the key.
+        ``remove`` deletes them from the tree; then each is returned once, in order."""
         buffers.clear_buffer(self._found)
         for value in values:
             words = np.array(value, np.int64)

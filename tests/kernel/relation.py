@@ -1,4 +1,4 @@
-"""A table as triggers use it, beside a dict that says what it holds."""
+"""A table used as by triggers, with a dict of its expected rows."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ Payload = tuple[int, ...]
 class Relation:
     """A table ``t`` with its indexes and ordered index, and ``model``: payload by key, none of them zero.
 
-    With ``digests``, indexes on all positions but one keep them. A fold is its kind and the address of its function.
-    ``sums`` are the sizes of the first components, which are summed. With ``small``, groups of few rows are outside
-    the tree of the ordered index; the first index is then by the prefix of its order. ``placed``: rows have
+    With ``digests``, indexes on all positions except one store digests. A fold is a kind and the address of its
+    function. ``sums`` are the sizes of the first components, which are summed. With ``small``, groups of few rows are
+    outside the tree of the ordered index; the first index is then by the prefix of its order. ``placed``: rows have
     places.
     """
 
@@ -109,8 +109,8 @@ class Relation:
         self.before: dict[Key, Payload] = {}
 
     def add(self, key: Key, delta: Payload, changed: Callable[[int], None] | None = None) -> None:
-        """Add to a payload as a trigger does, in the table and in the model. ``changed`` is told the row before it may
-        be removed."""
+        """Add to a payload as a trigger does, in the table and in the model. ``changed`` is called with the row before
+        it may be removed."""
         t = self.t
         zero = (0,) * len(delta)
         old = self.model.get(key, zero)
@@ -149,7 +149,7 @@ class Relation:
         return None if row == 0 or is_zero(self.t, row) else self.payload(row)
 
     def scan(self) -> dict[Key, Payload]:
-        """All rows that are present, by a scan."""
+        """All present rows, by a scan."""
         t = self.t
         rows = [row_at(t, number) for number in range(load(t, USED))]
         found = [(words_at(row, load(t, KEY)), self.payload(row)) for row in rows if not is_zero(t, row)]
@@ -181,7 +181,7 @@ class Relation:
         self.before = {}
 
     def agree(self) -> None:
-        """Table, indexes and journal hold what the model holds."""
+        """Check that table, indexes and journal agree with the model."""
         kept = set(self.model)
         if load(self.t, JOURNALING):
             assert self.journal() == self.before
@@ -201,7 +201,8 @@ class Relation:
                     self.agree_digests(i, part)
 
     def agree_digests(self, index: int, part: Key) -> None:
-        """Each row of a slice is found by the digest of its word that is left over, and other digests are not."""
+        """Check that each row of a slice is found by the digest of its remaining word, and other digests are not
+        found."""
         group, place = slice_of(self.indexes[index], part), self.digested[index]
         rows = [row_at(self.t, load32(slice_rows(group), i)) for i in range(slice_count(group))]
         digests = [digest_of(load(row, place)) for row in rows]
@@ -230,7 +231,7 @@ def relation(
     small: bool = False,
     placed: bool = False,
 ) -> Iterator[Relation]:
-    """A Relation whose memory is given back at the end."""
+    """A Relation whose memory is released at the end."""
     made = Relation(key, payload, indexes, ordered, journal, digests, folds, sums, small, placed)
     try:
         yield made

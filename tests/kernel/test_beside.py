@@ -1,4 +1,4 @@
-"""What the process that compiles beside is asked for, in which order, and what is taken back."""
+"""Orders to the compiling process: their contents, their order, and cancellations."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from freshviews.kernel.machine import beside
-from freshviews.kernel.machine.beside import Orders, Taken, work_for
+from freshviews.kernel.machine.beside import Orders, TakenRows, work_for
 
 
 class Asked:
-    """A process that compiles when the test says so."""
+    """A process that compiles when the test calls ``compile``."""
 
     def __init__(self) -> None:
         self._input, write = os.pipe()
@@ -42,7 +42,7 @@ class Asked:
         self._answers.close()
 
     def take(self) -> None:
-        """Read what was asked for since the last call."""
+        """Read the orders since the last call."""
         with suppress(BlockingIOError):
             while read := os.read(self._input, 1 << 16):
                 self._unread += read
@@ -56,7 +56,7 @@ class Asked:
         return [order[2] for order in (*self.orders._first.values(), *self.orders._others.values())]
 
     def first(self) -> list[str]:
-        """Names of the functions that somebody waits for."""
+        """Names of the functions for which a call waits."""
         self.take()
         return [order[2] for order in self.orders._first.values()]
 
@@ -101,14 +101,14 @@ class Compiling:
     def function(self, name: str) -> Any:
         return self._functions.setdefault(name, Named(name))
 
-    def order(self, taken: Taken | None, *names: str) -> None:
+    def order(self, taken: TakenRows | None, *names: str) -> None:
         """Call functions for a database."""
         work_for(taken)  # type: ignore[arg-type]
         for name in names:
             self.compiler.made(self.function(name), "w")
 
     def wait(self, name: str) -> threading.Thread:
-        """A thread that waits for a function, which the process has been asked for first."""
+        """A thread that waits for a function, which is ordered first."""
         thread = threading.Thread(target=self.compiler.wait_for, args=(self.function(name), "w"), daemon=True)
         thread.start()
         _until(lambda: name in self.process.first())
@@ -129,21 +129,21 @@ def _until(holds: Callable[[], bool]) -> None:
 
 
 def test_orders_of_a_closed_database_are_cancelled(compiling: Compiling) -> None:
-    first, second = Taken(), Taken()
+    first, second = TakenRows(), TakenRows()
     compiling.order(first, "add", "one")
     compiling.order(second, "add", "two")
-    compiling.compiler.leave(first)
+    compiling.compiler.cancel_orders(first)
     assert compiling.process.queue() == ["add", "two"]
-    compiling.compiler.leave(second)
+    compiling.compiler.cancel_orders(second)
     assert compiling.process.queue() == []
     assert compiling.process.answered == [1, 0, 2]
 
 
 def test_a_database_that_is_collected_counts_as_closed(compiling: Compiling) -> None:
-    taken = [Taken() for _ in range(700)]
+    taken = [TakenRows() for _ in range(700)]
     for number, one in enumerate(taken):
         compiling.order(one, "add", f"on_{number}")
-    kept = Taken()
+    kept = TakenRows()
     compiling.order(kept, "kept")
     del one
     taken.clear()
@@ -153,29 +153,29 @@ def test_a_database_that_is_collected_counts_as_closed(compiling: Compiling) -> 
     assert compiling.started == 1
 
 
-def test_orders_without_a_database_stay(compiling: Compiling) -> None:
-    taken = Taken()
+def test_orders_without_a_database_are_not_cancelled(compiling: Compiling) -> None:
+    taken = TakenRows()
     compiling.order(taken, "lane", "one")
     compiling.order(None, "lane")
-    compiling.compiler.leave(taken)
+    compiling.compiler.cancel_orders(taken)
     assert compiling.process.queue() == ["lane"]
 
 
-def test_a_function_taken_back_can_be_ordered_again(compiling: Compiling) -> None:
-    first, second = Taken(), Taken()
+def test_a_cancelled_function_can_be_ordered_again(compiling: Compiling) -> None:
+    first, second = TakenRows(), TakenRows()
     compiling.order(first, "one", "two")
     compiling.process.take()
     begun = compiling.process.orders.next()
-    compiling.compiler.leave(first)
+    compiling.compiler.cancel_orders(first)
     compiling.order(second, "one")
     assert begun is not None and begun[2] == "one" and compiling.process.queue() == ["one"]
-    compiling.process.answer(begun[0])  # Of the order that was taken back.
+    compiling.process.answer(begun[0])  # The answer to the cancelled order.
     compiling.order(second, "three")
     assert compiling.compiler._ordered.keys() == {(compiling.function(name), "w") for name in ("one", "three")}
 
 
 def test_a_function_that_a_call_waits_for_is_compiled_first(compiling: Compiling) -> None:
-    taken = Taken()
+    taken = TakenRows()
     compiling.order(taken, *(f"f{number}" for number in range(1000)))
     thread = compiling.wait("f700")
     assert compiling.process.queue()[:3] == ["f700", "f0", "f1"]
@@ -184,8 +184,8 @@ def test_a_function_that_a_call_waits_for_is_compiled_first(compiling: Compiling
     assert not thread.is_alive() and len(compiling.compiler._ordered) == 999 and not compiling.here
 
 
-def test_threads_wait_each_for_its_own_function(compiling: Compiling) -> None:
-    compiling.order(Taken(), "a", "b", "c")
+def test_each_thread_waits_for_its_own_function(compiling: Compiling) -> None:
+    compiling.order(TakenRows(), "a", "b", "c")
     waiting = {name: compiling.wait(name) for name in ("c", "b")}
     for name in ("c", "b"):
         assert compiling.process.compile(compiling.stored) == name
@@ -194,18 +194,18 @@ def test_threads_wait_each_for_its_own_function(compiling: Compiling) -> None:
     assert compiling.process.queue() == ["a"] and not compiling.here
 
 
-def test_a_process_that_dies_leaves_its_orders_to_this_one(compiling: Compiling) -> None:
-    compiling.order(Taken(), "a", "b")
+def test_this_process_compiles_the_orders_of_a_dead_one(compiling: Compiling) -> None:
+    compiling.order(TakenRows(), "a", "b")
     thread = compiling.wait("b")
     compiling.process.end()
     thread.join(60)
     assert not thread.is_alive() and compiling.compiler.process is None
-    compiling.order(Taken(), "a", "c")
+    compiling.order(TakenRows(), "a", "c")
     assert compiling.here == ["a", "c"] and compiling.started == 1
 
 
-def test_ctrl_c_ends_the_wait_and_leaves_the_order(compiling: Compiling) -> None:
-    compiling.order(Taken(), "a", "b")
+def test_ctrl_c_ends_the_wait_and_keeps_the_order(compiling: Compiling) -> None:
+    compiling.order(TakenRows(), "a", "b")
     threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         compiling.compiler.wait_for(compiling.function("b"), "w")
@@ -214,14 +214,14 @@ def test_ctrl_c_ends_the_wait_and_leaves_the_order(compiling: Compiling) -> None
     compiling.compiler.wait_for(compiling.function("b"), "w")
 
 
-def test_orders_that_the_pipe_has_no_room_for_are_sent_later(compiling: Compiling) -> None:
-    taken = Taken()
+def test_orders_that_do_not_fit_the_pipe_are_sent_later(compiling: Compiling) -> None:
+    taken = TakenRows()
     names = [f"{number:0200}" for number in range(2000)]
     compiling.order(taken, *names)
     found = []
     while compiling.compiler._ordered:
         found.append(compiling.process.compile(compiling.stored))
-        compiling.compiler._take()
+        compiling.compiler._load_compiled()
     assert found == names and compiling.compiler.process is None
 
 
@@ -254,7 +254,7 @@ os._exit(0)
 
 
 def test_a_batch_waits_for_the_functions_that_it_calls(tmp_path: Path) -> None:
-    """Neither for those of other databases, nor for those of other views."""
+    """It does not wait for functions of other databases or other views."""
     environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}
     environment |= {"FRESHVIEWS_CACHE_DIR": str(tmp_path), "FRESHVIEWS_COMPILE": "beside"}
     command = [sys.executable, "-c", BATCH]

@@ -44,7 +44,7 @@ def rows_of(buffer: int, width: int = WIDTH) -> list[Row]:
 
 
 @pytest.mark.parametrize("sizes", [(0,), (1, 0, 2), (5, 40, 300, 1)])
-def test_reserved_rows_follow_one_another_and_those_appended(buffer: int, sizes: tuple[int, ...]) -> None:
+def test_reserved_rows_are_contiguous_after_appended_ones(buffer: int, sizes: tuple[int, ...]) -> None:
     expected: list[Row] = []
     for size in sizes:
         extend(buffer, [(size, -1, -1)])
@@ -57,21 +57,21 @@ def test_reserved_rows_follow_one_another_and_those_appended(buffer: int, sizes:
 
 
 def merged(rows: Iterable[Row]) -> list[Row]:
-    """The rows consolidated by a dict, which keeps the order of first occurrence."""
+    """The rows, consolidated by a dict in the order of first occurrence."""
     sums: dict[Row, int] = {}
     for *row, m in rows:
         sums[tuple(row)] = sums.get(tuple(row), 0) + m
     return [(*row, m) for row, m in sums.items() if m != 0]
 
 
-def test_a_buffer_gives_back_the_rows_in_order_of_appending(buffer: int) -> None:
+def test_a_buffer_has_the_rows_in_order_of_appending(buffer: int) -> None:
     rows = [(i, -i, 2**40 + i) for i in range(200)]
     extend(buffer, rows)
     assert rows_of(buffer) == rows
     assert load(buffer, FAILED) == 0
 
 
-def test_a_cleared_buffer_is_empty_and_keeps_its_room(buffer: int) -> None:
+def test_a_cleared_buffer_is_empty_and_keeps_its_capacity(buffer: int) -> None:
     extend(buffer, [(1, 2, 3)] * 100)
     room = load(buffer, CAPACITY)
     clear_buffer(buffer)
@@ -128,15 +128,15 @@ def test_an_empty_buffer_consolidates_to_an_empty_one(buffer: int) -> None:
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="the same call of realloc")
-def test_a_buffer_without_memory_says_so_and_hands_out_scratch() -> None:
-    buffer = new_buffer(2**40)  # a scratch row of this width cannot be had either
+def test_a_buffer_without_memory_is_marked_and_returns_its_scratch_row() -> None:
+    buffer = new_buffer(2**40)  # a scratch row of this width cannot be allocated either
     assert buffer == 0
     buffer = new_buffer(2)
     extend(buffer, [(1, 1), (2, 2)])
     full = load(buffer, CAPACITY)
     for _ in range(full - 2):
         append(buffer)
-    store(buffer, CAPACITY, 2**56)  # the next growth would ask for an exabyte
+    store(buffer, CAPACITY, 2**56)  # the next growth would request an exabyte
     store(buffer, COUNT, 2**56)
     scratch = append(buffer)
     store(scratch, 1, 9)

@@ -1,4 +1,4 @@
-"""The folder of compiled code: nobody else can put a file there that this user then executes."""
+"""The folder of compiled code: no other user can put a file there that this user then executes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASK = "from freshviews.kernel.machine.cache import cache_folder; print(cache_fol
 
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
-    """Ask anew in each test, and in the tests after these."""
+    """Find the folder again in each test, and in the tests after these."""
     cache.cache_folder.cache_clear()
     yield
     cache.cache_folder.cache_clear()
@@ -31,7 +31,7 @@ def folder_for(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cache.cache_folder()
 
 
-def test_a_new_folder_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_folder_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.umask(0)
     try:
         with warnings.catch_warnings():
@@ -56,7 +56,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(
     assert stat.S_IMODE(found.stat().st_mode) == 0o700
 
 
-def test_a_folder_that_others_could_exchange_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_others_could_replace_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     above = tmp_path / "open"
     above.mkdir()
     above.chmod(0o777)
@@ -65,7 +65,7 @@ def test_a_folder_that_others_could_exchange_is_not_used(tmp_path: Path, monkeyp
 
 
 def test_folders_of_others_are_not_used() -> None:
-    """Root's are, above the folder itself."""
+    """Folders of root above the folder itself are accepted."""
     mine, roots = os.stat("."), os.stat("/")
     assert roots.st_uid == 0
     path = Path("/somewhere")
@@ -75,14 +75,14 @@ def test_folders_of_others_are_not_used() -> None:
     assert "another user" in cache._fault(path, roots, other, own=True)
 
 
-def test_a_place_without_a_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_warning_names_a_place_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
     file.write_text("")
     with pytest.warns(UserWarning, match=f"File exists: {file}"):
         assert folder_for(file, monkeypatch).is_dir()
 
 
-def test_the_folder_instead_is_found_again(tmp_path: Path) -> None:
+def test_the_private_folder_is_found_again(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
@@ -108,7 +108,7 @@ def test_old_code_of_other_versions_is_deleted(
     for folder in (old, held, others):
         os.utime(folder, (long_ago, long_ago))
     monkeypatch.setattr(cache, "_version", lambda: held.name)
-    # Used by a process, and so is the folder of the next version.
+    # A process uses it, and the folder of the next version too.
     assert folder_for(tmp_path / "cache", monkeypatch) == held
     assert old.exists()
     os.utime(held, (long_ago, long_ago))

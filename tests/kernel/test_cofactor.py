@@ -1,4 +1,4 @@
-"""The kernels of cofactor rings compute what the rings say, to the last bit, and note what does not fit."""
+"""The kernels of cofactor rings agree with the rings to the last bit, and note overflows."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def lifted(ring: CofactorRing, row: Sequence[int]) -> Cofactor:
 def product(
     full: CofactorRing, parts: Sequence[tuple[CofactorRing, Any]], k: int, target: Any, lifted: int | None = None
 ) -> int:
-    """Add ``k`` times the product of elements in memory; the error. Part ``lifted`` has no products."""
+    """Add ``k`` times the product of elements in memory; returns the error. Part ``lifted`` has no products."""
     first = cofactor.FIRST_PART + cofactor.PART_WORDS * len(parts)
     shape, places = [len(parts), len(full.variables), 0], []
     for i, (ring, element) in enumerate(parts):
@@ -80,7 +80,7 @@ def one_row(number: str, row: Sequence[int]) -> tuple[Any, int]:
     if number == "integer":
         return words([1, *row]), 0
     target, status = words(1 + cofactor.SUM_SIZE * len(row)), words(4)
-    values = words(row)  # It must live as long as the call, which may compile.
+    values = words(row)  # Keeps the array alive during the call, which may compile.
     cofactor.wide_cofactor_lift(at(target), at(values), len(row), at(status))
     return target, int(status[0])
 
@@ -94,7 +94,7 @@ def lift(ring: CofactorRing, row: Sequence[int]) -> tuple[Any, int]:
 
 @on_numbers
 @given(st.data())
-def test_sums_and_products_are_those_of_the_ring(number: str, data: st.DataObject) -> None:
+def test_sums_and_products_agree_with_the_ring(number: str, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(6)))
     cuts = sorted(data.draw(st.lists(st.integers(1, 5), max_size=2, unique=True)))
     ranges = [order[a:b] for a, b in zip([0, *cuts], [*cuts, 6], strict=True)]
@@ -120,7 +120,7 @@ def test_sums_and_products_are_those_of_the_ring(number: str, data: st.DataObjec
         expected = full.multiply(expected, total)
     own = None
     if data.draw(st.booleans()):
-        # The product of the others with one row that is lifted on the way.
+        # The product of the others with one row that the kernel lifts.
         own = data.draw(st.integers(0, len(parts) - 1))
         values = data.draw(st.lists(codes(number), min_size=len(ranges[own]), max_size=len(ranges[own])))
         parts[own] = (parts[own][0], one_row(number, values)[0])
@@ -138,7 +138,7 @@ def test_sums_and_products_are_those_of_the_ring(number: str, data: st.DataObjec
         return
     assert error == 0
     assert tuple(target.tolist()) == fits
-    # What is added and taken away leaves no bit behind.
+    # Adding and subtracting leaves no bit behind.
     product(full, parts, -k, target, own)
     assert not target.any()
 
@@ -207,7 +207,7 @@ def test_a_number_of_two_words_is_read_as_the_nearest_double(x: int) -> None:
     assert (-1 if negative else 1) * wide.double_of(at(magnitude), 2, 64) == float(Fraction(x, 2**64))
 
 
-def test_payloads_of_several_rings_are_added_as_their_layout_says() -> None:
+def test_payloads_of_several_rings_are_added_by_their_layout() -> None:
     ring = ring_of("double", [0, 1])
     element = ring.to_words(lifted(ring, [code(0.1), code(-7.25)]))
     layout = words([0, 2, elements.INTEGERS, 2, elements.WIDE, 2])

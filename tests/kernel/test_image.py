@@ -1,4 +1,4 @@
-"""A table that goes on from its image is the table that was never interrupted."""
+"""A table restored from its image agrees with a table that was never interrupted."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ STEPS = 150 if PURE_PYTHON else 1500
 
 @pytest.fixture(params=[1, 1 << 18], ids=["mapped", "read"])
 def image_file(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where to write an image, its arrays to be mapped however small, or read where they are small."""
+    """The path of an image whose arrays are all mapped, or whose small arrays are read."""
     monkeypatch.setattr(array_file, "MAPPED", request.param)
     return tmp_path / "table"
 
 
 @contextmanager
 def reopened(r: Relation, path: Path) -> Iterator[Relation]:
-    """The relation as it is after a detour through a file; the first one is left as it is."""
+    """A copy of the relation, written to a file and read back."""
     before = image_of(r.t)
     write_arrays(path, {"kept": before.kept}, before.arrays, sync=False)
     kind, journal = INTEGER_ORDER if r.ordered else None, load(r.t, table.JOURNALING) == 1
@@ -56,7 +56,7 @@ def reopened(r: Relation, path: Path) -> Iterator[Relation]:
 
 
 def steps_of(order: random.Random, words: int, present: dict[Key, Payload], growing: bool) -> Iterator[tuple[Key, int]]:
-    """Rows to add and how often; ``present`` is looked at as it changes."""
+    """Rows to add, and their multiplicities; reads ``present`` as it changes."""
     for _ in range(STEPS):
         if not growing and present and order.random() < 0.8:
             key = next(iter(present))
@@ -77,7 +77,7 @@ SHAPES = pytest.mark.parametrize(
 
 
 @SHAPES
-def test_a_table_goes_on_from_its_image_as_if_nothing_had_happened(
+def test_a_table_restored_from_its_image_agrees_with_an_uninterrupted_one(
     image_file: Path, words: int, indexes: tuple[tuple[int, ...], ...], ordered: int | None, journal: bool
 ) -> None:
     order = random.Random(words)
@@ -116,7 +116,7 @@ def contents(array: Array) -> bytes:
 
 
 @pytest.mark.parametrize("end", ["shrinks", "resets", "grows"])
-def test_a_mapped_table_gives_its_mapping_neither_to_free_nor_to_realloc(image_file: Path, end: str) -> None:
+def test_a_mapped_table_never_passes_its_mapping_to_free_or_realloc(image_file: Path, end: str) -> None:
     order = random.Random(end)
     with relation(2, 1, ((0,), (1,)), digests=True) as r:
         for key, m in steps_of(order, 2, r.model, growing=True):
@@ -124,7 +124,7 @@ def test_a_mapped_table_gives_its_mapping_neither_to_free_nor_to_realloc(image_f
         for _ in range(3 if PURE_PYTHON else 10):
             with reopened(r, image_file) as other:
                 if end == "grows":
-                    # Every array is copied out: new keys, and large blocks that become larger.
+                    # New keys and growing large blocks copy every array out of the mapping.
                     for i in range(STEPS):
                         other.add((i % 3, 1000 + i), (1,))
                         other.add((1000 + i, i % 3), (1,))
@@ -141,7 +141,7 @@ def test_a_mapped_table_gives_its_mapping_neither_to_free_nor_to_realloc(image_f
         r.agree()
 
 
-def test_rows_have_room_to_stay_in_their_mapping(image_file: Path) -> None:
+def test_rows_have_room_to_grow_in_their_mapping(image_file: Path) -> None:
     with relation(1, 1) as r:
         for i in range(300):
             r.add((i,), (1,))
@@ -154,7 +154,7 @@ def test_rows_have_room_to_stay_in_their_mapping(image_file: Path) -> None:
                 assert load(again.t, table.CAPACITY) <= 2 * 590
 
 
-def test_a_block_larger_than_what_is_gathered_at_once_is_written_whole(
+def test_a_block_larger_than_the_chunk_of_a_write_is_written_whole(
     image_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("freshviews.kernel.image._CHUNK", 8)
@@ -165,8 +165,8 @@ def test_a_block_larger_than_what_is_gathered_at_once_is_written_whole(
             other.agree()
 
 
-def test_blocks_move_with_their_groups_and_stay_apart_from_them(image_file: Path) -> None:
-    """Blocks made before the groups moved, and after: all are found."""
+def test_blocks_are_found_after_their_groups_moved(image_file: Path) -> None:
+    """Both blocks made before the groups moved and blocks made after."""
     with relation(2, 1, ((0,),)) as r:
         for i in range(60):
             r.add((i % 6, i), (1,))
@@ -211,10 +211,10 @@ def test_writes_to_a_mapping_do_not_reach_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("written_as", READ)
-def test_a_file_of_a_format_that_was_written_before_is_still_read(
+def test_a_file_of_the_current_format_can_be_read(
     request: pytest.FixtureRequest, written_as: int
 ) -> None:
-    """Where this fails, a kernel lays its arrays out in another way: count ``FORMAT`` up, then --regenerate."""
+    """If this fails, a kernel has changed the layout of its arrays: increment ``FORMAT``, then --regenerate."""
     path = GOLDEN / f"arrays-{written_as}.image"
     order = random.Random(5)
     with relation(2, 2, ((0,), (1,)), INTEGER_ORDER) as r:
@@ -234,7 +234,7 @@ def test_a_file_of_a_format_that_was_written_before_is_still_read(
                 other.add(key, tuple(-word for word in other.model[key]))
             other.agree()
             assert load(other.t, LIVE) == 0
-            # How large the sums of a table without pending rows may be, nobody has noted.
+            # The bound of the sums of a table without pending rows is not stored.
             assert (load(other.t, EAGER_BELOW) == NEVER) == (written_as == 1)
         unmap(mapping.low, mapping.high - mapping.low)
 

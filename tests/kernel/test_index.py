@@ -20,7 +20,7 @@ def test_a_slice_that_has_no_row_is_empty() -> None:
         assert slice_rows(group) == 0
 
 
-def test_two_rows_of_a_slice_lie_in_the_group_and_a_third_moves_them_out() -> None:
+def test_two_rows_of_a_slice_fit_the_group_and_a_third_moves_them_to_a_block() -> None:
     with relation(2, 1, ((0,),)) as r:
         for i in range(3):
             r.add((1, i), (1,))
@@ -38,7 +38,7 @@ def test_removing_from_a_slice_moves_its_last_row_into_the_gap() -> None:
         assert [load32(rows, i) for i in range(4)] == [0, 4, 2, 3]
 
 
-def test_a_group_that_empties_gives_its_block_back() -> None:
+def test_an_emptied_group_releases_its_block() -> None:
     with relation(2, 1, ((0,),)) as r:
         r.add((0, 0), (1,))
         before = table_bytes(r.t)
@@ -48,20 +48,20 @@ def test_a_group_that_empties_gives_its_block_back() -> None:
             for i in range(7):
                 r.add((1, i), (-1,))
         assert slice_of(r.indexes[0], (1,)) == 0
-        # Seven rows stay handed out, their slots may have grown once; no block stays.
+        # Seven rows stay allocated, and slots may have grown once; no block stays.
         assert table_bytes(r.t) <= before + 8 * (7 * 4 + 16)
 
 
 @MANY
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 8), st.integers(0, 2)), max_size=80))
-def test_slices_on_every_choice_of_positions_follow_the_rows(keys: list[tuple[int, int, int]]) -> None:
+def test_slices_on_any_positions_follow_the_rows(keys: list[tuple[int, int, int]]) -> None:
     with relation(3, 1, ((0,), (2, 1), (1, 2, 0), (0, 1))) as r:
         for key in keys:
             r.add(key, (-1 if key in r.model else 1,))
         r.agree()
 
 
-def test_one_crowded_slice_beside_many_small_ones_survives_a_random_stream() -> None:
+def test_a_crowded_slice_among_small_ones_stays_right_under_a_random_stream() -> None:
     order = random.Random(3)
     with relation(2, 1, ((0,), (1,))) as r:
         for _ in range(300 if PURE_PYTHON else 6000):
@@ -80,7 +80,7 @@ def test_rows_of_a_slice_are_found_by_their_digests(keys: list[tuple[int, int]])
             r.agree()
 
 
-def test_digests_of_long_slices_move_with_their_blocks_and_longer_ones_are_not_looked_through() -> None:
+def test_digests_of_long_slices_move_with_their_blocks_and_are_not_scanned() -> None:
     with relation(2, 1, ((0,), (1,)), digests=True) as r:
         for i in range(SCANNED + 3):
             r.add((1, i), (1,))

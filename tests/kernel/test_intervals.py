@@ -67,14 +67,14 @@ def test_the_least_and_greatest_word_are_infinite() -> None:
 
 
 @pytest.mark.parametrize("long_ones", [0, 3, 40])
-def test_a_stab_looks_at_pages_in_proportion_to_levels_and_answers(long_ones: int) -> None:
-    """Among N short intervals a few long ones, far apart: each is found without reading those between."""
+def test_a_stab_reads_pages_in_proportion_to_levels_and_answers(long_ones: int) -> None:
+    """A few long intervals, far apart among N short ones, are found without reading the intervals between."""
     count = 2000 if PURE_PYTHON else 100_000
     order = random.Random(long_ones)
     starts = np.arange(0, 10 * count, 10, dtype=np.int64)
     tree = IntervalTree(1, 1, page_words=64)
     tree.load([np.repeat(np.int64(0), count), starts, starts + 3, np.repeat(np.int64(0), count)])
-    # Under the next prefix all are long: of no concern to a stab of this one.
+    # All intervals under the next prefix are long, which must not matter here.
     apply(tree, [(1, i, MOST, 0) for i in range(200)])
     apply(tree, [(0, order.randrange(5 * count), MOST, 1) for _ in range(long_ones)])
     levels = load(tree.root, LEVEL) + 1
@@ -96,6 +96,6 @@ def test_matched_intervals_are_removed_from_the_tree_and_stay_in_its_versions() 
     check_pages(tree)
 
 
-def test_a_stab_takes_as_many_words_as_the_prefix_and_one() -> None:
+def test_a_stab_with_a_wrong_number_of_words_is_refused() -> None:
     with pytest.raises(ValueError, match="1 words of prefix and a value, not 1 words"):
         IntervalTree(1).stab([(1,)])

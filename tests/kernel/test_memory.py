@@ -19,7 +19,7 @@ FAN_OUT = 10
 def fill(t: int, start: int, count: int, fan_out: int) -> None:
     """Insert ``count`` rows, ``fan_out`` to a group of the index on the first column, in scattered order."""
     for i in range(start, start + count):
-        # A permutation of the numbers below a million, so that a group's rows come far apart.
+        # A permutation of the numbers below a million, so that the rows of a group are inserted far apart.
         n = (i * 7919) % 1000000
         row = upsert(t, (n // fan_out, n))
         store(row + 8 * load(t, KEY), 0, 1)
@@ -30,7 +30,7 @@ def resident() -> int:
         return int(file.read().split()[1]) * 4096
 
 
-def test_two_bigints_with_one_secondary_index_take_at_most_64_bytes_a_row_by_the_account() -> None:
+def test_two_bigints_with_one_index_take_at_most_64_counted_bytes_a_row() -> None:
     with relation(2, 1, ((0,),)) as r:
         fill(r.t, 0, ROWS, FAN_OUT)
         assert len(r.slice(0, (5,))) == FAN_OUT
@@ -38,8 +38,8 @@ def test_two_bigints_with_one_secondary_index_take_at_most_64_bytes_a_row_by_the
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_two_bigints_with_one_secondary_index_take_at_most_64_bytes_a_row_of_the_process() -> None:
-    # In a process of its own: memory that other tests gave back would hide the growth.
+def test_two_bigints_with_one_index_take_at_most_64_resident_bytes_a_row() -> None:
+    # In a separate process, because memory released by other tests would hide the growth.
     script = "from tests.kernel.test_memory import grown; print(grown())"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert float(done.stdout) <= 64

@@ -1,4 +1,4 @@
-"""Narrow sums of doubles: what fits is summed exactly, and what does not is reported and left out."""
+"""Narrow sums of doubles are exact for values that fit; other values are reported and ignored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EDGES = (
     -math.nextafter(2.0**78, 0), 2.0**78, 1e300, math.inf, -math.inf, math.nan, 0.0, 0.1, -0.1,
     math.ldexp(2**53 - 1, -114), math.ldexp(2**53 - 1, -115), math.ldexp(2**53 - 2, -115),
 )  # fmt: skip
-"""Doubles at both ends of what fits."""
+"""Doubles at both ends of the range."""
 
 double = st.sampled_from(EDGES) | st.floats() | st.builds(math.ldexp, st.floats(-1, 1), st.integers(-120, 90))
 multiplicity = (
@@ -56,7 +56,7 @@ def units_at(address: int) -> int:
 
 @MANY
 @given(st.lists(st.tuples(double, multiplicity), max_size=12))
-def test_a_sum_is_that_of_the_doubles_that_fit_and_others_are_reported(terms: list[tuple[float, int]]) -> None:
+def test_doubles_that_fit_are_summed_and_others_are_reported(terms: list[tuple[float, int]]) -> None:
     units, reported = 0, False
     with block(ZEROS) as address, block([0]) as status:
         for x, k in terms:
@@ -87,7 +87,7 @@ def test_deleting_what_was_inserted_in_any_order_leaves_all_words_zero(
 
 @MANY
 @given(st.integers(-RANGE // 2, RANGE // 2 - 1), st.integers(0, 255))
-def test_the_value_and_the_rest_are_those_of_the_real(units: int, shift: int) -> None:
+def test_the_value_and_the_rest_equal_those_of_the_real(units: int, shift: int) -> None:
     element = Real(Fraction(units >> shift, UNIT))
     with block(NARROW.to_words(element)) as address, block((0,) * REAL_WORDS) as real:
         narrow_as_real(real, address)

@@ -1,4 +1,4 @@
-"""Machine code in files: what Python may pass to it, what comes back, and files that are damaged."""
+"""Machine code in files: arguments and results of calls from Python, and damaged files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def scaled(x: float, n: int) -> float:
 
 @jit
 def ends(key: tuple[int, ...], negative: bool) -> tuple[int, float, bool]:
-    """The first word of a tuple, the last as a double, and what was given."""
+    """The first word of a tuple, the last one as a double, and the other argument."""
     return key[0], f64(key[len(key) - 1]), not negative
 
 
@@ -119,12 +119,12 @@ filled = [method(b"x", 1, -1, None) for _ in range(100_000)]
 """
 
 
-def test_functions_may_go_after_the_module_that_made_them() -> None:
+def test_functions_may_outlive_the_module_that_made_them() -> None:
     done = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 def function_of(kernel: object) -> Function:
-    """A kernel as what it is."""
+    """A kernel as a Function."""
     assert isinstance(kernel, Function)
     return kernel

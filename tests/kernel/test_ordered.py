@@ -57,7 +57,7 @@ def nan_last(word: int) -> tuple[int, float]:
 
 
 def rank(kind: int) -> Callable[[int], Any]:
-    """What Python would sort the codes of a kind by."""
+    """A sort key of Python for the codes of a kind."""
     by: Callable[[int], Any] = {
         INTEGER_ORDER: lambda word: word,
         DOUBLE_ORDER: nan_last,
@@ -84,7 +84,7 @@ def prepared(r: Relation) -> Relation:
 
 
 def check(r: Relation, kind: int) -> None:
-    """First and last of every prefix are the least and greatest of the model; nothing where it has none."""
+    """Check that the first and last of every prefix are the least and greatest of the model, or absent as there."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for *prefix, last in r.model:
         groups.setdefault(tuple(prefix), []).append(last)
@@ -96,7 +96,7 @@ def check(r: Relation, kind: int) -> None:
 
 
 def check_treap(r: Relation, kind: int) -> int:
-    """The rows in the index, in order, are the model's keys in order; returns the depth."""
+    """Check that the rows in the index, in order, are the model's keys; returns the depth."""
     keys: list[tuple[int, ...]] = []
     word = load(r.ordered, ROW_WORD)
 
@@ -115,7 +115,7 @@ def check_treap(r: Relation, kind: int) -> int:
 
 
 @pytest.mark.parametrize("kind", [INTEGER_ORDER, DOUBLE_ORDER, STRING_ORDER])
-def test_codes_compare_as_their_values_do_with_null_at_the_end_that_is_named(kind: int) -> None:
+def test_codes_compare_like_their_values_with_null_first_or_last(kind: int) -> None:
     with relation(1, 1, ordered=kind) as r:
         prepared(r)
         for a in CODES[kind]:
@@ -170,7 +170,7 @@ def test_a_prefix_without_rows_has_neither_first_nor_last() -> None:
         assert ordered_last(r.ordered, r.t, (0,)) == 0
 
 
-def test_a_row_kept_for_the_journal_alone_is_not_seen() -> None:
+def test_a_row_kept_only_for_the_journal_is_not_found() -> None:
     with relation(2, 1, ordered=INTEGER_ORDER, journal=True) as r:
         r.add((1, 3), (1,))
         r.add((1, 4), (1,))
@@ -195,7 +195,7 @@ def test_inserting_a_row_twice_or_removing_it_twice_changes_nothing() -> None:
         check_treap(r, INTEGER_ORDER)
 
 
-def test_a_table_that_ran_out_of_memory_enters_no_row_that_is_not_its_own() -> None:
+def test_a_table_without_memory_never_indexes_its_scratch_row() -> None:
     with relation(1, 1, ordered=INTEGER_ORDER) as r:
         for i in range(20):
             r.add((i,), (1,))

@@ -35,7 +35,7 @@ def affine(n: int) -> int:
 
 
 def check(r: Relation) -> None:
-    """Every prefix comes to what its rows in the model come to."""
+    """Check that the fold of every prefix equals the fold of its rows in the model."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for *prefix, last in sorted(r.model, key=lambda key: (key[:-1], -key[-1])):
         groups.setdefault(tuple(prefix), []).append(last)
@@ -59,7 +59,7 @@ def test_the_fold_of_a_prefix_equals_that_of_its_rows_after_inserts_and_deletes(
         r.agree()
 
 
-def test_folds_of_many_rows_stay_what_they_are_until_the_last_has_gone() -> None:
+def test_folds_of_many_rows_stay_right_until_the_last_is_deleted() -> None:
     order = random.Random(5)
     with relation(1, 1, ordered=INTEGER_ORDER | DESCENDING, folds=FOLDS) as r:
         keys = [(affine(i),) for i in range(300)]
@@ -77,7 +77,7 @@ def test_folds_of_many_rows_stay_what_they_are_until_the_last_has_gone() -> None
 @pytest.mark.parametrize("kind", CODES)
 @settings(MANY, max_examples=30)
 @given(data=st.data())
-def test_least_and_greatest_of_every_prefix_are_those_in_the_order_of_the_kind(kind: int, data: st.DataObject) -> None:
+def test_least_and_greatest_of_every_prefix_follow_the_order_of_the_kind(kind: int, data: st.DataObject) -> None:
     words = [word for word in CODES[kind] if word != NULL]
     one = st.tuples(st.integers(-1, 1), st.sampled_from((0, NULL)), st.sampled_from(words))
     with relation(3, 1, ordered=kind, folds=((folds.LEAST, 0), (folds.GREATEST, 0))) as r:
@@ -93,10 +93,10 @@ def test_least_and_greatest_of_every_prefix_are_those_in_the_order_of_the_kind(k
 
 
 @pytest.mark.parametrize("prefix", [(), (0,), (0, 0)])
-def test_one_update_of_a_group_of_many_values_looks_at_a_logarithm_of_them(
+def test_an_update_of_a_large_group_compares_logarithmically_many_rows(
     prefix: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows compared, counted, for a delete or an insert and for the fold of the group, or of several, after it."""
+    """Counts compared rows in a delete or an insert and in the fold of one or several groups after it."""
     n = 1_000 if PURE_PYTHON else 100_000
     order = random.Random(n)
     values = order.sample(range(4 * n), n)
@@ -112,7 +112,7 @@ def test_one_update_of_a_group_of_many_values_looks_at_a_logarithm_of_them(
     with relation(3, 1, ordered=INTEGER_ORDER, folds=(FOLDS[0], (folds.LEAST, 0))) as r:
         for value in values:
             r.add((0, value % 2, value), (1,))
-        # The kernels as plain Python, over the memory of compiled ones.
+        # Runs the kernels as plain Python, over the memory of compiled ones.
         for module, names in (
             (updates, ("_enter", "_recompute_path", "_recompute_row", "tree_insert", "tree_remove", "fold_row")),
             (ordered_folds, ("_fold_of_prefix",)),
@@ -137,6 +137,6 @@ def test_one_update_of_a_group_of_many_values_looks_at_a_logarithm_of_them(
                 ordered_folds.write_key(ordered.prefix_of(r.ordered), prefix)
                 ordered_folds._fold_of_prefix(r.ordered, r.t, 1, len(prefix))
                 most.append(counted[0])
-        # Two paths down and one up, of twice the depth of the perfect tree as a rule, and two to the ends of the group.
+        # Two paths down and one up, usually twice as deep as the perfect tree, and two to the ends of the group.
         assert sum(most) / len(most) < 8 * math.log2(n)
         assert max(most) < 13 * math.log2(n)

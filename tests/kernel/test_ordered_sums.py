@@ -51,7 +51,7 @@ def inside(value: int, low: Bound, high: Bound, kind: int) -> bool:
 
 
 def bits(low: Bound, high: Bound) -> tuple[int, int, int]:
-    """The arguments of a range: low, high, and which bounds it has."""
+    """The arguments of a range: low, high, and the bits of its bounds."""
     has = 0 if low is None else HAS_LOW | low[1] * LOW_STRICT
     has |= 0 if high is None else HAS_HIGH | high[1] * HIGH_STRICT
     return low[0] if low else 0, high[0] if high else 0, has
@@ -65,7 +65,7 @@ def expected(r: Relation, prefix: Key, low: Bound, high: Bound, kind: int) -> di
 
 
 def walked(r: Relation, prefix: Key, low: Bound, high: Bound) -> list[Key]:
-    """The rows that a loop over a range visits; sorted where it visits them in any order."""
+    """The rows that a loop over a range visits, sorted if they are outside the tree."""
     found = []
     child = range_first(r.ordered, r.t, prefix, *bits(low, high))
     last = range_last(r.ordered, r.t, prefix, *bits(low, high))
@@ -100,7 +100,7 @@ def test_a_range_has_the_sums_of_its_rows_under_updates(kind: int, small: bool, 
     release(status)
 
 
-def test_sums_of_many_rows_stay_right_until_the_last_has_gone() -> None:
+def test_sums_of_many_rows_stay_right_until_the_last_is_deleted() -> None:
     order = random.Random(5)
     status = allocate(1)
     with relation(1, 1, ordered=INTEGER_ORDER, sums=(1,), journal=True) as r:
@@ -121,7 +121,7 @@ def test_sums_of_many_rows_stay_right_until_the_last_has_gone() -> None:
     release(status)
 
 
-def test_a_total_past_64_bits_is_an_error_and_sums_of_subtrees_never_are() -> None:
+def test_a_total_past_64_bits_is_an_error_and_sums_of_subtrees_never_overflow() -> None:
     status = allocate(1)
     with relation(1, 1, ordered=INTEGER_ORDER, sums=(1,)) as r:
         for key in range(16):
@@ -168,12 +168,12 @@ def _code_of(x: float) -> int:
 
 
 def _less(a: int, b: int) -> int:
-    """The word that added to ``b`` gives ``a``, modulo 2^64."""
+    """a - b, modulo 2^64."""
     difference = (a - b) % 2**64
     return difference - 2**64 if difference >> 63 else difference
 
 
-def test_an_update_and_a_range_look_at_a_logarithm_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_update_and_a_range_read_logarithmically_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     n = 1_000 if PURE_PYTHON else 100_000
     order = random.Random(n)
     values = order.sample(range(4 * n), n)
@@ -189,7 +189,7 @@ def test_an_update_and_a_range_look_at_a_logarithm_of_the_rows(monkeypatch: pyte
     with relation(2, 1, ordered=INTEGER_ORDER, sums=(1,)) as r:
         for value in values:
             r.add((0, value), (1,))
-        # The kernels as plain Python, over the memory of compiled ones.
+        # Runs the kernels as plain Python, over the memory of compiled ones.
         plain = {
             updates: ("_enter", "_recompute_path", "_recompute_row", "_add_above", "_write_growth", "sum_row"),
             ranges: ("_add_to_totals", "_place_in_range", "compare_prefix"),
@@ -224,14 +224,14 @@ def test_an_update_and_a_range_look_at_a_logarithm_of_the_rows(monkeypatch: pyte
                 else:
                     total(r.ordered, r.t, 0, value, value + n, HAS_LOW | HAS_HIGH)
                 most.append(counted[0])
-            # A search each to remove and to insert, and two or three paths to add sums along.
+            # One search to remove, one to insert, and two or three paths of sums.
             times = 3 if change == "move" else 1
             assert sum(most) / len(most) < 5 * times * math.log2(n)
             assert max(most) < 9 * times * math.log2(n)
 
 
 @pytest.mark.parametrize("journal", [False, True])
-def test_groups_enter_the_tree_when_they_grow_and_scan_no_more_rows_than_a_constant(journal: bool) -> None:
+def test_groups_enter_the_tree_when_they_grow_so_scans_are_bounded(journal: bool) -> None:
     order = random.Random(9)
     status = allocate(1)
     with relation(2, 1, ((0,),), INTEGER_ORDER, journal, sums=(1,), small=True) as r:
@@ -256,14 +256,14 @@ def test_groups_enter_the_tree_when_they_grow_and_scan_no_more_rows_than_a_const
                     r.add(key, (-r.model[key][0] if len(values) > most else 3,))
                     if order.random() < 0.1:
                         check()
-                # A row that appears without a payload is in the slice for a moment, and is not inserted.
+                # A new row without a payload is briefly in the slice, and never inserted.
                 r.add((group, 199), (0,))
                 check()
             if journal:
                 r.end_batch()
                 check()
             entered.add((most, load32(r.ordered + 8 * ROOT, 0) != 0))
-        # Few rows are in the tree if the group has had more.
+        # A small group is in the tree if it was larger before.
         assert entered == {(SMALL, False), (SMALL + 1, True), (20, True), (2 * SMALL, True), (0, False)}
         r.agree()
     release(status)

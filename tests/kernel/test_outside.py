@@ -70,7 +70,7 @@ def both(address: int, words: int) -> int:
     return add_up(address, words)
 
 
-def test_a_kernel_called_by_name_does_the_same_from_python_and_from_compiled_code() -> None:
+def test_a_kernel_called_by_name_agrees_from_python_and_from_compiled_code() -> None:
     block = allocate(10)
     assert both(block, 10) == 45
     fill_up(block, 5)
@@ -85,7 +85,7 @@ def test_two_kernels_of_one_name_are_refused() -> None:
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
-def test_threads_that_compile_at_once_know_each_symbol(tmp_path: Path) -> None:
+def test_threads_that_compile_at_once_define_each_symbol(tmp_path: Path) -> None:
     assert printed_by_two(AT_ONCE, tmp_path) == [["[11,", "12]"]] * 2
 
 

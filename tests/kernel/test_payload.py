@@ -23,7 +23,7 @@ def test_sum_and_product_wrap_and_report_the_overflow(a: int, b: int) -> None:
             assert load(status, 0) == (SUM_OVERFLOW if beyond else 0)
 
 
-def test_the_first_error_stays() -> None:
+def test_the_first_error_is_kept() -> None:
     with block([7]) as status:
         plus(GREATEST, 1, status)
         times(GREATEST, 2, status)
@@ -36,6 +36,6 @@ def test_a_sum_that_would_read_as_null_is_an_overflow() -> None:
         assert load(status, 0) == SUM_OVERFLOW
 
 
-def test_every_payload_error_has_a_text_and_a_number_of_its_own() -> None:
+def test_every_payload_error_has_its_own_text_and_number() -> None:
     assert not set(PAYLOAD_ERRORS) & set(ERRORS)
     assert all(error > 0 and text for error, text in PAYLOAD_ERRORS.items())

@@ -1,4 +1,4 @@
-"""Rows that are appended and entered later hold what rows that are entered at once hold."""
+"""Deferred inserts give the same table as direct inserts."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def status() -> Iterator[int]:
 
 
 def put(r: Relation, key: Key, delta: Payload, appends: int, told: int) -> int:
-    """Add to a row as a trigger does that may append; whether the rest of the batch is appended."""
+    """Add to a row like a trigger that may append; returns whether the rest of the batch is appended."""
     row = append_row(r.t, key) if appends else upsert(r.t, key)
     for i, word in enumerate(delta):
         place = load(r.t, KEY) + i
@@ -98,7 +98,7 @@ def note(r: Relation, key: Key, delta: Payload) -> None:
 
 
 def added_up(r: Relation) -> dict[Key, Payload]:
-    """The rows as they lie, pending ones too, added up by key."""
+    """All rows, pending ones too, added up by key."""
     other = relation(load(r.t, KEY), load(r.t, table.PAYLOAD))
     with other as sums:
         for number in range(load(r.t, USED)):
@@ -110,7 +110,7 @@ def added_up(r: Relation) -> dict[Key, Payload]:
 
 @MANY
 @given(operations, st.sampled_from([4, 1 << 16]), st.sampled_from([0, 3, 1 << 16]))
-def test_a_table_that_rows_are_appended_to_holds_what_a_dict_holds(
+def test_a_table_with_deferred_inserts_agrees_with_a_dict(
     stream: list[tuple[str, list[tuple[Key, Payload]]]], first_look: int, most: int
 ) -> None:
     with relation(2, 2, INDEXES) as r, status() as told:
@@ -128,7 +128,7 @@ def test_a_table_that_rows_are_appended_to_holds_what_a_dict_holds(
                     appends = put(r, key, delta, appends, told)
                     note(r, key, delta)
             elif kind == "change":
-                # Rows are found by key and removed, and new ones come, while others wait for their indexes.
+                # Rows are removed by key, and others inserted, while some rows are unlinked.
                 pending, entered = load(r.t, PENDING), load(r.t, ENTERED)
                 assert enter_slots(r.t, told) == pending == load(r.t, ENTERED) - entered
                 assert load(r.t, PENDING) == 0 and r.scan() == r.model
@@ -160,7 +160,7 @@ def test_a_table_that_rows_are_appended_to_holds_what_a_dict_holds(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_pending_rows_live_on_in_an_image(tmp_path: Path, seed: int) -> None:
+def test_pending_rows_stay_pending_in_an_image(tmp_path: Path, seed: int) -> None:
     order = random.Random(seed)
     with relation(2, 1, INDEXES) as r, status() as told:
         for turn in range(8):
@@ -240,7 +240,7 @@ def test_many_equal_rows_are_merged_and_the_table_waits_until_it_has_doubled() -
 
 @pytest.mark.skipif(PURE_PYTHON, reason="too slow")
 @pytest.mark.parametrize("different, merged", [(100_000, False), (95_000, False), (80_000, True), (10, True)])
-def test_repetitions_are_seen_wherever_they_are(different: int, merged: bool) -> None:
+def test_repetitions_are_detected_at_any_place(different: int, merged: bool) -> None:
     order = random.Random(different)
     keys = list(range(different)) + [order.randrange(different) for _ in range(100_000 - different)]
     order.shuffle(keys)
@@ -252,7 +252,7 @@ def test_repetitions_are_seen_wherever_they_are(different: int, merged: bool) ->
 
 
 class _Scarce:
-    """The C library, whose n-th allocation from now on fails, and all after it."""
+    """The C library, whose allocations fail from the n-th on."""
 
     def __init__(self, real: Any, left: int) -> None:
         self._real, self.left = real, left
@@ -328,7 +328,7 @@ def test_a_row_that_is_deleted_before_a_slice_is_read_never_enters_an_index() ->
         r.agree()
 
 
-def test_rows_that_wait_for_their_indexes_may_move_when_memory_is_given_back() -> None:
+def test_unlinked_rows_may_move_when_memory_is_released() -> None:
     with relation(2, 1, INDEXES) as r, status() as told:
         for i in range(600):
             r.add((i, 7), (1,))

@@ -49,7 +49,7 @@ def sum_of(terms: list[tuple[float, int]], address: int) -> None:
 
 
 def exact(terms: list[tuple[float, int]]) -> int:
-    """The value by the interpreter's ring."""
+    """The value in the interpreter's ring."""
     element = REAL.zero
     for x, k in terms:
         element = REAL.add(element, REAL.scale(REAL.lift(code(x)), k))
@@ -63,19 +63,19 @@ def test_a_finite_sum_equals_fsum(xs: list[float]) -> None:
         sum_of([(x, 1) for x in xs], address)
         try:
             expected = math.fsum(xs)
-        except OverflowError:  # an intermediate sum of fsum: ours has none
+        except OverflowError:  # an intermediate sum of fsum overflows; ours cannot
             expected = double(exact([(x, 1) for x in xs]))
         assert real_value(address) == code(expected)
 
 
 @MANY
 @given(st.lists(st.tuples(anything, multiplicity), max_size=12))
-def test_words_and_value_are_those_of_the_exact_ring(terms: list[tuple[float, int]]) -> None:
+def test_words_and_value_agree_with_the_exact_ring(terms: list[tuple[float, int]]) -> None:
     element = REAL.zero
     with block(ZEROS) as address:
         for x, k in terms:
             if not math.isfinite(x):
-                k %= 2**40  # the counts are kept modulo 2^64
+                k %= 2**40  # counts are modulo 2^64
             real_add_double(address, code(x), k)
             element = REAL.add(element, REAL.scale(REAL.lift(code(x)), k))
         words = words_at(address, REAL_WORDS)
@@ -105,7 +105,7 @@ def test_deleting_what_was_inserted_in_any_order_leaves_all_words_zero(
     st.lists(st.tuples(anything, st.integers(-9, 9)), max_size=8),
     multiplicity,
 )
-def test_adding_a_scaled_sum_is_adding_each_of_its_terms_as_often(
+def test_adding_a_scaled_sum_equals_adding_each_term_as_often(
     terms: list[tuple[float, int]], others: list[tuple[float, int]], k: int
 ) -> None:
     k = k // 16
@@ -117,7 +117,7 @@ def test_adding_a_scaled_sum_is_adding_each_of_its_terms_as_often(
         assert words_at(target, REAL_WORDS) == words_at(expected, REAL_WORDS)
 
 
-def test_scaling_by_the_least_int64_is_scaling_by_a_half_of_it_twice(total: int) -> None:
+def test_scaling_by_the_least_int64_equals_scaling_by_half_of_it_twice(total: int) -> None:
     with block(ZEROS) as source, block(ZEROS) as twice:
         sum_of([(-0.1, 1), (1e300, 3), (TINY, -1)], source)
         real_add_scaled(total, source, -(2**63))
@@ -126,14 +126,14 @@ def test_scaling_by_the_least_int64_is_scaling_by_a_half_of_it_twice(total: int)
         assert words_at(total, REAL_WORDS) == words_at(twice, REAL_WORDS)
 
 
-def test_huge_values_cancel_and_leave_the_tiny_one(total: int) -> None:
+def test_huge_values_cancel_and_keep_the_tiny_one(total: int) -> None:
     sum_of([(HUGE, 2**62), (TINY, 1), (HUGE, -(2**62))], total)
     assert double(real_value(total)) == TINY
     real_add_double(total, code(TINY), -1)
     assert words_at(total, REAL_WORDS) == ZEROS
 
 
-def test_a_sum_past_the_range_of_doubles_is_infinite_and_comes_back(total: int) -> None:
+def test_a_sum_past_the_range_of_doubles_is_infinite_until_it_returns(total: int) -> None:
     sum_of([(HUGE, 2)], total)
     assert double(real_value(total)) == math.inf
     sum_of([(HUGE, -4)], total)
@@ -192,7 +192,7 @@ def test_any_pattern_of_bits_is_rounded_as_python_rounds_fractions(
         assert real_value(address) == code(expected)
 
 
-def test_nan_wins_and_infinities_of_both_signs_are_nan_and_all_can_be_taken_back(total: int) -> None:
+def test_nan_and_infinities_of_both_signs_give_nan_until_they_are_deleted(total: int) -> None:
     sum_of([(1.5, 1), (math.inf, 1)], total)
     assert double(real_value(total)) == math.inf
     sum_of([(-math.inf, 1)], total)
@@ -205,14 +205,14 @@ def test_nan_wins_and_infinities_of_both_signs_are_nan_and_all_can_be_taken_back
     assert double(real_value(total)) == 1.5
 
 
-def test_an_infinity_deleted_before_it_comes_counts_as_the_other_one(total: int) -> None:
+def test_an_infinity_deleted_before_its_insert_counts_as_the_opposite_one(total: int) -> None:
     sum_of([(math.inf, -1)], total)
     assert double(real_value(total)) == -math.inf
     sum_of([(math.inf, 1)], total)
     assert words_at(total, REAL_WORDS) == ZEROS
 
 
-def test_any_nan_is_the_one_nan_and_null_adds_nothing(total: int) -> None:
+def test_every_nan_counts_as_one_nan_and_null_adds_nothing(total: int) -> None:
     real_add_double(total, NULL, 7)
     assert words_at(total, REAL_WORDS) == ZEROS
     real_add_double(total, struct.unpack("<q", b"\x01\0\0\0\0\0\xf0\xff")[0], 1)

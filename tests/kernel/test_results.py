@@ -28,7 +28,7 @@ from tests.kernel.words import MANY, block, code, double
 int64 = st.integers(-(2**63) + 1, 2**63 - 1)
 
 
-def test_aggregates_of_no_value_are_null() -> None:
+def test_aggregates_without_values_are_null() -> None:
     with block([0] * REAL_WORDS) as real, block([0]) as status:
         assert avg_int(0, 0) == NULL
         assert avg_decimal(0, 0, 10_000, status) == NULL
@@ -40,7 +40,7 @@ def test_aggregates_of_no_value_are_null() -> None:
         assert load(status, 0) == 0
 
 
-def test_a_sum_and_an_extreme_are_their_words() -> None:
+def test_a_sum_and_an_extreme_equal_their_words() -> None:
     assert value_result(-5, 3) == -5
     assert value_result(0, 3) == 0
     assert value_result(-7, 1) == -7
@@ -57,13 +57,13 @@ def test_bits_equal_their_word_except_the_least_int64() -> None:
 
 @MANY
 @given(int64, st.integers(1, 2**53))
-def test_the_average_of_integers_is_the_total_as_a_double_by_the_count(total: int, count: int) -> None:
+def test_the_average_of_integers_is_the_total_as_a_double_divided_by_the_count(total: int, count: int) -> None:
     assert double(avg_int(total, count)) == float(total) / count
 
 
 @MANY
 @given(int64, st.integers(1, 2**40), st.sampled_from([1, 10, 10_000, 10**18]))
-def test_the_average_of_decimals_rounds_half_up_or_says_that_it_does_not_fit(
+def test_the_average_of_decimals_rounds_half_up_or_reports_an_overflow(
     total: int, count: int, multiplier: int
 ) -> None:
     with localcontext() as context:
@@ -78,14 +78,14 @@ def test_the_average_of_decimals_rounds_half_up_or_says_that_it_does_not_fit(
 
 
 @pytest.mark.parametrize(("total", "count", "average"), [(5, 2, 3), (-5, 2, -3), (7, 3, 2), (-1, 3, 0)])
-def test_a_tie_of_decimals_goes_away_from_zero(total: int, count: int, average: int) -> None:
+def test_a_tie_of_decimals_rounds_away_from_zero(total: int, count: int, average: int) -> None:
     with block([0]) as status:
         assert avg_decimal(total, count, 1, status) == average
 
 
 @MANY
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=10))
-def test_sum_and_average_of_doubles_are_those_of_the_exact_sum(xs: list[float]) -> None:
+def test_sum_and_average_of_doubles_are_rounded_from_the_exact_sum(xs: list[float]) -> None:
     with block([0] * REAL_WORDS) as real:
         for x in xs:
             real_add_double(real, code(x), 1)

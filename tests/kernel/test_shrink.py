@@ -49,7 +49,7 @@ def settle(r: Relation) -> None:
 @pytest.mark.parametrize("journal", [False, True])
 @pytest.mark.parametrize("indexes", INDEXES)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_table_that_shrinks_meanwhile_holds_what_a_dict_holds(
+def test_a_shrinking_table_agrees_with_a_dict(
     indexes: tuple[tuple[int, ...], ...], journal: bool, digests: bool, seed: int
 ) -> None:
     order = random.Random(seed)
@@ -61,7 +61,7 @@ def test_a_table_that_shrinks_meanwhile_holds_what_a_dict_holds(
             r.end_batch()
             there = list(r.model)
             order.shuffle(there)
-            # Batches of removals with a few inserts between, until few rows are left.
+            # Batches of removals with a few inserts, until few rows are left.
             while len(there) > SIZE // 50:
                 for _ in range(order.choice((1, 7, SIZE // 20))):
                     if there:

@@ -1,4 +1,4 @@
-"""Tables of sums that are emptied again and again, against dicts."""
+"""Tables of sums that are emptied repeatedly agree with dicts."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def empty(table: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_sums_are_those_of_a_dict_however_often_it_is_emptied(seed: int) -> None:
+def test_sums_agree_with_a_dict_that_is_emptied_repeatedly(seed: int) -> None:
     draw = random.Random(seed)
     table = new_sums(1, 2)
     for _ in range(ROUNDS):
         empty(table)
         sums: dict[int, int] = {}
-        # Keys that lie close together, and keys that agree in their last bits.
+        # Neighbouring keys, and keys that agree in their last bits.
         step, width = draw.choice([1, 1 << 20]), draw.choice([3, 700, 5_000])
         for _ in range(draw.choice([10, 1_000, 9_000])):
             key, amount = step * draw.randrange(-width, width), draw.randrange(1, 9)
@@ -78,7 +78,7 @@ def test_an_emptied_table_starts_small_again() -> None:
     free_sums(table)
 
 
-def test_a_sum_table_without_room_reports_the_loss() -> None:
+def test_a_sum_table_without_memory_reports_the_loss() -> None:
     table = new_sums(1, 2)
     store(table, AREA, AREAS - 1)
     for key in range(600):

@@ -40,7 +40,7 @@ steps = st.lists(
 
 @MANY
 @given(steps)
-def test_a_table_with_indexes_holds_what_a_dict_holds(
+def test_a_table_with_indexes_agrees_with_a_dict(
     stream: list[tuple[tuple[int, int], tuple[int, int], bool]],
 ) -> None:
     with relation(2, 2, ((0,), (1,), (1, 0))) as r:
@@ -52,7 +52,7 @@ def test_a_table_with_indexes_holds_what_a_dict_holds(
 
 @MANY
 @given(steps)
-def test_the_journal_holds_each_touched_row_once_with_its_payload_before_the_batch(
+def test_the_journal_has_each_touched_row_once_with_its_payload_before_the_batch(
     stream: list[tuple[tuple[int, int], tuple[int, int], bool]],
 ) -> None:
     with relation(2, 2, ((1,),), journal=True) as r:
@@ -100,7 +100,7 @@ def test_deleting_what_was_inserted_leaves_the_table_and_its_indexes_empty() -> 
         used = load(r.t, USED)
         for key in keys:
             r.add(key, (1,))
-        assert load(r.t, USED) == used  # freed rows are taken again
+        assert load(r.t, USED) == used  # freed rows are used again
 
 
 def test_a_table_without_key_words_has_one_row() -> None:
@@ -117,7 +117,7 @@ def test_a_table_without_key_words_has_one_row() -> None:
         assert load(r.t, LIVE) == 0
 
 
-def test_a_row_that_vanishes_and_comes_back_in_one_batch_is_in_the_journal_once() -> None:
+def test_a_row_deleted_and_inserted_in_one_batch_is_in_the_journal_once() -> None:
     with relation(1, 1, ((0,),), journal=True) as r:
         r.add((1,), (5,))
         r.end_batch()
@@ -128,7 +128,7 @@ def test_a_row_that_vanishes_and_comes_back_in_one_batch_is_in_the_journal_once(
         r.agree()
 
 
-def test_a_row_made_and_unmade_in_one_batch_is_gone_after_it() -> None:
+def test_a_row_inserted_and_deleted_in_one_batch_is_removed_after_it() -> None:
     with relation(1, 1, ((0,),), journal=True) as r:
         r.add((1,), (5,))
         r.add((1,), (-5,))
@@ -138,7 +138,7 @@ def test_a_row_made_and_unmade_in_one_batch_is_gone_after_it() -> None:
         assert slice_of(r.indexes[0], (1,)) == 0
 
 
-def test_a_journal_switched_off_between_batches_lets_rows_go_at_once() -> None:
+def test_rows_are_removed_at_once_after_the_journal_is_switched_off() -> None:
     with relation(1, 1, journal=True) as r:
         store(r.t, JOURNALING, 0)
         r.add((1,), (1,))
@@ -147,7 +147,7 @@ def test_a_journal_switched_off_between_batches_lets_rows_go_at_once() -> None:
         assert load(r.t, JOURNALED) == 0
 
 
-def test_resetting_a_table_leaves_it_as_new() -> None:
+def test_a_reset_table_is_like_a_new_one() -> None:
     with relation(2, 1, ((0,),)) as r:
         for i in range(100):
             r.add((i % 7, i), (1,))
@@ -168,7 +168,7 @@ def test_the_scratch_row_is_neither_journaled_nor_removed() -> None:
         r.agree()
 
 
-def test_rows_keep_their_numbers_while_others_come_and_go() -> None:
+def test_rows_keep_their_numbers_under_inserts_and_deletes() -> None:
     with relation(1, 1) as r:
         r.add((-1,), (1,))
         number = row_number(r.t, find(r.t, (-1,)))
@@ -211,7 +211,7 @@ SPREAD = 1000
         pytest.param([(code(i / 100),) for i in range(SPREAD)], id="cents"),
     ],
 )
-def test_no_kind_of_key_crowds_a_few_slots(keys: list[tuple[int, ...]]) -> None:
+def test_keys_of_every_kind_spread_over_the_slots(keys: list[tuple[int, ...]]) -> None:
     homes: dict[int, int] = {}
     for key in keys:
         home = hash_key(key) & 2047
@@ -230,7 +230,7 @@ def test_a_row_that_upsert_made_is_found_and_zero() -> None:
         assert find(r.t, (1, 2)) == 0
 
 
-def test_the_account_of_bytes_follows_the_rows() -> None:
+def test_the_counted_bytes_follow_the_rows() -> None:
     with relation(2, 1, ((0,),)) as r:
         empty = table_bytes(r.t)
         for i in range(500):

@@ -42,7 +42,7 @@ Point = tuple[int, int]
 
 
 class Points:
-    """Points by group and place, in native memory, beside a model of their payloads and of what is selected."""
+    """Points by group and place, in native memory, with a model of their payloads and of the selection."""
 
     def __init__(self, value: int, nullable: bool, descending: bool) -> None:
         self.value, self.nullable, self.descending = value, nullable, descending
@@ -136,7 +136,7 @@ BATCHES = st.lists(st.tuples(CHANGES, st.none() | st.integers(-12, 25), st.boole
 @pytest.mark.parametrize("value", [BEFORE, THROUGH, ITSELF, NEGATED])
 @MANY
 @given(st.booleans(), st.booleans(), BATCHES)
-def test_the_selected_points_are_those_of_the_definition(
+def test_the_selected_points_agree_with_the_definition(
     value: int, nullable: bool, descending: bool, batches: list[tuple[list[tuple[int, ...]], int | None, bool]]
 ) -> None:
     points = Points(value, nullable and value in (BEFORE, THROUGH), descending)
@@ -146,7 +146,7 @@ def test_the_selected_points_are_those_of_the_definition(
                 known = points.model.get((group, place))
                 weight, number = (weight, number) if value in (BEFORE, THROUGH) else (0, 0)
                 if known is not None and rows == 0 and place % 3 == 0:
-                    # The point loses all that it has, and may come back in the same batch.
+                    # The point loses its whole payload, and may return in the same batch.
                     points.add((group, place), *(-one for one in known))
                 else:
                     points.add((group, place), rows, weight if number else 0, number)
@@ -172,7 +172,7 @@ def test_only_points_that_change_are_visited_and_the_tree_is_shallow() -> None:
         points.close()
 
 
-def test_a_sum_that_does_not_fit_is_noted_and_may_be_taken_back() -> None:
+def test_a_sum_that_does_not_fit_is_noted_and_can_be_undone() -> None:
     points = Points(BEFORE, True, False)
     try:
         for place in range(4):
@@ -188,7 +188,7 @@ def test_a_sum_that_does_not_fit_is_noted_and_may_be_taken_back() -> None:
         points.close()
 
 
-def test_points_without_rows_leave_silently() -> None:
+def test_points_without_rows_vanish_without_a_report() -> None:
     points = Points(BEFORE, False, False)
     try:
         points.add((0, 1), 2, 0, 0)

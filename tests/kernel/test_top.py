@@ -59,8 +59,8 @@ def in_order(keys: list[Key], kinds: tuple[int, ...]) -> list[Key]:
 
 
 class First:
-    """What ``kernel.ordered.top`` says of a relation, gathered, beside the definition: the first rows of each group by
-    the first ``words`` words of the key, and the rows with the row ``shift`` places after each."""
+    """The collected reports of ``kernel.ordered.top`` on a relation, and their definition: the first rows of each group
+    by the first ``words`` words of the key, and the rows with the row ``shift`` places after each."""
 
     def __init__(self, r: Relation, kinds: tuple[int, ...], first: int, last: int, words: int = 0) -> None:
         self.r, self.kinds, self.first, self.last, self.words = r, kinds, first, last, words
@@ -110,7 +110,7 @@ class First:
 
 
 class Numbers:
-    """What has been reported of the numbers of rows, beside the definition."""
+    """The collected reports of the numbers of rows, and their definition."""
 
     def __init__(self, r: Relation, kinds: tuple[int, ...], last: int, ranks: bool, words: int) -> None:
         self.r, self.ranks = r, ranks
@@ -119,11 +119,11 @@ class Numbers:
         self.touched: set[Key] = set()
 
     def add(self, key: Key, m: int) -> None:
-        """As a trigger does: what was reported of the row is taken back."""
+        """Like a trigger: retract the reported numbers of the row."""
         _, held, number = self.r.model.get(key, (0, 0, 0))
         for i in range(held):
             self.held[key, number + i + 1] -= 1
-        # The row may have no copy now, and be no longer there.
+        # The row may have no copy now, or be removed.
         self.r.add(key, (m, -held, -number))
         self.touched.add(key)
 
@@ -196,7 +196,7 @@ def test_the_numbers_of_rows_follow_inserts_and_deletes(
         assert not r.model and not any(rows.held.values())
 
 
-def test_many_rows_and_copies_beyond_any_place() -> None:
+def test_rows_with_more_copies_than_any_place_are_reported() -> None:
     order = random.Random(5)
     with relation(2, 1, ordered=(INTEGER_ORDER | DESCENDING, INTEGER_ORDER), placed=True) as r:
         rows = First(r, (INTEGER_ORDER | DESCENDING, INTEGER_ORDER), 3, 40)
@@ -211,7 +211,7 @@ def test_many_rows_and_copies_beyond_any_place() -> None:
 
 
 @pytest.mark.skipif(not PURE_PYTHON, reason="comparisons are counted in plain Python")
-def test_an_update_takes_logarithmic_time_and_moves_as_many_rows_as_change(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_update_takes_logarithmic_time_and_moves_only_rows_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = [0]
     compare = ordered.compare_rows
 
@@ -230,7 +230,7 @@ def test_an_update_takes_logarithmic_time_and_moves_as_many_rows_as_change(monke
                 rows.add((key,), 1)
             rows.check()
             counted[0] = rows.moves = 0
-            # The worst there is: always the first row goes or comes, so that each place is passed by one row.
+            # The worst case: the first row is deleted or inserted, so that one row crosses each place.
             for key in sorted(keys)[: n // 4]:
                 rows.add((key,), -1)
             for key in sorted(keys, reverse=True)[-n // 4 :]:

@@ -34,7 +34,7 @@ WORDS = st.one_of(st.integers(-3, 3), st.sampled_from([-(2**63), 2**63 - 1, -(2*
 
 
 @pytest.mark.parametrize("seed", range(4 if PURE_PYTHON else 24))
-def test_versions_survive_any_interleaving_of_readers_and_writers(seed: int) -> None:
+def test_versions_stay_right_under_any_interleaving_of_readers_and_writers(seed: int) -> None:
     order = random.Random(seed)
     k = 1 + seed % 3
     values = order.choice([3, 10, 100])
@@ -104,7 +104,7 @@ def test_edits_one_by_one_and_in_batches_make_equal_trees(edits: list[Row], size
     st.lists(st.tuples(WORDS, WORDS, st.integers(-2, 2)), max_size=150),
     st.sampled_from(["given", "sorted", "once"]),
 )
-def test_loading_rows_in_any_order_is_inserting_them(rows: list[Row], how: str) -> None:
+def test_loading_rows_in_any_order_equals_inserting_them(rows: list[Row], how: str) -> None:
     if how != "given":
         rows = sorted(rows)
     if how == "once":
@@ -125,7 +125,7 @@ def test_loading_rows_in_any_order_is_inserting_them(rows: list[Row], how: str) 
             tree.close()
 
 
-def test_payloads_are_replaced_or_summed_and_rows_without_any_vanish() -> None:
+def test_payloads_are_replaced_or_summed_and_zero_rows_vanish() -> None:
     replaced, summed = OrderedTree(1, 2), OrderedTree(1, 2, summed=True)
     for tree in (replaced, summed):
         apply(tree, [(1, 5, 7), (2, 1, 0), (1, -5, 0)])
@@ -158,7 +158,7 @@ def test_edits_that_change_nothing_copy_nothing() -> None:
         assert load(tree.handle, COPIED) == 0
 
 
-def test_one_edit_copies_one_page_a_level_and_release_gives_them_back() -> None:
+def test_an_edit_copies_one_page_per_level_and_releasing_the_version_frees_them() -> None:
     tree = OrderedTree(2, page_words=32)
     tree.load([np.arange(3000, dtype=np.int64) * 2, np.zeros(3000, np.int64)])
     levels = load(tree.root, LEVEL) + 1
@@ -169,7 +169,7 @@ def test_one_edit_copies_one_page_a_level_and_release_gives_them_back() -> None:
         assert load(tree.handle, PAGES) == pages + levels
         assert len(version) == 3000
     assert load(tree.handle, PAGES) == pages
-    # No version has them any more: the next edit copies nothing.
+    # No version has the pages any more, so the next edit copies nothing.
     apply(tree, [(6, 0)], [-1])
     assert load(tree.handle, COPIED) == levels
     check_pages(tree)
@@ -195,7 +195,7 @@ def test_versions_may_be_released_in_any_order(first: str) -> None:
             assert rows_of(version) == expected
 
 
-def test_a_version_is_kept_once_however_many_read_it() -> None:
+def test_all_readers_of_a_version_share_it() -> None:
     tree = OrderedTree(1)
     apply(tree, [(1,)])
     first, second = TreeVersion(tree), TreeVersion(tree)
@@ -243,7 +243,7 @@ def test_readers_on_other_threads_see_their_version_while_the_tree_is_written() 
 
 
 @pytest.mark.parametrize("arrival", ["rising", "falling", "random"])
-def test_pages_stay_full_enough_for_24_bytes_a_row_or_twice_the_least(arrival: str) -> None:
+def test_rows_take_at_most_24_bytes_or_twice_the_least(arrival: str) -> None:
     count = 4000 if PURE_PYTHON else 100_000
     order = random.Random(1)
     keys = list(range(count))
@@ -269,7 +269,7 @@ def test_a_loaded_tree_takes_less_than_24_bytes_a_row() -> None:
 def test_batches_with_wrong_columns_are_refused() -> None:
     tree = OrderedTree(2)
     one = np.zeros(1, np.int64)
-    with pytest.raises(ValueError, match="1 columns were given, and the tree has 2"):
+    with pytest.raises(ValueError, match="1 columns given, but the tree has 2"):
         tree.apply([one])
     with pytest.raises(ValueError, match="different lengths"):
         tree.apply([one, np.zeros(2, np.int64)])
@@ -278,7 +278,7 @@ def test_batches_with_wrong_columns_are_refused() -> None:
     with pytest.raises(ValueError, match="int64"):
         tree.apply([one, one], np.ones(1, np.int8))
     version = TreeVersion(tree)
-    with pytest.raises(ValueError, match="is not loaded"):
+    with pytest.raises(ValueError, match="cannot be loaded"):
         tree.load([one, one])
     version.release()
 

@@ -18,7 +18,7 @@ def prefixes(rows: set[Row]) -> set[Row]:
 
 
 @pytest.mark.parametrize("seed", range(6 if PURE_PYTHON else 40))
-def test_the_difference_is_that_of_the_sets_and_of_their_tries(seed: int) -> None:
+def test_the_difference_agrees_with_sets_and_their_tries(seed: int) -> None:
     order = random.Random(seed)
     k = 1 + seed % 3
     values = order.choice([3, 10, 60])
@@ -59,7 +59,7 @@ def test_the_example_of_tree_surgery_of_the_paper() -> None:
     ]
 
 
-def test_a_payload_that_changed_goes_and_comes_and_no_branch_with_it() -> None:
+def test_a_changed_payload_is_deleted_and_inserted_without_a_branch() -> None:
     tree = OrderedTree(1, 1)
     apply(tree, [(1, 10), (2, 20), (3, 30)])
     with TreeVersion(tree) as old:
@@ -69,7 +69,7 @@ def test_a_payload_that_changed_goes_and_comes_and_no_branch_with_it() -> None:
 
 
 @pytest.mark.parametrize("edits", [1, 10, 100])
-def test_pages_opened_are_in_proportion_to_the_edits_and_not_to_the_rows(edits: int) -> None:
+def test_opened_pages_grow_with_the_edits_and_not_with_the_rows(edits: int) -> None:
     opened = []
     for count in (1000, 10_000) if PURE_PYTHON else (10_000, 100_000, 1_000_000):
         order = random.Random(edits)
@@ -82,7 +82,7 @@ def test_pages_opened_are_in_proportion_to_the_edits_and_not_to_the_rows(edits: 
         assert len(list(differences)) <= edits
         levels = load(tree.root, LEVEL) + 1
         opened.append(differences.pages)
-        # A leaf and its ancestors in each version, and those of the row before, for the branch.
+        # A leaf and its ancestors in each version, and, for the branch, those of the row before.
         assert differences.pages <= 4 * levels * edits
     assert opened[-1] <= 3 * opened[0] + 12 * edits
 

@@ -44,7 +44,7 @@ def loaded(rows: list[Row], k: int, page_words: int) -> OrderedTree:
 
 
 def wander(it: int, depth: int, rows: list[Row], order: random.Random, beyond: int) -> None:
-    """Walk a depth by nexts and seeks, going down some of the time, once or twice, beside the sorted keys."""
+    """Walk a depth by nexts and seeks, sometimes one or two depths down, and compare with the sorted keys."""
     keys = sorted({row[depth] for row in rows})
     iter_open(it, depth)
     at = 0
@@ -68,7 +68,7 @@ def wander(it: int, depth: int, rows: list[Row], order: random.Random, beyond: i
 
 @pytest.mark.parametrize("page_words", SMALL_PAGES)
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_a_trie_has_the_keys_of_sorted_lists(page_words: int, k: int) -> None:
+def test_a_trie_agrees_with_sorted_lists(page_words: int, k: int) -> None:
     order = random.Random(k)
     for _ in range(8 if PURE_PYTHON else 60):
         values = order.choice([3, 10, 60])
@@ -80,7 +80,7 @@ def test_a_trie_has_the_keys_of_sorted_lists(page_words: int, k: int) -> None:
         tree.close()
 
 
-def test_the_least_and_the_greatest_word_are_keys_as_others() -> None:
+def test_the_least_and_the_greatest_word_may_be_keys() -> None:
     least, most = -(2**63), 2**63 - 1
     rows = [(a, b) for a in (least, 0, most) for b in (least, least + 1, most - 1, most)]
     tree = loaded(rows, 2, 16)
@@ -114,7 +114,7 @@ def test_an_iterator_reads_a_version_while_the_tree_is_written() -> None:
 
 
 @pytest.mark.parametrize("sought", [10, 100, 1000, 10_000])
-def test_rising_seeks_look_at_as_many_pages_as_the_logarithm_of_how_far_they_go(sought: int) -> None:
+def test_rising_seeks_read_pages_by_the_logarithm_of_their_distance(sought: int) -> None:
     """m seeks among N keys: O(m (1 + log(N / m))) pages, counted; a search anew each time would take m log N."""
     count = 20_000 if PURE_PYTHON else 200_000
     tree = loaded([(i,) for i in range(count)], 1, 64)
@@ -128,7 +128,7 @@ def test_rising_seeks_look_at_as_many_pages_as_the_logarithm_of_how_far_they_go(
             iter_seek_lub(it, 0, i * step)
             assert iter_key(it, 0) == i * step
         taken = load(it, ITER_PAGES) - top
-    # Up and down a level costs two pages; one more where the key is the first of the next leaf; inner pages end too.
+    # A level up and down costs two pages, one more if the key is the first of the next leaf; inner pages end too.
     leaves = min(1.0, step / room)
     assert taken <= 1 + sought * leaves * 3.5 * (1 + max(0.0, math.log(max(step / room, 1), 19 * 7 / 8)))
 
@@ -148,7 +148,7 @@ def test_one_seek_reads_logarithmically_many_pages() -> None:
     assert seen[-1] <= 2 * math.log(1_000_000, 16) + 1
 
 
-def test_walking_all_keys_looks_at_each_leaf_once() -> None:
+def test_walking_all_keys_reads_each_leaf_once() -> None:
     count = 5000
     tree = loaded([(i // 10, i) for i in range(count)], 2, 64)
     with trie(2) as it:

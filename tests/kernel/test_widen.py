@@ -1,4 +1,4 @@
-"""A table whose narrow sums become reals is the table that had reals from the beginning."""
+"""A table whose narrow sums become reals equals a table that had reals from the beginning."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def widened(r: Relation) -> None:
 
 
 def steps(order: random.Random, words: int, r: Relation, is_wide: bool, growing: bool) -> None:
-    """Rows that come, change and go."""
+    """Inserts, changes and deletes of rows."""
     for _ in range(STEPS):
         if r.model and order.random() < (0.2 if growing else 0.8):
             key = order.choice(list(r.model))
@@ -96,7 +96,7 @@ def test_an_empty_table_is_widened() -> None:
         r.agree()
 
 
-def test_without_memory_the_table_is_as_before_and_knows_it() -> None:
+def test_a_table_is_unchanged_but_marked_if_memory_runs_out() -> None:
     with relation(1, WORDS) as r:
         r.add((7,), (1, *(0,) * (WORDS - 1)))
         width = load(r.t, WIDTH)

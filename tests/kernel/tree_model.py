@@ -1,4 +1,4 @@
-"""Ordered trees beside sorted Python lists, and what must hold of their pages."""
+"""Ordered trees compared with sorted Python lists, and checks of their pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.kernel.tree_versions import TreeVersion
 Row = tuple[int, ...]
 
 SMALL_PAGES = (16, 64, 256)
-"""Words of pages in tests: the least ones make trees of many levels out of few rows."""
+"""Words of pages in tests: the least size makes trees of many levels from few rows."""
 
 
 def columns_of(rows: Sequence[Row], width: int) -> list[Codes]:
@@ -57,7 +57,7 @@ def roots_of(tree: OrderedTree) -> list[int]:
 
 
 def check_pages(tree: OrderedTree) -> None:
-    """The tree counts the pages that it and its versions reach, no more and no less; each is as it should be."""
+    """Check that the tree counts exactly the pages that it and its versions reach, and check each page."""
     held: set[int] = set()
     for root in roots_of(tree):
         held |= reachable(root, tree.key)
@@ -72,7 +72,7 @@ def check_pages(tree: OrderedTree) -> None:
 
 
 def check_page(tree: OrderedTree, page: int, top: bool) -> tuple[int, list[int]]:
-    """Rows below a page and its folds, computed from the rows; entries must say the same."""
+    """Rows below a page and its folds, computed from the rows and compared with the entries."""
     t, k = tree.handle, tree.key
     count = load(page, COUNT)
     assert count <= load(page, ROOM)

@@ -26,7 +26,7 @@ from freshviews.kernel.trie.complement import run_length
 
 
 class TreeVersion:
-    """The present state of a tree, pinned until it is released; also a context."""
+    """The current state of a tree, pinned until it is released; also a context manager."""
 
     def __init__(self, tree: OrderedTree) -> None:
         self.tree = tree
@@ -52,7 +52,7 @@ class TreeVersion:
         return [np.concatenate(part) for part in parts]
 
     def gap(self, key: Sequence[int]) -> int:
-        """The least last word, not less than the key's, with which there is no row under the key's prefix."""
+        """The least last word, not less than the key's, that no row with the key's prefix has."""
         words = np.array(key, np.int64)
         return key[-1] + run_length(self.root, self.tree.key, address_of(words)[0])
 

@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from freshviews.kernel.memory.mem import PURE_PYTHON, allocate, load, release, store
 
-# Machine code is compiled within the first example, hence no deadline.
+# No deadline, because the first example compiles.
 MANY = settings(max_examples=100 if PURE_PYTHON else 200, deadline=None)
 
 

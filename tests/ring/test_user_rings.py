@@ -107,7 +107,7 @@ REFUSED: dict[str, tuple[fv.UserRing, str]] = {
     "a double among the words": (replace(GAUSS, name="tried", results={"re": "DOUBLE", "im": "DOUBLE"}), "give value="),
     "results that are not the words": (replace(GAUSS, name="tried", results={"re": "BIGINT"}), "give value="),
     "too many words": (replace(GAUSS, name="tried", words=65), "1 to 64 words"),
-    "a name that SQL has": (replace(GAUSS, name="sum"), "name of a function of SQL"),
+    "a name that SQL has": (replace(GAUSS, name="sum"), "name of an SQL function"),
     "a name that SQL cannot call": (replace(GAUSS, name="a b"), "not a name that SQL can call"),
     "a multiply that remembers": (replace(GAUSS, name="tried", multiply=lambda a, b: _counting(a, b)), "alone"),
 }

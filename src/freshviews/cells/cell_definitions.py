@@ -19,8 +19,8 @@ from freshviews.query.query import Atom, Query
 def cell_statements(plan: CellPlan, catalog: Catalog, cell: int) -> tuple[Statement, ...]:
     """Return the tables (one per role) and views of a cell.
 
-    The tables are the same in all cells. A view is left out of cells that no row of it can reach; readers ask each cell
-    that has the view. The change of a bag may contain a row that one cell inserts and another deletes.
+    The tables are the same in all cells. Cells that no row of a view can reach lack the view; readers read it in the
+    other cells. The change of a bag may contain a row that one cell inserts and another deletes.
     """
     if plan.cells == 1:
         return *catalog.tables.values(), *(ViewDefs((view,)) for view in catalog.views.values())
@@ -70,7 +70,7 @@ def merge_statements(plan: CellPlan, catalog: Catalog) -> tuple[Statement, ...]:
 
 
 def outputs(plan: CellPlan, catalog: Catalog) -> dict[str, Output]:
-    """Where the rows of every user view come from, by the view's name."""
+    """The source of the rows of every user view, by the view's name."""
     users = [view for view in catalog.views.values() if not view.internal]
     if plan.cells == 1:
         return {view.name: Output("cells", (view.name,)) for view in users}

@@ -39,8 +39,8 @@ class Dim:
 
 @dataclass(frozen=True)
 class Values:
-    """A condition on the rows of a role: the column, cast to ``kind``, is one of the values (``inside``), or none of
-    them (NULL included)."""
+    """A condition on the rows of a role: the column, cast to ``kind``, is one of the values (``inside``), or differs
+    from all of them (NULL included)."""
 
     column: str
     kind: str
@@ -80,7 +80,7 @@ class Role:
         return tuple((self.offset + i) % self.cells for i in range(self.span))
 
     def counted_in(self, cell: int) -> bool:
-        """True if the cell counts its rows of this role: one of the cells that get a row counts it."""
+        """True if the cell counts its rows of this role: exactly one of the cells with a copy of a row counts it."""
         place = (cell - self.offset) % self.cells
         if place >= self.span:
             return False
@@ -142,8 +142,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Link:
-    """A foreign key that cells check: its number among those of the table of the role ``child``, and the role of the
-    table that it refers to."""
+    """A foreign key that cells check: its number in the table of the role ``child``, and the role of the referenced
+    table."""
 
     child: str
     key: int
@@ -163,7 +163,7 @@ class HeavyValues:
 
 @dataclass(frozen=True)
 class Output:
-    """Where the rows of a view come from. ``cells``: the bag union of the named cell views, over all cells that have
+    """The source of the rows of a view. ``cells``: the bag union of the named cell views, over all cells that have
     them. ``merge``: the one named view of the second stage."""
 
     stage: Literal["cells", "merge"]
@@ -175,7 +175,7 @@ class CellPlan:
     """All that a checkpoint stores to resume its cells unchanged.
 
     ``numbers``: per table the greatest number that a role's name ever had, so that no name is used twice. ``links``:
-    where each foreign key of a table that is not trusted is checked.
+    the roles that check each foreign key of an untrusted table.
     """
 
     cells: int
@@ -237,7 +237,7 @@ class CellPlan:
             tuple(map(_read_part, made["parts"])),
             tuple(_read(HeavyValues, one) for one in made["heavy"]),
             made["numbers"],
-            # A plan without foreign keys may have been written before there were links.
+            # Plans of older versions have no links.
             tuple(Link(**link) for link in made.get("links", ())),
         )
 

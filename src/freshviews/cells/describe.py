@@ -1,4 +1,4 @@
-"""The plan as text: ``freshviews explain --cells N``."""
+"""Prints a plan of cells: ``freshviews explain --cells N``."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from freshviews.cells.splitting import kind_of, splitting_columns
 
 
 def pairs(key: ForeignKey, child: TableDef, parent: TableDef, roles: Sequence[Role]) -> Iterator[tuple[Role, Role]]:
-    """Roles of a child and of its parent that meet: for each role that the child has, and for one by each column of the
-    key. ``roles``: those that there are, with one at least that takes all rows of the child."""
+    """Matching roles of a child and of its parent: for each role of the child, and for a new role by each column of the
+    key. ``roles``: the existing ones; at least one takes all rows of the child."""
     referenced = {c.lower(): r for c, r in zip(key.columns, key.referenced, strict=True)}
     whole = [role for role in roles if role.table == child.name and not role.heavy]
     cells = roles[0].cells

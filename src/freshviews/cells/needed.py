@@ -1,4 +1,4 @@
-"""Where views are computed: in cells, or in the second stage."""
+"""Decides where views are computed: in cells, or in the second stage."""
 
 from __future__ import annotations
 

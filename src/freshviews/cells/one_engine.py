@@ -18,9 +18,9 @@ from freshviews.query.block import Block
 
 @dataclass(frozen=True)
 class Location:
-    """Where the rows of a table, or of a block of a view, are. ``name``: of the table or view, with the number of the
+    """The place of the rows of a table, or of a block of a view. ``name``: of the table or view, with the number of the
     block if it has several. ``where``: the number of cells, the second stage, or the engine in front of the cells.
-    ``reason``: why it is one engine; empty if it is not."""
+    ``reason``: why it is one engine; empty for several."""
 
     name: str
     where: str
@@ -28,12 +28,12 @@ class Location:
 
 
 def locations(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> list[Location]:
-    """Where each view and each table of a plan for several cells is. ``sizes``: the sizes for which it was made."""
+    """The place of each view and each table of a plan for several cells. ``sizes``: those of the plan."""
     known = sizes_of(catalog, sizes)
     found = []
     for view in needed_views(catalog):
         if not plan.parts_of(view.name):
-            found.append(Location(view.name, _STAGE, "it reads no table, only views, whose rows are of all cells"))
+            found.append(Location(view.name, _STAGE, "it reads only views, whose rows are in all cells"))
         for number, block in enumerate(view.blocks):
             parts = [part for part in plan.parts_of(view.name) if part.block == number]
             if parts:

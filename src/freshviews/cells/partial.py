@@ -1,13 +1,12 @@
-"""A block whose groups span several cells: its parts in each cell, and their merge.
+"""Splits a block whose groups span several cells: a part in each cell, and their merge.
 
 For a block with a LIMIT, each cell maintains as many rows of its own, and the second stage takes the first rows of all.
 For groups, a cell has a view with a row per group: its free variables, the components of its aggregates as the words of
 their elements, its MIN and MAX. A count, or a sum of integers, has one word; an element of another ring has several.
 With grouping sets these groups have all free variables, and the second stage groups them by each set. For COUNT and SUM
-of DISTINCT values, a cell has a view with a row per group and value. The second stage has a table per such view. There
-the elements of a group are added in their rings, and results are read from the total; the minimum of minima is taken,
-and distinct values are counted again. MIN_BY and MAX_BY are sent with the ordering value of the same row, as its MIN or
-MAX.
+of DISTINCT values, a cell has a view with a row per group and value. The second stage has a table per such view. It
+adds the elements of a group in their rings and reads results from the total; it takes the minimum of minima, and counts
+distinct values again. MIN_BY and MAX_BY are sent with the ordering value of the same row, as its MIN or MAX.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def pieces_of(block: Block) -> tuple[Piece, ...]:
     if block.limit is not None:
         most: Limit | None = replace(block.limit, limit=block.limit.offset + block.limit.limit, offset=0)
         if block.limit.added or block.limit.ranks:
-            # The place of a row depends on the rows of all cells.
+            # The rank of a row depends on the rows of all cells.
             most = None
         return (Piece(tuple(columns), replace(block, outputs=tuple(outputs), limit=most)),)
     for i, component in enumerate(components, 1):
@@ -160,7 +159,7 @@ def _element(words: Sequence[ColumnDef]) -> Expr:
 
 
 def _value_queries(block: Block) -> list[Query]:
-    """The queries of distinct aggregates whose values are sent, each once."""
+    """The distinct queries of distinct aggregates whose values are sent."""
     found: list[Query] = []
     for one in block.distinct:
         if one.kind not in SCANNED and not any(_same(one.query, other) for other in found):
@@ -183,7 +182,7 @@ def _names(block: Block, results: Sequence[Result]) -> list[str]:
 
 
 def _group_columns(query: Query) -> list[ColumnDef]:
-    """A column per free variable, of its type. A variable of a default row may be NULL whatever its column."""
+    """A column per free variable, of its type. A variable of a default row may be NULL even if its column is not."""
     found = []
     for i, variable in enumerate(query.free):
         exprs = [

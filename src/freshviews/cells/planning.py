@@ -32,8 +32,8 @@ from freshviews.query.block import Block
 from freshviews.sql.blocks.building.variables import free_name
 
 Heavy = Mapping[tuple[str, str], Sequence[Value] | Mapping[Value, float]]
-"""Per table and column, the values that occur too often, with or without the rows of each. Without rows, the values are
-assumed to have about the same number each, and most of the table together. NULL and NaN are not distinguished."""
+"""Per table and column, the values that occur too often, with or without the number of rows of each. Without numbers,
+the values are assumed to have equally many rows, and most of the table together. NULL and NaN are not distinguished."""
 
 MOST_HEAVY = 2
 """Limit on the variables of a block that are split into heavy and light; each doubles the patterns."""
@@ -251,7 +251,7 @@ class _Planner:
         most = sorted(found.values(), key=lambda one: -sum(one.rows))[:MOST_HEAVY]
         return {one.column: one for one in most}
 
-    # Blocks that read views, and tables that no view reads.
+    # Blocks that read views, and tables that no view reads
 
     def _plan_with_copies(self, view: ViewDef, number: int, block: Block) -> None:
         """Split by the best variable, or put everything in one cell."""
@@ -318,7 +318,7 @@ class _Planner:
     # Foreign keys
 
     def _link(self, table: TableDef) -> None:
-        """Choose where the foreign keys of a table are checked that are not yet."""
+        """Choose the roles that check the foreign keys of a table, for keys without one."""
         names = {role.name for role in self.roles if role.table == table.name}
         known = {link.key for link in self.links if link.child in names}
         if table.trusted or len(known) == len(table.foreign_keys):
@@ -329,7 +329,7 @@ class _Planner:
             if number not in known:
                 parent = table_named(self.catalog, key.table)
                 found = pairs(key, table, parent, self.roles)
-                # Where a table refers to itself, one role has all such keys, and the others may come before it.
+                # If a table refers to itself, one role checks all such keys, and it may come after others.
                 choices = islice(found, 1) if parent == table else found
                 child, other = min(choices, key=lambda pair: rounded(self._rows(pair)[1]))
                 self.links.append(Link(self._role(child), number, self._role(other)))
@@ -345,7 +345,7 @@ class _Planner:
         return min(range(self.plan.cells), key=lambda offset: (rounded(fullest[offset] + rows), offset))
 
     def _role(self, wanted: Role) -> str:
-        """The name of the role with this routing; made if there is none."""
+        """The name of the role with this routing, which is made if it does not exist."""
         for role in self.roles:
             if role.routing == wanted.routing:
                 return role.name
@@ -363,10 +363,10 @@ class _Planner:
 
 
 def fullest_of(loads: Sequence[float], span: int) -> list[float]:
-    """Per cell, the greatest load of it and the ``span`` - 1 cells after it, in a circle."""
+    """Per cell, the greatest load of the cell and the ``span`` - 1 cells after it, in a circle."""
     found: list[float] = []
     falling: deque[int] = deque()
-    """Places from the front on, each with a lower load than the one before it."""
+    """Cells in a queue, each with a lower load than the one before it."""
     for place in range(len(loads) + span - 1):
         load = loads[place % len(loads)]
         while falling and loads[falling[-1] % len(loads)] <= load:
@@ -380,7 +380,7 @@ def fullest_of(loads: Sequence[float], span: int) -> list[float]:
 
 
 def _is_combined(view: ViewDef, block: Block) -> bool:
-    """True if the block is an operand of a set operation: its rows must be in one place to be looked up."""
+    """True if the block is an operand of a set operation, whose rows are looked up and so must be in one place."""
     return view.combined is not None and block.kind != "bag"
 
 

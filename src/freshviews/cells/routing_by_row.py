@@ -15,7 +15,7 @@ Hash = Callable[[Value, str, int], int]
 
 
 def cells_of(role: Role, row: Mapping[str, Value], hashed: Hash) -> tuple[int, ...]:
-    """The cells that a row, given by column names, goes to; none if the role does not take it."""
+    """The cells that get a row, given by column names; none if the role does not take it."""
     if not all(_takes(one, row[one.column]) for one in role.heavy):
         return ()
     places = [0]

@@ -1,4 +1,4 @@
-"""The search for shares: how many coordinates each variable of a block gets.
+"""Searches for shares: the number of coordinates of each variable of a block.
 
 It follows the HyperCube method (Afrati and Ullman; Beame, Koutris and Suciu) with integer shares found by enumeration
 (Chu, Balazinska and Suciu). Among all vectors of shares whose product is at most the number of cells, it takes the one
@@ -16,7 +16,7 @@ from math import exp, log, prod
 from freshviews.cells.splitting import SplitAtom, Splitting
 
 EXACT_LABELS = 8
-"""Up to this number of labels the search is complete where atoms share a table."""
+"""Most labels with which the search is complete when atoms share a table."""
 
 ABOUT_EQUAL = 1 + 1e-8
 """Loads that differ by less than this factor are equal up to rounding."""
@@ -81,9 +81,9 @@ def is_local(splitting: Splitting, layout: Layout) -> bool:
 
 
 def best_layout(splitting: Splitting, cells: int, grids: Collection[Grid] = ()) -> Layout:
-    """The layout of least load; then without merge, with few dims, with few copies.
+    """The layout of least load; among equal ones, without merge, with few dims, with few copies.
 
-    ``grids``: existing routings. One of them is preferred to an equal new one, unless it has all rows in one cell.
+    ``grids``: existing routings, preferred to equal new ones unless they have all rows in one cell.
     """
     there = frozenset(grids)
 
@@ -99,7 +99,7 @@ def best_layout(splitting: Splitting, cells: int, grids: Collection[Grid] = ()) 
 
 
 def rounded(rows: float) -> float:
-    """Rounds loads, so that loads that differ by rounding alone are equal."""
+    """Rounds a load, so that loads that differ only by rounding errors are equal."""
     return float(f"{rows:.9g}")
 
 
@@ -142,14 +142,13 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
         read = sum(least)
         moving = [load for load, more in zip(loads, moves, strict=True) if more]
         if 2 * read <= limit and moving and min(moving) > 0:
-            # No label divides more than ``most`` of the loads, so their product falls by at most the budget to this
-            # power; and a sum is minimal if all are equal.
+            # A label divides at most ``most`` of the loads, so their product falls by at most the budget to this power;
+            # a sum is minimal if all loads are equal.
             mean = (sum(map(log, moving)) - most[place] * log(budget)) / len(moving)
             read = max(read, sum(loads) - sum(moving) + len(moving) * exp(mean))
         if 2 * read <= limit:
             return False
-        # Not every atom has a role of its own: two share one if every label with a share splits both by the same
-        # column.
+        # Two atoms share a role if every label with a share splits both by the same column.
         total = sum(least)
         for a, b in pairs:
             one, other = columns[a], columns[b]
@@ -186,8 +185,8 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
 
 
 def _greedy_shares(splitting: Splitting, labels: Sequence[str], cells: int) -> Iterator[tuple[int, ...]]:
-    """Shares that grow from 1 by 1 where that leaves the fewest rows in a cell: a good bound before the search
-    begins."""
+    """Greedy shares: they grow from 1, always where that leaves the fewest rows in a cell. They give a good bound for
+    the search."""
     shares = (1,) * len(labels)
     while True:
         yield shares
@@ -204,7 +203,7 @@ def _greedy_shares(splitting: Splitting, labels: Sequence[str], cells: int) -> I
 
 
 def _drop_dominated(splitting: Splitting) -> tuple[str, ...]:
-    """Remove dominated labels: another label splits all their atoms, and is free if they are."""
+    """Remove dominated labels: another label splits all their atoms, and is free if the label is."""
     ranks = {
         label: (frozenset(a.name for a in splitting.atoms if label in a.columns), label in splitting.free)
         for label in splitting.labels

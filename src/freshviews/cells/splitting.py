@@ -1,11 +1,11 @@
 """The columns by which the atoms of a block may be split among cells.
 
 A variable splits an atom that binds it by a plain column. An atom that binds it by an expression, or not at all, is
-copied along that dimension: every derivation is then found where the split atoms are. A table with keys is split only
-by columns of each of its keys, so that equal keys meet in one cell.
+copied along that dimension, so that every derivation is found in the cell of the split atoms. A table with keys is
+split only by columns of each of its keys, so that equal keys meet in one cell.
 
-An optional or negated atom is split only by variables that others bind and that split an ordinary atom as well. So a
-cell that looks values up has all rows with these values. Along other dimensions the atom is copied.
+An optional or negated atom is split only by variables that other atoms bind and that also split an ordinary atom, and
+copied along other dimensions. So a cell that looks values up has all rows with these values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from freshviews.types import SqlType
 
 @dataclass(frozen=True)
 class SplitAtom:
-    """An atom. ``size``: expected rows. ``columns``: the labels that may split it, and by which column."""
+    """An atom. ``size``: expected rows. ``columns``: the labels that may split it, with the column of each."""
 
     name: str
     table: str
@@ -48,7 +48,7 @@ class Splitting:
 
 
 def kind_of(types: Iterable[SqlType]) -> str | None:
-    """The kind that values of all these types are hashed as; None if equal codes are not equal values."""
+    """The kind as which values of all these types are hashed; None if equal codes are not equal values."""
     kinds = {_kind(one) for one in types}
     if kinds <= {"bigint", "decimal(38,0)"} and len(kinds) == 2:
         return "decimal(38,0)"
@@ -78,7 +78,7 @@ def private_column(table: TableDef, taken: Iterable[str]) -> ColumnDef | None:
 
 
 def plain_columns(block: Block, variable: str) -> dict[str, str]:
-    """The atoms that have a variable by a plain column and may be split by it, and that column."""
+    """The atoms that bind a variable by a plain column and may be split by it, with that column."""
     found = {}
     query = block.query
     chosen = block.selection
@@ -95,7 +95,7 @@ def plain_columns(block: Block, variable: str) -> dict[str, str]:
 
 
 def group_variables(block: Block) -> tuple[str, ...]:
-    """The free variables with one value per row of the view, whatever its grouping set."""
+    """The free variables with one value per row of the view, in every grouping set."""
     if block.gathering is None:
         return in_each(block)
     exprs = (output.expr for output in block.outputs[: block.gathering.groups])
@@ -103,7 +103,7 @@ def group_variables(block: Block) -> tuple[str, ...]:
 
 
 def in_one_cell(block: Block, variables: Iterable[str]) -> bool:
-    """True if a cell can compute its rows alone if the rows of its relations are split by these variables."""
+    """True if each cell can compute its own rows when the rows of the relations are split by these variables."""
     if block.kind == "bag" and block.gathering is None:
         return True
     return block.kind != "global" and set(variables) <= set(group_variables(block))
@@ -115,9 +115,9 @@ def mergeable(block: Block, tables: Iterable[TableDef]) -> bool:
 
 
 def unmergeable(block: Block, tables: Iterable[TableDef]) -> str | None:
-    """The reason for which partial results of its groups, from these tables, do not add up exactly; None if they do.
+    """Why partial results of its groups, from these tables, do not add up exactly; None if they do.
 
-    Texts do not. Groups over trusted tables do not either: a cell does not show a group while its count is below one.
+    Texts do not. Groups over trusted tables do not, because a cell hides a group while its count is below one.
     """
     if block.gathering is not None:
         return "a text of a group needs all rows of the group"
@@ -136,7 +136,7 @@ def splitting_of(
 ) -> Splitting:
     """The possible splits of a block over base tables whose atoms have the given sizes.
 
-    ``light``: variables with heavy values, and whether those are left out. If they are not, the variable splits
+    ``light``: variables with heavy values, and whether these values are excluded. If they are not, the variable splits
     nothing. ``used``: columns that already split roles of a table, which can be reused.
     """
     query = block.query

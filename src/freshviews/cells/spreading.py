@@ -1,4 +1,4 @@
-"""Spread a block that reads views over cells, with copies of the views in each cell.
+"""Spreads a block that reads views over cells, with copies of the views in each cell.
 
 One variable splits everything. A view that binds it by a plain column is split too, if each of its blocks can be: the
 column must be a group, or an unchanged column of a table. Relations that it cannot split are whole in every cell.
@@ -49,7 +49,7 @@ def tables_of(atoms: tuple[tuple[str, Spread], ...]) -> dict[tuple[str, str | No
 
 
 def common_kind(tables: Mapping[tuple[str, str | None], object], catalog: Catalog) -> str | None:
-    """The kind that all splitting columns are hashed as; None if there is none."""
+    """The common kind as which all splitting columns are hashed, or None."""
     types = []
     for name, column in tables:
         table = catalog.table(name)

@@ -1,8 +1,8 @@
 """Tables with a window, in several cells: one engine in front of the cells decides which rows leave.
 
-A row leaves when enough rows, or a late enough row, have come after it: all rows of the table count. So all of them go
+A row leaves after enough later rows, or after a late enough one, and all rows of the table count. So all rows go
 through one engine, which maintains a view of the rows in the window. In the cells the table has no window: its updates
-there are the change of this view, rows that enter and rows that leave.
+there are the change of this view.
 """
 
 from __future__ import annotations
@@ -40,5 +40,5 @@ def has_window(table: TableDef) -> bool:
 
 
 def without_window(table: TableDef) -> TableDef:
-    """The table in a cell: without window; its rows are deleted like others."""
+    """The table in a cell: without a window, its rows are deleted as in any table."""
     return replace(table, properties=tuple(one for one in table.properties if one[0] != PROPERTY))

@@ -22,25 +22,24 @@ def fill(
     whole: Callable[[], AbstractContextManager[None]] = nullcontext,
     at_once: bool = False,
 ) -> None:
-    """Backfill an empty view. Rows of trusted tables are not stored and take no part.
+    """Backfill an empty view. Rows of trusted tables are not stored, so they are left out.
 
-    ``whole`` guards each batch: between batches the caller may be interrupted. ``at_once``: all rows may be joined
-    together where that is cheaper, and traced joins are maintained once, after all rows. That takes the memory of the
-    join, or of its derivations, in addition. Raises EvaluationError, OutOfMemory; the view must then be cleared or
-    closed.
+    ``whole`` guards each batch: between batches the caller may be interrupted. ``at_once``: join all rows together
+    where that is cheaper, and maintain traced joins once, after all rows; the join, or its derivations, take memory in
+    addition. Raises EvaluationError, OutOfMemory; the view must then be cleared or closed.
     """
     sizes = input_rows(view, relations)
     _fill(view, view.maintained.passes(sizes, at_once), relations, whole, more=at_once)
     with whole():
         done = view.maintained.joined()
-    if not done:  # By deltas, the row at fault is found.
+    if not done:  # Deltas find the row at fault.
         _fill(view, view.maintained.passes(sizes), relations, whole)
     with whole():
         failure = view.maintained.loaded()
     if failure is not None:
         name = view.name.split("#")[0]
         if failure.kind == "memory":
-            raise OutOfMemory(f"memory ran out while view {name} was filled")
+            raise OutOfMemory(f"memory ran out while view {name} was backfilled")
         raise EvaluationError(f"view {name} cannot be computed: {failure.message}", table=name, rule=failure.message)
 
 
@@ -85,7 +84,7 @@ def _feed(
         if failure is None:
             continue
         if failure.kind == "memory":
-            raise OutOfMemory(f"memory ran out while view {view.name.split('#')[0]} was filled")
+            raise OutOfMemory(f"memory ran out while view {view.name.split('#')[0]} was backfilled")
         with whole():
             failure = with_row(failure, view.maintained, batch)
         raise evaluation_error(view, failure, source, batch, None)

@@ -22,13 +22,13 @@ from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded, joined
 from freshviews.engine.codes.inputs import accepted
-from freshviews.engine.codes.marks import held
+from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Batch, Parts
 from freshviews.engine.commit.collection import Collection
 from freshviews.engine.commit.commit import Broken, General, Refused, RunViews, Way, commit, compile_for, run_views
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
-from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, beyond, held_by, rows_by_table
+from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, held_by, lacks_memory, rows_by_table
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Step, Uninterrupted
 from freshviews.engine.commit.notices import Notices
@@ -50,12 +50,12 @@ from freshviews.engine.measured.replanning import (
 from freshviews.engine.measured.samples import Measurements
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.constraints import Changes
-from freshviews.engine.tables.growing import completed
+from freshviews.engine.tables.growing import with_new_columns
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, SqlError, StoreError, shown
-from freshviews.kernel.machine.beside import LITTLE, Taken, leave, take_in, work_for
+from freshviews.kernel.machine.beside import LITTLE, TakenRows, cancel_orders, take_in, work_for
 from freshviews.kernel.memory.collection import no_collection
 from freshviews.sql.statements.sql_script import parse_script
 from freshviews.store.crash_points import reach
@@ -159,12 +159,12 @@ class Database:
         self._relations = Relations()
         self._scripts: list[str] = []
         self._versions = np.zeros(1, np.int64)
-        # Its word is an int of Python at once.
+        # Indexing a memoryview gives an int of Python.
         self._version = memoryview(self._versions.data)
         self._direct: dict[str, Direct | None] = {}
         self._notices = Notices()
         self._collection = Collection(self._dictionary)
-        self._taken = Taken()
+        self._taken = TakenRows()
         self._memory = FreeMemory(_spared(spare_memory))
         self._closed = False
         self._unusable: str | None = None
@@ -266,7 +266,7 @@ class Database:
         arguments.optional(arguments.pairs, "Database.rule(properties)", properties)
         with self._lock:
             self._check_usable()
-            from freshviews.rules import script_of  # With its parser, which SQL does not need.
+            from freshviews.rules import script_of  # Imported here: SQL does not need its parser.
 
             script = script_of(text, self._relations.catalog, properties)
             try:
@@ -368,8 +368,8 @@ class Database:
     def _run(
         self, statements: Iterable[Statement], keep: Callable[[Sequence[str]], None], measured: bool
     ) -> None:
-        """Execute statements; ``keep`` is called when they are known to be good, just before they count, with those
-        that say what was chosen by what was ``measured``."""
+        """Execute statements. ``keep`` is called when they have worked, just before they take effect, with the
+        statements that repeat choices by ``measured`` updates."""
         work_for(self._taken)
         everything = self._directory is not None
         if self._defining or self._step.entered or self._collection.paused:
@@ -395,7 +395,7 @@ class Database:
                 self.close()
 
     def _whole(self) -> Uninterrupted:
-        """A step that must be whole. Raises FreshviewsError where one begins in the middle of a change."""
+        """A step that must be whole. Raises FreshviewsError if it begins during another change."""
         if self._defining:
             self._step.refuse()
         return Uninterrupted(self._step)
@@ -663,14 +663,14 @@ class Database:
         check_rows("Database.apply_net", rows)
         state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
         if target.has_window:
-            raise CatalogError(f"table {target.name} has a window: what leaves it follows from the order of updates")
+            raise CatalogError(f"table {target.name} has a window: the rows that leave depend on the order of updates")
         return net_change(encoded, commit_piece, state, target, self._relations.downstream[target], rows)
 
     def _pieces_of(self, table: str, changes: Any, view: str) -> tuple[ViewState, TableState, Encoded, CommitPiece]:
         state = self.view(view).state
         target, encoded = self._encode_whole(table, changes, 0)
         with self._lock, self._whole():
-            # All of it or nothing, as pieces may first add what others take away.
+            # Pieces may add rows that later pieces delete, so a refusal is for all of them.
             if not self._memory.is_enough(len(encoded.batch)):
                 self._refuse_growth(len(encoded.batch), partial(_added, ((target, encoded),)))
 
@@ -727,7 +727,7 @@ class Database:
                 table = self._table(name)
                 grows = sign > 0 and not table.has_window
                 if grows and not self._memory.is_enough(len(rows)):
-                    # Before the strings of the rows are in the dictionary.
+                    # Before strings of the rows enter the dictionary.
                     self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
                 encoder = table.encoder.whole() if table.has_window else table.encoder
                 version = self._commit(((table, encoder.encode(rows, sign)),), len(rows), looked=grows)
@@ -736,7 +736,7 @@ class Database:
             return version
 
     def _directly(self, name: str, rows: list[Any] | pa.RecordBatch, sign: int) -> int | None:
-        """Make a version of a few rows the direct way; None where the general way must take them, or refuse them."""
+        """Make a version of a few rows the direct way; None if the general way must take or refuse them."""
         count = rows.num_rows if isinstance(rows, pa.RecordBatch) else len(rows)
         if count > (FEW if type(rows) is list else SMALL):
             return None
@@ -748,13 +748,13 @@ class Database:
                 or self._unusable is not None
                 or self._step.entered
                 or self._defining
-                or self._collection.paused  # A signal handler, while rows of another batch are in a plan.
+                or self._collection.paused  # In a signal handler, while rows of another batch are in a plan.
                 or (sign >= 0 and not self._memory.is_enough(count) and self._lacks(count))
             ):
                 return None
             version = None
             try:
-                if self._directory is None and direct.one_call and not direct.noted and self._dictionary.mark is None:
+                if self._directory is None and direct.one_call and not direct.is_read and self._dictionary.mark is None:
                     version = self._at_once(direct, rows, sign)
                 else:
                     with self._whole():
@@ -772,11 +772,11 @@ class Database:
     def _direct_way(self, name: str) -> Direct | None:
         """Find the direct way into a table, for this call and those after it."""
         work_for(self._taken)
-        # A signal that comes while a dict of Numba's is read is a KeyError there.
+        # A signal during a read of a dict of Numba becomes a KeyError.
         with self._whole():
             direct = direct_of(self._table(name), self._relations, self._versions)
         if direct is not None and not direct.compiled:
-            return None  # It is asked for again.
+            return None  # The next batch asks again.
         self._direct[name] = direct
         return direct
 
@@ -786,8 +786,8 @@ class Database:
             return self._memory.lacking(rows, self._held) is not None
 
     def _at_once(self, direct: Direct, rows: list[Any] | pa.RecordBatch, sign: int) -> int | None:
-        """Make a version in one call of compiled code: a signal comes before it or after it. None, as of ``put``, or
-        Refused is raised, where there is none."""
+        """Make a version in one call of compiled code, which no signal interrupts. Returns None, as ``put``, or raises
+        Refused if no version is made."""
         collection = self._collection
         collection.paused = True
         try:
@@ -796,7 +796,7 @@ class Database:
             version = direct.commit()
             if version is None:
                 with self._whole():
-                    version = self._make(direct)  # Raises why.
+                    version = self._make(direct)  # Raises the reason.
         finally:
             collection.paused = False
             if self._closing:
@@ -807,7 +807,7 @@ class Database:
         return version
 
     def _share_seconds(self) -> None:
-        """Count what the direct ways took among the seconds of their tables and views."""
+        """Add the seconds of the direct ways to their tables and views."""
         for direct in self._direct.values():
             if direct is not None:
                 direct.share_seconds()
@@ -815,7 +815,7 @@ class Database:
     def _encode_whole(
         self, name: str, rows: Any, sign: int, replayed: bool = False
     ) -> tuple[TableState, Encoded]:
-        """Encode rows with all their columns, as views may be created before they are committed."""
+        """Encode rows with all columns, because views may be created before the commit."""
         if type(rows) is not list:
             _check_name("table", name)
             rows = accepted(rows, name)
@@ -824,9 +824,9 @@ class Database:
             if sign >= 0 and not replayed and not self._memory.is_enough(len(rows)):
                 reason = self._memory.lacking_in_batch(len(rows), self._held)
                 if reason is not None:
-                    raise beyond(reason, "nothing of the batch is taken")
+                    raise lacks_memory(reason, "nothing of the batch is taken")
             encoded = table.encoder.whole().encode(rows, sign)
-            held(encoded.batch, self._dictionary)
+            keep_strings(encoded.batch, self._dictionary)
             return table, encoded
 
     def _commit_parts(self, parts: Parts, run: RunViews | None = None, replayed: bool = False) -> int:
@@ -839,14 +839,14 @@ class Database:
                 for table, _ in parts:
                     if table.closed:
                         raise CatalogError(f"table {table.name} was dropped while the batch was open")
-                changes = [(table, joined([completed(table, one) for one in pieces])) for table, pieces in parts]
+                changes = [(table, joined([with_new_columns(table, one) for one in pieces])) for table, pieces in parts]
                 version = self._commit(changes, rows, run, replayed)
             self._notices.deliver()
             return version
 
     def _commit(self, changes: Changes, rows: int, run: RunViews | None = None, looked: bool = False) -> int:
-        """Make a version of encoded changes of ``rows`` rows. Runs uninterrupted, with the lock held. ``looked``: that
-        memory is left is known, or not asked."""
+        """Make a version of encoded changes of ``rows`` rows. Runs uninterrupted, with the lock held. ``looked``: free
+        memory was checked, or must not be."""
         moves: Sequence[Callable[[], None]] = ()
         run = run or (self._threads.run_views if rows > MANY else run_views)
         for table, _ in changes:
@@ -858,12 +858,12 @@ class Database:
             self._refuse_growth(rows, partial(_added, changes))
         try:
             return self._make(General(changes, self._relations, run, self._version, moves))
-        except Refused:  # A view failed in a thread: the error is that which one thread finds.
+        except Refused:  # A view failed in a thread: run again in one thread for its error.
             return self._make(General(changes, self._relations, run_views, self._version, moves))
 
     def _make(self, way: Way) -> int:
         """Make a version by the steps of ``commit``, then note the changes for subscribers, free strings, write a
-        snapshot if it is time; the version comes back. Runs uninterrupted, with the lock held. Raises Refused."""
+        snapshot if it is time; returns the version. Runs uninterrupted, with the lock held. Raises Refused."""
         try:
             reported = commit(way, self._directory)
         except Broken as error:
@@ -875,7 +875,7 @@ class Database:
         version: int = way.version[0]
         for view, batch in reported:
             if view.decoder.strings:
-                held(batch, self._dictionary)
+                keep_strings(batch, self._dictionary)
             change = Change(view.name, version, batch, view.decoder)
             for subscription in view.subscriptions:
                 self._notices.waiting.append((subscription, change))
@@ -887,13 +887,12 @@ class Database:
         return version
 
     def _refuse_growth(self, rows: int, added: Callable[[], Mapping[str, int]]) -> None:
-        """Where memory may not be enough: raises OutOfMemory if ``rows`` more do not fit. ``added``: rows on balance,
-        by table."""
+        """Raise OutOfMemory if ``rows`` more do not fit. ``added``: rows on balance, by table."""
         reason = self._memory.lacking(rows, self._held)
         if reason is not None and self._memory.exceeds(added(), rows_by_table(self._relations.tables.values())):
-            # Strings of what is refused are in the dictionary, and in nothing else.
+            # Only the dictionary has the strings of a refused batch.
             self._collection.step(self._relations, 0)
-            raise beyond(reason, _REFUSED)
+            raise lacks_memory(reason, _REFUSED)
 
     def _held(self) -> Held:
         """The tables and views of the database, by name."""
@@ -948,7 +947,7 @@ class Database:
         with self._lock:
             self._check_usable()
             if self._directory is None:
-                raise StoreError("the database lives in memory; Database(path) makes one that is kept")
+                raise StoreError("the database lives in memory; Database(path) makes a durable one")
             with self._whole():
                 self._write_snapshot(self._directory)
 
@@ -971,7 +970,7 @@ class Database:
         with self._lock:
             self._check_usable()
             if self._directory is None:
-                raise StoreError("the database lives in memory; Database(path) makes one that is kept")
+                raise StoreError("the database lives in memory; Database(path) makes a durable one")
             self._directory.check_there()
         try:
             # Without the lock: other threads commit meanwhile.
@@ -1069,7 +1068,7 @@ class Database:
         directory.write_snapshot(self.version, records, write)
 
     def _snapshot_if_possible(self) -> None:
-        """The batch is committed; that no snapshot could be written only makes the log longer."""
+        """Write a snapshot after a commit; if that fails, the log only stays longer."""
         assert self._directory is not None
         try:
             self._write_snapshot(self._directory)
@@ -1174,10 +1173,10 @@ class Database:
     def _leave_to_parent(self) -> None:
         """In a forked child: refuse every call from now on. Only the parent may write the directory."""
         assert self._directory is not None
-        # A thread of the parent that does not run here may hold the lock.
+        # A thread of the parent, which does not run here, may hold the lock.
         self._lock._at_fork_reinit()  # type: ignore[attr-defined]
         self._directory.leave()
-        # Nor does a step of such a thread end here.
+        # A step of such a thread never ends here.
         self._step.entered = self._defining = self._collection.paused = False
         self._unusable = (
             f"{self._directory.path} is open in process {os.getppid()}, and this is a child forked from it; use the "
@@ -1200,7 +1199,7 @@ class Database:
         """
         with self._lock:
             if self._collection.paused or self._defining:
-                # A signal handler, in the middle of what needs the memory. It closes at its end.
+                # In a signal handler, during a step that needs the memory: that step closes at its end.
                 self._closing = True
                 return
             with self._whole():
@@ -1211,7 +1210,7 @@ class Database:
             return
         self._closed = True
         self._relations.close()
-        leave(self._taken)
+        cancel_orders(self._taken)
         if self._directory is not None:
             try:
                 self._directory.close()
@@ -1245,7 +1244,7 @@ class Database:
         if table is None:
             _check_name("table", name)
             if name.lower() in self._relations.views or name.lower() in self._relations.plain:
-                raise CatalogError(f"{name} is a view; rows go into and come from base tables")
+                raise CatalogError(f"{name} is a view; only base tables take inserts and deletes")
             raise CatalogError(f"unknown table {name}{near(name, self.tables)}")
         return table
 
@@ -1286,7 +1285,7 @@ def _thread_count(threads: int | None) -> int:
 
 
 def _added(changes: Changes) -> dict[str, int]:
-    """Rows that come, less those that go, by table."""
+    """Rows inserted minus rows deleted, by table."""
     return {table.name: int(np.sign(encoded.batch.multiplicities).sum()) for table, encoded in changes}
 
 

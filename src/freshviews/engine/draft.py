@@ -1,8 +1,7 @@
-"""The relations of a database while SQL changes them: all of a script, or none of it.
+"""The relations of a database while a script of SQL changes them, as a whole or not at all.
 
-A draft starts from the relations as they are. What it makes and drops shows only once ``finish`` has handed
-the new relations over; ``abandon`` gives back what was made. Relations that stay are never written to before
-``finish``.
+A draft starts from the current relations. Its changes show when ``finish`` returns the new relations; ``abandon`` frees
+the relations that were made. Relations that stay are never written to before ``finish``.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.engine.backfill import ROWS, fill, input_rows
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.encoding import TableEncoder
-from freshviews.engine.commit.free_memory import FreeMemory, Held, beyond, held_by
+from freshviews.engine.commit.free_memory import FreeMemory, Held, held_by, lacks_memory
 from freshviews.engine.measured.replanning import better_for, statement_of
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.base_table import BaseTable
@@ -42,8 +41,8 @@ class Draft:
     """``whole`` guards each step that must not be interrupted; ``everything`` as of ``Relations.connect``.
 
     ``measured``: if nothing declares the updates of a new view, its join tree is chosen by the updates that its tables
-    have had; ``chosen`` has the statements that repeat this choice. ``memory``: says before each step whether enough is
-    left; None where what is made was there before.
+    have had; ``chosen`` has the statements that repeat this choice. ``memory`` is checked before each step; None when
+    relations are restored.
     """
 
     def __init__(
@@ -72,11 +71,11 @@ class Draft:
 
     @contextmanager
     def _step(self, rows: int) -> Iterator[None]:
-        """A step that takes ``rows`` and is not interrupted. Raises OutOfMemory before it begins, if there are any."""
+        """An uninterrupted step that stores ``rows``. Raises OutOfMemory before it begins if they do not fit."""
         with self._whole():
             reason = self._memory.lacking(rows, self._held) if self._memory is not None and rows else None
             if reason is not None:
-                raise beyond(reason, "nothing has changed")
+                raise lacks_memory(reason, "nothing has changed")
             yield
 
     def _held(self) -> Held:
@@ -85,7 +84,7 @@ class Draft:
 
     @property
     def relations(self) -> Relations:
-        """What there is by now; for reading only."""
+        """The relations so far; read-only."""
         return Relations(self._tables, self._views, self._count, plain=self._plain)
 
     @property
@@ -98,7 +97,7 @@ class Draft:
     @room()
     @no_collection()
     def run(self, statements: Iterable[Statement]) -> None:
-        """Make and drop what the statements say. Raises CatalogError, PlanError, EvaluationError, OutOfMemory."""
+        """Make and drop relations by statements. Raises CatalogError, PlanError, EvaluationError, OutOfMemory."""
         for statement in statements:
             try:
                 self._run(statement)
@@ -137,7 +136,7 @@ class Draft:
         load: Callable[[Relations], None],
         restore: Callable[[ViewState, Relations], bool],
     ) -> None:
-        """Make the relations that are left after all scripts; see ``remake``."""
+        """Make the relations that exist after all scripts; see ``remake``."""
         catalog = self.relations.catalog
         numbers: dict[str, int] = {}
         for script in scripts:
@@ -159,8 +158,8 @@ class Draft:
     ) -> None:
         """Make the relations of a catalog, whose tables have these numbers.
 
-        ``load`` gives the tables their rows before the views are made. ``restore`` gives a view its state, or returns
-        False; then the view is backfilled.
+        ``load`` loads the rows of tables before the views are made. ``restore`` restores the state of a view, or
+        returns False; then the view is backfilled.
         """
         for table in catalog.tables.values():
             self.make_table(table, numbers[table.name])
@@ -180,7 +179,7 @@ class Draft:
             table.foreign = self._links(table)
 
     def _links(self, table: TableState) -> tuple[Link, ...]:
-        """The foreign keys of a table, between the rows as they are stored by now."""
+        """The foreign keys of a table, between the stored rows of this draft."""
         if table.stored is None:
             return ()
         parents = {key.table.lower() for key in table.definition.foreign_keys}
@@ -188,7 +187,7 @@ class Draft:
         return tuple(links_of(table.definition, table.stored, known))
 
     def alter_table(self, statement: AlterTable) -> None:
-        """Make a table again with further columns, in the place of the one of this name."""
+        """Replace a table by one with further columns and its rows."""
         name = statement.name.lower()
         old = self._tables[name]
         has_rows = old.written if old.stored is None else old.stored.rows > 0
@@ -202,7 +201,7 @@ class Draft:
             )
         self.make_table(statement.table, old.number)
         new = self._tables[name]
-        # What the rest of the script asks: whether a trusted table has had rows.
+        # Later statements ask whether a trusted table has had rows.
         new.had_rows, new.counted, new.seconds = old.had_rows, old.counted, old.seconds
         rows = 0 if old.stored is None else old.stored.rows
         store_again(old, new, partial(self._step, min(rows, ROWS)))
@@ -213,7 +212,7 @@ class Draft:
     def make_view(
         self, definition: ViewDef, restore: Callable[[ViewState, Relations], bool] = _fill_every_one
     ) -> None:
-        """Plan and compile a view, and backfill it unless ``restore`` gives it its state."""
+        """Plan and compile a view, and backfill it unless ``restore`` restores its state."""
         inputs: dict[str, TableDef | ViewDef] = {}
         for name in definition.inputs:
             source = self.relations.get(name)
@@ -221,16 +220,16 @@ class Draft:
             if not source.is_stored and isinstance(source, TableState) and source.written:
                 raise CatalogError(
                     f"view {definition.name.split('#')[0]}: table {source.name} is trusted and has had rows, which "
-                    "are not stored; create the view before the first row, or DROP the table and feed it again"
+                    "are not stored; create the view before the first row, or DROP the table and insert its rows again"
                 )
             inputs[name] = source.definition
-            # A cell may read such a table: after a failure it is loaded again.
+            # A cell may read such a table, because it is loaded again after a failure.
             spoiling = [ring.label for ring in definition.rings if not ring.keeps_modulo and self._measured]
             if spoiling and not source.is_stored and isinstance(source, TableState):
                 raise CatalogError(
-                    f"view {definition.name.split('#')[0]}: add, multiply or scale of ring {spoiling[0]} has more than "
-                    "sums and products of words, so the view must be filled again after an overflow, and the rows of "
-                    f"the trusted table {source.name} are not stored; leave freshviews.trusted out"
+                    f"view {definition.name.split('#')[0]}: add, multiply or scale of ring {spoiling[0]} has other "
+                    "operations than sums and products of words, so an overflow needs a backfill, but the rows of the "
+                    f"trusted table {source.name} are not stored; leave freshviews.trusted out"
                 )
         with self._whole():
             maintained = MaintainedView(definition, inputs, self._dictionary)
@@ -241,13 +240,13 @@ class Draft:
             rows = int(sum(input_rows(view, self.relations).values()))
             fill(view, self.relations, partial(self._step, min(rows, ROWS)), at_once=True)
             if view.maintained.may_fail_in_output:
-                # If an output has no value now, no later batch could replace that row.
+                # If an output had no value, no later batch could replace that row.
                 for _ in view.batches(ROWS):
                     pass
         self._views[definition.name.lower()] = view
 
     def alter_view(self, definition: ViewDef) -> None:
-        """Plan and backfill a view again, in the place of the one of this name, whose rows are the same."""
+        """Replace a view by one with the same rows, planned and backfilled again."""
         name = definition.name.lower()
         old = self._views[name]
         self.make_view(definition)
@@ -256,7 +255,7 @@ class Draft:
         self._altered.setdefault(name, old)
 
     def _measured_view(self, definition: ViewDef) -> ViewDef:
-        """The view, with the updates that its tables have had named where that makes its join tree cheaper."""
+        """The view, with a property of the updates that its tables have had, if that makes its join tree cheaper."""
         named = NAMED in dict(definition.properties)
         updates = None if definition.internal or named else better_for(definition, self.relations, 1.0)
         if updates is None:
@@ -268,7 +267,7 @@ class Draft:
         return Decoder(definition.columns, self._dictionary)
 
     def finish(self) -> Relations:
-        """The new relations, connected. Dropped ones are closed once their readers have taken their rows."""
+        """Connect and return the new relations, and close dropped ones after their readers have taken their rows."""
         for name, table in self._grown.items():
             new = self._tables[name]
             table.readers.drain()
@@ -293,6 +292,6 @@ class Draft:
         return relations
 
     def abandon(self) -> None:
-        """Free what was made; nothing, once finished."""
+        """Free the relations that were made; does nothing after ``finish``."""
         for one in reversed(self._fresh):
             one.close()

@@ -1,4 +1,4 @@
-"""The wording of errors of batches that a view could not compute."""
+"""Words the errors of batches for which a view could not be computed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def evaluation_error(
 ) -> EvaluationError:
     """The error for an expression of ``view`` that fails on a batch of ``source``.
 
-    ``encoded`` is what the user gave, where the batch is of a base table.
+    ``encoded`` is the user's input, if ``source`` is a base table.
     """
     name = view.name.split("#")[0]
     values = "" if failure.row is None else row_text(source, batch, failure.row)
@@ -39,7 +39,7 @@ def _given_row(encoded: Encoded, batch: CodeBatch, row: int) -> int | None:
 
 
 def row_text(relation: Relation, batch: CodeBatch, row: int) -> str:
-    """`` for (a = 1, ...)``: the columns that the batch has, decoded."""
+    """`` for (a = 1, ...)``: the decoded columns of the batch."""
     texts = [
         f"{column.name} = {relation.decoder.text(column, int(batch.columns[column.name][row]))}"
         for column in relation.definition.columns

@@ -37,7 +37,7 @@ Guard = Callable[[Relation], AbstractContextManager[RLock]]
 
 
 def check_rows(method: str, rows: object) -> None:
-    """Raise ArgumentError where ``rows``, those of a record batch, is no whole number of 1 or more."""
+    """Raise ArgumentError if ``rows``, of a record batch, is not a whole number of 1 or more."""
     if isinstance(rows, bool) or not isinstance(rows, SupportsIndex) or index(rows) < 1:
         raise ArgumentError(f"{method} needs rows of 1 or more, a whole number, not {shown(rows)}")
 
@@ -116,7 +116,7 @@ class Readable:
         >>> db.view("by_part").to_arrow().to_pydict()
         {'part': ['bolt', 'nut'], 'qty': [3, 5]}
         """
-        decoder = self._state.decoder  # of the version that is read: a table may get columns meanwhile
+        decoder = self._state.decoder  # that of this version: a table may get columns meanwhile
         return pa.Table.from_batches([decoder.rows(one) for one in repeated(self._read(ROWS), ROWS)], decoder.schema)
 
     def to_pandas(self) -> Any:
@@ -166,7 +166,7 @@ class Readable:
         >>> list(db.view("by_part"))
         [('bolt', 3), ('nut', 5)]
         """
-        decoder = self._state.decoder  # of the version that is read: a table may get columns meanwhile
+        decoder = self._state.decoder  # that of this version: a table may get columns meanwhile
         batches = repeated(self._read(ROWS), ROWS)
         return (row for batch in batches for row in decoder.tuples(batch))
 
@@ -362,7 +362,7 @@ class View(Readable):
             return state.decoder.row(found[0][0])
 
     def _key_codes(self, names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[int, ...] | None:
-        """The codes of a key; None where a string never seen is part of it."""
+        """The codes of a key; None if the dictionary lacks a string of it."""
         columns = {column.name: column for column in self._state.definition.columns}
         codes = []
         for name, value in zip(names, values, strict=True):

@@ -1,8 +1,7 @@
 """Readers that outlive a commit: each sees the version it was opened at.
 
-A reader pulls batches from live state. Before a commit changes a relation, the engine has its open readers
-drain what is left of that version into memory; it knows them by weak reference, so a reader that was
-dropped costs nothing.
+A reader pulls batches from live state. Before a commit changes a relation, its open readers drain the rest of their
+version into memory. The engine has weak references to them, so a dropped reader costs nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from weakref import WeakSet
 import numpy as np
 
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.codes.marks import held
+from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.codes.words import address
 from freshviews.types.dictionary import Dictionary
 
@@ -26,7 +25,7 @@ class Reader:
     def __init__(
         self, source: Callable[[], Iterator[CodeBatch]], readers: Readers, lock: RLock, dictionary: Dictionary
     ) -> None:
-        """``source`` starts the scan of the live state; it is called at once, with the lock held."""
+        """``source`` starts the scan of the live state; it is called here, with the lock held."""
         self._lock = lock
         self._dictionary = dictionary
         self._drained: deque[CodeBatch] = deque()
@@ -46,23 +45,23 @@ class Reader:
             if self._live is None:
                 raise StopIteration
             try:
-                return held(next(self._live), self._dictionary)
+                return keep_strings(next(self._live), self._dictionary)
             except StopIteration:
                 self._live = None
                 raise
 
     def drain(self) -> None:
-        """Take what is left into memory; called with the lock held. What fails is raised by the reader."""
+        """Read the rest into memory; called with the lock held. The reader raises an error of this later."""
         if self._live is not None:
             try:
-                self._drained.extend(held(batch, self._dictionary) for batch in self._live)
+                self._drained.extend(keep_strings(batch, self._dictionary) for batch in self._live)
             except Exception as error:
                 self._failure = error
             self._live = None
 
 
 class Readers:
-    """The readers of a relation that may be open. ``word`` is the address of a word that is 0 while there is none."""
+    """The possibly open readers of a relation. ``word`` is the address of a word that is 0 without readers."""
 
     def __init__(self) -> None:
         self._known: WeakSet[Reader] = WeakSet()
@@ -74,7 +73,7 @@ class Readers:
         self._any[0] = 1
 
     def drain(self) -> None:
-        """Let every open reader take what is left of its version."""
+        """Have every open reader read the rest of its version into memory."""
         if self._any[0]:
             for reader in list(self._known):
                 reader.drain()

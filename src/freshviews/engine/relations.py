@@ -1,4 +1,4 @@
-"""All tables and views of an open database, and which of them read which."""
+"""All tables and views of an open database, and the views that read each of them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Relations:
     made: int = 0
     """Number of tables ever made."""
     downstream: dict[TableState, tuple[ViewState, ...]] = field(default_factory=dict)
-    """By table, the views that a change of it can reach, each after its inputs; ``connect`` computes it."""
+    """By table, the views that its changes can reach, each after its inputs; computed by ``connect``."""
     plain: Mapping[str, PlainView] = field(default_factory=dict)
-    """Views that are not materialised, in order of creation. They exist for SQL to be read against."""
+    """Plain views, in order of creation; SQL is parsed against them."""
 
     def get(self, name: str) -> Relation | None:
         key = name.lower()
@@ -32,7 +32,7 @@ class Relations:
 
     @property
     def catalog(self) -> Catalog:
-        """The definitions, for SQL to be read against."""
+        """The definitions against which SQL is parsed."""
         return Catalog(
             {table.name: table.definition for table in self.tables.values()},
             {view.name: view.definition for view in self.views.values()},
@@ -40,7 +40,7 @@ class Relations:
         )
 
     def close(self) -> None:
-        """Close every relation, views before what they read; open readers take their rows first."""
+        """Close every relation, views before their inputs; open readers take their rows first."""
         everything: list[Relation] = [*self.tables.values(), *self.views.values()]
         for one in everything:
             one.readers.drain()
@@ -50,8 +50,8 @@ class Relations:
     def connect(self, everything: bool) -> None:
         """Compute, for every relation, the views that read it and the columns that must be encoded.
 
-        ``everything``: encode every column of trusted tables too, not just what views read. Strings that views pass to
-        text functions alone become the results of these, and are not stored.
+        ``everything``: encode every column of trusted tables, not only columns that views read. If views pass a string
+        column to text functions alone, their results are encoded and the strings are not stored.
         """
         views = list(self.views.values())
         readers: dict[str, list[ViewState]] = {}
@@ -76,7 +76,7 @@ class Relations:
 
 
 def _reached(reading: list[ViewState], places: Mapping[ViewState, int]) -> tuple[ViewState, ...]:
-    """The views that a change reaches by those that read it, each after its inputs."""
+    """The views that a change reaches, given those that read it, each after its inputs."""
     reached: dict[ViewState, None] = {}
     left = [*reading]
     while left:

@@ -1,11 +1,11 @@
-"""A small batch of one table becomes a version in one call.
+"""Commits a small batch of one table in one call.
 
 A commit of a few rows spends most of its time in the calls of its steps, and a signal may arrive between two of them.
-Here one call does all steps: the stored table checks and adds the rows, the triggers run, the version counts. If a step
-refuses the batch, everything is undone, and the caller goes the general way (``engine.commit.commit``), which words the
-error, or applies the net effect if rows of the batch cancel. ``apply_rows`` stops before the version counts, so that
-the caller can read changes and write a log; ``apply_and_read`` also reads the changes of views. The caller ends with
-``settle_rows`` or ``take_back``.
+Here one call does all steps: it checks and adds the rows to the stored table, runs the triggers, and counts the
+version. If a step refuses the batch, everything is undone, and the caller takes the general way
+(``engine.commit.commit``), which raises the error, or applies the net effect if rows of the batch cancel.
+``apply_rows`` stops before the version counts, so that the caller can read changes and write a log; ``apply_and_read``
+also reads the changes of views. The caller ends with ``settle_rows`` or ``take_back``.
 
 A *plan* of a table is one block of words: its header, the codes of a few rows, and from ENTRIES on, one after the
 other, as many entries of each kind as the header counts:
@@ -34,7 +34,7 @@ from freshviews.kernel.output.drain import any_failed
 BASE = 0  # spec of the stored table (see ``hash.base_store``), or 0
 PLACES = 1  # address of its batch block
 VERSION = 2  # address of the word that counts versions
-FIRST_TABLE = 3  # the word of a state that has its first table
+FIRST_TABLE = 3  # the position of the first table's word in a state
 ENTRIES = 4  # address of the entries
 WATCHED = 5  # the number of entries, by kind
 COLUMNS = 6
@@ -48,10 +48,10 @@ READ_COUNT = 13
 DATA = 14  # column c of row r of the batch is the word at DATA + 8 * (c * COLUMN_STEP + r * ROW_STEP)
 COLUMN_STEP = 15
 ROW_STEP = 16
-SIGN = 17  # the multiplicity of each row, 0 where each has its own
+SIGN = 17  # the common multiplicity of the rows, 0 if each has its own
 N = 18  # the number of rows
 SIGNS = 19  # the multiplicity of row r is the word at SIGNS + 8 * r * SIGN_STEP
-SIGN_STEP = 20  # 0 where SIGNS leads to SIGN
+SIGN_STEP = 20  # 0 if SIGNS is the address of SIGN
 HEADER = 21  # the codes of a few rows follow, and their multiplicities
 
 COLUMN_WORDS = 2
@@ -100,7 +100,7 @@ def _ran_out(plan: int, block: int) -> bool:
 
 @inlined
 def _broken(plan: int) -> bool:
-    """Whether a row has a negative count, or a key more than one row."""
+    """Whether a row has a negative count, or a key has more than one row."""
     spec = load(plan, BASE)
     found = missing(spec)
     key = _keys(plan)
@@ -113,7 +113,7 @@ def _broken(plan: int) -> bool:
 
 @jit
 def _run(plan: int, first: int, end: int) -> int:
-    """Run calls over the batch, until one fails. The result is DONE, REFUSED or LOST; RAN is where the calls ended."""
+    """Run calls over the batch until one fails. Returns DONE, REFUSED or LOST; RAN is the end of the calls that ran."""
     blocks = _blocks(plan)
     result = DONE
     at = first
@@ -146,7 +146,7 @@ def take_back(plan: int) -> int:
     result = DONE
     at = 0
     while result != LOST and at < end:
-        # A trigger that failed fails again while it is undone.
+        # A trigger that failed fails again on the negated rows.
         result = _run(plan, at, at + 1)
         block = _blocks(plan) + 8 * BLOCK_WORDS * load(_calls(plan) + 8 * CALL_WORDS * at, 3)
         store(_status(block), 0, 0)
@@ -159,7 +159,7 @@ def take_back(plan: int) -> int:
 
 @jit
 def apply_rows(plan: int) -> int:
-    """Apply a batch provisionally: DONE, or REFUSED or LOST after undoing it."""
+    """Apply a batch provisionally; returns DONE, or undoes it and returns REFUSED or LOST."""
     entries = load(plan, ENTRIES)
     for i in range(load(plan, WATCHED)):
         if load(load(entries, i), 0) != 0:
@@ -172,7 +172,7 @@ def apply_rows(plan: int) -> int:
     base = load(plan, BASE)
     if base != 0:
         stopped = add_rows(base, load(plan, PLACES), load(plan, SIGNS), load(plan, SIGN_STEP), load(plan, N))
-        # A row that is inserted and deleted: triggers need the net effect, which the general way computes.
+        # A row is inserted and deleted: triggers need the net effect, which the general way computes.
         if stopped != 0 or load(base, MIXED) != 0 or _broken(plan):
             undo_base(base)
             return REFUSED

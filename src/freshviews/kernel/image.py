@@ -1,7 +1,7 @@
-"""Images of tables: their arrays as a file stores them, and tables restored from such arrays.
+"""Images of tables: writes their arrays to a file, and restores tables from such arrays.
 
-The arrays of a table are its rows, its slots, and per index the slots, and the blocks with the groups after them. Rows,
-groups and blocks refer to each other by number or distance, so an array is used in place wherever it is mapped.
+The arrays of a table are its rows, its slots, and, for each index, its slots, and its blocks followed by its groups.
+Rows, groups and blocks refer to each other by number or distance, so an array is used in place wherever it is mapped.
 Addresses occur in headers only; an image stores the other words of the headers. Deferred inserts stay deferred.
 
 The journal is not stored: images are taken between batches, when it is empty.
@@ -61,10 +61,10 @@ class Array:
 
 @dataclass(frozen=True)
 class TableImage:
-    """A table as it is now; it must not change before the arrays are written.
+    """The content of a table, which must not change before the arrays are written.
 
-    ``shape`` must be equal for a table to take the arrays of another. ``kept`` are the words of the headers that go
-    with the arrays.
+    A table takes only arrays of a table with an equal ``shape``. ``kept``: words of the headers that belong to the
+    arrays.
     """
 
     shape: tuple[int, ...]
@@ -99,7 +99,7 @@ def image_of(t: int) -> TableImage:
     """The image of a table whose journal is empty."""
     assert load(t, table.JOURNALED) == 0
     width, used = load(t, table.WIDTH), load(t, table.USED)
-    # Unused room takes no memory, so reserve enough that rows need not be copied out of the mapping soon.
+    # Reserved room takes no memory until it is used, and delays copying rows out of the mapping.
     capacity = max(load(t, table.CAPACITY), min(2 * used, _MOST_ROWS))
     kept = [capacity, *(load(t, word) for word in _KEPT)]
     arrays = [
@@ -154,7 +154,7 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
             store(o, word, next(words))
     rest = list(words)
     if not rest:
-        # The writer knew no deferred inserts, so the magnitude of its components is unknown.
+        # An older writer had no deferred inserts, so the magnitude of its components is unknown.
         store(t, table.EAGER_BELOW, NEVER)
     for word, value in zip(_PENDING_KEPT, rest, strict=False):
         store(t, word, value)
@@ -169,7 +169,7 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
 
 @cache
 def compile_writer() -> None:
-    """Compile and load all functions that write an image, for a process that must do neither later."""
+    """Compile and load all functions that write an image, for a process that cannot do so later."""
     t = table.new_table(1, 1, 1, 0, 0)
     positions = (ctypes.c_int64 * 1)(0)
     table.add_index(t, ctypes.addressof(positions), 1)
@@ -189,7 +189,7 @@ def compile_writer() -> None:
 
 
 def plain_array(address: int, words: int, room: int) -> Array:
-    """An array that is written as it is in memory."""
+    """An array written as it lies in memory."""
     return Array(words, room, lambda: iter([_bytes_at(address, words)]))
 
 
@@ -242,7 +242,7 @@ def _array_words(x: int) -> int:
 
 
 def _put(header: int, word: int, address: int) -> None:
-    """Replace an array of a header, which was malloc'ed, by another one."""
+    """Replace a malloc'ed array of a header."""
     release(load(header, word))
     store(header, word, address)
 
@@ -317,7 +317,7 @@ def gather_blocks(x: int, start: int, out: int, room: int, progress: int) -> int
 
 @jit
 def copy_groups(x: int, start: int, end: int, position: int, blocks: int, out: int) -> int:
-    """Copy groups to ``out`` as they will lie after ``blocks`` words of blocks, in the same order.
+    """Copy groups to ``out``, with distances for a place after ``blocks`` words of blocks in the same order.
 
     ``position`` is the word at which the first block of these groups begins; returns that of the next groups.
     """

@@ -1,6 +1,6 @@
 """Widens the payloads of a table in place: narrow sums of doubles become reals (``rings.narrow``).
 
-Rows keep their numbers, so slots, indexes and orders stay as they are. The journal is widened too.
+Rows keep their numbers, so slots, indexes and orders stay unchanged. The journal is widened too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from freshviews.kernel.rings.narrow import widen_payload
 
 @inlined
 def _word_moved(header: int, word: int, by: int) -> None:
-    """Have the words of a row that an index reads lie further back."""
+    """Shift a word number of an index back, because the row has got more words before it."""
     store(header, word, load(header, word) + by)
 
 
@@ -51,7 +51,7 @@ def _widen_row(target: int, source: int, t: int, runs: int, count: int, payload:
 
 @outside
 def widen_table(t: int, payload: int, runs: int, count: int) -> int:
-    """Widen a table to ``payload`` words of payload; 0 without memory, and the table is as before but FAILED.
+    """Widen a table to ``payload`` words of payload; 0 without memory, and then the table is unchanged but FAILED.
 
     ``runs`` and ``count`` as of ``rings.narrow.widen_payload``. The table keeps no sums in the subtrees of an order.
     """
@@ -72,7 +72,7 @@ def widen_table(t: int, payload: int, runs: int, count: int) -> int:
     for number in range(used):
         source = load(t, ROWS) + 8 * number * load(t, WIDTH)
         _widen_row(rows + 8 * number * width, source, t, runs, count, payload)
-    # Without a key, the number of the next free row lies in a payload.
+    # Without a key, the chain of free rows uses a word of the payload.
     free = load(t, FREE)
     while free != 0:
         following = load(load(t, ROWS) + 8 * (free - 1) * load(t, WIDTH), 0)

@@ -1,7 +1,7 @@
 """Backfill at once: rows are stored, then joined, instead of a delta per row.
 
-A cyclic view under ``first_order`` has a join of its own for that (``plan.trie.at_once``). A traced join is maintained
-once, after the last row.
+A cyclic view under ``first_order`` is joined by a program of its own (``plan.trie.at_once``). A traced join is
+maintained once, after the last row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from freshviews.query.query import Query
 from freshviews.types.dictionary import Dictionary
 
 WORTH = 2e8
-"""Steps of deltas from which on it is worth it to compile the join."""
+"""Least steps of deltas that justify compiling the join."""
 TOGETHER = 8
 """Digests that an intersection compares at a time (``kernel.hash.index.position_of``)."""
 
@@ -32,8 +32,8 @@ TOGETHER = 8
 def state_at_once(
     plan: Plan, block: Block, sizes: Mapping[str, float], dictionary: Dictionary, narrow: bool = False
 ) -> BlockState | None:
-    """The state that takes the rows in the place of a block's own; None where deltas are as fast, and where functions
-    of strings are computed before the triggers run. ``sizes``: rows by relation. ``narrow``: sums of doubles are."""
+    """The state that stores and joins the rows instead of a block's own; None if deltas are as fast, or string
+    functions are computed before the triggers. ``sizes``: rows by relation. ``narrow``: sums of doubles are narrow."""
     if not plan.by.stores_rows or plan.kind.acyclic or _steps(plan.program, block.query, sizes) < WORTH:
         return None
     program = at_once.plan(plan.program, block, sizes)
@@ -47,15 +47,15 @@ def state_at_once(
 
 
 def _steps(program: Program, query: Query, sizes: Mapping[str, float]) -> float:
-    """What deltas take in all, about: a loop that is not over a key has as many turns as the root of the rows, and an
-    intersection of two slices compares ``TOGETHER`` of them in a step."""
+    """Estimates the steps of all deltas: a loop that is not over a key has as many turns as the square root of the
+    rows, and an intersection of two slices compares ``TOGETHER`` of them in a step."""
     rows = sum(sizes.get(name, 0.0) for name in {atom.relation for atom in query.atoms})
     steps = float(rows ** (1 + max(update_exponents(query).values()) / 2))
     return steps / TOGETHER if _only_intersects(program) else steps
 
 
 def _only_intersects(program: Program) -> bool:
-    """Whether the loops of the triggers are intersections of two slices, none within another, as for triangles."""
+    """Whether all loops of the triggers are intersections of two slices and not nested, as for triangles."""
     for trigger in program.triggers:
         intersections = [s for s in visit(trigger.body) if isinstance(s, Smaller) and is_intersection(s)]
         loops = [s for s in visit(trigger.body) if isinstance(s, Loop)]
@@ -67,8 +67,8 @@ def _only_intersects(program: Program) -> bool:
 
 
 def hand_over(made: BlockState, state: BlockState) -> bool:
-    """Join the rows of ``made``, move its tables to the empty ``state``, and close it. False where that failed, or
-    where ``state`` has become wide meanwhile."""
+    """Join the rows of ``made``, move its tables to the empty ``state``, and close it. False if that fails, or if
+    ``state`` has become wide meanwhile."""
     made.evaluate()
     try:
         made.enter_pending()
@@ -82,8 +82,8 @@ def hand_over(made: BlockState, state: BlockState) -> bool:
     return whole
 
 
-def walked(state: BlockState) -> bool:
-    """Have the parts of a state do what is left, over all rows that it took; False where that failed. For a traced join
-    from empty tables this is a leapfrog triejoin."""
-    state.walk()
+def end_version(state: BlockState) -> bool:
+    """End the version of a state that took rows; False if that fails. For a traced join from empty tables this is a
+    leapfrog triejoin."""
+    state.end_version()
     return not state.failed() and int(state.status[0]) == 0

@@ -1,4 +1,4 @@
-"""Compiled triggers as they are called: with the addresses of a batch's columns in a block of words."""
+"""Calls of compiled triggers: a block of words has the addresses of a batch's columns."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from freshviews.engine.codes.words import address
 
 @dataclass(frozen=True)
 class Call:
-    """A trigger of a relation: its number in the program, its function, its batch block and the address of that, and
-    the columns it reads."""
+    """A trigger of a relation: its number in the program, its function, its batch block with its address, and the
+    columns it reads."""
 
     number: int
     relation: str
@@ -25,8 +25,8 @@ class Call:
     place: int
     columns: tuple[str, ...]
 
-    def over(self, columns: Mapping[str, tuple[int, int]], m: tuple[int, int]) -> None:
-        """Have the block name columns and multiplicities, as (address, stride in words)."""
+    def set_columns(self, columns: Mapping[str, tuple[int, int]], m: tuple[int, int]) -> None:
+        """Write columns and multiplicities, as (address, stride in words), into the block."""
         self.block[0], self.block[1] = m
         for i, name in enumerate(self.columns, 1):
             self.block[2 * i], self.block[2 * i + 1] = columns[name]

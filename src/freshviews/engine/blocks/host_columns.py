@@ -1,11 +1,11 @@
 """Expressions with host operations, taken out of a program and computed before it runs.
 
-Compiled code works on codes; string functions work on strings. Each subexpression whose root is a host
-operation becomes a column ``#1``, ``#2``, ... of the relation, which is computed once per batch: by compiled code over
-the strings where it is a function of one text (``expr.texts``), else in Python, once per distinct argument.
+Compiled code works on codes; string functions work on strings. Each subexpression with a host operation as root becomes
+a column ``#1``, ``#2``, ... of the relation, which is computed once per batch: by compiled code over the strings where
+it is a function of one text (``expr.texts``), else in Python, once per distinct argument.
 
 A host expression that may fail has a second column, the error of each row, 0 for none. ``unless_failed`` reads both, so
-a failure counts where the value is used: a row that a filter excludes, or a branch that CASE does not take, has none.
+a failure counts only where the value is used: not in a row that a filter excludes or a branch that CASE does not take.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _NO_ERROR = np.zeros(1, np.int64)
 class HostColumn:
     """The evaluator of a host expression, and the columns that it gives.
 
-    ``known``: what the results are called in every batch of a relation. ``error``: the error of a row without a value;
-    0 where there is none such.
+    ``known``: the name of the results in every batch of a relation. ``error``: the error of a row without a value; 0 if
+    every row has one.
     """
 
     name: str
@@ -75,7 +75,7 @@ class HostColumns:
         op = OPS.get(expr.op)
         if op is None or op.host is None:
             return replace(expr, args=tuple(self.lift(arg) for arg in expr.args))
-        alike = _of_any(expr)
+        alike = _nullable(expr)
         name = self._names.get(alike, "")
         if not name:
             name = self._names[alike] = f"#{len(self.found) + 1}"
@@ -98,7 +98,7 @@ class HostColumns:
         return {name: function for name, function in made if function is not None}
 
     def computed(self, dictionary: Dictionary) -> tuple[HostColumn, ...]:
-        """What computes each column; they remember results per distinct argument."""
+        """The evaluators of the columns; each remembers results per distinct argument."""
         found = []
         for name, expr in self.found.items():
             function = text_function(expr)
@@ -107,12 +107,12 @@ class HostColumns:
         return tuple(found)
 
 
-def _of_any(expr: Expr) -> Expr:
-    """The expression, whether or not its columns are known not to be NULL: its values are the same."""
+def _nullable(expr: Expr) -> Expr:
+    """The expression with all columns nullable: expressions that differ only in this have the same values."""
     if isinstance(expr, Column):
         return replace(expr, nullable=True)
     if isinstance(expr, Call):
-        return replace(expr, args=tuple(map(_of_any, expr.args)), nullable=True)
+        return replace(expr, args=tuple(map(_nullable, expr.args)), nullable=True)
     return expr
 
 
@@ -121,14 +121,14 @@ def _errors_of(name: str) -> str:
 
 
 def _name_of(expr: Expr) -> str:
-    """What the results of a host expression are called in every batch of a relation."""
+    """The name of the results of a host expression in every batch of a relation."""
     return f"#{expr!r}"
 
 
 def evaluate_columns(
     host: tuple[HostColumn, ...], batch: CodeBatch
 ) -> tuple[Mapping[str, Codes], dict[int, Failures]]:
-    """The batch's columns with its host columns, and the rows without a value by their error."""
+    """The batch's columns and host columns, and, by error, the rows without a value."""
     found = dict(batch.columns)
     failed: dict[int, Failures] = {}
     for one in host:

@@ -1,12 +1,12 @@
 """A trigger over a large batch in lanes (``plan.costs.lanes``), each lane in a thread.
 
-Lanes read the same columns and the same tables, and no lane reads a table that another one changes. What a trigger
-writes besides is a lane's own: a copy of the state block, with a status, room for sums and shapes. A trigger that reads
-deferred rows flushes them first; so all are flushed before the lanes begin.
+Lanes read the same columns and the same tables, and no lane reads a table that another one changes. Each lane has its
+own copy of all else that a trigger writes: the state block, with a status, room for sums and shapes. A trigger that
+reads deferred rows flushes them first, so all deferred rows are flushed before the lanes begin.
 
-Lanes run where they save time. That is measured: by what a trigger takes in one thread, and then by what its lanes take
-one by one beside what they take together. Their functions are compiled by another process once large batches have taken
-some time; until they are there, and in all small batches, the trigger runs as a whole.
+Lanes run where they save time. That is measured: first the time of the trigger in one thread, then the time of its
+lanes one by one and together. Their functions are compiled by another process once large batches have taken some time;
+until they are there, and in all small batches, the trigger runs as a whole.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ LEAST = 0.0005
 
 WORTH = 0.05
 """Seconds that a trigger takes over large batches before its lanes are made. Writing their source takes some
-milliseconds, and compiling it much longer, in another process: a trigger of few large batches never earns that back."""
+milliseconds, and compiling it, in another process, much longer: too much for a trigger of few large batches."""
 
 REST = 16
-"""Batches after which lanes that did not save time are tried again: perhaps the cores were taken."""
+"""Batches after which lanes that did not save time are tried again: perhaps the cores were busy."""
 
 Keys = Mapping[str, tuple[tuple[str, ...], ...]]
 
 
 class Lanes:
-    """Runs the triggers of a state in lanes, where that takes less time. ``keys``: those of the relations. ``ran``:
-    whether a trigger did since ``use`` set several threads; then an error may not be the one that one thread finds."""
+    """Runs the triggers of a state in lanes where that saves time. ``keys``: of the relations. ``ran``: whether a
+    trigger ran in lanes since ``use`` set several threads; its error may differ from that of one thread."""
 
     def __init__(self, keys: Keys) -> None:
         self.ran = False
@@ -70,7 +70,7 @@ class Lanes:
 
 
 class Divided:
-    """A trigger that runs as a whole or in lanes, whatever takes less time."""
+    """A trigger that runs as a whole or in lanes, by which is faster."""
 
     def __init__(self, call: Call, keys: Keys) -> None:
         self._call, self._keys = call, keys
@@ -78,16 +78,16 @@ class Divided:
         self._flushed: Sequence[int] = ()
         self._cost = 1.0
         self._pace = 0.0
-        """Seconds that the whole takes per row."""
+        """Seconds per row of the whole trigger."""
         self._saved = math.inf
-        """Seconds that lanes save per row, by the last time."""
+        """Seconds per row that lanes saved the last time."""
         self._spent = 0.0
-        """Seconds that the whole took over large batches, until lanes are made."""
+        """Seconds that the whole trigger took over large batches, until lanes are made."""
         self._rest = REST
 
     def run(self, state: BlockState, n: int, threads: int) -> bool:
-        """Run over ``n`` rows of the call's block; whether in lanes."""
-        state.compiled.source.written()  # From now on the state holds what lanes copy.
+        """Run over ``n`` rows of the call's block; returns whether lanes ran."""
+        state.compiled.source.written()  # Now the state has all that lanes copy.
         expected = self._pace * n
         gains = self._gains(state, n, expected)
         start = time.perf_counter()
@@ -102,11 +102,11 @@ class Divided:
         assert self._lanes
         for number in self._flushed:
             if pending.enter_pending(state.tables[number], address(state.status)) < 0:
-                return True  # Without memory, which the table knows.
+                return True  # Memory ran out; the table has the flag.
         for lane in self._lanes:
             lane.begin(state.words, self._call.block)
         # The longest first, so that all threads end at about the same time.
-        together([partial(lane.run, n) for lane in sorted(self._lanes, key=lambda one: -one.seconds)], threads)
+        run_together([partial(lane.run, n) for lane in sorted(self._lanes, key=lambda one: -one.seconds)], threads)
         for lane in self._lanes:
             lane.report(state.status)
         whole = sum(lane.seconds for lane in self._lanes) / self._cost
@@ -115,14 +115,14 @@ class Divided:
         return True
 
     def _gains(self, state: BlockState, n: int, expected: float) -> bool:
-        """Whether lanes save time, as far as that is known, and are compiled.
+        """Whether lanes are compiled and, as far as known, save time.
 
-        ``expected``: seconds that the whole would take.
+        ``expected``: seconds of the whole trigger.
         """
         if expected < 2 * LEAST or self._spent < WORTH:
             return False
         if self._lanes is None:
-            self._lanes = self._made(state)
+            self._lanes = self._compiled_lanes(state)
         if not self._lanes or not order(*(lane.function for lane in self._lanes)):
             return False
         if self._saved * n > LEAST:
@@ -133,7 +133,7 @@ class Divided:
         self._rest = REST
         return True
 
-    def _made(self, state: BlockState) -> Sequence[_Lane]:
+    def _compiled_lanes(self, state: BlockState) -> Sequence[_Lane]:
         """The lanes; none where the trigger cannot be divided."""
         program, call = state.program, self._call
         found = lanes_of(program, call.number, Assumed(program, self._keys))
@@ -146,7 +146,7 @@ class Divided:
 
 
 class _Lane:
-    """A lane of a trigger, with what it writes besides tables. ``columns`` are those of the whole trigger's block."""
+    """A lane of a trigger, and the memory that it writes besides tables. ``columns``: of the whole trigger's block."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class _Lane:
         self._state = np.zeros(0, np.int64)
 
     def begin(self, state: Codes, block: Codes) -> None:
-        """Prepare a run over the columns that the whole trigger's block has."""
+        """Prepare a run over the columns in the whole trigger's block."""
         self._block[:] = block[self._words]
         self._state = state.copy()
         self._state[STATUS] = address(self._status)
@@ -190,23 +190,23 @@ class _Lane:
             status[[STATUS_ERROR, STATUS_ROW]] = self._status[[STATUS_ERROR, STATUS_ROW]]
 
 
-def together(jobs: Sequence[Callable[[], None]], threads: int) -> None:
-    """Run jobs, in order, in at most ``threads`` threads, that of the caller included, until all have ended.
+def run_together(jobs: Sequence[Callable[[], None]], threads: int) -> None:
+    """Run jobs, in order, in at most ``threads`` threads, the caller's included.
 
-    Raises what the first of them raised. No thread outlives the call.
+    Returns when all have ended, and raises the error of the first job that failed.
     """
     errors: list[BaseException | None] = [None] * len(jobs)
     waiting = deque(enumerate(jobs))
     started: list[threading.Thread] = []
     try:
         for _ in range(min(threads, len(jobs)) - 1):
-            thread = threading.Thread(target=_work, args=(waiting, errors), name="freshviews")
+            thread = threading.Thread(target=_run_waiting, args=(waiting, errors), name="freshviews")
             try:
                 thread.start()
-            except RuntimeError:  # No thread can be started, as where the interpreter ends.
+            except RuntimeError:  # No thread can be started, as when the interpreter ends.
                 break
             started.append(thread)
-        _work(waiting, errors)
+        _run_waiting(waiting, errors)
     finally:
         for thread in started:
             thread.join()
@@ -215,8 +215,8 @@ def together(jobs: Sequence[Callable[[], None]], threads: int) -> None:
             raise error
 
 
-def _work(waiting: deque[tuple[int, Callable[[], None]]], errors: list[BaseException | None]) -> None:
-    """Run what waits until nothing does."""
+def _run_waiting(waiting: deque[tuple[int, Callable[[], None]]], errors: list[BaseException | None]) -> None:
+    """Run the waiting jobs until none is left."""
     while True:
         try:
             number, job = waiting.popleft()

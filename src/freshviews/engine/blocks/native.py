@@ -39,15 +39,15 @@ def _kind(order: Order) -> int:
 
 
 def _fold_words(view: View) -> int:
-    """Words of a row for its order, besides that of the children."""
+    """Words of a row for its order, without the word of the children."""
     if view.running is not None:
         return threshold_tree.TREE_WORDS - 1
     return len(view.folds) + int(view.placed)
 
 
 def new_table(view: View, dictionary: Dictionary, digested: frozenset[tuple[int, ...]] = frozenset()) -> int:
-    """The handle of an empty table for a view, with its indexes; those on ``digested`` positions keep digests. An order
-    over strings compares those of the dictionary."""
+    """The handle of an empty table for a view, with its indexes; indexes on ``digested`` positions store digests. An
+    order over strings compares the strings of the dictionary."""
     layout = row_layout(view)
     of_all = len(view.indexes) + sum(len(subset.indexes) for subset in view.subsets)
     sizes = [words_of(view.component(name)) for name in view.sums]
@@ -82,7 +82,7 @@ def new_table(view: View, dictionary: Dictionary, digested: frozenset[tuple[int,
 
 
 def widen_tables(tables: Sequence[int], before: Sequence[View], after: Sequence[View]) -> bool:
-    """Have reals in the place of narrow sums in the tables of views; False without memory."""
+    """Replace narrow sums by reals in the tables of views; False if memory runs out."""
     for handle, narrow, wide in zip(tables, before, after, strict=True):
         if narrow.components != wide.components:
             runs = np.array(narrow_runs(narrow.components), np.int64)

@@ -1,4 +1,4 @@
-"""Empty states take their tables in passes, each through some of the triggers (``plan.passes``)."""
+"""Backfill of empty states in passes over the tables, each with some of the triggers (``plan.passes``)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from freshviews.plan.passes import passes
 def relations_to_feed(
     states: Sequence[BlockState], relations: Sequence[str], sizes: Mapping[str, float]
 ) -> Generator[str, None, None]:
-    """Yield the relations to run, in order; some come several times. Run all rows of one before asking for the next.
+    """Yield the relations to run, in order, some several times. Run all rows of a relation before asking for the next.
 
-    Meanwhile the states run only the triggers of the current pass; afterwards, or when the iterator is closed, all.
+    During a pass the states run only its triggers; afterwards, or when the iterator is closed, all triggers.
 
     ``sizes``: rows by relation.
     """

@@ -48,18 +48,18 @@ from freshviews.program.views import View
 from freshviews.types.dictionary import Dictionary
 
 _SLICE = 1 << 12
-"""Updates after which a change that is emitted may be merged."""
+"""Updates after which an emitted change may be merged."""
 
 _MERGED = 1 << 18
-"""Rows of a change from which on it is merged while a batch runs."""
+"""Least rows of a change that are merged while a batch runs."""
 
 
 class BlockState:
-    """The native state of one block, for ``heir`` if its tables go to another program's. All memory is given back when
-    the object is collected."""
+    """The native state of one block; ``heir`` is the program that will take over its tables, if any. All memory is
+    freed when the object is collected."""
 
     runner: Callable[[BlockState, Call, int], None] | None = None
-    """Runs a trigger over some rows of its block, in the place of one call."""
+    """Runs a trigger over some rows of its block instead of one call."""
 
     def __init__(
         self, program: Program, compiled: CompiledBlock, width: int, dictionary: Dictionary, heir: Program | None = None
@@ -74,12 +74,12 @@ class BlockState:
         self._emitted_layout = np.array(payload_layout(program.result.emitted), np.int64)
         self.state = address(self.words)
         self.words[0] = address(self.status)
-        # Groups that are enumerated have their changes emitted as payloads, of which raw rows are made.
+        # Changes of enumerated groups are emitted as payloads, and raw rows are made of these.
         self._grouped = compiled.enumerate is not None and compiled.read_change is not None
         layout = row_layout(emitted_row(program))
         self.changes = buffers.new_buffer(layout.key + layout.payload if self._grouped else width)
         self.raw = buffers.new_buffer(width) if self._grouped else self.changes
-        # As memoryviews, whose words are Python ints at once.
+        # Memoryviews, because their words are Python ints.
         self._headers = [words_in(buffer, 1, buffers.HEADER)[0].data for buffer in (self.changes, self.raw)]
         self._drained_at, self._drained_room, self._drained = 0, 0, words_in(0, 0, width)
         self.words[1] = self.changes
@@ -97,8 +97,8 @@ class BlockState:
         self.reset_status()
 
     def _take_up(self, program: Program, compiled: CompiledBlock) -> None:
-        """Run the functions of a program from now on: give them room for sums, default rows, and what they read
-        besides. Nothing is assigned before all of the memory is there."""
+        """Run the functions of a program from now on: allocate their sums, default rows, and the other memory that they
+        read. Nothing is assigned before everything is allocated."""
         scratch = {word: np.zeros(program.long_sums[at], np.int64) for at, word in scratch_words(program).items()}
         defaults = [np.array(default_row(program.view(name)), np.int64) for name in program.optional]
         calls = [*starmap(call_of, enumerate(compiled.triggers))]
@@ -106,7 +106,7 @@ class BlockState:
         self.program, self.compiled = program, compiled
         self.scratch, self._defaults, self.calls = scratch, defaults, calls
         self.outdated: Codes = outdated
-        """One word, which is not 0 once other functions have taken the place of these."""
+        """One word, not 0 once other functions have replaced these."""
         for word, block in scratch.items():
             self.words[word] = address(block)
         for name, row in zip(program.optional, defaults, strict=True):
@@ -115,8 +115,8 @@ class BlockState:
         self.choose(self._choice)
 
     def go_on(self, program: Program, compiled: CompiledBlock) -> bool:
-        """Go on with another program over the same tables, on its compiled block; False without memory: the state must
-        be cleared then. The change since the last call of ``take_changes`` stays."""
+        """Replace the program by another one over the same tables. False if memory runs out: the state must be cleared
+        then. The change since the last call of ``take_changes`` stays."""
         outdated = self.outdated
         try:
             self._take_up(program, compiled)
@@ -126,20 +126,20 @@ class BlockState:
         return True
 
     def _hold(self, written: Written) -> None:
-        """Hold what the functions read beside tables: codes of strings, and shapes."""
+        """Keep the memory that the functions read in addition to tables: codes of strings, and shapes."""
         self._constants = np.array([self.dictionary.pin(text) for text in written.constants] or [0], np.int64)
         self._shapes = np.array([*chain.from_iterable(written.shapes)] or [0], np.int64)
         self.words[CONSTANTS] = address(self._constants)
         self.status[STATUS_SHAPES] = address(self._shapes)
 
     def close(self) -> None:
-        """Give all memory back; the state must not be used any more."""
+        """Free all memory; the state must not be used any more."""
         self._free()
         for part in self.parts:
             part.close()
 
     def choose(self, numbers: Iterable[int] | None = None) -> None:
-        """Run these triggers of the program from now on, and no other; None: all."""
+        """Run only these triggers of the program from now on; None: all."""
         self._choice = None if numbers is None else tuple(numbers)
         self._by_relation: dict[str, list[Call]] = {}
         for call in self.calls if self._choice is None else (self.calls[number] for number in self._choice):
@@ -159,22 +159,23 @@ class BlockState:
         self._asleep = True
         for view, handle in zip(self.program.views, self.tables, strict=True):
             if view.journal:
-                # The change of an evaluated result is the difference of its contents.
+                # An evaluated result has no journal: its change is the difference of its contents.
                 mem.store(handle, table.JOURNALING, int(wanted and not isinstance(self.program.upkeep, Evaluated)))
 
     def run(self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int) -> None:
-        """Run the relation's triggers over ``n`` rows; columns are (address, stride in words). ``walk`` must follow."""
+        """Run the relation's triggers over ``n`` rows; columns are (address, stride in words). ``end_version`` must
+        follow."""
         self.awake()
         self.run_triggers(relation, columns, m, n)
         self.after(n)
 
     def after(self, n: int) -> None:
-        """Have the parts do what follows the triggers of a batch of ``n`` rows."""
+        """Call the parts after the triggers of a batch of ``n`` rows."""
         for part in self.parts:
             part.after(self, n)
 
-    def walk(self) -> None:
-        """Have the parts do what is left until the end of a version."""
+    def end_version(self) -> None:
+        """Call the parts after the last batch of a version."""
         for part in self.parts:
             part.end_version(self)
 
@@ -207,8 +208,8 @@ class BlockState:
             self.runner(self, call, n)
 
     def _run_slices(self, call: Call, n: int) -> None:
-        """Run a trigger over ``n`` rows, a slice at a time. What it emits is merged meanwhile, so that it takes memory
-        by the change of the batch and not by the changes of its updates, which may cancel out."""
+        """Run a trigger over ``n`` rows, a slice at a time, and merge the emitted rows in between. So memory is bounded
+        by the change of the batch, not by the changes of its updates, which may cancel out."""
         most = _MERGED
         for start in range(0, n, _SLICE):
             failed = self.status[0] != 0
@@ -221,7 +222,7 @@ class BlockState:
             call.block[0::2] += 8 * _SLICE * call.block[1::2]
 
     def _merge_changes(self) -> None:
-        """Merge what was emitted, by group."""
+        """Merge the emitted rows by group."""
         if self.compiled.merge_changes is not None:
             self.compiled.merge_changes(self.state)
         else:
@@ -230,17 +231,16 @@ class BlockState:
     def each(
         self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int, limit: int
     ) -> Iterator[tuple[Codes, Codes, int]]:
-        """Run ``n`` updates one by one, each through all triggers of the relation before the next, and hand out raw
-        rows of the changes in order wherever there are ``limit`` of them or more after an update, with the number of
-        the update behind each, and how many updates have run.
+        """Run ``n`` updates one by one, each through all triggers of the relation.
 
-        What is handed out must be used up before the next is asked for: it lies in native memory. Only where changes
-        are wanted, and for a result that is enumerated. Updates that are not asked for do not run.
+        Whenever ``limit`` or more raw rows of changes are there after an update, yield them in order, with the number
+        of the update behind each, and how many updates have run. They lie in native memory: use them before asking for
+        more. Updates run on demand. Only for an enumerated result whose changes are wanted.
         """
         self.awake()
         calls = self._by_relation.get(relation, ())
         for call in calls:
-            call.over(columns, m)
+            call.set_columns(columns, m)
         blocks = np.array([call.place for call in calls], np.int64)
         ends = np.zeros(n, np.int64)
         at = 0
@@ -253,14 +253,14 @@ class BlockState:
             buffers.clear_buffer(self.raw)
 
     def awake(self) -> None:
-        """If changes are wanted now, bring up to date what triggers maintain only then."""
+        """If changes are wanted now, bring up to date the views that triggers maintain only for changes."""
         if self._asleep and self.words[2]:
             if self.compiled.awake is not None:
                 self.compiled.awake(self.state)
             self._asleep = False
 
     def give_back(self) -> None:
-        """Give memory back after removals, in a bounded step; after a version, when no reader is open."""
+        """Free memory after removals, in a bounded step. Call it after a version, when no reader is open."""
         shrink_tables(self.state + 8 * FIRST_TABLE, len(self.tables))
 
     def failed(self) -> bool:
@@ -271,14 +271,14 @@ class BlockState:
         return bool(any_failed(self.state, FIRST_TABLE, len(self.tables)))
 
     def has_changes(self) -> bool:
-        """Whether something of the change was not taken."""
+        """Whether a part of the change was not taken."""
         journaled = any(mem.load(handle, table.JOURNALED) for handle in self.tables)
         gathered = self._delta is not None and mem.load(self._delta, table.LIVE) != 0
         return journaled or gathered or mem.load(self.changes, buffers.COUNT) != 0
 
     @property
     def _delta(self) -> int | None:
-        """The table in which the change of a result that is listed is gathered."""
+        """The table that gathers the change of a listed result."""
         if not isinstance(self.program.result, Listed):
             return None
         return self.tables[self.program.places[self.program.result.delta]]
@@ -292,7 +292,7 @@ class BlockState:
         return self.drain()
 
     def forget_changes(self) -> None:
-        """Have the change begin here."""
+        """Discard the change so far."""
         if self._grouped:
             buffers.clear_buffer(self.changes)
             buffers.clear_buffer(self.raw)
@@ -302,7 +302,7 @@ class BlockState:
             self.take_changes()
 
     def drain(self) -> Codes:
-        """The raw rows in the buffer, which is empty then."""
+        """Remove and return the raw rows in the buffer."""
         header = self._headers[1]
         place, room = header[buffers.ROWS], header[buffers.CAPACITY]
         if place != self._drained_at or room != self._drained_room:
@@ -336,11 +336,11 @@ class BlockState:
         for handle in self.tables:
             if pending.enter_pending(handle, address(self.status)) < 0:
                 mem.store(handle, table.FAILED, 0)
-                raise MemoryError("memory ran out while rows were entered")
+                raise MemoryError("memory ran out while deferred rows were indexed")
 
     def _enumerated(self, limit: int) -> Iterator[Codes]:
-        """As ``rows``, of a result that is not held; columns lie one after the other in memory, but of groups rows
-        do. An overflow of a group's payload is in the status word then."""
+        """As ``rows``, for a result that is not held. Memory has columns one after the other, or rows for groups. An
+        overflow of a group's payload is in the status word afterwards."""
         assert self.compiled.enumerate is not None and isinstance(self.program.result, Enumerated)
         frame = np.zeros(enumeration.frame_words(self.program, self.program.result), np.int64)
         going = True
@@ -352,7 +352,7 @@ class BlockState:
             yield out[:found] if self._grouped else out[:, :found].T
 
     def _listed(self, limit: int) -> Iterator[Codes]:
-        """As ``rows``, of a result that is listed."""
+        """As ``rows``, for a listed result."""
         assert self.compiled.read_listed is not None and self.compiled.close_listed is not None
         assert isinstance(self.program.result, Listed)
         frame = np.zeros(listing.frame_words(self.program.result), np.int64)
@@ -382,7 +382,7 @@ class BlockState:
 
     @property
     def has_key(self) -> bool:
-        """Whether rows are found by a key."""
+        """Whether rows can be looked up by a key."""
         return self.compiled.read_key is not None
 
     def by_key(self, key: tuple[int, ...]) -> Codes:
@@ -394,7 +394,7 @@ class BlockState:
         return self.drain()
 
     def groups(self, keys: Sequence[Codes], n: int) -> tuple[NDArray[np.bool_], Codes]:
-        """Which of ``n`` keys, given as columns, there are, and the raw rows of these."""
+        """Which of ``n`` keys, given as columns, exist, and their raw rows."""
         assert self.compiled.read_groups is not None
         self.enter_pending()
         columns = np.array([word for column in keys for word in address_of(column)] or [0], np.int64)
@@ -418,7 +418,7 @@ class BlockState:
         self.compiled.evaluate(self.state)
 
     def settle(self) -> None:
-        """Do what the triggers have left until the end of a version."""
+        """Run the statements that wait for the end of a version."""
         assert self.compiled.end_version is not None
         self.compiled.end_version(self.state)
 
@@ -447,16 +447,16 @@ class BlockState:
         self.reset_status()
 
     def exchange(self, other: BlockState) -> None:
-        """Give the tables to another state of the same views, none of which is mapped, and take its own."""
+        """Swap tables with another state of the same views, none of them mapped."""
         for i, (mine, its) in enumerate(zip(self.tables, other.tables, strict=True)):
             self.tables[i], other.tables[i] = its, mine
             for state, handle in ((self, its), (other, mine)):
                 state.words[FIRST_TABLE + i] = handle
 
     def take_image(self, kept: Sequence[Sequence[int]], mapping: Arrays, of_parts: Mapping[str, Any]) -> None:
-        """Take over the words and arrays of the tables, and what parts have, of an image; see ``kernel.image``.
+        """Take over the words and arrays of tables, and the entries of parts, from an image; see ``kernel.image``.
 
-        The mapping becomes the state's own.
+        The state owns the mapping from now on.
         """
         self.clear()
         self._mappings.append(mapping)
@@ -479,7 +479,7 @@ class BlockState:
 
 
 def _hold_for(state: weakref.ref[BlockState], compiled: CompiledBlock, written: Written) -> None:
-    """Have a state hold what its functions read, if it still runs them."""
+    """Have a state keep the memory that its functions read, if it still runs them."""
     there = state()
     if there is not None and there.compiled is compiled:
         there._hold(written)

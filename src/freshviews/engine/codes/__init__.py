@@ -1,4 +1,4 @@
-"""Rows to codes and back: Python values and Arrow columns, checked by column."""
+"""Converts rows to codes and back: Python values and Arrow columns, checked by column."""
 
 __all__ = [
     "code_batch",

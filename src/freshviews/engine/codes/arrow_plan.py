@@ -1,8 +1,8 @@
 """How the columns of an Arrow schema become codes in one compiled pass over a record batch.
 
-A plan is made once per schema. It covers what needs no more than widening, scaling and a check of the range;
-``plan_of`` is None where a schema has anything else, and ``read`` where a value is refused: the general way, column
-by column (``freshviews.types.columns``), then takes the batch, and words the error.
+A plan is made once per schema. It covers columns that need only widening, scaling and a range check. ``plan_of`` is
+None for a schema with other columns, and ``read`` is None if a value is refused: then the general way, column by column
+(``freshviews.types.columns``), takes the batch or raises the error.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LEAST, _GREATEST = NULL + 1, 2**63 - 1
 
 @dataclass(frozen=True)
 class Wish:
-    """A column to read: which one of the schema, as what, and whether codes are wanted or only its check."""
+    """A column to read: its place in the schema, its type, and whether its codes are wanted or only a check."""
 
     place: int
     column: ColumnDef
@@ -60,7 +60,7 @@ _Structure = c_int64 * ingest.ARRAY_WORDS
 
 @dataclass(frozen=True)
 class TextWish:
-    """A function of the strings of a column: which column of the schema, and the results."""
+    """A function of the strings of a column: the column's place in the schema, and the results."""
 
     place: int
     results: TextResults
@@ -68,8 +68,8 @@ class TextWish:
 
 @dataclass(frozen=True)
 class ArrowPlan:
-    """The compiled way of a schema. ``targets`` has the row of the codes by the position of the wish; after these come
-    the rows of the results of functions."""
+    """The compiled way to read a schema. ``targets`` has the row of codes of each wish; the results of functions have
+    the rows after these."""
 
     words: Codes
     columns: int
@@ -83,20 +83,20 @@ class ArrowPlan:
     lengths: tuple[tuple[int, int], ...]
     """(column of the schema, most characters) of the strings that have a limit."""
     places: tuple[int, int]
-    """Addresses of the words and of the functions: to ask for one takes as long as to read a row."""
+    """Addresses of the words and of the functions, kept because asking for one takes as long as reading a row."""
 
     def read(self, batches: Sequence[pa.RecordBatch], codes: StringCodes) -> Codes | None:
-        """Codes, shape (rows of targets, rows of all batches), or None where a value is refused.
+        """Codes, shape (rows of targets, rows of all batches); None if a value is refused.
 
-        The batches are valid by Arrow's cheap check: their C structures do not have the sizes of buffers.
+        The batches must have passed Arrow's cheap check, because their C structures lack the sizes of buffers.
         """
-        # A generator takes a notable part of a batch of a few rows.
+        # A generator would take a notable part of the time of a few rows.
         rows = batches[0].num_rows if len(batches) == 1 else sum(batch.num_rows for batch in batches)
         functions = len(self.texts)
         found = np.empty((len(self.targets) + functions + 1, rows), np.int64)
         target = address_of(found)[0] if rows else 0
         plan, texts = self.places
-        # Its own in each call: a signal handler may read another batch before this one is read.
+        # New in each call: a signal handler may read another batch meanwhile.
         structure = _Structure()
         array = addressof(structure)
         start = 0
@@ -121,7 +121,7 @@ class ArrowPlan:
         return found
 
     def _name(self, batch: pa.RecordBatch, array: int, found: Codes, codes: StringCodes) -> None:
-        """Give the strings of a batch that have no code one. ``array`` has room for a C structure."""
+        """Add strings of a batch to the dictionary where they lack a code. ``array`` has room for a C structure."""
         for place, kind, row in self.strings:
             if (found[row] == UNKNOWN).any():
                 batch.column(place)._export_to_c(array)
@@ -129,20 +129,20 @@ class ArrowPlan:
         for place, row, results in self.computed:
             new = np.flatnonzero(found[row] == UNKNOWN)
             if len(new):
-                column = without_views(batch.column(place))  # of which Arrow takes no rows
+                column = without_views(batch.column(place))  # Arrow cannot take rows of views.
                 texts = column.take(words_array(new)).to_pylist()
                 found[row, new] = [results.encode(text) for text in texts]
 
 
 def plan_of(schema: pa.Schema, wishes: Sequence[Wish], functions: Sequence[TextWish] = ()) -> ArrowPlan | None:
-    """The compiled way to read a schema, each column of which has one wish."""
+    """The compiled way to read a schema with one wish per column; None if there is none."""
     words = np.zeros((len(wishes), ingest.PLAN_WORDS), np.int64)
     targets: dict[int, int] = {}
     strings: list[tuple[int, int, int]] = []
     computed: list[tuple[int, int, TextResults]] = []
     lengths = [(wish.place, wish.column.length) for wish in wishes if wish.column.length]
     for number, wish in enumerate(wishes):
-        way = _way(wish.column.type, schema.field(wish.place).type)
+        way = _conversion(wish.column.type, schema.field(wish.place).type)
         if way is None:
             return None
         kind, factor, least, greatest = way
@@ -164,15 +164,15 @@ def plan_of(schema: pa.Schema, wishes: Sequence[Wish], functions: Sequence[TextW
         texts[number] = text.place, layout, text.results.function.address, row
         if text.results.function.has_text:
             computed.append((text.place, row, text.results))
-    # What is checked and not wanted is written to one row after the others.
+    # Columns that are checked but not wanted share one scratch row, after the others.
     words[words[:, ingest.TARGET] == len(wishes), ingest.TARGET] = len(targets) + len(functions)
     places = address_of(words)[0], address_of(texts)[0]
     named = tuple(strings), tuple(computed)
     return ArrowPlan(words, len(wishes), targets, *named, texts, tuple(lengths), places)
 
 
-def _way(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] | None:
-    """Kind, factor, and bounds before the factor, for a column; None where it takes more than that."""
+def _conversion(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] | None:
+    """Kind, factor, and bounds before the factor, for a column; None if it needs another conversion."""
     if kind.name == "STRING":
         return (_STRINGS[given], 1, 0, 0) if given in _STRINGS else None
     if kind.name == "BOOLEAN":

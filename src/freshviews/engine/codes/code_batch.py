@@ -1,4 +1,4 @@
-"""Code batches: what flows between ingestion, views and readers, columns of int64 codes."""
+"""Code batches: columns of int64 codes, passed between ingestion, views and readers."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Codes = NDArray[np.int64]
 class CodeBatch:
     """Updates of one relation: ``columns[name]`` are codes, ``multiplicities`` signed, all of one length.
 
-    Columns that nobody reads may be absent, and results of text functions may be there in their place. Arrays may be
-    strided views of wider buffers; they are not written to after the batch is made. The class is not
-    frozen, as that takes three times as long to make.
+    Unread columns may be absent, or replaced by results of text functions. Arrays may be strided views of wider
+    buffers; they are read-only once the batch is made. The class is not frozen, because a frozen one takes three times
+    as long to make.
     """
 
     relation: str
     columns: dict[str, Codes]
     multiplicities: Codes
     computed: dict[str, tuple[Codes, Failures]] = field(default_factory=dict)
-    """Host columns that were computed already, by what they are; blocks and views share them."""
+    """Host columns computed so far, by name; blocks and views share them."""
 
     def __len__(self) -> int:
         return len(self.multiplicities)
@@ -38,7 +38,7 @@ class CodeBatch:
         return CodeBatch(self.relation, self.columns, -self.multiplicities, self.computed)
 
     def between(self, first: int, end: int) -> CodeBatch:
-        """The rows from one position to before another."""
+        """The rows from ``first`` to before ``end``."""
         columns = {name: column[first:end] for name, column in self.columns.items()}
         return CodeBatch(self.relation, columns, self.multiplicities[first:end])
 
@@ -46,7 +46,7 @@ class CodeBatch:
 class ViewRows(CodeBatch):
     """Output rows of a view, shape (n, columns + 1) with the multiplicity last, as a batch.
 
-    The arrays of its columns are made when they are first asked for: a subscriber may look at the number of rows alone.
+    The arrays of its columns are made when they are first asked for: a subscriber may need only the number of rows.
     """
 
     __slots__ = ("_names", "_rows")
@@ -57,7 +57,7 @@ class ViewRows(CodeBatch):
         self._rows = rows
 
     def __getattr__(self, name: str) -> Any:
-        """Called for a slot that is empty still."""
+        """Called for a slot that is still empty."""
         rows = self._rows
         if name == "columns":
             self.columns = {column: rows[:, i] for i, column in enumerate(self._names)}
@@ -77,10 +77,10 @@ def address_of(array: Codes) -> tuple[int, int]:
     """Address of the first word and the stride in words."""
     stride = array.strides[0] >> 3
     if stride == 1 or array.ndim == 2:
-        # NumPy takes four times as long, a notable part of a batch of one row.
+        # NumPy takes four times as long, which matters for a batch of one row.
         buffer: Any = array
         try:
             return addressof(c_char.from_buffer(buffer)), stride
-        except (TypeError, ValueError):  # arrays that are empty, not to be written, or have gaps
+        except (TypeError, ValueError):  # The array is empty, read-only or strided.
             pass
     return array.ctypes.data, stride

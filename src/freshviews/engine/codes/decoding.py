@@ -1,4 +1,4 @@
-"""From codes to what a user reads: Arrow record batches, and tuples of Python values."""
+"""Decodes codes to Arrow record batches and tuples of Python values."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from freshviews.types.sqltype import NULL
 from freshviews.types.values import decode_value, decoder_for
 
 FEW = 4
-"""Rows that are decoded sooner one by one than as Arrow arrays."""
+"""Most rows that are decoded faster one by one than as Arrow arrays."""
 
 
 def schema_of(columns: Iterable[ColumnDef]) -> pa.Schema:
-    """The Arrow schema of a relation; a column that is never NULL is not nullable there."""
+    """The Arrow schema of a relation; columns that are never NULL are not nullable."""
     return pa.schema([pa.field(c.name, arrow_type(c.type), c.nullable) for c in columns])
 
 
@@ -43,11 +43,11 @@ class Decoder:
         self.change_schema = with_multiplicity(self.schema)
 
     def arrays(self, batch: CodeBatch) -> list[pa.Array]:
-        """An array per column; multiplicities are not looked at."""
+        """An array per column; multiplicities are ignored."""
         return [decode_array(c.type, batch.columns[c.name], self.dictionary, c.nullable) for c in self._columns]
 
     def rows(self, batch: CodeBatch) -> pa.RecordBatch:
-        """The batch as rows, each once."""
+        """The rows, each once, for any multiplicity."""
         if not self._columns:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * len(batch), pa.struct([])))
         return pa.RecordBatch.from_arrays(self.arrays(batch), schema=self.schema)
@@ -58,12 +58,12 @@ class Decoder:
         return pa.RecordBatch.from_arrays([*self.arrays(batch), multiplicities], schema=self.change_schema)
 
     def tuples(self, batch: CodeBatch) -> list[tuple[Any, ...]]:
-        """The batch as tuples of Python values, each once."""
+        """The rows as tuples of Python values, each once."""
         if len(batch) > FEW:
             try:
                 return list(zip(*[array.to_pylist() for array in self.arrays(batch)], strict=True))
             except (OverflowError, ValueError):
-                pass  # Arrow makes no values of dates that Python's date cannot hold.
+                pass  # Arrow fails for dates outside the range of Python's date.
         codes = zip(*[batch.columns[column.name].tolist() for column in self._columns], strict=True)
         return [self.row(row) for row in codes]
 
@@ -81,9 +81,9 @@ class Decoder:
 
 
 def repeated(batches: Iterable[CodeBatch], rows: int) -> Iterator[CodeBatch]:
-    """The batches with every row as often as its multiplicity says, at most ``rows`` rows at a time.
+    """Repeats every row by its multiplicity, in batches of at most ``rows`` rows.
 
-    Rows of negative multiplicity, which only trusted tables can bring about, are not there.
+    Rows of negative multiplicity, which only trusted tables can cause, are left out.
     """
     for batch in batches:
         if (batch.multiplicities == 1).all():

@@ -1,4 +1,4 @@
-"""What a column has in rows that come without it: the constant of its DEFAULT, or NULL."""
+"""The value of a column in rows that lack it: the constant of its DEFAULT, or NULL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from freshviews.types.sqltype import NULL
 
 
 def default_code(column: ColumnDef, dictionary: Dictionary) -> int:
-    """The code of a column in rows that come without it. That of a string is never freed."""
+    """The code of a column in rows that lack it. The code of a string is never freed."""
     value = None if column.default is None else column.default.value
     if isinstance(value, str):
         return dictionary.pin(value)
@@ -20,6 +20,6 @@ def default_code(column: ColumnDef, dictionary: Dictionary) -> int:
 
 
 def default_array(column: ColumnDef, rows: int) -> pa.Array:
-    """The column of rows that come without it."""
+    """A column for rows that lack it."""
     dictionary = Dictionary()
     return decode_array(column.type, np.full(rows, default_code(column, dictionary), np.int64), dictionary)

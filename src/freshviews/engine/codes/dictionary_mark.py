@@ -1,4 +1,4 @@
-"""Whether an image and a dictionary belong together: an image holds codes, and no strings."""
+"""Checks that an image and a dictionary belong together, because an image holds codes and no strings."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def check_mark(path: Path, what: str, about: dict[str, Any], dictionary: Diction
     size, checksum = about["strings"]
     if len(dictionary) < size or _checksum(dictionary, size) != checksum:
         raise StoreError(
-            f"{path}: the image of {what} goes with a dictionary of {size} strings, which is not the one at hand "
-            f"with {len(dictionary)}; read the strings that were written with the image first"
+            f"{path}: the image of {what} needs its dictionary of {size} strings, not this one of "
+            f"{len(dictionary)}; read the strings that were written with the image first"
         )
 
 

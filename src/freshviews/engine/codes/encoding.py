@@ -1,8 +1,7 @@
-"""From rows to codes: the checks that need no stored rows, column by column.
+"""Encodes rows column by column, with the checks that need no stored rows.
 
-A ``TableEncoder`` is made once per table, so that a batch of one row meets only what it needs. Arity, names,
-types, ranges and NULLs are checked for every column; codes are made for the wanted ones alone, and strings
-of others never enter the dictionary.
+A ``TableEncoder`` is made once per table, so that a batch of one row pays only for itself. Arity, names, types, ranges
+and NULLs are checked for every column; only wanted columns get codes, and strings of others never enter the dictionary.
 """
 
 from __future__ import annotations
@@ -30,26 +29,26 @@ from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import BadValue, Encoder, decode_value, encoder_for, limited, too_long
 
 _SIGNS = {sign: np.full(4096, sign, np.int64) for sign in (1, -1)}
-"""Multiplicities of what is inserted or deleted; nobody writes to those of a batch."""
+"""Multiplicities of inserts or deletes, shared by batches, which never write to them."""
 _ONE = {sign: signs[:1] for sign, signs in _SIGNS.items()}
 _MANY = 32
-"""Strings that are encoded together sooner than one by one."""
+"""Least strings that are encoded faster together than one by one."""
 _REFUSED = (TypeError, ValueError, OverflowError)
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """An encoded batch, and the position in what was given of each of its rows (None: the same)."""
+    """An encoded batch, and the position of each of its rows in the user's input (None: the same)."""
 
     batch: CodeBatch
     positions: Codes | None = None
 
     def position(self, row: int) -> int:
-        """The row's 0-based position in what the user gave."""
+        """The row's 0-based position in the user's input."""
         return row if self.positions is None else int(self.positions[row])
 
     def row_with(self, values: Mapping[str, int], sign: int = 0) -> int | None:
-        """Position of the last given row with these codes, of a positive or negative multiplicity if asked.
+        """Position of the last input row with these codes, and with this sign of its multiplicity unless ``sign`` is 0.
 
         Columns that were not encoded are not compared.
         """
@@ -64,7 +63,7 @@ class Encoded:
 
 
 class _Unstored(Dictionary):
-    """Checks that strings are strings, and keeps none of them."""
+    """A dictionary that checks strings without storing them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,14 +80,14 @@ class _Unstored(Dictionary):
 
 @dataclass(frozen=True)
 class _Planned:
-    """The compiled way of a schema: the row of codes by column, -1 where it is not given, with the code that it has
-    then, and the row of multiplicities."""
+    """The compiled way to read a schema: by column, the row of codes, or -1 and a code if the column is absent; and the
+    row of multiplicities."""
 
     plan: ArrowPlan
     columns: tuple[tuple[str, int, int], ...]
     multiplicity: int
     in_order: bool
-    """Whether the codes have a row per wanted column of the table, in its order, before any other."""
+    """Whether the first rows of codes are the wanted columns of the table, in its order."""
 
 
 def _encoder(column: ColumnDef, dictionary: Dictionary) -> Encoder:
@@ -97,9 +96,9 @@ def _encoder(column: ColumnDef, dictionary: Dictionary) -> Encoder:
 
 
 class TableEncoder:
-    """The encoder of one table. ``want`` says which columns are to become codes; at first, all.
+    """The encoder of one table. ``want`` selects the columns that become codes; at first, all.
 
-    A batch may also have the results of text functions of columns, of which no codes are made then.
+    A batch may have results of text functions instead of a column's codes.
     """
 
     def __init__(self, definition: TableDef, dictionary: Dictionary) -> None:
@@ -109,7 +108,7 @@ class TableEncoder:
         self._dictionary = dictionary
         self._places = {column.name.lower(): i for i, column in enumerate(definition.columns)}
         self._absent = [default_code(column, dictionary) for column in definition.columns]
-        """By column, its code in rows that come without it."""
+        """By column, its code in rows that lack it."""
         pairs = zip(definition.columns, self._absent, strict=True)
         self._defaults = [decode_value(column.type, code, dictionary) for column, code in pairs]
         self.multiplicity = encoder_for(BIGINT, False, dictionary)
@@ -120,7 +119,7 @@ class TableEncoder:
         self.want(frozenset(column.name for column in definition.columns))
 
     def want(self, names: frozenset[str], functions: Mapping[str, TextFunction] = MappingProxyType({})) -> None:
-        """Make codes for these columns only, and the results of functions, which become columns by these names."""
+        """Make codes for these columns only, and columns of the results of functions, by name."""
         self.wanted = names
         places = {column.name: i for i, column in enumerate(self._columns)}
         self._texts = [
@@ -138,14 +137,14 @@ class TableEncoder:
         self.encoders: list[Encoder] = [
             _encoder(column, dictionary) for column, dictionary in zip(self._columns, self._dictionaries, strict=True)
         ]
-        # Columns of strings of any length that become codes.
+        # Wanted string columns without a limit of length.
         texts = [column.type.name == "STRING" and not column.length for column in self._columns]
         self._texts_at = {i for i, is_text in enumerate(texts) if is_text and kept[i]}
-        # The wanted columns: the place of each in a row, and its name.
+        # Place and name of each wanted column.
         self.kept = [(i, column.name) for i, column in enumerate(self._columns) if column.name in names]
 
     def whole(self) -> TableEncoder:
-        """An encoder of the table that makes codes of every column."""
+        """An encoder of the table that wants every column."""
         if len(self.wanted) == len(self._columns) and not self._texts:
             return self
         if self._whole is None:
@@ -153,7 +152,7 @@ class TableEncoder:
         return self._whole
 
     def encode(self, rows: list[Any] | pa.Table | pa.RecordBatch, sign: int) -> Encoded:
-        """Encode a batch; ``sign`` is 1 for insert, -1 for delete, 0 where rows carry multiplicities.
+        """Encode a batch; ``sign`` is 1 for insert, -1 for delete, 0 for rows with multiplicities.
 
         Raises BatchError that names the row, the column, the value and the rule; OutOfMemory.
         """
@@ -195,7 +194,7 @@ class TableEncoder:
         values: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [()] * width
         codes = [self._column(i, encode, values[i]) for i, encode in enumerate(self.encoders)]
         if sign:
-            multiplicities = _same(sign, len(rows))
+            multiplicities = _constant_signs(sign, len(rows))
         else:
             multiplicities = self._column(-1, self.multiplicity, values[-1])
         codes += [self._column(i, encode, values[i]) for i, _, encode in self._results]
@@ -250,7 +249,7 @@ class TableEncoder:
         return self._general(rows, sign)
 
     def _planned(self, schema: pa.Schema, signed: bool) -> _Planned | None:
-        """How rows of a schema are read in one compiled pass; None where they are not."""
+        """The compiled way to read rows of a schema; None if there is none."""
         known = self._plans.get(signed)
         if known is None or not schema.equals(known[0], check_metadata=True):
             known = self._plans[signed] = (schema, self._plan(schema, signed))
@@ -278,7 +277,7 @@ class TableEncoder:
         absent = [column for i, column in enumerate(self._columns) if i not in places]
         if (signed and -1 not in places) or not all(column.may_be_absent for column in absent):
             return None
-        # Of the constant of a DEFAULT, functions of text are computed the general way.
+        # The general way computes text functions of a DEFAULT's constant.
         computed = {place for place, _, _ in self._texts if self._absent[place] != NULL}
         if len(places) == signed or not computed <= set(places):
             return None
@@ -303,18 +302,17 @@ class TableEncoder:
             name: codes[row] if row >= 0 else np.full(count, absent, np.int64) for name, row, absent in planned.columns
         }
         if sign:
-            return Encoded(CodeBatch(self._table, columns, _same(sign, count)))
-        return self._present(columns, codes[planned.multiplicity])
+            return Encoded(CodeBatch(self._table, columns, _constant_signs(sign, count)))
+        return self._without_zeros(columns, codes[planned.multiplicity])
 
     def codes_of(self, rows: pa.RecordBatch, signed: bool) -> tuple[Codes, Codes | None] | None:
-        """Codes of the wanted columns, in their order, shape (columns or more, rows), and, where they are ``signed``,
-        the multiplicities; None where one compiled pass over the record batch does not make them, or text functions are
-        wanted."""
+        """Codes of the wanted columns, in order, shape (columns or more, rows), and the multiplicities if ``signed``.
+        None if one compiled pass cannot read the record batch, or text functions are wanted."""
         planned = self._planned(rows.schema, signed)
         if planned is None or not planned.in_order or self._texts:
             return None
         try:
-            rows.validate()  # As sizes_fit, without a call.
+            rows.validate()  # Inlined sizes_fit.
         except pa.ArrowException:
             return None
         codes = planned.plan.read((rows,), self._string_codes)
@@ -323,7 +321,7 @@ class TableEncoder:
         return codes, codes[planned.multiplicity] if signed else None
 
     def _general(self, table: pa.Table | pa.RecordBatch, sign: int) -> Encoded:
-        """Column by column: types that are converted, and the wording of every refusal."""
+        """Encodes column by column, with conversion of types, and raises every error."""
         given: dict[int, pa.ChunkedArray | pa.Array] = {}
         from_pandas = b"pandas" in (table.schema.metadata or {})
         try:
@@ -355,7 +353,7 @@ class TableEncoder:
         ]
         codes += [self._arrow_column(i, self._columns[i], given.get(i), size, made) for i, _, made in self._texts]
         if sign:
-            multiplicities = _same(sign, size)
+            multiplicities = _constant_signs(sign, size)
         elif -1 not in given:
             rule = f"apply needs a BIGINT column {MULTIPLICITY}"
             self._refuse_by(MULTIPLICITY, rule, rule)
@@ -372,7 +370,7 @@ class TableEncoder:
                 message = f"NOT NULL column {column.name} is not given, and has no DEFAULT"
                 self._refuse_by(column.name, "NOT NULL", message)
             default = self._defaults[place]
-            if isinstance(default, str):  # Of a string that no view wants, or a function of it, the code is another.
+            if isinstance(default, str):  # For a string that no view wants, or a function of it, the code differs.
                 return np.full(rows, dictionary.encode(default), np.int64)
             return np.full(rows, self._absent[place], np.int64)
         try:
@@ -389,9 +387,9 @@ class TableEncoder:
     def _encoded(self, codes: list[Codes], multiplicities: Codes) -> Encoded:
         columns = {name: codes[i] for i, name in self.kept}
         columns |= {name: codes[len(self._columns) + i] for i, (_, name, _) in enumerate(self._texts)}
-        return self._present(columns, multiplicities)
+        return self._without_zeros(columns, multiplicities)
 
-    def _present(self, columns: dict[str, Codes], multiplicities: Codes) -> Encoded:
+    def _without_zeros(self, columns: dict[str, Codes], multiplicities: Codes) -> Encoded:
         """Without the rows of multiplicity zero."""
         if multiplicities.all():
             return Encoded(CodeBatch(self._table, columns, multiplicities))
@@ -436,19 +434,19 @@ class TableEncoder:
     def _unknown_column(self, name: object, row: int | None = None) -> NoReturn:
         names = ", ".join(column.name for column in self._columns)
         spelled = short(name) if isinstance(name, str) else shown(name)
-        hint = "; multiplicities are taken by apply" if spelled == MULTIPLICITY else ""
+        hint = "; apply takes multiplicities" if spelled == MULTIPLICITY else ""
         message = f"there is no column {spelled}; the columns are {names}{hint}"
         self._refuse_by(spelled, "columns are known", message, row)
 
 
-def _same(sign: int, rows: int) -> Codes:
+def _constant_signs(sign: int, rows: int) -> Codes:
     """``rows`` times +1 or -1."""
     known = _SIGNS[sign]
     return known[:rows] if rows <= len(known) else np.full(rows, sign, np.int64)
 
 
 def _integers(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
-    """pandas makes floats of integers when some are missing; this takes that back where it is exact."""
+    """Converts exact floats back to integers: pandas makes floats of integers if some are missing."""
     if not pa.types.is_floating(column.type):
         return column
     try:

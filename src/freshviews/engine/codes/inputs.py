@@ -1,4 +1,4 @@
-"""The accepted shapes of rows, converted to one of two: a list of rows, or Arrow."""
+"""Converts the accepted shapes of rows to a list of rows or to Arrow."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ACCEPTED = (
 
 
 def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
-    """The rows as a list, an Arrow table or a record batch; raises BatchError for what is none of them.
+    """The rows as a list, an Arrow table or a record batch; raises BatchError for other input.
 
-    Iterables and readers are read to their end: a batch is one version, so it is whole before it counts.
+    Iterables and readers are read to their end, because a batch is one version.
     """
     if isinstance(rows, list):
         return rows
@@ -74,7 +74,7 @@ def _of_pandas(frame: Any, table: str) -> pa.Table:
 
 
 def _refuse_column(table: str, name: str, column: Any) -> NoReturn:
-    """Name the first value of a pandas column that does not go with those before it."""
+    """Raise an error that names the first value of a pandas column whose type differs from the values before it."""
     least, most = 0, len(column) - 1
     while least < most:
         middle = (least + most) // 2
@@ -89,7 +89,7 @@ def _refuse_column(table: str, name: str, column: Any) -> NoReturn:
     before = pa.Array.from_pandas(column.iloc[:least]).type
     try:
         pa.Array.from_pandas(column.iloc[least : least + 1])
-        reason = f"{rule}; those before it are {before}"
+        reason = f"{rule}; the values before it are {before}"
     except _REFUSED as error:
         reason = f"Arrow has no type for it: {error}"
     raise BatchError(

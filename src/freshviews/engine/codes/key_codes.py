@@ -1,4 +1,4 @@
-"""The codes of keys that rows are looked up by. No string is added to the dictionary for being asked for."""
+"""The codes of keys for lookups. A lookup adds no string to the dictionary."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from freshviews.types.values import BadValue
 def key_codes(
     table: TableDef, names: Sequence[str], keys: pa.RecordBatch | pa.Table, dictionary: Dictionary
 ) -> list[Codes]:
-    """Codes of the columns ``names`` of the table, found in ``keys`` by name in any case; others are passed over.
+    """Codes of the columns ``names`` of the table, found in ``keys`` by name in any case; other columns are ignored.
 
-    A string that the dictionary does not have becomes UNKNOWN, which no row has. BatchError where a column is not
-    there or given twice, or cannot be of the column's type.
+    A string that is not in the dictionary becomes UNKNOWN, which no row has. BatchError if a column is missing, given
+    twice or not of its type.
     """
     columns = {column.name: column for column in table.columns}
     try:
@@ -56,7 +56,7 @@ def _codes(table: str, column: ColumnDef, given: pa.Array | pa.ChunkedArray, dic
             row, reason = flaw
             raise ValueError(reason)
         if column.type.name == "STRING" and not pa.types.is_null(given.type):
-            # Encoding none of it checks the type.
+            # Encoding an empty slice checks the type.
             encode_arrow(column.type, given.slice(0, 0), dictionary)
             return _strings(given, dictionary)
         return encode_arrow(column.type, given, dictionary)
@@ -83,7 +83,7 @@ def _strings(given: pa.Array | pa.ChunkedArray, dictionary: Dictionary) -> Codes
         texts = without_views(chunk).cast(pa.large_string())
         _, offsets, data = texts.buffers()
         if len(texts):
-            # The data of nothing but empty strings may be no buffer at all; none of it is read then.
+            # A column of empty strings may have no data buffer; it is not read then.
             bytes_at = 0 if data is None else data.address
             search_codes(
                 known.address, offsets.address + 8 * texts.offset, bytes_at, len(texts), address_of(codes[at:])[0]

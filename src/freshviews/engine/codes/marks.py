@@ -1,4 +1,4 @@
-"""Which codes of strings are in use; and batches of codes that are read after their commit."""
+"""Marks the codes of strings in use, and batches of codes that are read after their commit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from freshviews.types.dictionary import Dictionary
 
 
 def columns_of(table: int, first: int, end: int, positions: Iterable[int]) -> Iterator[Codes]:
-    """The words at ``positions``, one after the other, of the rows of a table from one number to before another."""
+    """The words at each of ``positions`` in the rows of a table from number ``first`` to before ``end``."""
     width, key = load(table, WIDTH), load(table, KEY)
     rows = words_in(load(table, ROWS) + 8 * first * width, max(end - first, 0), width)
     there = rows[:, key : key + load(table, PAYLOAD)].any(axis=1)
@@ -23,26 +23,26 @@ def columns_of(table: int, first: int, end: int, positions: Iterable[int]) -> It
 
 
 class Marks:
-    """Marks of the codes that a dictionary has now; later ones are not marked and count as in use."""
+    """Marks for the codes that a dictionary has now; later codes have no mark and count as in use."""
 
     def __init__(self, dictionary: Dictionary) -> None:
         self.size = len(dictionary)
         self._marked = np.zeros(self.size, np.bool_)
 
     def words(self, codes: Codes) -> None:
-        """Mark codes; words that are no code are passed over."""
-        # As unsigned numbers NULL and UNKNOWN are above all codes.
+        """Mark codes; words that are not codes are ignored."""
+        # NULL and UNKNOWN as unsigned numbers are above all codes.
         self._marked[codes[codes.view(np.uint64) < self.size]] = True
 
     def free(self, dictionary: Dictionary, first: int, end: int) -> int:
-        """Free the codes without a mark from one code to before another; returns how many were in use."""
+        """Free the codes without a mark from ``first`` to before ``end``; returns how many were in use."""
         return dictionary.free_unmarked(self._marked, first, min(end, self.size, len(dictionary)))
 
 
-def held(batch: CodeBatch, dictionary: Dictionary) -> CodeBatch:
-    """The batch, whose strings stay in the dictionary as long as this object lives.
+def keep_strings(batch: CodeBatch, dictionary: Dictionary) -> CodeBatch:
+    """The batch, registered so that its strings stay in the dictionary while this object lives.
 
-    To be called with what is decoded or committed later, before another version can be.
+    Register batches that are decoded or committed later, before the next version.
     """
     dictionary.held.add(batch)
     if dictionary.mark is not None:
@@ -51,7 +51,7 @@ def held(batch: CodeBatch, dictionary: Dictionary) -> CodeBatch:
 
 
 def mark_columns(batch: CodeBatch, names: Collection[str], dictionary: Dictionary) -> None:
-    """Mark columns of a batch, those that it has, and results of text functions, if a collection runs."""
+    """Mark the columns ``names`` that a batch has, and its results of text functions, if a collection runs."""
     if dictionary.mark is not None:
         for name, column in batch.columns.items():
             if name in names or name.startswith("#"):

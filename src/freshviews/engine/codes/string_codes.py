@@ -1,4 +1,4 @@
-"""The strings of a dictionary in native memory, to be found by compiled code (``kernel.codes.string_slots``)."""
+"""The strings of a dictionary in native memory, where compiled code finds them (``kernel.codes.string_slots``)."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from freshviews.kernel.machine.functions import direct
 from freshviews.types.dictionary import Dictionary, validity_of
 
 _PIECE = 1 << 14
-"""Codes that are decoded while no string can be added."""
+"""Codes decoded under one hold of the lock."""
 _Room = c_char * 256
-"""Where the bytes of a string are copied to, unless it has more."""
+"""A buffer for the bytes of a short string."""
 _BYTES_AT = bytes.__basicsize__ - 1
-"""Where the bytes of a bytes object begin, from its address: they are its last member, with a zero behind them."""
+"""Offset of the data in a bytes object: the data is its last member, with a zero behind it."""
 
 
 class StringCodes:
-    """A store of strings (``types.dictionary.Store``). ``address`` is that of the block that compiled code reads; it
-    stays the same.
+    """A store of strings (``types.dictionary.Store``). ``address`` is the constant address of the block that compiled
+    code reads.
 
-    Only the thread that adds strings finds them by compiled code, without the lock: what moves strings waits for the
-    lock, as does what decodes them.
+    The thread that adds strings finds them by compiled code without the lock; moving and decoding strings take the
+    lock.
 
-    A signal handler may read strings, and commit: wherever the lock is held, this is one call of compiled code, and
-    what one call has found is checked by the next.
+    A signal handler may read strings, and commit. So the lock is held for one call of compiled code only, and each call
+    checks what the previous one found.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class StringCodes:
         _all.add(self)
 
     def compile_for_strings(self) -> None:
-        """Compile what adds and removes strings, before a commit does so."""
+        """Compile the functions that add and remove strings, before a commit needs them."""
         if not self._removes:
             self._removes = True
             compile_ahead(kernel.enter_text, kernel.enter_texts, kernel.enter_column)
@@ -85,7 +85,7 @@ class StringCodes:
         return codes, known
 
     def enter_column(self, array: int, kind: int, codes: Codes) -> None:
-        """Give the strings of an Arrow column, by the address of its C structure, codes where these are UNKNOWN.
+        """Add strings of an Arrow column, by the address of its C structure, where codes are UNKNOWN, and set these.
 
         ``UnicodeDecodeError`` if one is not valid UTF-8.
         """
@@ -192,7 +192,7 @@ class StringCodes:
         return kernel.strings_bytes(self.address)
 
     def renew_lock(self) -> None:
-        """Have a lock that no thread holds."""
+        """Replace the lock by a free one."""
         self._lock = threading.RLock()
 
 
@@ -204,12 +204,12 @@ def _renew_locks() -> None:
         store.renew_lock()
 
 
-# A thread that decodes may hold a lock where another forks.
+# One thread may decode, and hold a lock, while another forks.
 os.register_at_fork(after_in_child=_renew_locks)
 
 
 def codes_of(dictionary: Dictionary) -> StringCodes:
-    """The store of a dictionary's strings in native memory, which is made once."""
+    """The store of a dictionary's strings in native memory, made at the first call."""
     store = dictionary.store
     if not isinstance(store, StringCodes):
         made = StringCodes()

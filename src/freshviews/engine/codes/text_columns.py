@@ -1,7 +1,7 @@
-"""Columns of the results of a text function (``expr.texts``): of codes, and of values that are being encoded.
+"""Columns of results of a text function (``expr.texts``), over codes or over values that are being encoded.
 
-Where nothing else of a table's column is needed, its results are all that is made of it: its strings never enter the
-dictionary. Elsewhere the results are computed from the strings of the dictionary, per batch.
+If views need only such results of a column, its strings never enter the dictionary. Otherwise the results are computed
+per batch from the strings of the dictionary.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from freshviews.kernel.codes.string_slots import UNKNOWN
 from freshviews.types.dictionary import Dictionary
 
 _PIECE = 1 << 14
-"""Rows between two looks for Ctrl-C."""
+"""Rows between two checks for Ctrl-C."""
 
 _LARGEST_MEMO = 1 << 12
-"""Most Python values whose results are remembered."""
+"""Size of the memo of results of Python values."""
 
 
 def results_of(function: TextFunction, dictionary: Dictionary) -> Evaluator:
@@ -52,7 +52,7 @@ def results_of(function: TextFunction, dictionary: Dictionary) -> Evaluator:
 
 
 class TextResults(Dictionary):
-    """Stands for a dictionary where strings become the results of a function, and are not stored."""
+    """A dictionary that maps each string to the result of a function, and stores no strings."""
 
     def __init__(self, function: TextFunction, dictionary: Dictionary) -> None:
         super().__init__()

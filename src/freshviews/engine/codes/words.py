@@ -1,4 +1,4 @@
-"""Words of native memory as arrays."""
+"""Arrays of words in native memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from freshviews.engine.codes.code_batch import Codes
 
 
 def words_in(address: int, rows: int, width: int) -> Codes:
-    """Rows of words as a view of native memory, shape (rows, width); valid while that memory is."""
+    """Rows of words as a view of native memory, shape (rows, width); valid until the memory is freed."""
     if rows == 0:
         return np.empty((0, width), np.int64)
     block: Any = (ctypes.c_int64 * (rows * width)).from_address(address)

@@ -1,4 +1,4 @@
-"""A batch becomes a version, or nothing has happened; errors, interrupts and subscribers."""
+"""Commits: a batch becomes a version or changes nothing; with errors, interrupts and subscribers."""
 
 __all__ = [
     "batch",

@@ -12,7 +12,7 @@ from freshviews.errors import FreshviewsError
 
 Encode = Callable[[str, Any, int], tuple[TableState, Encoded]]
 Parts = Sequence[tuple[TableState, Sequence[Encoded]]]
-"""A batch in pieces: each table once, and what came for it, in order."""
+"""The pieces of a batch, in order, by table."""
 
 
 class Batch:

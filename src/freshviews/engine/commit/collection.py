@@ -1,32 +1,32 @@
-"""Strings that nothing names any more leave the dictionary, and their codes are used again.
+"""Removes strings that nothing refers to from the dictionary, so that their codes are used again.
 
-A collection marks the codes in use, frees the others, and gives their memory back (``kernel.codes.string_heap``). It
-begins when half as many strings were added, or rows deleted, as there are strings, and runs in steps after commits.
-The work of a step is in proportion to what the commits since the last one added and deleted, so a commit waits for a
-part of its own cost, and the collection ends before as many strings are added as began it.
+A collection marks the codes in use, frees the others, and releases their memory (``kernel.codes.string_heap``). It
+begins when the strings added, or rows deleted, reach half of the number of strings, and runs in steps after commits.
+The work of a step is proportional to what the commits since the last step added and deleted. So a commit waits for a
+part of its own cost, and the collection ends before as many strings are added again.
 
 A collection is *urgent* if there are twice as many strings as stored rows can name: after most rows were deleted. It
-begins earlier, and a step does URGENT work at least, so that it ends even if few rows come and go from then on.
+begins earlier, and each step does at least URGENT work, so that it ends even if few rows change from then on.
 
 **What is marked.** All rows of stored tables and of the views of programs, in the columns that may hold strings
-(``program.string_keys``); rows that Python holds (windows of trusted tables, recomputed views); constants, which are
-pinned; and batches that are read or committed later (``engine.codes.marks.held``): open batches, what readers have
-returned or taken into memory, changes that a subscriber keeps. A payload holds no other code: MIN and MAX repeat a key
-of a stored row. Structures beside these compare codes as numbers, or follow the rows.
+(``engine.commit.string_keys``); rows that Python stores (windows of trusted tables, recomputed views); constants, which
+are pinned; and batches that are read or committed later (``engine.codes.marks.keep_strings``): open batches, batches in
+readers, changes that a subscriber keeps. A payload has no other code: MIN and MAX repeat a key of a stored row. Other
+structures compare codes as numbers, or follow the rows.
 
-**Why no code in use is freed.** While a collection runs, every batch that a table or a view takes is marked, deletes
-too, as is every string that a function returns. Let a row of some store hold a code when the marking ends. The code
-comes from a row of an input of the view, or from a string function of one. If that row came or went since the marking
-began, its batch was marked. Otherwise it was there all the time, and so was the stored row by which the program knows
-it: only updates with the same values change a row that stores an input, as the program needs it for every later update.
-That row was met: stores are scanned from their last row to their first, and what moves rows moves them to lower numbers
+**Why no code in use is freed.** While a collection runs, every batch that a table or a view takes is marked, including
+deletes, and every string that a function returns. Suppose a row of some store holds a code when the marking ends. The
+code comes from a row of an input of the view, or from a string function of one. If that row was inserted or deleted
+since the marking began, its batch was marked. Otherwise it existed all the time, and so did the stored copy of it in
+the program: the program needs the copy for every later update, so only updates with the same values change it. The scan
+marked that copy: it goes from the last row of a store to the first, and rows move only to lower numbers
 (``kernel.hash.pending``, ``renew``, ``shrink``), except for the rows of a batch. The same holds until the last code is
-freed, as batches are marked until then. What is held was in a store, and thus marked, when it was read; what is held
-when a collection begins is marked first. Strings that functions compute for a reader are in no store: so a reader that
-may have some, not returned yet, takes its rows into memory before a collection begins.
+freed, because batches are marked until then. A batch that is read later was in a store, and thus marked, when it was
+read; those that exist when a collection begins are marked first. Strings that functions compute for a reader are in no
+store, so such a reader takes its rows into memory before a collection begins.
 
-**What remembers codes.** Results of string functions are remembered by code, and forgotten when codes are freed
-(``Dictionary.freed``). The log has strings, no codes. An image has the dictionary with its free codes.
+**What remembers codes.** Memos of string functions are keyed by code, and cleared when codes are freed
+(``Dictionary.freed``). The log has strings, not codes. An image has the dictionary with its free codes.
 """
 
 from __future__ import annotations
@@ -47,34 +47,34 @@ from freshviews.program.program import Program
 from freshviews.types.dictionary import Dictionary
 
 LEAST = 4096
-"""Strings added, or rows deleted, before which no collection begins."""
+"""Least strings added, or rows deleted, for a collection to begin."""
 ROWS_PER_STRING = 16
-"""Stored rows for which one string more is awaited, as each row is marked."""
+"""Stored rows that postpone a collection by one added string, because each row must be marked."""
 SLICE = 4096
 """Rows that are marked at a time."""
 SWEPT = 4096
-"""Codes that are looked at or freed at a time, at most."""
+"""Most codes that are swept at a time."""
 LOOKED_AT = 8
-"""Codes that are looked at in about the time in which a row is marked."""
+"""Codes swept in about the time of marking a row."""
 FREED = 16
-"""Rows that are marked in about the time in which a code is freed, and its memory given back."""
+"""Rows marked in about the time of freeing a code and its memory."""
 PACKED = 8
-"""Rows that are marked in about the time in which a string is moved."""
+"""Rows marked in about the time of moving a string."""
 URGENT = 1 << 15
 """Least work of a step of an urgent collection, in rows marked: a fraction of a millisecond."""
 LONGEST = 1 << 18
-"""Most work of a step after a commit of few rows: some milliseconds. What is left is due in the next steps."""
+"""Most work of a step after a commit of few rows: some milliseconds. The next steps do the rest."""
 LOOKS = 16
-"""How often it is looked whether a collection is urgent, while as many strings come or rows go as there are strings."""
+"""Checks for an urgent collection while as many strings are added, or rows deleted, as there are strings."""
 
 StringKeys = Mapping[str, tuple[int, ...]]
-"""By view, the positions of its key that may hold strings."""
+"""By view, the positions of its key columns that may hold strings."""
 
 
 @dataclass(frozen=True)
 class Scan:
-    """A table to mark: its handle, which may change; how many columns may hold strings; the codes of each of these, in
-    the rows from one number to before another."""
+    """A table to mark: its handle, which may change; the number of columns that may hold strings; and their codes, in a
+    range of rows."""
 
     handle: Callable[[], int]
     columns: int
@@ -84,7 +84,7 @@ class Scan:
 class Collection:
     """The collections of one dictionary. Call ``step`` after each commit, with the lock held.
 
-    ``least``: as LEAST; for tests, which want small steps as well.
+    ``least``: as LEAST; tests use small values.
     """
 
     def __init__(self, dictionary: Dictionary, least: int = LEAST) -> None:
@@ -96,31 +96,31 @@ class Collection:
         self._urgent = False
         self._work: Iterator[int] | None = None
         self._keys: dict[int, tuple[Program, StringKeys]] = {}
-        """Where the views of a program have strings, by the identity of the program, which is kept with it."""
+        """The string keys of a program, by its identity; the program is stored too, to keep the identity unique."""
         self.paused = False
-        """While rows of a batch are encoded and in no store: a signal handler may commit another batch meanwhile."""
+        """Set while encoded rows of a batch are in no store: a signal handler may commit another batch meanwhile."""
         self.ended = 0
         """The number of collections that have ended."""
 
     def restart(self) -> None:
-        """Begin again soon, as there are other tables and views."""
+        """Begin again soon, because tables or views have changed."""
         self._work = self._dictionary.mark = None
         self._known = self._deleted = self._unseen = 0
         self._awaited = self._least
         self._keys = {}
 
     def is_due(self, deleted: int) -> bool:
-        """Count a commit; whether ``step`` has work. ``deleted``: the number of rows that the commit deleted."""
+        """Count a commit with ``deleted`` deleted rows; returns whether ``step`` has work."""
         self._deleted += deleted
         return self._dictionary.strings() - self._known + self._deleted >= self._awaited
 
     def step(self, relations: Relations, deleted: int) -> None:
-        """Go on after a commit. ``deleted``: the number of rows that it deleted."""
+        """Do the work that is due after a commit; ``deleted``: its deleted rows."""
         if not self.is_due(deleted) or self.paused:
             return
         strings = self._dictionary.strings()
         if self._work is None and 2 * strings < self._least:
-            # Too few, even if all are new and a delete counts for each.
+            # Too few strings, even if all are new and each counts a delete.
             self._deleted = min(self._deleted, strings)
             self._awaited = self._least
             return
@@ -133,7 +133,7 @@ class Collection:
             self._end()
 
     def _begin(self, relations: Relations) -> None:
-        """Begin a collection if enough strings are new for all that there is to mark."""
+        """Begin a collection if enough strings are new, compared with the rows to mark."""
         dictionary = self._dictionary
         strings = dictionary.strings()
         tables = list(self._tables(relations))
@@ -147,7 +147,7 @@ class Collection:
             if self._urgent:
                 awaited = max(self._least, strings // LOOKS)
                 self._deleted += self._unseen
-        # Deletes count for no more than the strings that may have gone with them.
+        # Deletes count at most as many as the strings that may have become unused with them.
         self._deleted = min(self._deleted, strings)
         activity = strings - self._known + self._deleted
         if activity < awaited:
@@ -167,7 +167,7 @@ class Collection:
         assert self._work is not None
         self._unseen += self._deleted
         self._due += max(activity * self._rate, URGENT if self._urgent else 0)
-        # After a commit of many rows at least half of its own part: less would let strings come faster than they go.
+        # After a commit of many rows do at least half of its part, or strings would be added faster than freed.
         left = max(LONGEST, activity * self._rate / 2)
         while self._due >= 0 and left >= 0:
             done = next(self._work, 0)
@@ -183,15 +183,15 @@ class Collection:
     def _end(self) -> None:
         self._work = self._dictionary.mark = None
         self._known, self._deleted = self._dictionary.strings(), 0
-        # Of what was deleted meanwhile, strings were marked.
+        # Strings of rows that were deleted meanwhile were marked.
         self._awaited = self._look() if self._unseen < self._look() else 0
 
     def _look(self) -> int:
-        """How many strings come or rows go before it is looked again whether a collection begins."""
+        """Strings added, or rows deleted, until the next check whether a collection begins."""
         return max(self._least, self._dictionary.strings() // LOOKS)
 
     def _collect(self, relations: Relations, tables: list[Scan]) -> Iterator[int]:
-        """One collection; it yields how much it has done since the last time, in rows marked."""
+        """One collection; yields the work done since the last time, in rows marked."""
         dictionary = self._dictionary
         marks = Marks(dictionary)
         dictionary.mark = marks.words
@@ -217,7 +217,7 @@ class Collection:
             yield 1 + PACKED * moved
 
     def _tables(self, relations: Relations) -> Iterator[Scan]:
-        """The tables of words whose rows have strings."""
+        """The native tables whose rows have strings."""
         for table in relations.tables.values():
             if table.stored is not None:
                 strings = [column.name for column in table.definition.columns if column.type.name == "STRING"]
@@ -244,7 +244,7 @@ def _codes_between(table: Callable[[], int], positions: Sequence[int], first: in
 
 
 def _held_columns(relations: Relations) -> Iterator[Codes]:
-    """Columns of strings of rows that Python holds."""
+    """The string columns of rows that Python stores."""
     for table in relations.tables.values():
         if table.held is not None and table.stored is None:
             for i, column in enumerate(table.definition.columns):

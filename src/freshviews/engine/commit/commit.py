@@ -1,7 +1,7 @@
-"""A batch becomes a version, or nothing has happened.
+"""Makes a batch a version, or changes nothing.
 
-``commit`` has the order of the steps. What each of them does is in the *way* that a batch takes: ``General``, here,
-which takes every batch, or ``engine.commit.direct.Direct``, which takes a few rows in one call of compiled code.
+``commit`` has the order of the steps. The *way* of a batch implements each step: ``General``, here, takes every batch,
+and ``engine.commit.direct.Direct`` takes a few rows in one call of compiled code.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from freshviews.store.directory import Directory
 _NO_ROWS = CodeBatch("", {}, np.empty(0, np.int64))
 
 ViewChanges = list[tuple[ViewState, CodeBatch]]
-"""Views that have subscribers, and their changes that are not empty."""
+"""Views with subscribers, and their changes that are not empty."""
 
 RunViews = Callable[["General"], ViewChanges]
-"""Runs the views of a batch. It adds what a view takes to ``applied`` before that takes it."""
+"""Runs the views of a batch. Before a view takes a batch, it adds the batch to ``applied``."""
 
 
 class Way(Protocol):
@@ -50,30 +50,30 @@ class Way(Protocol):
 
     @property
     def deleted(self) -> int:
-        """How many rows the batch deletes."""
+        """The number of rows that the batch deletes."""
 
     def add(self) -> None:
-        """Take the batch in, provisionally, and check it. If that raises, nothing has happened."""
+        """Apply the batch provisionally, and check it. If this raises, nothing has changed."""
 
     def changes(self) -> ViewChanges:
-        """Run the views, or what of them is left to do, and read their changes."""
+        """Run the views, unless ``add`` did, and read their changes."""
 
     def record(self) -> tuple[int, bytes]:
         """The kind and the payload of the batch in the log."""
 
     def take_back(self, error: BaseException) -> None:
-        """Leave everything as before ``add``, after an error of the steps since; raises another one in its place."""
+        """Restore the state before ``add`` after an error; may raise another error instead."""
 
     def settle(self) -> None:
-        """Make the batch permanent and count the version. It does not fail."""
+        """Make the batch permanent and count the version. Never fails."""
 
 
 def commit(way: Way, directory: Directory | None = None) -> ViewChanges:
-    """Make a batch a version; the changes of views that have subscribers come back.
+    """Make a batch a version; returns the changes of views with subscribers.
 
-    If a step fails, everything is as before. Raises BatchError, EvaluationError, OutOfMemory; what ``append`` of the
-    directory raises; Refused; Broken where memory ran out and a trusted table feeds a view, as the rows to backfill it
-    are not stored.
+    If a step fails, the state is as before. Raises BatchError, EvaluationError, OutOfMemory; errors of the directory's
+    ``append``; Refused; Broken if memory ran out and a trusted table feeds a view, because the rows to backfill it are
+    not stored.
     """
     way.add()
     try:
@@ -90,21 +90,21 @@ def commit(way: Way, directory: Directory | None = None) -> ViewChanges:
 
 
 class Broken(Exception):
-    """The state could not be put back; the message says why. The database must not be used further."""
+    """The state could not be restored; the message says why. The database must not be used any more."""
 
 
 class MemoryRanOut(Exception):
-    """A view ran out of memory: its state is not to be trusted."""
+    """A view ran out of memory, so its state is invalid."""
 
 
 class Refused(Exception):
-    """A way does not take the batch, and the state is as before; another way takes it, or words the error."""
+    """A way refuses the batch, and the state is as before; another way takes it, or raises the error."""
 
 
 @dataclass(eq=False)
 class General:
-    """The general way of a batch: stored tables take it and check it, then each view that it reaches runs, after its
-    inputs, and passes its change on. Tables are restored from their journals, and views by the negated batches."""
+    """The general way of a batch: stored tables take and check it, then each view that it reaches runs, after its
+    inputs, and passes on its change. Journals restore tables, and negated batches restore views."""
 
     given: Changes
     relations: Relations
@@ -113,7 +113,7 @@ class General:
     moves: Sequence[Callable[[], None]] = ()
     """Functions that move the windows of tables."""
     applied: list[tuple[ViewState, CodeBatch]] = field(default_factory=list)
-    """The batches that views took, in order; to be negated if the version is refused."""
+    """The batches that views took, in order; negated if the version is refused."""
 
     def add(self) -> None:
         given = self.given
@@ -126,7 +126,7 @@ class General:
 
     def changes(self) -> ViewChanges:
         self.batches: dict[str, CodeBatch] = {}
-        """The batches that views read, by relation: the net effect on tables, and changes of views that have run."""
+        """The batches that views read, by relation: net effects on tables, and changes of views that have run."""
         for table, encoded in self.given:
             net = None if table.stored is None else table.stored.net()
             self.batches[encoded.batch.relation] = encoded.batch if net is None else net
@@ -138,7 +138,7 @@ class General:
     def take_back(self, error: BaseException) -> None:
         undo_base(self.given)
         if isinstance(error, MemoryRanOut | MemoryError):
-            raise ran_out(self.views, self.relations) from error
+            raise backfill_after_loss(self.views, self.relations) from error
         _take_back(self)
 
     def settle(self) -> None:
@@ -171,7 +171,7 @@ def run_views(way: General, run: Callable[[ViewState, General], CodeBatch | None
 
 
 def run_view(view: ViewState, way: General) -> CodeBatch | None:
-    """Run a view over the batches that it reads; its change, None where nobody wants it."""
+    """Run a view over the batches that it reads; returns its change, None if nothing reads it."""
     start = time.perf_counter()
     maintained = view.maintained
     names = list(filter(way.batches.get, maintained.inputs))
@@ -185,7 +185,7 @@ def run_view(view: ViewState, way: General) -> CodeBatch | None:
         try:
             failure = maintained.apply(batch, left > 0)
         except KeyboardInterrupt:
-            # Nothing of the batch ran in this view.
+            # The view has run no part of the batch.
             way.applied.pop()
             raise
         finally:
@@ -207,7 +207,7 @@ def run_view(view: ViewState, way: General) -> CodeBatch | None:
 
 
 def refusal(view: ViewState, failure: Failure, name: str, batch: CodeBatch, way: General) -> Exception:
-    """The error for a batch of the relation ``name`` that a view failed to take."""
+    """The error of a view that failed on a batch of the relation ``name``."""
     failure = with_row(failure, view.maintained, batch)
     if failure.kind == "memory":
         return MemoryRanOut()
@@ -220,8 +220,8 @@ def refusal(view: ViewState, failure: Failure, name: str, batch: CodeBatch, way:
 
 
 def _refusal_of_change(view: ViewState, failure: Failure) -> Exception:
-    """The error for a change whose output expressions cannot be computed. A row of ``failure`` counts raw rows of the
-    change, which the user never sees, so it is left out."""
+    """The error for a change whose output expressions cannot be computed. The row of ``failure`` numbers raw rows,
+    which the user never sees, so it is left out."""
     if failure.kind == "memory":
         return MemoryRanOut()
     return evaluation_error(view, Failure(failure.kind, failure.message), view, _NO_ROWS, None)
@@ -247,14 +247,14 @@ def _reached(changes: Changes, relations: Relations) -> Sequence[ViewState]:
 
 
 def _take_back(way: General) -> None:
-    """Apply the negation of what was applied; a view that is spoiled, or where even that fails, is backfilled."""
+    """Apply the negations of the applied batches. A view that is spoiled, or for which this fails, is backfilled."""
     taken = [*dict.fromkeys(view for view, _ in way.applied)]
     spoiled = [view for view in taken if view.maintained.spoiled]
     try:
         for view, batch in way.applied:
             if view in spoiled:
                 continue
-            # What narrow sums left out of the batch, they leave out of its negation.
+            # Narrow sums leave the same rows out of the batch and of its negation.
             failure = view.maintained.apply(batch.negated(), widens=False)
             if failure is not None and failure.kind == "memory":
                 raise MemoryRanOut
@@ -263,12 +263,12 @@ def _take_back(way: General) -> None:
     except Exception:
         _fill_again(way.views, way.relations)
         return
-    # No view reads what a spoiled one has computed: its batch failed there.
+    # No view has read the result of a spoiled view: the batch failed there.
     _fill_again(spoiled, way.relations, "an element of a ring overflowed")
 
 
-def ran_out(views: Sequence[ViewState], relations: Relations) -> OutOfMemory:
-    """Fill views again, as of before a batch in which memory ran out, and return the error for it."""
+def backfill_after_loss(views: Sequence[ViewState], relations: Relations) -> OutOfMemory:
+    """Backfill views as before a batch in which memory ran out, and return the error for it."""
     _fill_again(views, relations)
     return OutOfMemory("memory ran out; the batch is refused and the state is as before")
 
@@ -281,7 +281,7 @@ def _fill_again(views: Sequence[ViewState], relations: Relations, why: str = "me
             if table is not None and table.stored is None and table.written:
                 raise Broken(
                     f"{why} while view {view.name.split('#')[0]} changed, and table {table.name}, "
-                    "which feeds it, is trusted: its rows are not stored, so the view cannot be filled again"
+                    "which feeds it, is trusted: its rows are not stored, so the view cannot be backfilled"
                 )
     try:
         for view in views:
@@ -290,4 +290,4 @@ def _fill_again(views: Sequence[ViewState], relations: Relations, why: str = "me
             fill(view, relations)
             view.maintained.discard_change()
     except Exception as error:
-        raise Broken(f"{why}, and the views could not be put back: {error}") from error
+        raise Broken(f"{why}, and the views could not be restored: {error}") from error

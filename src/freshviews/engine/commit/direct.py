@@ -1,11 +1,10 @@
 """The direct way of a small batch: one table, a few rows, one call of compiled code.
 
-``Direct`` has all that a commit to one table needs, made once: encoders, a block of words for a few rows, the addresses
-of the stored table, of the triggers and of their states (``kernel.direct``). It takes a batch whole, or leaves
-everything as it was and raises Refused: the general way (``engine.commit.commit``) then takes the batch or words the
-error. A batch takes the general way from the start where there is more to do than to check rows and to run triggers:
-windows, foreign keys, views of views, traces, evaluations, string functions, rows that are no tuples, multiplicities
-of 0.
+``Direct`` prepares everything that a commit to one table needs: encoders, a block of words for a few rows, the
+addresses of the stored table, of the triggers and of their states (``kernel.direct``). It takes a batch whole, or
+changes nothing and raises Refused: then the general way (``engine.commit.commit``) takes the batch or raises the error.
+A batch takes the general way from the start if it needs more than checks of rows and triggers: windows, foreign keys,
+views of views, traces, evaluations, string functions, rows that are not tuples, multiplicities of 0.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.marks import mark_columns
 from freshviews.engine.codes.words import address
-from freshviews.engine.commit.commit import Refused, ViewChanges, ran_out
+from freshviews.engine.commit.commit import Refused, ViewChanges, backfill_after_loss
 from freshviews.engine.commit.records import are_words, record_of, words_record
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.table_state import TableState
@@ -40,26 +39,26 @@ from freshviews.kernel.memory.triggers import entry_of
 from freshviews.types import NULL, SqlType
 
 FEW = 16
-"""Rows of Python values that have room in a plan."""
+"""Most rows of Python values in a plan."""
 
 SMALL = 4096
-"""Rows of a record batch that go the direct way: the changes of so few need no slices."""
+"""Most rows of a record batch that go the direct way: their changes need no slices."""
 
 _AT = 8 * kernel.DATA
 _HEAD = 7
-"""Words from DATA on that come before the codes."""
+"""Words between DATA and the codes."""
 
 _KERNELS = (kernel.commit_rows, kernel.apply_rows, kernel.apply_and_read, kernel.settle_rows, kernel.take_back)
 
 
 @cache
 def _pack_of(words: int) -> Callable[..., None]:
-    """What writes that many words to a place of a buffer."""
+    """A function that writes ``words`` words into a buffer at an offset."""
     return Struct(f"{words}q").pack_into
 
 
 def _ends_of(types: Sequence[SqlType]) -> tuple[int, int]:
-    """The least and the greatest integer that is a value of every type and its own code; 1 and 0 where none is."""
+    """The least and the greatest integer that is its own code in every type; 1 and 0 if there is none."""
     if not all(kind.is_integer for kind in types):
         return 1, 0
     bounds = [kind.bounds for kind in types]
@@ -70,8 +69,8 @@ class Direct:
     """The direct way into one table: ``put`` a batch, then ``commit`` it in one call, or by the steps of
     ``engine.commit.commit.commit``.
 
-    ``version``: the word that counts versions. ``compiled``: False if machine code is missing, so that it cannot be
-    gone yet.
+    ``version``: the word that counts versions. ``compiled``: False if machine code is still missing, so that the way
+    cannot be used.
     """
 
     def __init__(self, table: TableState, relations: Relations, version: Codes) -> None:
@@ -79,11 +78,11 @@ class Direct:
         self.views = relations.downstream[table]
         self.seconds = 0.0
         self.outdated = False
-        """Whether a batch was refused as the functions of a view are others by now, so that every one is."""
+        """Whether a view has got other functions, so that every batch is refused."""
         self._relations = relations
         self._dictionary = table.decoder.dictionary
         self._result = kernel.DONE
-        """Why ``commit`` did not take the batch, for ``add`` to say."""
+        """Why ``commit`` refused the batch, for ``add`` to raise."""
         self._encoders = table.encoder.encoders
         self._kept = [place for place, _ in table.encoder.kept]
         self._names = [name for _, name in table.encoder.kept]
@@ -96,12 +95,12 @@ class Direct:
         self._pack_row, self._pack_head = _pack_of(_HEAD + width), _pack_of(_HEAD)
         self._codes: Codes | None = None
         self._signs: Codes | None = None
-        """The codes of a record batch and their multiplicities, where it has some; those of tuples lie in the plan."""
+        """The codes of a record batch and its multiplicities, if any; for tuples both lie in the plan."""
         types = [table.definition.columns[place].type.name for place in self._kept]
         self.strings = "STRING" in types
         self.one_call = not PURE_PYTHON
-        """Whether one call of compiled code is all that changes tables and views. Strings enter the dictionary before;
-        if the batch is not committed, a collection finds them."""
+        """Whether one call of compiled code makes all changes of tables and views. Strings enter the dictionary before;
+        if the batch is not committed, a collection removes them."""
         blocks = [block for view in self.views for block in view.maintained.blocks if table.name in block.needed]
         self._states = [block.state for block in blocks]
         self._outdated = [state.outdated for state in self._states]
@@ -112,7 +111,7 @@ class Direct:
         made = map(direct, _KERNELS)
         self._commit_rows, self._apply_rows, self._apply_and_read, self._settle_rows, self._take_back = made
         self._wanting = [False] * len(self.views)
-        """Of each view, whether it wanted its change when the readers were made."""
+        """By view, whether it wanted its change when the readers were made."""
         self._readers: list[tuple[ViewState, ChangeReader]] = []
         self._reads: Codes = np.zeros(0, np.int64)
         self._looks = [state.after for state in self._states if state.parts]
@@ -158,13 +157,13 @@ class Direct:
         return plan
 
     def put(self, rows: list[Any] | pa.RecordBatch, sign: int) -> bool:
-        """Encode rows as the next batch, ``sign`` as of ``TableEncoder.encode``. False where the general way must take
+        """Encode rows as the next batch, ``sign`` as of ``TableEncoder.encode``. False if the general way must take
         them."""
         if type(rows) is not list:
             return self._put_arrow(rows, sign)
         count = len(rows)
         width = self._width + (sign == 0)
-        # Row after row; behind the codes of a row its multiplicity, where rows have their own.
+        # Row after row; a multiplicity of its own follows the codes of a row.
         words = [self._room, 1, width, sign, count]
         words += (self._sign, 0) if sign else (self._signs_at, width)
         try:
@@ -184,7 +183,8 @@ class Direct:
         return True
 
     def _integers(self, rows: list[Any], width: int) -> list[int] | None:
-        """The values of rows of a table of integers, which are their codes; None where some are none, or not wanted."""
+        """The values of rows of integers, which are their own codes; None if one is not an integer, or a column not
+        wanted."""
         least, greatest = self._ends
         if least > greatest or set(map(type, rows)) != {tuple} or set(map(len, rows)) != {width}:
             return None
@@ -194,7 +194,7 @@ class Direct:
         return found
 
     def _codes_of(self, rows: list[Any], sign: int) -> list[int]:
-        """The codes of rows, one by one. Raises ValueError where they are not tuples."""
+        """The codes of rows, one by one. Raises ValueError if one is not a tuple."""
         encoders, kept = (self._encoders, self._kept) if sign else (self._signed_encoders, self._signed_kept)
         found: list[int] = []
         for row in rows:
@@ -223,15 +223,15 @@ class Direct:
         return True
 
     @property
-    def noted(self) -> bool:
-        """Whether a view wants its change. (``any`` over a generator takes three times as long.)"""
+    def is_read(self) -> bool:
+        """Whether the change of a view is read. (``any`` over a generator takes three times as long.)"""
         for view in self.views:  # noqa: SIM110
             if view.wants_change:
                 return True
         return False
 
     def commit(self) -> int | None:
-        """Take all steps in one call: the version that this makes; None where ``add`` raises why it makes none."""
+        """Take all steps in one call; returns the version, or None if the batch is refused: then ``add`` raises why."""
         start = time.perf_counter()
         result = self._commit_rows(self._address)
         self.seconds += time.perf_counter() - start
@@ -257,7 +257,7 @@ class Direct:
         else:
             result = self._apply_and_read(self._address)
         if result == kernel.UNREAD:
-            result = self._taken_back()
+            result = self._undo()
         if result != kernel.DONE:
             self._refuse(result)
 
@@ -283,7 +283,7 @@ class Direct:
         return record_of(((self.table, Encoded(self._batch())),))
 
     def take_back(self, error: BaseException) -> None:
-        result = self._taken_back()
+        result = self._undo()
         if result == kernel.LOST or isinstance(error, Failed | MemoryError):
             self._refuse(result)
 
@@ -293,8 +293,8 @@ class Direct:
         for look in self._looks:
             look(self._header[kernel.N])
 
-    def _taken_back(self) -> int:
-        """Take the batch back: REFUSED or LOST."""
+    def _undo(self) -> int:
+        """Undo the batch; returns REFUSED or LOST."""
         result: int = self._take_back(self._address)
         for view in self.views:
             view.maintained.discard_change()
@@ -302,19 +302,19 @@ class Direct:
 
     def _refuse(self, result: int) -> NoReturn:
         self.outdated = any(word[0] for word in self._outdated)
-        raise ran_out(self.views, self._relations) if result == kernel.LOST else Refused
+        raise backfill_after_loss(self.views, self._relations) if result == kernel.LOST else Refused
 
     def _change_readers(self) -> list[tuple[ViewState, ChangeReader]] | None:
-        """What compiled code reads the changes of all views by that want theirs; None where one has no such reader."""
+        """The compiled readers of the changes that views want; None if one of these has no reader."""
         for view, wanted in zip(self.views, self._wanting, strict=True):
             if view.wants_change is not wanted:
                 break
         else:
             return self._readers
-        return self._readers if self._made_readers() else None
+        return self._readers if self._make_readers() else None
 
-    def _made_readers(self) -> bool:
-        """Make the readers of the changes that are wanted now, if each such view has one."""
+    def _make_readers(self) -> bool:
+        """Make the readers of the changes that are wanted now; False if a view has no reader."""
         wanted = [view for view in self.views if view.wants_change]
         readers = [(view, reader) for view in wanted if (reader := view.maintained.change_reader()) is not None]
         if len(readers) < len(wanted):
@@ -326,7 +326,7 @@ class Direct:
 
     @property
     def deleted(self) -> int:
-        """How many rows the batch that was put in deletes."""
+        """The number of rows that the batch deletes."""
         if self._signs is not None:
             return int(np.count_nonzero(self._signs < 0))
         if self._header[kernel.SIGN_STEP]:
@@ -334,7 +334,7 @@ class Direct:
         return self._header[kernel.N] if self._header[kernel.SIGN] < 0 else 0
 
     def _columns(self) -> list[list[int]]:
-        """The codes of each column that is wanted, of the batch that was put in."""
+        """The codes of each wanted column of the batch."""
         if self._codes is not None:
             columns: list[list[int]] = self._codes.tolist()
             return columns
@@ -343,7 +343,7 @@ class Direct:
 
     @property
     def _multiplicities(self) -> list[int]:
-        """Those of the batch that was put in."""
+        """The multiplicities of the batch."""
         if not self._header[kernel.SIGN_STEP]:
             return [self._header[kernel.SIGN]] * self._header[kernel.N]
         if self._signs is not None:
@@ -352,12 +352,12 @@ class Direct:
         return self._strided(kernel.HEADER + self._width)
 
     def _strided(self, first: int) -> list[int]:
-        """A word of each row in the plan, from that of the first row on."""
+        """One word of each row in the plan; ``first``: its place in the first row."""
         step = self._header[kernel.ROW_STEP]
         return self._header[first : first + step * self._header[kernel.N] : step].tolist()
 
     def _batch(self) -> CodeBatch:
-        """A copy of the batch that was put in, with the columns that are wanted."""
+        """A copy of the batch, with the wanted columns."""
         codes = self._codes
         if codes is None:
             codes = np.array(self._columns(), np.int64)
@@ -366,7 +366,7 @@ class Direct:
         return CodeBatch(self.table.name, columns, np.array(signs, np.int64))
 
     def share_seconds(self) -> None:
-        """Count the seconds so far as those of the table and its views, in equal parts."""
+        """Add the seconds so far to the table and its views, in equal parts."""
         share, self.seconds = self.seconds / (1 + len(self.views)), 0.0
         self.table.seconds += share
         for view in self.views:
@@ -374,7 +374,7 @@ class Direct:
 
 
 def direct_of(table: TableState, relations: Relations, version: Codes) -> Direct | None:
-    """The direct way into a table; None where every batch takes the general way."""
+    """The direct way into a table; None if every batch must take the general way."""
     views = relations.downstream[table]
     if table.has_window or table.links or any(view.dependents for view in views):
         return None

@@ -1,6 +1,6 @@
-"""A commit whose change of one view is asked for, update by update where the view can report it.
+"""A commit that returns the change of one view, update by update if the view can report it.
 
-It takes the steps of ``commit``; only the followed view runs in another way.
+It takes the steps of ``commit``; only the followed view runs differently.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
-from freshviews.engine.codes.marks import held, mark_columns
+from freshviews.engine.codes.marks import keep_strings, mark_columns
 from freshviews.engine.commit.commit import General, ViewChanges, refusal, run_view, run_views
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.in_order import TooMany, apply_in_order, can_run_in_order
@@ -20,9 +20,9 @@ from freshviews.engine.views.view_state import ViewState
 
 
 class PieceTooLarge(Exception):
-    """The change of a batch that is run update by update is too large; the batch is taken back.
+    """The change of a batch that runs update by update is too large; the batch is undone.
 
-    ``position``: that of the first update, in what was given, that did not run.
+    ``position``: of the first update in the input that did not run.
     """
 
     def __init__(self, position: int) -> None:
@@ -30,7 +30,7 @@ class PieceTooLarge(Exception):
 
 
 class Followed:
-    """One commit that follows a view: ``change``, and in ``numbers`` per row the position of the update behind it.
+    """One commit that follows a view: ``change`` and, in ``numbers``, the position of the update behind each row.
 
     A change that is reported update by update has at most ``most`` rows before its last update; else PieceTooLarge is
     raised. Where the view reports only the change of the batch, all rows have the position of the first update.
@@ -56,13 +56,13 @@ class Followed:
             return self._run_in_order(come[0], given[come[0]], way)
         change = run_view(view, way)
         if change is not None:
-            held(change, view.decoder.dictionary)
+            keep_strings(change, view.decoder.dictionary)
             first = next((encoded.position(0) for encoded in given.values() if len(encoded.batch)), 0)
             self.change, self.numbers = change, np.full(len(change), first, np.int64)
         return change
 
     def _run_in_order(self, name: str, encoded: Encoded, way: General) -> CodeBatch | None:
-        """Run the followed view update by update; its change, consolidated, None where nobody else wants it."""
+        """Run the followed view update by update; returns its consolidated change, None if nothing else reads it."""
         start = time.perf_counter()
         view, maintained = self.view, self.view.maintained
         batch, positions = encoded.batch, encoded.positions
@@ -76,7 +76,7 @@ class Followed:
             raise PieceTooLarge(done if positions is None else int(positions[done])) from None
         except Failed as failed:
             raise refusal(view, failed.failure, name, batch, way) from None
-        held(self.change, view.decoder.dictionary)
+        keep_strings(self.change, view.decoder.dictionary)
         self.numbers = numbers if positions is None else positions[numbers]
         maintained.discard_change()
         change = None

@@ -1,18 +1,18 @@
-"""Memory that is left: rows are refused before the machine swaps, or before the container of the process is killed.
+"""Checks free memory, to refuse rows before the machine swaps or the container of the process is killed.
 
-A commit that runs out of memory while views change costs a backfill, and cannot be taken back where the rows of a table
-are not stored. Besides, Linux grants memory that it does not have, and then kills a process. So a commit looks first at
-what is left on the machine and in each control group of the process.
+A commit that runs out of memory while views change costs a backfill, and cannot be undone if the rows of a table are
+not stored. Besides, Linux grants memory that it does not have, and then kills a process. So a commit first reads how
+much memory the machine and each control group of the process have left.
 
-**What has to be left.** The rows themselves, each as large as a row has been so far with all that views hold of it;
-what the hash tables take when they all double at once; and something for others. A database that holds little is never
-the reason why memory is full, so this goes by what the database holds.
+**How much must be left.** Memory for the rows, each as large as a row has been so far, including its part of views; for
+all hash tables to double at once; and a reserve for others. The reserve grows with the database, because a small
+database is never the reason why memory is full.
 
-**What is taken all the same.** Deletes free the places of rows, not memory. So where too little is left, a batch is
-taken that adds no row on balance, and one after which no table has more rows than when too little was left first.
+**Batches accepted without it.** Deletes free the places of rows, not memory. So a batch is accepted if it adds no row
+on balance, or if no table has more rows after it than when memory was first lacking.
 
-**When it looks.** The more is left, the longer it takes to fill it; until then nothing is read. What the database holds
-is asked only if more than a half is in use. Where Linux does not say what is left, nothing is refused.
+**When it checks.** The more memory is left, the longer the next check waits. The size of the database is computed only
+if more than half of the memory is in use. If Linux does not report free memory, nothing is refused.
 
 It is an estimate. A first batch, the join of one batch, or a piece of a backfill may take more than all that is left.
 """
@@ -32,24 +32,24 @@ from freshviews.errors import OutOfMemory
 from freshviews.types.dictionary import Dictionary
 
 ROW = 100
-"""Bytes that a row takes at least, in its batch, in its table and in views."""
+"""Least bytes of a row, in its batch, in its table and in views."""
 WIDE = 1000
 """Bytes that are enough for most rows."""
 WIDEST = 10_000
-"""Bytes that a row is thought to take at most."""
+"""Most bytes assumed for a row."""
 KNOWN = 10_000
-"""Rows from which it is known what a row takes."""
+"""Rows from which on the average size of a row counts."""
 GROWTH = 0.35
-"""What all hash tables take more when they double, as a part of what the database holds."""
+"""Additional memory of all hash tables when they double, as a share of the database."""
 SPARED = 0.05
-"""The part of memory that is left to others."""
+"""The share of memory that is left to others."""
 MOST_SPARED = 2 << 30
 FASTEST = 2 << 30
 """Bytes that a machine can fill in a second."""
 SHORTEST, LONGEST = 0.02, 1.0
 """Seconds between two looks."""
 LARGEST = 1 << 16
-"""Bytes of a file of Linux that are read; memory.stat has some thousand."""
+"""Most bytes read of a file of Linux; memory.stat has a few thousand."""
 VARIABLE = "FRESHVIEWS_SPARE_MEMORY"
 """The environment variable that sets the default of ``Database(spare_memory=...)``."""
 
@@ -58,7 +58,7 @@ _ROOT = Path("/")
 
 @dataclass(frozen=True)
 class Held:
-    """What a database holds: bytes by name, the rows of each stored table, and how many rows trusted tables had."""
+    """The size of a database: bytes by name, rows by stored table, and the number of rows that trusted tables had."""
 
     sizes: Mapping[str, int]
     rows: Mapping[str, int]
@@ -70,13 +70,13 @@ class Held:
 
     @property
     def bytes_of_row(self) -> int:
-        """Bytes for each row, with all that views hold of it."""
+        """Bytes per row, views included."""
         rows = sum(self.rows.values()) + self.trusted
         return min(max(ROW, self.bytes // rows), WIDEST) if rows > KNOWN else ROW
 
 
 def held_by(relations: Collection[Relation], dictionary: Dictionary) -> Held:
-    """What tables, views with their internal ones, and the strings hold."""
+    """The sizes of tables, of views with their internal ones, and of the strings."""
     sizes = {"strings": dictionary.bytes}
     rows = rows_by_table(relations)
     trusted = 0
@@ -96,7 +96,8 @@ def rows_by_table(relations: Iterable[Relation]) -> dict[str, int]:
 
 
 class FreeMemory:
-    """Whether a database may take more rows. ``spared``: bytes that stay free; None chooses; 0: never look."""
+    """Decides whether a database may take more rows. ``spared``: bytes that stay free; None: a default; 0: never
+    check."""
 
     def __init__(self, spared: int | None) -> None:
         self._spared = spared
@@ -105,39 +106,38 @@ class FreeMemory:
         self.forget()
 
     def forget(self) -> None:
-        """Look again before the next rows, as something was given back."""
+        """Check again before the next rows, because memory was freed."""
         self._next = 0.0
         self._slack = -1
         self._reason: str | None = None
 
     def is_enough(self, rows: int) -> bool:
-        """Whether ``rows`` more fit, by the last look alone."""
+        """Whether ``rows`` more fit, by the last check alone."""
         return self._spared == 0 or (rows * self._row <= self._slack and time.perf_counter() < self._next)
 
     def lacking(self, rows: int, held: Callable[[], Held]) -> str | None:
-        """Why ``rows`` more do not fit; None if they do. The caller puts off interrupts."""
+        """Why ``rows`` more do not fit; None if they do. The caller defers interrupts."""
         if self.is_enough(rows):
             return None
         if self._reason is None or time.perf_counter() >= self._next:
             slack, self._reason = self._look(rows, held, 1.0)
             self._slack = slack // 2
-            # After the look, so that a slow one does not make every commit look.
+            # The time after the check, so that a slow check does not make every commit check.
             self._next = time.perf_counter() + min(max(slack / FASTEST, SHORTEST), LONGEST)
         return self._reason
 
     def lacking_in_batch(self, rows: int, held: Callable[[], Held]) -> str | None:
-        """The same for rows that wait in an open batch. What it has on balance shows at its end, so these may use a
-        half of what has to stay free."""
+        """As ``lacking``, for rows in an open batch. Its balance is known at its end, so they may use half of the
+        memory that must stay free."""
         if self.lacking(rows, held) is None:
             return None
         _, reason = self._look(rows, held, 0.5)
         return reason
 
     def exceeds(self, added: Mapping[str, int], stored: Mapping[str, int]) -> bool:
-        """Where memory is lacking: whether a table gets more rows than it had when memory was first lacking.
+        """Whether a table gets more rows than it had when memory was first lacking.
 
-        ``added``: rows on balance, ``stored``: rows that are there, both by table; trusted tables are not in
-        ``stored``.
+        By table, ``added``: rows added on balance; ``stored``: stored rows, without trusted tables.
         """
         return sum(added.values()) > 0 and any(
             rows > 0 and (name not in stored or stored[name] + rows > self._most.get(name, 0))
@@ -145,7 +145,7 @@ class FreeMemory:
         )
 
     def _look(self, rows: int, held: Callable[[], Held], part: float) -> tuple[int, str | None]:
-        """Bytes that are left beyond ``rows`` and the ``part`` of what must stay free; if they are negative, why."""
+        """Bytes left after ``rows`` and the ``part`` of the memory that must stay free; and, if negative, why."""
         limits = limits_of_process(_ROOT)
         if all(self._most_free(limit) <= limit.left - rows * max(WIDE, self._row) for limit in limits):
             self._most.clear()
@@ -165,17 +165,17 @@ class FreeMemory:
         return slack, None
 
     def _free(self, limit: Limit, held: int) -> int:
-        """Bytes that must stay free if a database holds ``held`` bytes."""
+        """Bytes that must stay free for a database of ``held`` bytes."""
         spared = min(int(SPARED * limit.total), MOST_SPARED, held) if self._spared is None else self._spared
         return spared + int(GROWTH * held)
 
     def _most_free(self, limit: Limit) -> int:
-        """The same for a database that holds all that is in use."""
+        """As ``_free``, for a database that uses all memory in use."""
         return self._free(limit, limit.total - limit.left)
 
 
-def beyond(reason: str, what: str) -> OutOfMemory:
-    """The error of what lacks memory; ``what`` says what is refused."""
+def lacks_memory(reason: str, what: str) -> OutOfMemory:
+    """The error for a lack of memory; ``what`` says what is refused."""
     return OutOfMemory(
         f"{reason}; {what}. Delete rows, drop a view in a script of its own, or give the process more memory"
     )
@@ -183,7 +183,7 @@ def beyond(reason: str, what: str) -> OutOfMemory:
 
 @dataclass(frozen=True)
 class Limit:
-    """What can be filled: ``total`` bytes, of which ``left`` are left."""
+    """A limit of memory, in bytes: ``total``, and ``left``."""
 
     what: str
     total: int
@@ -191,7 +191,7 @@ class Limit:
 
 
 def limits_of_process(root: Path) -> list[Limit]:
-    """The machine and the control groups of this process; those that Linux does not report are left out. ``root``: the
+    """The limits of the machine and of the control groups of this process, as far as Linux reports them. ``root``: the
     folder that has ``proc`` and ``sys``."""
     machine = _numbers(root / "proc/meminfo")
     total, left = machine.get("MemTotal:"), machine.get("MemAvailable:")
@@ -202,7 +202,7 @@ def limits_of_process(root: Path) -> list[Limit]:
 
 @dataclass(frozen=True)
 class _Files:
-    """What a version of control groups calls its files, and in ``memory.stat`` what it can take back."""
+    """Names of the files of a version of control groups, and of reclaimable memory in ``memory.stat``."""
 
     limits: tuple[str, ...]
     used: str
@@ -214,7 +214,7 @@ _SECOND = _Files(("memory.max", "memory.high"), "memory.current", ("inactive_fil
 
 
 def _groups(root: Path, total: int) -> Iterator[Limit]:
-    """The control groups with less memory than the machine: the group of this process and those above it."""
+    """The control groups with less memory than the machine, from the group of this process upwards."""
     for line in _read(root / "proc/self/cgroup").splitlines():
         number, _, rest = line.partition(":")
         kinds, _, place = rest.partition(":")
@@ -225,7 +225,7 @@ def _groups(root: Path, total: int) -> Iterator[Limit]:
         else:
             continue
         steps = [part for part in place.split("/") if part]
-        # In a container the group may be mounted as the root, whatever it is called outside.
+        # A container may mount its group as the root, under another name than outside.
         for depth in range(len(steps), -1, -1):
             group = mounted.joinpath(*steps[:depth])
             limits = [found for found in (_read(group / name) for name in files.limits) if found.isdecimal()]
@@ -238,13 +238,13 @@ def _groups(root: Path, total: int) -> Iterator[Limit]:
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """The lines of a file that have a name and a number."""
+    """The numbers in a file by name, from lines of a name and a number."""
     lines = (line.split() for line in _read(path).splitlines())
     return {words[0]: int(words[1]) for words in lines if len(words) > 1 and words[1].isdecimal()}
 
 
 def _read(path: Path) -> str:
-    """The text of a small file, without spaces around it; "" if it cannot be read."""
+    """The stripped text of a small file; "" if it cannot be read."""
     try:
         file = os.open(path, os.O_RDONLY)
     except OSError:
@@ -268,5 +268,5 @@ def _reason(limit: Limit, wanted: int, free: int, held: Mapping[str, int]) -> st
 
 
 def _size(size: int) -> str:
-    """Bytes for people."""
+    """A number of bytes as text."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"

@@ -1,15 +1,15 @@
-"""The change of a view that each update makes, in order, in Arrow batches of bounded size.
+"""Returns the change of a view by each update, in order, in Arrow batches of bounded size.
 
 Updates are committed in pieces. Each piece is a version, and its changes are returned before the next piece begins, so
-that a slow reader stops the producer. The size of a piece follows from the rows of change of earlier ones. Where the
-view's result is enumerated, the updates of a piece run one by one, and a piece with too large a change is taken back
-and cut; elsewhere a piece is one update. So memory is bounded by a few batches and the change of one update.
+that a slow reader stops the producer. The size of a piece follows from the change sizes of earlier ones. If the view's
+result is enumerated, the updates of a piece run one by one, and a piece with too large a change is undone and cut;
+otherwise a piece is one update. So memory is bounded by a few batches and the change of one update.
 
-``net_change`` returns the change of many updates together, without holding it: their net effect is applied, deletes
-first. A row of a join that is lost has a deleted row in it, so no insert brings it back; it is lost with the first of
-its deleted rows, and a new one appears with the last of its inserted rows. So each row of the change is returned once,
-if a row of the result determines the rows of the tables. Otherwise, as in a projection, a row may be lost with one
-derivation and return with another; that is known only at the end.
+``net_change`` returns the change of many updates together, without storing it: their net effect is applied, deletes
+first. A lost row of a join contains a deleted row, so no insert restores it. It is lost with the first of its deleted
+rows, and a new row appears with the last of its inserted rows. So each row of the change is returned once, if a row of
+the result determines the rows of the tables. Otherwise, as in a projection, a row may be lost with one derivation and
+return with another.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from freshviews.engine.views.output import consolidate
 from freshviews.engine.views.view_state import ViewState
 
 UPDATE = "_update"
-"""Name of the column with the position of the update, among those given, behind a row of the change."""
+"""Name of the column with the position of the update, in the input, behind a row of the change."""
 
 MOST = 1 << 14
 """Most updates of a piece."""
 
 BATCHES = 4
-"""Most batches of change that a piece may make, besides the change of its last update."""
+"""Most batches of change from a piece, without the change of its last update."""
 
 CommitPiece = Callable[[Encoded, int], tuple[CodeBatch, Codes]]
-"""Commits a piece, given the most rows of its change before its last update: the change of the view and, per row, the
-position of the update in what was given. Raises PieceTooLarge."""
+"""Commits a piece, given the most rows of its change before its last update; returns the change of the view and, per
+row, the position of the update in the input. Raises PieceTooLarge."""
 
 
 def in_order(
     encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, reached: Sequence[ViewState], rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """Commit updates piece by piece; record batches of at most ``rows`` rows of change come of it."""
+    """Commit updates piece by piece; yields record batches of at most ``rows`` rows of change."""
     schema = view.decoder.change_schema.append(pa.field(UPDATE, pa.int64(), False))
     for change, numbers in _pieces(encoded, commit, view, table, reached, rows):
         for start in range(0, len(change), rows):
@@ -57,7 +57,7 @@ def in_order(
 def net_change(
     encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, reached: Sequence[ViewState], rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """Commit the net effect of updates piece by piece; record batches of at most ``rows`` rows of change come of it."""
+    """Commit the net effect of updates piece by piece; yields record batches of at most ``rows`` rows of change."""
     for change, _ in _pieces(_net(encoded), commit, view, table, reached, rows):
         merged = consolidate(np.column_stack([*change.columns.values(), change.multiplicities]))
         columns = {name: merged[:, i] for i, name in enumerate(change.columns)}
@@ -95,8 +95,9 @@ def _net(encoded: Encoded) -> Encoded:
 def _pieces(
     encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, reached: Sequence[ViewState], rows: int
 ) -> Iterator[tuple[CodeBatch, Codes]]:
-    """Commit updates piece by piece: what each changes, in order, and the position of the update behind each row."""
-    # A change that reaches the view through another view is not reported update by update.
+    """Commit updates piece by piece; yields the change of each piece, and the position of the update behind each
+    row."""
+    # A change through another view is not reported update by update.
     direct = not any(one.name in view.maintained.inputs for one in reached)
     view.followers += 1
     view.want_change()
@@ -108,7 +109,7 @@ def _pieces(
             columns = {name: column[at:end] for name, column in batch.columns.items()}
             positions = np.arange(at, end) if encoded.positions is None else encoded.positions[at:end]
             if end - at > 1 and table.is_stored and not table.has_window:
-                end = at + _valid(columns, batch.multiplicities[at:end])
+                end = at + _valid_updates(columns, batch.multiplicities[at:end])
                 columns = {name: column[: end - at] for name, column in columns.items()}
                 positions = positions[: end - at]
             piece = Encoded(CodeBatch(batch.relation, columns, batch.multiplicities[at:end]), positions)
@@ -131,11 +132,11 @@ def _pieces(
             view.want_change()
 
 
-def _valid(columns: dict[str, Codes], multiplicities: Codes) -> int:
-    """How many updates come before the first insert of a row that was deleted among them.
+def _valid_updates(columns: dict[str, Codes], multiplicities: Codes) -> int:
+    """The number of updates before the first insert of a row that they delete earlier.
 
-    A version is checked as a whole. Where inserts of a row come before its deletes, what holds for all updates holds
-    after each. Rows are compared by a hash: where two are the same by chance, the piece is shorter than need be.
+    A version is checked as a whole: if inserts of a row come before its deletes, a rule that holds for all updates
+    holds after each. Rows are compared by a hash; a collision only makes the piece shorter.
     """
     deletes = np.flatnonzero(multiplicities < 0)
     if not len(deletes):

@@ -1,4 +1,4 @@
-"""Handlers of signals wait until a step that must be whole has ended, or until the step can be taken back."""
+"""Defers signal handlers until a step that must be whole has ended or can be undone."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from freshviews.expr.host_evaluation import INTERRUPTION
 _SIGINT = int(signal.SIGINT)
 _NAMES = ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGVTALRM", "SIGPROF", "SIGQUIT", "SIGBREAK")
 _SIGNALS = tuple(int(getattr(signal, name)) for name in _NAMES if hasattr(signal, name))
-"""Signals that programs have handlers for."""
+"""Signals for which programs install handlers."""
 _DEFAULT = int(signal.SIG_DFL)
 _USUAL = [signal.default_int_handler, *[_DEFAULT] * (len(_SIGNALS) - 1)]
-"""The handlers of a program that installs none."""
+"""The default handlers of Python."""
 _ONE = [(_SIGINT, signal.default_int_handler)]
 _INSIDE = (
-    "a function that the database calls, or a signal handler, changes the database in the middle of a change; let it "
-    "note what to do, and do it afterwards"
+    "a function that the database calls, or a signal handler, changes the database in the middle of a change; defer "
+    "the work until that change has ended"
 )
 
 
 class Step:
-    """Whether a database is within a step that must be whole. One thread at a time begins one."""
+    """Whether a database is within a step that must be whole. One thread at a time begins a step."""
 
     __slots__ = ("entered",)
 
@@ -35,19 +35,19 @@ class Step:
         self.entered = False
 
     def refuse(self) -> NoReturn:
-        """Raise the error of one that begins a step inside of another."""
+        """Raise the error for a step within a step."""
         raise FreshviewsError(_INSIDE)
 
 
 class Uninterrupted:
-    """A context in which signal handlers, in the main thread, are put off until the end.
+    """A context that defers signal handlers, in the main thread, until its end.
 
-    Python runs them between any two of its operations, and what they raise would end a step halfway. At the end those
-    whose signals came are called, as is what stood there before: that of SIGINT mostly raises KeyboardInterrupt. If it
-    is Python's own, a long evaluation inside may end earlier, where a commit allows it
-    (``expr.host_evaluation.Interruption``). Other threads never run handlers, so there nothing is put off.
+    Python runs handlers between any two of its operations, and their exceptions would end a step halfway. At the end
+    the original handlers are restored, and called if their signals came: that of SIGINT mostly raises
+    KeyboardInterrupt. If it is Python's own, a long evaluation inside may end earlier, where a commit allows it
+    (``expr.host_evaluation.Interruption``). Other threads never run handlers, so nothing is deferred there.
 
-    ``step``: a step that begins inside of it raises FreshviewsError.
+    ``step``: a nested step raises FreshviewsError.
     """
 
     __slots__ = ("_before", "_pending", "_step")
@@ -55,14 +55,14 @@ class Uninterrupted:
     def __init__(self, step: Step | None = None) -> None:
         self._step = step
         self._before: list[tuple[int, Any]] = []
-        """The handlers that were there, by signal, that of SIGINT first; known before others can run."""
+        """The original handlers by signal, SIGINT first; read before other handlers can run."""
         self._pending: dict[int, FrameType | None] = {}
 
     def __enter__(self) -> None:
         if self._step is not None and self._step.entered:
             self._step.refuse()
         if threading.current_thread() is threading.main_thread():
-            # As signal.getsignal, which spends more than a small batch does on looking for enumerations.
+            # signal.getsignal converts to enumerations, which takes longer than a small batch.
             found = [*map(handler_of, _SIGNALS)]
             if found == _USUAL:
                 self._before = _ONE
@@ -76,12 +76,12 @@ class Uninterrupted:
     def _put_all_off(self, found: list[Any]) -> None:
         try:
             for number, before in zip(_SIGNALS, found, strict=True):
-                # None: one that was not installed from Python, which is left alone, but for Ctrl-C.
+                # None: a handler that was not installed from Python; it is left alone, except for Ctrl-C.
                 if callable(before) or number == _SIGINT:
                     self._before.append((number, before))
                     set_handler(number, self._put_off)
         except BaseException:
-            # A handler ran before it was put off.
+            # A handler ran before it was deferred.
             self._put_back()
             raise
 
@@ -107,11 +107,11 @@ class Uninterrupted:
                 self._call(dict(handlers))
 
     def _put_back(self) -> None:
-        """Put all handlers back, also where one of them runs at once and raises an error."""
+        """Restore all handlers, even if one of them runs at once and raises an error."""
         try:
             while self._before:
                 number, before = self._before[-1]
-                # None: it cannot be put back by name.
+                # None: such a handler cannot be restored by name.
                 set_handler(number, _DEFAULT if before is None else before)
                 self._before.pop()
         finally:
@@ -119,7 +119,7 @@ class Uninterrupted:
                 self._put_back()
 
     def _call(self, handlers: dict[int, Any]) -> None:
-        """Call the handlers whose signals came, also where one of them raises an error."""
+        """Call the handlers whose signals came, even if one of them raises an error."""
         try:
             while self._pending:
                 number, frame = self._pending.popitem()

@@ -1,4 +1,4 @@
-"""Subscribers are called with changes after the commit, in order of version."""
+"""Calls subscribers with changes after the commit, in order of version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from freshviews.errors import SubscriberError
 class Notices:
     """Changes that wait for their subscribers: a commit appends to ``waiting``.
 
-    A change that a subscriber commits itself waits behind earlier ones.
+    A change committed by a subscriber waits behind earlier ones.
     """
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class Notices:
         self._delivering = False
 
     def deliver(self) -> None:
-        """Call the subscribers; a call from within a subscriber leaves them to the outer call.
+        """Call the subscribers; a call within a subscriber leaves them to the outer call.
 
         Every subscriber is called, even if others raise. Then SubscriberError is raised with the first
         exception as its cause; KeyboardInterrupt and SystemExit are raised as they are.

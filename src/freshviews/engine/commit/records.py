@@ -1,4 +1,4 @@
-"""The record of a batch in the log, written and read back."""
+"""Writes the record of a batch for the log, and reads it back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from freshviews.store.record import BATCH, WORDS, Record
 from freshviews.types.sqltype import NULL
 
 FEW = 128
-"""Most rows of a batch that are logged as words: to begin a stream of Arrow costs as much as some 300 rows of words."""
+"""Most rows of a batch that are logged as words: starting a stream of Arrow costs as much as some 300 rows of words."""
 _WORDS = struct.Struct("<QII")
 
 
@@ -68,7 +68,7 @@ def words_record(table: TableState, columns: Sequence[list[int]], multiplicities
 
 
 def _words_of(payload: bytes, tables: Mapping[int, TableState]) -> list[tuple[TableState, Encoded]]:
-    """The changes in a payload of words. ValueError where they do not fit the table."""
+    """The changes in a payload of words. ValueError if they do not fit the table."""
     number, rows, width = _WORDS.unpack_from(payload)
     table = tables.get(number)
     if table is None:
@@ -90,9 +90,9 @@ def _words_of(payload: bytes, tables: Mapping[int, TableState]) -> list[tuple[Ta
 
 
 def changes_of(record: Record, relations: Relations) -> list[tuple[TableState, Encoded]]:
-    """The changes a record holds, encoded again; rows of tables dropped since are left out.
+    """The changes of a record, encoded again, without rows of dropped tables.
 
-    Raises StoreError where the record does not fit the tables.
+    Raises StoreError if the record does not fit the tables.
     """
     by_number = {table.number: table for table in relations.tables.values()}
     changes: list[tuple[TableState, Encoded]] = []

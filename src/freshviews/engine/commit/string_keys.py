@@ -1,9 +1,9 @@
-"""Which key columns of a program's views may hold codes of strings.
+"""Finds the key columns of a program's views that may hold codes of strings.
 
-Nothing in a program says the type of a view's column, and some expressions name columns with another type than theirs.
-So this follows where values flow: a column of a view, and a variable, may hold a string if a value of type STRING, or
-another such column or variable, may come to be there. The order of statements is not looked at, and variables of one
-name count as one; so more columns may be found than hold strings, never fewer.
+A program does not declare the types of a view's columns, and some expressions name columns with another type. So this
+follows the flow of values: a column of a view, or a variable, may hold a string if it may receive a value of type
+STRING, or of another such column or variable. The order of statements is ignored, and variables of one name count as
+one; so the result may have too many columns, never too few.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Place = str | tuple[str, int]
 
 
 def string_keys(program: Program) -> dict[str, tuple[int, ...]]:
-    """By view, the positions of its key that may hold strings."""
+    """By view, the positions of its key columns that may hold strings."""
     found: set[Place] = {
         (view.name, len(view.prefix) + i)
         for view in program.stores
@@ -45,7 +45,7 @@ def string_keys(program: Program) -> dict[str, tuple[int, ...]]:
 
 
 def _values(program: Program) -> Iterator[tuple[str, Expr]]:
-    """Variables and the expressions that they take their values from."""
+    """Variables and the expressions that give their values."""
     for trigger in program.triggers:
         for parameter in trigger.parameters:
             yield parameter.name, parameter.expr
@@ -56,7 +56,7 @@ def _values(program: Program) -> Iterator[tuple[str, Expr]]:
 
 
 def _flows(program: Program) -> Iterator[tuple[Place, Place]]:
-    """Pairs of places of which one may take its value from the other."""
+    """Pairs of places between which values may flow, in either direction."""
     for name, expr in _values(program):
         if isinstance(expr, Column):
             yield name, expr.name

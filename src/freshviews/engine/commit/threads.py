@@ -1,19 +1,19 @@
-"""Views of a version that do not depend on each other run at the same time, each in a thread; or one in several.
+"""Runs independent views of a version at the same time, each in a thread, or one view in several threads.
 
 Compiled triggers run without Python's lock. They write only the memory of their own view: tables, buffers, the status
 block; the allocator is that of C. So a thread applies the batch to a view that triggers alone maintain, and reads its
-change. The thread of the commit does all that views share: the dictionary of strings (host functions, marks), readers,
-subscribers, the log. Before a thread takes a batch, its host columns are in ``CodeBatch.computed``, so no
-string is added, freed or moved while ordered indexes read strings.
+change. The committing thread does the work on shared state: the dictionary of strings (host functions, marks), readers,
+subscribers, the log. Before a thread takes a batch, its host columns are in ``CodeBatch.computed``, so no string is
+added, freed or moved while ordered indexes read strings.
 
-A version runs so if it has more than a few rows, and if the views took so long for the last such version that threads
-save more than they cost. They are started for each group of views and end with it: no thread outlives a commit, so
-neither a forked child nor a closed database has one. The thread of the commit works as well.
+Threads are used for a version of more than a few rows, if by the time of the last such version they save more than they
+cost. They start for each group of views and end with it, so no forked child and no closed database has one. The
+committing thread works as well.
 
-A view that takes its batch while no other one does may use all threads: parts of its triggers, the *lanes*, run at the
-same time (``engine.blocks.lanes``).
+A view that runs alone may use all threads: parts of its triggers, the *lanes*, run at the same time
+(``engine.blocks.lanes``).
 
-If a view fails, the version is taken back when all threads have ended, and goes the way of one thread, which has the
+If a view fails, the version is undone when all threads have ended, and runs again in one thread, which raises the
 error. So errors are those of one thread.
 """
 
@@ -23,7 +23,7 @@ import time
 from collections.abc import Mapping, Sequence
 from threading import get_ident
 
-from freshviews.engine.blocks.lanes import together
+from freshviews.engine.blocks.lanes import run_together
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.marks import mark_columns
 from freshviews.engine.commit.commit import General, MemoryRanOut, Refused, ViewChanges, run_view, run_views
@@ -35,10 +35,10 @@ from freshviews.kernel.machine.beside import FEW_ROWS
 from freshviews.kernel.memory.mem import PURE_PYTHON
 
 MANY = FEW_ROWS
-"""Rows of a version above which it may run in threads: then nothing runs as plain Python."""
+"""Most rows of a version that always runs in one thread; above, nothing runs as plain Python."""
 
 LEAST = 0.001
-"""Seconds that threads must save. Starting one and waiting for its end takes 0.1 to 0.2 ms."""
+"""Least seconds that threads must save. Starting one and waiting for its end takes 0.1 to 0.2 ms."""
 
 
 class Threads:
@@ -53,7 +53,7 @@ class Threads:
         if self._count == 1 or PURE_PYTHON:
             return run_views(way)
         rows = _rows_of(way)
-        if not rows:  # All came too late for the window of their table.
+        if not rows:  # All rows are too late for the window of their table.
             return run_views(way)
         before = [view.seconds for view in way.views]
         groups = list(_groups(way.views))
@@ -82,7 +82,7 @@ class Threads:
             beside = {run.view: run for run in runs}
             for view in group:
                 if view in beside:
-                    change = beside[view].taken_change()
+                    change = beside[view].read_change()
                 else:
                     try:
                         change = self._run_view(view, way)
@@ -96,8 +96,7 @@ class Threads:
         return [(view, found[view]) for view in way.views if view in found and view.subscriptions]
 
     def _run_view(self, view: ViewState, way: General) -> CodeBatch | None:
-        """Run a view while no other one runs: triggers of it may run in lanes. Raises Refused where it fails after
-        some did."""
+        """Run a view alone: its triggers may run in lanes. Raises Refused if it fails after some did."""
         view.maintained.use_threads(self._count)
         try:
             return run_view(view, way)
@@ -109,12 +108,12 @@ class Threads:
             view.maintained.use_threads(1)
 
     def _run(self, runs: Sequence[_Run], way: General) -> None:
-        """Run views in threads until all have ended. Raises what one raised, else Refused where one fails."""
+        """Run views in threads until all have ended. Raises the error of one, else Refused if one fails."""
         for run in runs:
             run.prepare()
         try:
             # The longest first, so that all threads end at about the same time.
-            together([run.run for run in sorted(runs, key=lambda run: -run.view.pace)], self._count)
+            run_together([run.run for run in sorted(runs, key=lambda run: -run.view.pace)], self._count)
         finally:
             for run in runs:
                 way.applied += run.applied
@@ -131,7 +130,7 @@ class Threads:
 class _Run:
     """A view that takes its batches of a version in a thread.
 
-    Then ``applied`` has those that it took. ``failure`` says why it cannot stand; ``error`` is what was raised.
+    Afterwards ``applied`` has the batches taken, ``failure`` why the version is refused, ``error`` the exception.
     """
 
     def __init__(self, view: ViewState, batches: Mapping[str, CodeBatch]) -> None:
@@ -143,7 +142,7 @@ class _Run:
         self._change: CodeBatch | None = None
 
     def prepare(self) -> None:
-        """Do what must not be done in another thread. Raises Refused."""
+        """Do the work that needs the committing thread. Raises Refused."""
         start = time.perf_counter()
         self.view.readers.drain()
         INTERRUPTION.allowed = get_ident()
@@ -157,7 +156,7 @@ class _Run:
         self.view.seconds += time.perf_counter() - start
 
     def run(self) -> None:
-        """Take the batches, and the change if it is wanted. Raises nothing."""
+        """Take the batches, and read the change if it is wanted. Never raises."""
         start = time.perf_counter()
         maintained = self.view.maintained
         try:
@@ -175,8 +174,8 @@ class _Run:
         finally:
             self.view.seconds += time.perf_counter() - start
 
-    def taken_change(self) -> CodeBatch | None:
-        """The change of the view, None where nobody wants it; not in a thread. Raises Refused, MemoryRanOut."""
+    def read_change(self) -> CodeBatch | None:
+        """The change of the view, None if nothing reads it; for the committing thread. Raises Refused, MemoryRanOut."""
         view = self.view
         if not view.wants_change:
             return None
@@ -196,7 +195,7 @@ class _Run:
 
 
 def _groups(views: Sequence[ViewState]) -> list[list[ViewState]]:
-    """Views in groups: each reads only views of groups before its own."""
+    """Groups of views: each view reads only views of earlier groups."""
     groups: list[list[ViewState]] = []
     group_of: dict[str, int] = {}
     for view in views:

@@ -1,3 +1,3 @@
-"""Durability: what is logged, images of the state, and recovery."""
+"""Durability: snapshots, images of the state, recovery, and forked children."""
 
 __all__ = ["children", "database_image", "durability", "recovery"]

@@ -1,4 +1,4 @@
-"""Functions that run in every forked child, so that it leaves the parent's files alone."""
+"""Runs functions in every forked child, so that it leaves the parent's files alone."""
 
 from __future__ import annotations
 

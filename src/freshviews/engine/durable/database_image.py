@@ -8,9 +8,9 @@
     window-1 ... the rows in a table's window, in the order in which they leave
     view-1 ...   views, internal ones too
 
-The folder is written under another name and renamed when it is complete. Opening it maps its files: nothing is done per
-row, but of stored tables whose rows were laid out in another way. The tables must be the same; a view with another
-definition or other programs is backfilled from its inputs.
+The folder is written under another name and renamed when it is complete. Opening it maps its files, without work per
+row, except for stored tables in another layout. The tables must be the same; a view with another definition or other
+programs is backfilled from its inputs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from freshviews.engine.draft import Draft
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.table_image import read_table_image, write_table_image
 from freshviews.engine.tables.table_state import TableState
-from freshviews.engine.tables.window import held_of, put_back
+from freshviews.engine.tables.window import restore_window, rows_in_window
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import OtherProgram, StoreError
 from freshviews.kernel.image import plain_array
@@ -53,11 +53,11 @@ STRINGS = "strings"
 def write_database(folder: Path, relations: Relations, dictionary: Dictionary, sync: bool) -> None:
     """Write the image of a database, whole or not at all; ``sync``: it is on the disk before this returns.
 
-    Raises StoreError, also where the folder is there already.
+    Raises StoreError, also if the folder exists.
     """
     aside = folder.with_name(folder.name + TEMPORARY)
     if folder.exists():
-        raise StoreError(f"{folder} is there already; an image is never written over another one")
+        raise StoreError(f"{folder} exists already; an image is never written over another one")
     try:
         aside.mkdir(parents=True, exist_ok=True)
         write_strings(aside / STRINGS, dictionary, 0, sync=sync)
@@ -69,7 +69,7 @@ def write_database(folder: Path, relations: Relations, dictionary: Dictionary, s
                 write_table_image(aside / f"table-{i}", table.name, table.stored, dictionary, sync)
                 tables[table.name]["file"] = f"table-{i}"
             if table.has_window:
-                rows = np.ascontiguousarray(held_of(table).rows)
+                rows = np.ascontiguousarray(rows_in_window(table).rows)
                 about = {"kind": WINDOW, "table": table.name, "shape": rows.shape}
                 write_arrays(aside / f"window-{i}", about, [plain_array(address(rows), rows.size, rows.size)], sync)
                 tables[table.name]["window"] = f"window-{i}"
@@ -92,9 +92,9 @@ def write_database(folder: Path, relations: Relations, dictionary: Dictionary, s
 def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dictionary, verify: bool) -> Relations:
     """The relations of an image. ``dictionary`` is empty; ``statements`` define the tables and views.
 
-    Tables and views that the image lacks are new: the tables empty, the views backfilled. Others in it are left out.
-    ``verify``: see ``ArrayFile.map``. Raises StoreError where something is damaged or a table is not what it
-    was, OtherProgram where a view cannot be filled, as rows of a trusted table are not stored.
+    Tables that the image lacks are empty, and views that it lacks are backfilled. Relations that ``statements`` lack
+    are ignored. ``verify``: see ``ArrayFile.map``. Raises StoreError if a file is damaged or a table differs,
+    OtherProgram if a view cannot be backfilled because rows of a trusted table are not stored.
     """
     with ArrayFile(folder / CONTENTS) as file:
         about = file.about
@@ -120,11 +120,11 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
                 read_table_image(folder / part["file"], table.name, table.stored, dictionary, verify)
                 table.had_rows = part["written"]
             if table.has_window and "window" in part:
-                put_back(table, _window_rows(folder / part["window"], verify))
+                restore_window(table, _window_rows(folder / part["window"], verify))
             elif table.has_window and part["written"]:
                 raise StoreError(
-                    f"{folder}: table {table.name} had no window when the image was written, and so the order of its "
-                    "rows is not there; define it without one, or feed it again"
+                    f"{folder}: table {table.name} had no window when the image was written, so the order of its "
+                    "rows is unknown; define it without a window, or insert its rows again"
                 )
 
     def restore(view: ViewState, relations: Relations) -> bool:
@@ -139,8 +139,8 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
             table = relations.get(name)
             if isinstance(table, TableState) and not table.is_stored and _written(about, table):
                 raise OtherProgram(
-                    f"{folder}: view {view.name} is not kept there by the programs that keep it now, and cannot be "
-                    f"filled, as the rows of table {table.name}, which is trusted, are not stored; feed them again"
+                    f"{folder}: view {view.name} has an image of other programs and cannot be backfilled, "
+                    f"because the rows of the trusted table {table.name} are not stored; insert them again"
                 )
         return False
 
@@ -173,9 +173,9 @@ def _written(about: Mapping[str, Any], table: TableState) -> bool:
 
 
 def _prints(catalog: Catalog) -> dict[str, str]:
-    """By lower-case name, a hash that differs for relations of different contents.
+    """By lower-case name, a hash that differs for relations with different contents.
 
-    A view's print has those of its inputs in it: the same SELECT over another view is another view.
+    A view's print includes the prints of its inputs, because the same SELECT over another view is another view.
     """
     found: dict[str, str] = {}
     for table in catalog.tables.values():
@@ -189,5 +189,5 @@ def _prints(catalog: Catalog) -> dict[str, str]:
 
 
 def _print(definition: TableDef | ViewDef, inputs: list[str]) -> str:
-    # Definitions are made of tuples, strings and numbers, whose repr is the same in every process.
+    # Definitions consist of tuples, strings and numbers, whose repr is the same in every process.
     return hashlib.sha256("\n".join([repr(definition), *inputs]).encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""The parts of a database that a snapshot has."""
+"""Writes the parts of a database into a snapshot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.table_state import TableState
-from freshviews.engine.tables.window import held_of
+from freshviews.engine.tables.window import rows_in_window
 from freshviews.store.crash_points import reach
 from freshviews.store.payload import PayloadPart, parts_to_bytes
 from freshviews.store.record import IMAGES, SCRIPT, TABLE
@@ -22,11 +22,11 @@ ROWS = 1 << 16
 """Rows of a table in one record of a snapshot."""
 
 STRINGS = "strings"
-"""Name of the file of strings beside the images."""
+"""Name of the file of strings, in the folder of the images."""
 
 
 def snapshot_records(scripts: list[str], relations: Relations) -> Iterator[tuple[int, bytes]]:
-    """Kinds and payloads of a snapshot of now."""
+    """Kinds and payloads of the records of a snapshot."""
     for script in scripts:
         yield SCRIPT, script.encode()
     unstored = [table.number for table in relations.tables.values() if table.stored is None and table.written]
@@ -38,11 +38,11 @@ def snapshot_records(scripts: list[str], relations: Relations) -> Iterator[tuple
 
 
 def _rows_of(table: TableState) -> Iterator[CodeBatch]:
-    """The rows of a table for a snapshot: the stored ones, or those of the window, in order."""
+    """The rows of a table for a snapshot: stored rows, or the rows of the window in order."""
     if not table.has_window:
         yield from table.stored.batches(ROWS) if table.stored is not None else ()
         return
-    held = held_of(table)
+    held = rows_in_window(table)
     for start in range(0, len(held.rows), ROWS):
         rows = held.rows[start : start + ROWS]
         columns = {name: rows[:, i] for i, name in enumerate(held.columns)}
@@ -50,7 +50,7 @@ def _rows_of(table: TableState) -> Iterator[CodeBatch]:
 
 
 def write_state(folder: Path, relations: Relations, dictionary: Dictionary) -> None:
-    """Write the strings and the image of every view into the folder of a snapshot of now."""
+    """Write the strings and the image of every view into the folder of a snapshot."""
     write_strings(folder / STRINGS, dictionary, 0)
     reach("strings written")
     names = _image_names(relations)

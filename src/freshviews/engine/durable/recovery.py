@@ -1,4 +1,4 @@
-"""Recovery of a durable database: from its newest snapshot and the log after it."""
+"""Recovers a durable database from its newest snapshot and the log after it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from freshviews.engine.commit.records import changes_of
 from freshviews.engine.draft import Draft
 from freshviews.engine.durable.durability import STRINGS
 from freshviews.engine.relations import Relations
-from freshviews.engine.tables.window import follow, put_back
+from freshviews.engine.tables.window import replay_window, restore_window
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import FreshviewsError, OtherProgram, StoreError
 from freshviews.sql.statements.sql_script import parse_script
@@ -67,7 +67,7 @@ class Recovered:
 
 
 def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
-    """Read a directory back. Raises StoreError where it is corrupt, or its SQL can no longer be executed."""
+    """Read a directory back. Raises StoreError if it is corrupt, or its SQL can no longer be executed."""
     relations = Relations()
     scripts: list[str] = []
     snapshot_version: int | None = None
@@ -94,7 +94,7 @@ def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
                 commit(General(changes, relations, run_views, np.zeros(1, np.int64).data))
                 for table, encoded in changes:
                     if table.has_window:
-                        follow(table, encoded.batch)
+                        replay_window(table, encoded.batch)
                 replayed += 1
             version = max(version, record.version)
     except StoreError:
@@ -129,7 +129,7 @@ def _images_of(snapshot: Path, folder: Path, record: Record) -> _Images:
 def _from_snapshot(
     scripts: list[str], records: list[Record], images: _Images, dictionary: Dictionary
 ) -> Relations:
-    """The relations a snapshot holds. Its rows were checked when they came, so they are just stored.
+    """The relations a snapshot holds. Its rows were checked when they were committed, so they are stored unchecked.
 
     A view with other programs is backfilled from its inputs, if these are stored.
     """
@@ -139,7 +139,7 @@ def _from_snapshot(
             for table, encoded in changes_of(record, relations):
                 if table.has_window:
                     columns = [encoded.batch.columns[column.name] for column in table.definition.columns]
-                    put_back(table, np.column_stack(columns))
+                    restore_window(table, np.column_stack(columns))
                 if table.stored is None:
                     continue
                 if table.stored.add(encoded.batch) is not None:
@@ -151,8 +151,8 @@ def _from_snapshot(
         try:
             if view.name not in images.views:
                 raise OtherProgram(
-                    f"{images.folder} has no image of view {view.name}, which is made of the SQL by now, and it cannot "
-                    "be filled, as rows of a trusted table are not stored; open it with what wrote it"
+                    f"{images.folder} has no image of view {view.name}, and it cannot be backfilled, because rows of a "
+                    "trusted table are not stored; open it with the freshviews that wrote it"
                 )
             view.maintained.read_image(images.folder / images.views[view.name], verify=True)
         except OtherProgram:

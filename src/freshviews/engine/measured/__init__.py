@@ -1,6 +1,6 @@
-"""What is measured of tables and views: the cost of updates, and which plan would be cheaper.
+"""Measures the cost of updates, and finds cheaper plans.
 
-``samples`` draws rows, ``degrees`` counts among them what ``plan.costs`` asks for, ``replanning`` weighs join trees and
+``samples`` draws rows, ``degrees`` counts the degrees in them for ``plan.costs``, ``replanning`` weighs join trees and
 strategies.
 """
 

@@ -1,8 +1,8 @@
-"""Degrees measured from rows: what ``plan.costs`` asks of the data, answered from samples of the tables.
+"""Measures the degrees that ``plan.costs`` needs, from samples of the tables.
 
-If a sample has all rows, the numbers are exact. If it has a share of them, drawn at random, degrees are scaled by the
-share, and numbers of distinct values are estimated from the values that occur once and twice in the sample (Chao,
-Scand. J. Statist. 11, 1984).
+A sample of all rows gives exact numbers. For a random share of the rows, degrees are scaled by the share, and numbers
+of distinct values are estimated from the values that occur once and twice in the sample (Chao, Scand. J. Statist. 11,
+1984).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows of a relation: codes by column, each column of shape (n,), and the share of all rows that these are."""
+    """Rows of a relation: codes by column, each of shape (n,), and their share of all rows."""
 
     columns: Mapping[str, Codes]
     share: float = 1.0
@@ -65,7 +65,7 @@ class Measured:
         sizes = self._sizes(trigger, variables)
         if not len(sizes):
             return 1.0
-        # If the other rows with a value are Poisson distributed, a sample misses all of them in this share of cases.
+        # If the other rows with a value are Poisson distributed, a sample misses all of them with this probability.
         once = float((sizes == 1).sum()) / float(sizes.sum())
         return float(once ** (1 / self._share(trigger)))
 
@@ -86,7 +86,7 @@ class Measured:
         points = np.unique(np.concatenate([np.zeros(1), *sides]))
         more = np.ones(len(points) - 1)
         for side, found in zip((one, other), sides, strict=True):
-            # The share of bindings for which more is found than each point.
+            # The share of bindings that find more than each point.
             weights = self._weights(side.trigger, len(found), side.around)
             at = np.bincount(np.searchsorted(points, found), weights, len(points))
             total = float(at.sum())
@@ -94,7 +94,7 @@ class Measured:
         return float((more * np.diff(points)).sum())
 
     def _mean(self, trigger: int, numbers: Numbers, around: tuple[Probe, ...]) -> float:
-        """The mean over bindings, weighted by what the probes around find."""
+        """The mean over bindings, weighted by the results of the probes ``around``."""
         weights = self._weights(trigger, len(numbers), around)
         total = float(weights.sum())
         return float((numbers * weights).sum()) / total if total else 0.0
@@ -116,7 +116,7 @@ class Measured:
         return self._samples[self._program.triggers[trigger].relation]
 
     def _passing(self, trigger: int) -> NDArray[np.bool_]:
-        """Which rows of the sample pass the filters of a trigger."""
+        """The rows of the sample that pass the filters of a trigger."""
         if trigger not in self._kept:
             sample = self._sample(trigger)
             kept = np.ones(len(sample), np.bool_)
@@ -126,7 +126,7 @@ class Measured:
         return self._kept[trigger]
 
     def _evaluated(self, expr: Expr, sample: Sample, kept: NDArray[np.bool_]) -> Codes:
-        """The codes of an expression for some rows; NULL where it fails."""
+        """The codes of an expression for the ``kept`` rows; NULL where it fails."""
         if isinstance(expr, Column):
             return np.asarray(sample.columns[expr.name][kept])
         names = list(sample.columns)
@@ -146,7 +146,7 @@ class Measured:
         return self._columns[trigger, variable]
 
     def _sizes(self, trigger: int, variables: tuple[str, ...]) -> Codes:
-        """How many bindings have each combination of values."""
+        """The number of bindings of each combination of values."""
         if (trigger, variables) not in self._groups:
             columns = [self._column(trigger, v) for v in variables]
             number = _numbered(columns, int(self._passing(trigger).sum()))
@@ -154,7 +154,7 @@ class Measured:
         return self._groups[trigger, variables]
 
     def _matches(self, trigger: int, probe: Probe) -> Numbers:
-        """What a probe finds for each binding of a trigger."""
+        """The result of a probe for each binding of a trigger."""
         if (trigger, probe) not in self._found:
             here = [self._column(trigger, v) for v in probe.given]
             there = [self._column(probe.trigger, v) for v in probe.key]
@@ -176,7 +176,7 @@ def _parameter(trigger: Trigger, variable: str) -> Expr:
 
 
 def _numbered(columns: list[Codes], length: int) -> Codes:
-    """The number of each row's combination of values, from 0."""
+    """Numbers the distinct combinations of values from 0; returns the number of each row's combination."""
     if not columns:
         return np.zeros(length, np.int64)
     number, *others = (np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns)

@@ -1,4 +1,4 @@
-"""Which join tree would be cheaper for a view, by the updates that its tables have had, and which strategy, by steps.
+"""Finds a cheaper join tree for a view, by the updates that its tables have had, and a cheaper strategy, by steps.
 
 Join trees are weighed for views under ``crown`` over stored tables that declare no updates.
 """
@@ -17,22 +17,22 @@ from freshviews.plan.planner import strategy_of
 from freshviews.plan.strategy import Plan
 
 ADVISED_FROM = 10_000
-"""Updates of a view's tables from which on ``advice`` says whether to replan."""
+"""Least updates of a view's tables for advice to replan."""
 
 ADVISED_GAIN = 2.0
-"""Least ratio of the costs of updates, before and after replanning, that is advised."""
+"""Least ratio of the costs of updates, before and after replanning, for advice to replan."""
 
 STRATEGY_GAIN = 1.1
-"""Least ratio of steps for which replanning takes another strategy. Computed steps are not exact."""
+"""Least ratio of steps for another strategy, because computed steps are not exact."""
 
 
 def better_for(
     view: ViewDef, relations: Relations, gain: float, held: Mapping[str, tuple[int, int]] | None = None
 ) -> str | None:
-    """The ``'freshviews.updates'`` by which the join tree of a view costs less than ``1 / gain`` of the tree it has
-    now; None where there is none.
+    """The ``'freshviews.updates'`` for a join tree that costs less than ``1 / gain`` of the current one; None if there
+    is none.
 
-    ``held``: rows and bytes of what the view stores, by name. They give the numbers of rows of its bags.
+    ``held``: rows and bytes of the view's stores, by name, which give the sizes of its bags.
     """
     tables = _tables_of(view, relations)
     definitions = {name: one.definition for name, one in tables.items()}
@@ -49,7 +49,7 @@ def better_for(
 
 
 def advised(view: ViewState, relations: Relations) -> str | None:
-    """The ``'freshviews.updates'`` to replan a view by, where that at least halves the cost of its updates."""
+    """The ``'freshviews.updates'`` with which replanning at least halves the cost of a view's updates; else None."""
     if view.definition.internal or NAMED not in view.maintained.hints:
         return None
     if sum(table.updates for table in _tables_of(view.definition, relations).values()) < ADVISED_FROM:
@@ -60,10 +60,10 @@ def advised(view: ViewState, relations: Relations) -> str | None:
 def cheaper_strategy(
     plans: Sequence[Plan], comparisons: Sequence[Comparison], gain: float
 ) -> tuple[str, float, float] | None:
-    """The strategy with the fewest steps for an update, by measured degrees, its steps and those of the plan now.
+    """The strategy with the fewest steps for an update, by measured degrees, its steps, and those of the current plan.
 
-    None where it takes no less than ``1 / gain`` of the steps of the plan, where steps are not measured, and for a view
-    of several blocks.
+    None if it takes ``1 / gain`` of the current steps or more, if steps are not measured, and for a view of several
+    blocks.
     """
     if len(plans) != 1 or len(comparisons) != 1 or not comparisons[0].measured:
         return None

@@ -1,4 +1,4 @@
-"""The data by which EXPLAIN computes the cost of updates: samples of what a view reads, and rates of updates."""
+"""The data from which EXPLAIN computes the cost of updates: samples of a view's inputs, and rates of updates."""
 
 from __future__ import annotations
 
@@ -18,26 +18,25 @@ from freshviews.program.program import Program
 from freshviews.types.dictionary import Dictionary
 
 MOST_SAMPLED = 20_000
-"""Rows of a sample, at most."""
+"""Most rows of a sample."""
 MOST_READ = 10_000_000
-"""Rows of a relation from which a sample is taken, at most. Nothing is measured of a view over a larger one."""
+"""Most rows of a relation that is sampled. A view over a larger relation is not measured."""
 
 
 class Measurements:
-    """What is measured for a view: degrees of programs over its inputs, and updates of these by name."""
+    """Measurements for a view: degrees of programs over its inputs, and updates by input."""
 
     def __init__(self, view: ViewDef, relations: Relations, dictionary: Dictionary) -> None:
         self._view, self._relations, self._dictionary = view, relations, dictionary
 
     @property
     def rates(self) -> dict[str, float]:
-        """The updates that came in, by input."""
+        """The number of updates, by input."""
         sources = {name: self._relations.get(name) for name in self._view.inputs}
         return {name: float(one.updates) for name, one in sources.items() if one is not None}
 
     def degrees(self, program: Program) -> Measured | None:
-        """The degrees of a program of the view. None where an input has no rows, does not store them, or has too
-        many."""
+        """The degrees of a program of the view. None if an input has no rows, does not store them, or has too many."""
         samples = self._samples
         if any(trigger.relation not in samples for trigger in program.triggers):
             return None
@@ -55,17 +54,17 @@ class Measurements:
 
 
 def sample_of(relation: Relation) -> Sample | None:
-    """Up to ``MOST_SAMPLED`` rows of a relation, drawn at random, the same ones each time; all of a small relation.
-    None where it has too many rows or no columns, or where a row of a view cannot be computed."""
+    """Up to ``MOST_SAMPLED`` random rows of a relation, the same ones each time; all rows of a small relation. None if
+    it has too many rows or no columns, or if a row of a view cannot be computed."""
     try:
-        return drawn(relation.batches(ROWS), zlib.crc32(relation.name.encode()))
+        return draw(relation.batches(ROWS), zlib.crc32(relation.name.encode()))
     except EvaluationError:
         return None
 
 
-def drawn(batches: Iterator[CodeBatch], seed: int) -> Sample | None:
-    """The rows of batches that are drawn. Each row has a random number, and is in the sample if that is below the
-    share, which is halved where the sample is too large."""
+def draw(batches: Iterator[CodeBatch], seed: int) -> Sample | None:
+    """Draws a sample from batches. Each row has a random number, and is in the sample if the number is below the share.
+    If the sample gets too large, the share is halved."""
     random = np.random.default_rng(seed)
     share, read = 1.0, 0
     rows = numbers = None

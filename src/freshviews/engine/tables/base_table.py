@@ -1,7 +1,8 @@
 """A stored base table: its rows with multiplicities, and the counts that its checks need.
 
-``add`` takes a batch, provisionally. ``settle`` makes it permanent; ``undo`` takes back all since the last ``settle``.
-``missing`` and ``duplicate`` check deletes and keys after the whole batch, so the rules hold for its net effect.
+``add`` takes a batch, provisionally. ``settle`` makes it permanent; ``undo`` undoes all batches since the last
+``settle``. ``missing`` and ``duplicate`` check deletes and keys after the whole batch, so the rules hold for its net
+effect.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Side:
 class Stopped:
     """Why ``add`` stopped: the position of the row in its batch, and whether memory ran out there.
 
-    Where it did not, the multiplicity of the row left int64.
+    Otherwise the multiplicity of the row left int64.
     """
 
     row: int
@@ -61,7 +62,7 @@ class BaseTable:
         primary = definition.keys[0] if definition.has_primary_key else ()
         names = [column.name for column in definition.columns]
         self.columns = tuple(sorted(names, key=lambda name: name not in primary))
-        """In their order in a stored row: those of the primary key first."""
+        """The columns in the order of a stored row: those of the primary key first."""
         self._order = [(name, self.columns.index(name)) for name in names]
         words = len(self.columns)
         self._words = words
@@ -80,7 +81,7 @@ class BaseTable:
         counted: list[Side] = []
         keys: list[Side] = []
         for key in definition.keys:
-            # The row table finds rows by a primary key, and counts what a key of all columns without NULLs counts.
+            # The table of rows also serves as the side of the primary key, and of a key of all columns without NULLs.
             if key is primary or (whole_rows and set(key) == set(self.columns)):
                 stored = self.packing.key_words if key is primary else self.packing.words
                 positions = np.arange(len(key), dtype=np.int64)
@@ -112,9 +113,9 @@ class BaseTable:
         self._places = np.zeros(2 * words, np.int64)
         self._places_address = address_of(self._places)[0]
         self.addresses = (self._spec, self._places_address)
-        """Its spec and the block of a batch: see ``kernel.direct``."""
+        """Addresses of its spec and of the block of a batch: see ``kernel.direct``."""
         self.handles = (self._rows, *(side.handle for side in counted))
-        """Its native tables; together they are all that an image of it needs."""
+        """Its native tables; an image has all of them and nothing else."""
         self._mappings: list[Mapping] = []
         self._free = weakref.finalize(self, _free, self.handles, self._scratch, self._mappings)
 
@@ -137,16 +138,16 @@ class BaseTable:
         if result == 0:
             return None
         if result & kernel.STATUS == kernel.MISFIT:
-            raise AssertionError(f"table {self.name}: a batch has a code that is none of the type of its column")
+            raise AssertionError(f"table {self.name}: a batch has a code outside the type of its column")
         return Stopped(result >> 2, result & kernel.STATUS == kernel.OUT_OF_MEMORY)
 
     def missing(self) -> tuple[int, ...] | None:
-        """Codes of a row that was deleted more often than it was there, or None."""
+        """Codes of a row that was deleted more often than it was stored, or None."""
         row = base_reads.missing(self._spec)
         return self.packing.codes_at(row, self._words) if row else None
 
     def duplicate(self) -> tuple[int, tuple[int, ...]] | None:
-        """Number of a key and its values that more than one row has now, or None."""
+        """Number of a key and values of it that several rows have now, or None."""
         for number, key in enumerate(self.keys):
             row = base_reads.duplicate(self._spec, key.handle, key.words)
             if row:
@@ -154,7 +155,7 @@ class BaseTable:
         return None
 
     def rows_with(self, side: Side, values: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        """Codes of the rows that have the values in the columns of a side; scans the table."""
+        """Codes of the rows with these values in the columns of a side; scans the table."""
         wanted = np.array(values, np.int64)
         number = -1
         while True:
@@ -170,7 +171,7 @@ class BaseTable:
     def with_keys(self, keys: Sequence[Codes]) -> CodeBatch:
         """The rows that have one of the keys, each once. The table is settled and has a primary key.
 
-        ``keys`` are codes of the columns of ``primary_key``, in its order. Costs by the keys, not by the table.
+        ``keys`` are codes of the columns of ``primary_key``, in its order. The cost grows with the keys only.
         """
         if self.primary_key is None:
             raise ValueError(f"table {self.name} has no primary key")
@@ -186,14 +187,14 @@ class BaseTable:
         return self._batch(rows)
 
     def net(self) -> CodeBatch | None:
-        """The net effect of the batch; None where the batch has inserts or deletes alone, so that nothing cancels."""
+        """The net effect of the batch; None if it has only inserts or only deletes, which cannot cancel."""
         if not self._spec_words[kernel.MIXED]:
             return None
         rows = np.empty((base_reads.journal_length(self._rows), self._words + 1), np.int64)
         return self._batch(rows[: base_reads.copy_net(self._spec, address_of(rows)[0])])
 
     def undo(self) -> None:
-        """Take back all batches since the last ``settle``."""
+        """Undo all batches since the last ``settle``."""
         kernel.undo_base(self._spec)
 
     def settle(self) -> None:
@@ -201,7 +202,7 @@ class BaseTable:
         kernel.settle_base(self._spec)
 
     def codes_between(self, first: int, end: int, columns: Sequence[str]) -> Iterator[Codes]:
-        """The codes of columns, one after the other, in the rows from one number to before another."""
+        """The codes of each column, in the rows from number ``first`` to before ``end``."""
         width = self.packing.words + 1
         rows = words_in(load(self._rows, ROWS) + 8 * first * width, max(end - first, 0), width)
         rows = rows[rows[:, -1] != 0]
@@ -209,14 +210,13 @@ class BaseTable:
             yield self.packing.codes(rows, self.columns.index(name))
 
     def add_rows(self, rows: Codes, packing: Packing) -> Stopped | None:
-        """As ``add``, of packed rows with their multiplicities, shape (n, ``packing.words`` + 1)."""
+        """As ``add``, for packed rows with their multiplicities, shape (n, ``packing.words`` + 1)."""
         columns = {name: packing.codes(rows, place) for name, place in self._order}
         return self.add(CodeBatch(self.name, columns, rows[:, packing.words]))
 
     def take_image(self, kept: Sequence[Sequence[int]], mapping: Mapping) -> None:
-        """Take over the words and arrays of an image; the table is empty before. See ``kernel.image``.
-
-        The mapping becomes the table's own.
+        """Take over the words and arrays of an image into the empty table; see ``kernel.image``. The table owns the
+        mapping from now on.
         """
         self._mappings.append(mapping)
         places = iter(mapping.places)
@@ -227,7 +227,7 @@ class BaseTable:
     def batches(self, rows: int) -> Iterator[CodeBatch]:
         """The contents, in batches of at most ``rows`` rows; the table must not change meanwhile.
 
-        A row that came several times may come several times, its multiplicities adding up to its own.
+        A repeated row may be returned in parts, whose multiplicities add up.
         """
         for start in range(0, base_reads.used_rows(self._rows), rows):
             buffer = np.empty((rows, self._words + 1), np.int64)
@@ -241,9 +241,9 @@ class BaseTable:
 
     @property
     def rows(self) -> int:
-        """Rows as they are stored; call it on a settled table.
+        """The number of stored rows of a settled table.
 
-        A row that came several times may be there several times: see ``kernel.hash.base_store``.
+        A repeated row may be stored in several parts: see ``kernel.hash.base_store``.
         """
         return base_reads.live_rows(self._rows)
 
@@ -252,7 +252,7 @@ class BaseTable:
         return kernel.base_bytes(self._spec)
 
     def close(self) -> None:
-        """Give the memory back; the table must not be used again."""
+        """Free the memory; the table must not be used again."""
         self._free()
 
 

@@ -1,4 +1,4 @@
-"""Stored tables take a batch, provisionally, and the rules that need stored rows are checked on its net effect.
+"""Adds a batch to stored tables, provisionally, and checks the rules that need stored rows on its net effect.
 
 Rules, in the order in which they are checked: no row is deleted more often than it is stored; no two rows have one
 PRIMARY KEY or UNIQUE value; every FOREIGN KEY value of a child has its parent.
@@ -17,7 +17,7 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import BatchError, OutOfMemory, shown
 
 Changes = Sequence[tuple[TableState, Encoded]]
-"""A batch: each table once, and its rows."""
+"""A batch: the rows of each table."""
 
 
 def add_to_base(changes: Changes, tables: Mapping[str, TableState]) -> None:
@@ -49,7 +49,7 @@ def add_to_base(changes: Changes, tables: Mapping[str, TableState]) -> None:
 
 
 def undo_base(changes: Changes) -> None:
-    """Take a batch back from the stored tables."""
+    """Remove a provisional batch from the stored tables."""
     for table, _ in changes:
         if table.stored is not None:
             table.stored.undo()
@@ -74,7 +74,7 @@ def _missing(table: TableState, encoded: Encoded, codes: tuple[int, ...]) -> Bat
     assert table.stored is not None
     row = encoded.row_with(dict(zip(table.stored.columns, codes, strict=True)), -1)
     value = _value_of(table, codes)
-    rule = "a deleted row is there"
+    rule = "a deleted row must be stored"
     return _refusal(table, row, None, value, rule, f"delete of a row that is not there: {shown(value)}")
 
 

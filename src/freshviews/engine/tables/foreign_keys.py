@@ -31,11 +31,11 @@ class Link:
     positions: Codes
 
     def orphan(self) -> tuple[int, ...] | None:
-        """A touched value, in the child's order, that child rows have and no parent has, or None."""
+        """A touched value that child rows have and no parent has, in the child's order, or None."""
         return self._found(base_reads.orphan, self.child_side, self.parent_side)
 
     def deserted(self) -> tuple[int, ...] | None:
-        """A touched key that child rows have and no parent has any more, in the child's order, or None."""
+        """A touched key that child rows still have and no parent has any more, in the child's order, or None."""
         found = self._found(base_reads.deserted, self.parent_side, self.child_side)
         if found is None:
             return None
@@ -54,11 +54,9 @@ class Link:
 def links_of(
     child: TableDef, stored: BaseTable, parents: Mapping[str, tuple[TableDef, BaseTable | None]]
 ) -> Iterator[Link]:
-    """The links of a stored table's foreign keys; ``parents``: the tables that they refer to, by lower-case
-    name.
+    """The links of a stored table's foreign keys; ``parents``: the referenced tables, by lower-case name.
 
-    That they refer to keys, with equal types, is known from their definition. Raises CatalogError where a
-    parent is trusted.
+    The definition was checked: foreign keys refer to keys of equal types. Raises CatalogError if a parent is trusted.
     """
     for key, side in zip(child.foreign_keys, stored.foreign, strict=True):
         parent, parent_stored = parents[key.table.lower()]

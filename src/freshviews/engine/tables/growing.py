@@ -1,7 +1,7 @@
-"""Tables that get further columns: their rows are stored again, with the DEFAULTs of the new columns, or NULL.
+"""Adds columns to tables: their rows are stored again, with the DEFAULTs of the new columns, or NULL.
 
-That is one pass over the rows, into tables in memory beside the old ones. Views, which hold what they read of a table
-by themselves, are left alone.
+One pass copies the rows into new tables in memory. Views have their own copies of the rows that they need, so they stay
+unchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.defaults import default_code
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.tables.table_state import TableState
-from freshviews.engine.tables.window import held_of, put_back
+from freshviews.engine.tables.window import restore_window, rows_in_window
 from freshviews.errors import BatchError, OutOfMemory
 from freshviews.types.dictionary import Dictionary
 
@@ -26,7 +26,7 @@ ROWS = 1 << 16
 
 
 def store_again(old: TableState, new: TableState, whole: Callable[[], AbstractContextManager[None]]) -> None:
-    """Store the rows of a table in ``new``, which is empty and has more columns; ``old`` stays as it is.
+    """Copy the rows of a table into ``new``, which is empty and has more columns; ``old`` stays unchanged.
 
     ``whole`` guards each step that must not be interrupted. Raises OutOfMemory.
     """
@@ -43,17 +43,17 @@ def store_again(old: TableState, new: TableState, whole: Callable[[], AbstractCo
                     raise OutOfMemory(f"memory ran out while table {old.name} got its new columns; it is as before")
                 new.stored.settle()
     if old.held is not None:
-        held = held_of(new)
+        held = rows_in_window(new)
         codes = [default_code(column, dictionary) for column in added]
         constants = np.broadcast_to(np.array(codes, np.int64), (len(old.held.rows), len(codes)))
-        put_back(new, np.concatenate([old.held.rows, constants], axis=1))
+        restore_window(new, np.concatenate([old.held.rows, constants], axis=1))
         held.now = old.held.now
 
 
-def completed(table: TableState, encoded: Encoded) -> Encoded:
-    """Rows that were encoded before their table got further columns, with these.
+def with_new_columns(table: TableState, encoded: Encoded) -> Encoded:
+    """Adds new columns to rows that were encoded before their table got them.
 
-    Raises BatchError where one is NOT NULL and has no DEFAULT.
+    Raises BatchError if one is NOT NULL and has no DEFAULT.
     """
     missing = [column for column in table.definition.columns if column.name not in encoded.batch.columns]
     for column in missing:
@@ -71,6 +71,6 @@ def completed(table: TableState, encoded: Encoded) -> Encoded:
 
 
 def _with_columns(batch: CodeBatch, added: Sequence[ColumnDef], dictionary: Dictionary) -> CodeBatch:
-    """A batch with further columns, each of one code. It is one word in memory, however many rows there are."""
+    """A batch with further columns, each of one code, stored once for all rows."""
     constants = {c.name: np.broadcast_to(np.int64(default_code(c, dictionary)), len(batch)) for c in added}
     return CodeBatch(batch.relation, {**batch.columns, **constants}, batch.multiplicities)

@@ -1,4 +1,4 @@
-"""Which columns of a stored row share a word (``kernel.hash.packing``)."""
+"""Chooses the columns of a stored row that share a word (``kernel.hash.packing``)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _WORD_BITS = 64
 
 @dataclass(frozen=True)
 class Packing:
-    """Where the columns of a stored row lie: ``places`` has shape (columns, COLUMN_WORDS), ``key_words`` counts the
-    words of the primary key, ``words`` all."""
+    """The layout of a stored row: ``places`` has shape (columns, COLUMN_WORDS), ``key_words`` is the number of words of
+    the primary key, ``words`` of all."""
 
     places: Codes
     key_words: int
@@ -28,7 +28,7 @@ class Packing:
 
     @property
     def address(self) -> int:
-        """Where compiled code reads it."""
+        """The address of ``places`` for compiled code."""
         return address_of(self.places.reshape(-1))[0]
 
     def codes_at(self, row: int, columns: int) -> tuple[int, ...]:
@@ -49,7 +49,7 @@ class Packing:
 
 
 def packing_of(columns: Sequence[ColumnDef], key: int) -> Packing:
-    """The packing of the columns of a stored row, of which the first ``key`` are the primary key, in words of their
+    """The packing of the columns of a stored row. The first ``key`` columns, the primary key, have words of their
     own."""
     places = np.zeros((len(columns), COLUMN_WORDS), np.int64)
     words = 0
@@ -69,12 +69,12 @@ def unpacked(columns: int) -> Packing:
 
 
 def _pack(columns: Sequence[ColumnDef], places: Codes, word: int) -> int:
-    """Place columns in words from ``word`` on, the widest first, each in the first word that has room; the number of
-    words. In a word they lie in their own order, so that the first one can be written without a look at the others."""
+    """Place columns in words from ``word`` on, the widest first, each in the first word with room; returns the number
+    of words. In a word they keep their order, so that the first one can be written without reading the others."""
     ranges = [_range(column) for column in columns]
     words: list[list[int]] = []
     room: dict[int, int] = {}
-    """Bits that are free, of words that have some."""
+    """Free bits, by word with free bits."""
     for i in sorted(range(len(columns)), key=lambda i: -ranges[i][1]):
         bits = ranges[i][1]
         found = next((number for number, free in room.items() if free >= bits), None)
@@ -100,7 +100,7 @@ def _pack(columns: Sequence[ColumnDef], places: Codes, word: int) -> int:
 
 
 def _range(column: ColumnDef) -> tuple[int, int]:
-    """The code that is stored as 0, and bits that are enough for all codes of a column; 64 for a whole word."""
+    """The code that is stored as 0, and the bits that all codes of a column need; 64 for a whole word."""
     found = _bounds(column.type)
     if found is None:
         return 0, _WORD_BITS
@@ -111,7 +111,7 @@ def _range(column: ColumnDef) -> tuple[int, int]:
 
 
 def _bounds(kind: SqlType) -> tuple[int, int] | None:
-    """The least and the greatest code of a type that needs less than a word."""
+    """The least and the greatest code of a type that needs less than a word; else None."""
     if kind.name == "BOOLEAN":
         return 0, 1
     if kind.name == "DATE":

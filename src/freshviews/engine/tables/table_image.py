@@ -1,6 +1,6 @@
-"""Images of stored tables: the rows of a table and the counts by its keys in one file, and back.
+"""Images of stored tables: writes the rows of a table and the counts by its keys to one file, and reads them back.
 
-An image holds codes alone, so the dictionary must have the same strings under the same codes.
+An image has codes only, so the dictionary must have the same strings under the same codes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from freshviews.types.dictionary import Dictionary
 
 KIND = "table"
 _PIECE = 1 << 16
-"""Rows of an image of another layout that are added together."""
+"""Rows that are added at a time from an image in another layout."""
 
 
 def write_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictionary, sync: bool) -> None:
@@ -42,23 +42,22 @@ def write_table_image(path: Path, name: str, table: BaseTable, dictionary: Dicti
 
 
 def read_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictionary, verify: bool) -> None:
-    """Have a base table, empty so far, go on where the writer of an image was.
+    """Restore an empty base table from an image.
 
-    An image whose rows are laid out in another way, as an older writer's are, is read row by row. ``verify``: see
-    ``ArrayFile.map``. Raises OtherProgram where the table has other columns or keys; StoreError, after which the table
-    must be closed.
+    An image in another layout, as of an older writer, is read row by row. ``verify``: see ``ArrayFile.map``. Raises
+    OtherProgram if the table has other columns or keys; StoreError, after which the table must be closed.
     """
     with ArrayFile(path) as file:
         about = file.about
         if about.get("kind") != KIND:
-            raise StoreError(f"{path} is no image of a table")
+            raise StoreError(f"{path} is not an image of a table")
         if about["table"] != name:
             raise StoreError(f"{path} is an image of table {about['table']}, not of {name}")
         packing = _packing_of(about, table)
         if packing is None:
             raise OtherProgram(
-                f"{path}: the image of table {name} was written by a table of other columns or keys, or by another "
-                "freshviews that keeps them in another way; open it with what wrote it"
+                f"{path}: the image of table {name} has other columns, keys or layout than the table; open it with "
+                "the freshviews that wrote it"
             )
         check_mark(path, f"table {name}", about, dictionary)
         mapping = file.map(0, len(file), verify)
@@ -73,14 +72,14 @@ def read_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictio
 
 
 def _packing_of(about: Mapping[str, Any], table: BaseTable) -> Packing | None:
-    """How the rows of an image are packed; None where it has other columns or keys."""
+    """The packing of the rows of an image; None if it has other columns or keys."""
     columns = len(table.columns)
     words = [shape[1] for shape in _shapes(about)]
     sides = [shape[1] for shape in _own_shapes(table)][1:]
     if words[1:] != sides:
         return None
     if "packing" not in about:
-        # An older writer packed none, and had the columns in the same order.
+        # Older writers packed no columns, and had the same order.
         return unpacked(columns) if words[0] == columns else None
     if about["columns"] != list(table.columns):
         return None
@@ -101,7 +100,7 @@ def _own_shapes(table: BaseTable) -> list[list[int]]:
 
 
 def _add_rows(path: Path, table: BaseTable, part: Mapping[str, Any], packing: Packing, mapping: MappedFile) -> None:
-    """Add the rows of an image whose layout is another one. They were settled, so they break no rule."""
+    """Add the rows of an image in another layout. They were settled, so they break no rule."""
     width = part["shape"][0]
     rows = words_in(mapping.places[0], part["kept"][1], width)[:, : packing.words + 1]
     for start in range(0, len(rows), _PIECE):

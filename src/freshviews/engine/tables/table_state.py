@@ -1,4 +1,4 @@
-"""What the engine holds of a base table."""
+"""The engine's state of a base table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TableState:
     encoder: TableEncoder
     decoder: Decoder
     stored: BaseTable | None
-    """None where the table is trusted."""
+    """None if the table is trusted."""
     foreign: tuple[Link, ...] = ()
     """Foreign keys of this table."""
     links: tuple[Link, ...] = ()
@@ -38,17 +38,17 @@ class TableState:
     """Whether rows were inserted or deleted before the database was opened."""
     readers: Readers = field(default_factory=Readers)
     counted: Codes = field(default_factory=lambda: np.zeros(1, np.int64))
-    """One word: the updates that came in."""
+    """One word: the number of updates."""
     seconds: float = 0.0
     closed: bool = False
     held: WindowRows | None = None
-    """The rows in the table's window; made by ``freshviews.engine.tables.window``."""
+    """The rows in the table's window, made by ``freshviews.engine.tables.window``."""
     changes_of: ClassVar[str] = "table"
-    """What an error calls it, before its name."""
+    """The word for it in errors, before its name."""
 
     @property
     def updates(self) -> int:
-        """The number of rows that came in, as inserts or deletes."""
+        """The number of rows inserted or deleted."""
         return int(self.counted[0])
 
     @property
@@ -82,7 +82,7 @@ class TableState:
         return stored + (0 if self.held is None else self.held.rows.nbytes)
 
     def take_over(self, other: TableState) -> None:
-        """Swap definition and rows with the same table of other columns."""
+        """Swap definition and rows with a version of this table that has other columns."""
         for name in ("definition", "encoder", "decoder", "stored", "foreign", "held"):
             mine = getattr(self, name)
             setattr(self, name, getattr(other, name))

@@ -1,11 +1,11 @@
-"""Tables with a window: a batch of arrivals gets the deletes of the rows that leave.
+"""Tables with a window: deletes of the rows that leave are added to a batch of arrivals.
 
-The rows in the window are stored as codes, in the order in which they leave. Before each arrival of a batch, the rows
-that it pushes out are deleted, so views see inserts and deletes as of any other table, first in, first out. The window
-moves once the batch is committed.
+The rows in the window are stored as codes, in the order in which they leave. Each arrival is preceded by the deletes of
+the rows that it displaces, so views see inserts and deletes as of any other table. The window moves when the batch is
+committed.
 
-Snapshots and images have the rows in that order (``put_back``), and the log has both arrivals and deletes (``follow``).
-So a window outlives its process, that of a trusted table too.
+Snapshots and images have the rows in that order (``restore_window``), and the log has arrivals and deletes
+(``replay_window``). So a window outlives its process, also for a trusted table.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from freshviews.errors import BatchError
 def windowed(table: TableState, encoded: Encoded) -> tuple[Encoded, Callable[[], None]]:
     """The batch with the deletes of the rows that leave the window, and a function to call once it is committed.
 
-    BatchError where a row is deleted by hand, or comes more than once at once.
+    BatchError if the user deletes a row, or gives a multiplicity above 1.
     """
-    held = held_of(table)
+    held = rows_in_window(table)
     batch = encoded.batch
     wrong = np.flatnonzero(batch.multiplicities != 1)
     if len(wrong):
         row = encoded.position(int(wrong[0]))
         raise BatchError(
-            f"table {table.name}, row {row}: the table has a window, which deletes its rows by itself; rows are "
-            f"inserted one by one, not with _multiplicity {int(batch.multiplicities[wrong[0]])}",
+            f"table {table.name}, row {row}: the table has a window, which deletes its rows itself; insert "
+            f"each row with _multiplicity 1, not {int(batch.multiplicities[wrong[0]])}",
             table=table.name,
             row=row,
         )
@@ -67,7 +67,7 @@ def windowed(table: TableState, encoded: Encoded) -> tuple[Encoded, Callable[[],
 
 
 def all_windowed(changes: Changes) -> tuple[Changes, list[Callable[[], None]]]:
-    """As ``windowed``, of the changes of several tables, of which some have windows."""
+    """As ``windowed``, for the changes of several tables, some of them with windows."""
     made, moves = list(changes), []
     for i, (table, encoded) in enumerate(changes):
         if table.has_window:
@@ -80,7 +80,7 @@ def all_windowed(changes: Changes) -> tuple[Changes, list[Callable[[], None]]]:
 def _interleaved(
     relation: str, columns: tuple[str, ...], come: Codes, order: Codes, leaving: Codes, positions: Codes
 ) -> Encoded:
-    """Before arrival i, as many rows of ``order`` are deleted as ``leaving[i]`` exceeds ``leaving[i - 1]``."""
+    """A batch that deletes, before arrival i, rows ``leaving[i - 1]`` to before ``leaving[i]`` of ``order``."""
     deletes = np.diff(leaving, prepend=0)
     ends = np.cumsum(deletes + 1)
     total = int(ends[-1]) if len(ends) else 0
@@ -94,7 +94,7 @@ def _interleaved(
 
 
 def _move(held: WindowRows, order: Codes, come: Codes) -> None:
-    """Move the window: ``order`` leaves, ``come`` arrives; rows that do both within the batch are in both."""
+    """Move the window: rows of ``order`` leave, rows of ``come`` arrive; some may be in both."""
     left = min(len(order), len(held.rows))
     if len(order) <= len(held.rows) and np.array_equal(order, held.rows[:left]):
         held.keep(left, come)
@@ -106,7 +106,7 @@ def _move(held: WindowRows, order: Codes, come: Codes) -> None:
     held.keep(len(held.rows), everything[len(order) :])
 
 
-def held_of(table: TableState) -> WindowRows:
+def rows_in_window(table: TableState) -> WindowRows:
     """The rows in the window of a table; made empty at the first call."""
     if table.held is None:
         window = window_of(table.definition)
@@ -115,17 +115,17 @@ def held_of(table: TableState) -> WindowRows:
     return table.held
 
 
-def put_back(table: TableState, rows: Codes) -> None:
-    """Add stored rows to the end of the window, in the order in which they leave."""
-    held = held_of(table)
+def restore_window(table: TableState, rows: Codes) -> None:
+    """Restore the window from stored rows, in the order in which they leave."""
+    held = rows_in_window(table)
     held.keep(0, rows)
     if held.window.column and len(rows):
         held.now = max(held.now, int(rows[:, held.columns.index(held.window.column)].max()))
 
 
-def follow(table: TableState, batch: CodeBatch) -> None:
-    """Move the window as a logged batch, with its deletes, moved it when it was committed first."""
-    held = held_of(table)
+def replay_window(table: TableState, batch: CodeBatch) -> None:
+    """Move the window by a batch of the log, which has the deletes."""
+    held = rows_in_window(table)
     rows = np.column_stack([batch.columns[name] for name in held.columns])
     come = rows[batch.multiplicities > 0]
     everything = np.concatenate([held.rows, come])

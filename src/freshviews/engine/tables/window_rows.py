@@ -18,12 +18,12 @@ class WindowRows:
         self.columns = columns
         self.rows: Codes = np.empty((0, len(columns)), np.int64)
         self.now = -(2**62)
-        """The latest time that came."""
+        """The latest time so far."""
         self._first = 0
         self._buffer: Codes = np.empty((_LEAST, len(columns)), np.int64)
 
     def keep(self, left: int, come: Codes) -> None:
-        """The first rows leave, others come, at the end or, by their time, in between."""
+        """Drop the rows before ``left``, and insert ``come`` at the end or by time."""
         count = len(self.rows) - left + len(come)
         at = self._first + left
         late = bool(self.window.column) and count > len(come) > 0 and self._earliest(come) < self._time(self.rows[-1])

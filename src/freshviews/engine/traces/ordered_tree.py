@@ -1,6 +1,6 @@
-"""An ordered tree owned from Python: loads and edits columns of codes.
+"""An ordered tree owned by Python, loaded and edited by columns of codes.
 
-Calls ``kernel.btree``. Kernels take ``OrderedTree.handle`` and work by address.
+It calls ``kernel.btree``; kernels take ``OrderedTree.handle``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Fold:
 class OrderedTree:
     """A versioned B+-tree of rows of ``key`` + ``payload`` words; ``summed`` as in ``kernel.btree.tree``.
 
-    All methods are for one thread at a time. ``close`` gives the memory back, and ends all versions.
+    One thread at a time may call methods. ``close`` frees the memory, and ends all versions.
     """
 
     def __init__(
@@ -57,29 +57,29 @@ class OrderedTree:
             store(at, FUNCTION, fold.function)
 
     def load(self, columns: Sequence[Codes]) -> None:
-        """Fill the tree, which is empty and has no version, with rows in any order; sorted ones are not moved.
+        """Load rows in any order into an empty tree without versions; sorted rows are not moved.
 
-        Equal keys become one row: with the last payload, or the sum of them. OutOfMemory leaves it empty.
+        Equal keys become one row, with the last payload or the sum of all. OutOfMemory leaves the tree empty.
         """
         if len(self) or load(self.handle, NEWEST):
-            raise ValueError("a tree that has rows or versions is not loaded; apply edits instead")
+            raise ValueError("a tree that has rows or versions cannot be loaded; apply edits instead")
         batch, rows = self._batch(columns, None)
         if rows and load_rows(self.handle, address_of(batch)[0], rows) == 0:
             raise OutOfMemory(f"memory ran out; {rows} rows were not loaded")
 
     def apply(self, columns: Sequence[Codes], signs: Codes | None = None) -> None:
-        """Make edits, in any order, equal keys in the order given; sign +1 inserts or replaces, -1 deletes.
+        """Apply edits in any order, equal keys in the given order; sign +1 inserts or replaces, -1 deletes.
 
-        OutOfMemory leaves part of the edits made; ``revert`` takes them back.
+        OutOfMemory leaves a part of the edits applied; ``revert`` undoes them.
         """
         batch, rows = self._batch(columns, signs)
         if rows and edit_in_order(self.handle, address_of(batch)[0], rows) == 0:
-            raise OutOfMemory(f"memory ran out within {rows} edits; revert to the last version")
+            raise OutOfMemory(f"memory ran out during {rows} edits; revert to the last version")
 
     def _batch(self, columns: Sequence[Codes], signs: Codes | None) -> tuple[Codes, int]:
         width = self.key + self.payload
         if len(columns) != width:
-            raise ValueError(f"{len(columns)} columns were given, and the tree has {width}")
+            raise ValueError(f"{len(columns)} columns given, but the tree has {width}")
         rows = len(columns[0])
         every = (*columns, *(() if signs is None else (signs,)))
         if any(len(column) != rows for column in every):
@@ -92,7 +92,7 @@ class OrderedTree:
 
     @property
     def root(self) -> int:
-        """The root page as it is now; good until the next edit."""
+        """The current root page; valid until the next edit."""
         return load(self.handle, ROOT)
 
     def __len__(self) -> int:

@@ -1,8 +1,7 @@
-"""A rule maintained by trace, held from Python: edits of rows in, erased and inserted derivations out.
+"""A rule maintained by trace: takes edits of rows, and returns erased and inserted derivations.
 
-A thin face over ``kernel.trace.variable_join`` and its neighbours, which says what is in memory: a rule, its levels,
-cursors, atoms and trees. ``program.reference.incremental_trie_join.maintenance.MaintainedRule`` is what it does, in
-plain Python.
+A thin layer over the kernels of ``kernel.trace``: it allocates a rule, its levels, cursors, atoms and trees.
+``program.reference.incremental_trie_join.maintenance.MaintainedRule`` is the specification, in plain Python.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ _OF_FLOATS = {"<": filters.LESS_FLOAT, "<=": filters.LESS_OR_EQUAL_FLOAT}
 _NULL_SAFE = {"=": filters.SAME, "<>": filters.DISTINCT}
 
 Edits = Mapping[str, tuple[Sequence[Codes], Codes]]
-"""Per relation, rows by column, and what is added to their multiplicities."""
+"""By relation, columns of rows, and changes of their multiplicities."""
 
 
 @dataclass(frozen=True)
 class TraceCounters:
-    """The work done, as ``program.reference.incremental_trie_join.maintenance.Counters``; ``contributions`` are those
-    of the oracle."""
+    """Counters of work, as ``program.reference.incremental_trie_join.maintenance.Counters``; ``contributions`` are
+    those of the oracle."""
 
     operations: int
     surgeries: int
@@ -61,7 +60,7 @@ class TracedRule:
     """A rule over relations, empty at first, and its sensitivity indices. Conditions that are not comparisons of two
     variables (``program.comparison``) are compiled; codes of strings in them are those of ``dictionary``.
 
-    After OutOfMemory it is of no further use.
+    After OutOfMemory it must not be used any more.
     """
 
     def __init__(self, rule: Rule, dictionary: Dictionary | None = None) -> None:
@@ -170,7 +169,7 @@ class TracedRule:
         return described
 
     def _describe(self, cursor: Codes, number: int, turn: int, of: Cursor, tree: int) -> None:
-        """Write the words of a cursor, and make what it holds."""
+        """Write the words of a cursor, and allocate its buffers."""
         places = self._words(max(number, 1))
         places[:number] = (*of.above, *of.beside)
         cursor[words.LEVEL_NUMBER] = number
@@ -192,7 +191,7 @@ class TracedRule:
             cursor[words.FOUND_RECORDS] = self._buffer(key + PAYLOAD + 1)
 
     def _begin_empty(self) -> None:
-        """Over empty relations the trace opens the iterators of the first variable, which are at their ends."""
+        """Record the trace over empty relations: it opens the iterators of the first variable, at their ends."""
         n = len(self.rule.levels[0].cursors)
         self._rule[words.TRACE] = self._rule[words.EDITS] = n
         self._rule[words.OPERATIONS] = n
@@ -203,9 +202,8 @@ class TracedRule:
                 self._rule[words.RECORDED] += 1
 
     def apply(self, edits: Edits) -> tuple[Codes, Codes]:
-        """Apply a batch of edits of the relations, and maintain the trace: erased and inserted derivations, shape
-        (n, variables + 1), the last word being the product of multiplicities. Valid until the next batch; see
-        ``failure``."""
+        """Apply edits of the relations, and maintain the trace. Returns the erased and the inserted derivations, shape
+        (n, variables + 1), with the product of multiplicities last; valid until the next batch. See ``failure``."""
         handle = address(self._rule)
         if keep_version(handle) == 0:
             raise OutOfMemory("memory ran out; versions were not kept")
@@ -230,13 +228,13 @@ class TracedRule:
 
     @property
     def failure(self) -> int:
-        """What went wrong with the derivations of the last batch, a key of ``payload.PAYLOAD_ERRORS``: a product does
-        not fit 64 bits. 0 where nothing did. Taking the batch back makes all good."""
+        """The error of the last batch, a key of ``payload.PAYLOAD_ERRORS`` if a product does not fit 64 bits, else 0.
+        Undoing the batch restores the state."""
         return int(self._rule[words.FAILURE])
 
     @property
     def held(self) -> int:
-        """How many intervals are held."""
+        """The number of stored intervals."""
         return sum(len(index) for index in self.indices.values())
 
     @property
@@ -245,7 +243,7 @@ class TracedRule:
         return sum(tree.bytes for tree in (*self.trees.values(), *self.indices.values()))
 
     def sizes(self) -> dict[str, tuple[int, int]]:
-        """Rows and bytes of tries and of sensitivity indices, by what they are of."""
+        """Rows and bytes of tries and of sensitivity indices, by a name of each."""
         found = {}
         for (name, order), tree in self.trees.items():
             atom, _ = next(
@@ -259,7 +257,7 @@ class TracedRule:
 
     @property
     def operations(self) -> int:
-        """How many operations of iterators were done so far."""
+        """The number of operations of iterators so far."""
         return int(self._rule[words.OPERATIONS])
 
     @property
@@ -268,7 +266,7 @@ class TracedRule:
         return TraceCounters(**{name: int(self._rule[getattr(words, name.upper())]) for name in names})
 
     def close(self) -> None:
-        """Give all memory back; this must not be used any more."""
+        """Free all memory; the rule must not be used any more."""
         self._free()
 
     def _words(self, count: int) -> Codes:

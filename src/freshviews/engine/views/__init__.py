@@ -1,4 +1,4 @@
-"""A view's compiled program and native state: run, read, recomputed."""
+"""Views: run their compiled programs, read and recompute their results."""
 
 __all__ = [
     "change_reader",

@@ -1,4 +1,4 @@
-"""Reading the change of a view whose output is what its one block holds, column by column."""
+"""Reads the change of a view whose output columns are columns of its one block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from freshviews.kernel.memory.triggers import entry_of
 
 
 class ChangeReader:
-    """``entry``: words by which ``kernel.direct`` calls the reader, which fills the state's buffer."""
+    """``entry``: words with which ``kernel.direct`` calls the reader; it writes to the state's buffer."""
 
     def __init__(self, state: BlockState, function: Function, order: Sequence[int] | None) -> None:
         self.entry = entry_of(function), state.state, state.raw
@@ -26,7 +26,7 @@ class ChangeReader:
 
 
 def reader_of(blocks: ViewBlocks) -> ChangeReader | None:
-    """The reader of a view whose change is the raw rows of one block; None where outputs are computed from them, or the
+    """The reader of a view whose change is the raw rows of one block; None if outputs are computed from them, or the
     reader is not compiled."""
     (block,) = blocks
     function = block.compiled.read_change

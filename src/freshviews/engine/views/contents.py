@@ -1,4 +1,4 @@
-"""Reading the contents of a view, and the errors of reading."""
+"""Reads the contents of a view, and words the errors of reading."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from freshviews.errors import EvaluationError, FreshviewsError, OutOfMemory
 
 
 def contents_of(maintained: MaintainedView, rows: int) -> Iterator[CodeBatch]:
-    """The contents of a view in batches; raises EvaluationError where an output cannot be computed."""
+    """The contents of a view in batches; raises EvaluationError if an output cannot be computed."""
     try:
         yield from maintained.contents(rows)
     except Failed as failed:
@@ -22,8 +22,8 @@ def contents_of(maintained: MaintainedView, rows: int) -> Iterator[CodeBatch]:
 
 
 def in_order(view: MaintainedView, source: MaintainedView, order: ReadOrder, rows: int) -> Iterator[CodeBatch]:
-    """The contents of a view in the order in which they are read, from ``source``: the view, or the internal view
-    that has the columns of the order. All rows are sorted in memory. Errors as ``contents_of``."""
+    """The contents of a view in its ORDER BY order. ``source``: the view itself, or the internal view that has the
+    columns of the order. All rows are sorted in memory. Errors as ``contents_of``."""
     try:
         found = source.in_order(order)
     except Failed as failed:

@@ -1,7 +1,7 @@
-"""Fault bisection: which row of a batch a traced view cannot be computed for.
+"""Fault bisection: finds the row of a batch for which a traced view cannot be computed.
 
-A trace changes once per batch, and a derivation is not a row of the batch. So the row is found by bisection: the batch
-is taken back, and its halves are applied and taken back until one row is left. That costs as much as a few batches.
+A trace changes once per batch, and a derivation is not a row of the batch. So the batch is undone, and halves of it are
+applied and undone until one row is left. That costs as much as a few batches.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from freshviews.errors import OutOfMemory
 
 
 def with_row(failure: Failure, maintained: MaintainedView, batch: CodeBatch) -> Failure:
-    """The failure of the batch that was applied last, with the first row that fails after the rows before it; without a
-    row where the batch alone is not the cause, or cannot be taken back. The batch stays applied."""
+    """Adds to the failure of the last applied batch the first row that fails after the rows before it; no row if the
+    batch alone is not the cause, or cannot be undone. The batch stays applied."""
     traced = any(plan.program.upkeep.joins for plan in maintained.plans)
     if not traced or failure.row is not None or failure.kind != "evaluation" or maintained.spoiled:
         return failure
@@ -36,8 +36,8 @@ def with_row(failure: Failure, maintained: MaintainedView, batch: CodeBatch) -> 
 
 
 def _applied(maintained: MaintainedView, batch: CodeBatch) -> Failure | None:
-    """Apply rows; why they are refused. Raises OutOfMemory."""
+    """Apply rows; returns why they are refused, or None. Raises OutOfMemory."""
     failure = maintained.apply(batch)
     if failure is not None and failure.kind == "memory":
-        raise OutOfMemory("memory ran out while the row at fault was looked for")
+        raise OutOfMemory("memory ran out during the search for the row at fault")
     return failure

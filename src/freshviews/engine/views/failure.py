@@ -1,4 +1,4 @@
-"""Why a view could not be computed."""
+"""The reasons why a view could not be computed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from freshviews.query.block import Block
 class Failure:
     """Why a batch or a read is refused.
 
-    ``kind`` is "evaluation", "memory", or "narrow" where narrow sums of doubles cannot take the batch. ``row`` is a
-    position in the batch, None where unknown.
+    ``kind`` is "evaluation", "memory", or "narrow" if narrow sums of doubles cannot take the batch. ``row`` is a
+    position in the batch, None if unknown.
     """
 
     kind: str
@@ -32,14 +32,14 @@ class Failed(Exception):
 
 
 def counted_in(block: Block) -> str:
-    """The error COUNTED in words: the expressions that may have failed, each with the name of its source."""
+    """The message of the error COUNTED: the expressions that may have failed, each with the name of its source."""
     query = block.query
     of_atoms = [(atom.name, expr) for atom in query.atoms for expr in (*atom.columns, *atom.filters)]
     of_lifts = [(lift.atom or "", lift.expr) for one in query.aggregates for lift in one.lifts]
     late = [("", expr) for expr in (*query.conditions, *([] if block.having is None else [block.having]))]
     found = [(name, part) for name, expr in (*of_atoms, *of_lifts, *late) for part in _failing(expr)]
     texts = dict.fromkeys(f"{print_expression(part)}{f' of {name}' if name else ''}" for name, part in found)
-    return f"{' or '.join(texts)} fails for a row of it; TRY_CAST and nullif(divisor, 0) give NULL instead"
+    return f"{' or '.join(texts)} fails for a row of the group; TRY_CAST and nullif(divisor, 0) give NULL instead"
 
 
 def _failing(expr: Expr) -> Iterator[Expr]:

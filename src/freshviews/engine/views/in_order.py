@@ -1,4 +1,4 @@
-"""A batch run update by update, for the change that each update makes."""
+"""Runs a batch update by update, for the change of each update."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from freshviews.engine.views.output import consolidate
 from freshviews.engine.views.view_block import ViewBlock
 
 _CHANGES = 1 << 16
-"""Rows of a change after which they are taken out of the triggers' buffer."""
+"""Rows of a change after which the triggers' buffer is read."""
 
 
 class TooMany(Exception):
-    """The change of a batch that is run update by update is too large; ``updates`` have run."""
+    """The change of a batch that runs update by update is too large; ``updates`` have run."""
 
     def __init__(self, updates: int) -> None:
         self.updates = updates
 
 
 def can_run_in_order(view: MaintainedView, relation: str) -> bool:
-    """Whether a batch of the relation can be run update by update: one block, whose result is not held, and of which no
-    texts are made."""
+    """Whether a batch of the relation can run update by update: the view has one block, whose result is not held, and
+    no texts."""
     one = view.wants_change and len(view.blocks) == 1 and relation in view.blocks[0].compiled.each
     return one and view.blocks[0].texts is None and not view.blocks[0].projection.fails
 
 
 def apply_in_order(view: MaintainedView, batch: CodeBatch, most: int) -> tuple[CodeBatch, Codes]:
-    """Run a batch update by update: its change in order, and the number of the update behind each row.
+    """Run a batch update by update; returns its change in order, and the number of the update behind each row.
 
-    Only where ``can_run_in_order``. Raises TooMany if the change has ``most`` rows or more and updates are left: those
-    that have run must be taken back. Raises Failed after all updates have run, or none of them.
+    Requires ``can_run_in_order``. Raises TooMany if the change has ``most`` rows or more and updates are left: those
+    that have run must be undone. Raises Failed after all updates have run, or none of them.
     """
     (block,) = view.blocks
     found: list[tuple[Codes, Codes]] = [(view.blocks.empty(), np.empty(0, np.int64))]

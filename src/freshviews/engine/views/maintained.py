@@ -1,4 +1,4 @@
-"""A maintained view: it takes the batches of its inputs, and gives its change and its contents."""
+"""A maintained view: takes batches of its inputs, and returns its change and its contents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from freshviews.catalog.definitions import ReadOrder, TableDef, ViewDef
-from freshviews.engine.blocks.at_once import hand_over, state_at_once, walked
+from freshviews.engine.blocks.at_once import end_version, hand_over, state_at_once
 from freshviews.engine.blocks.passes import relations_to_feed
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, ViewRows
 from freshviews.engine.views.change_reader import ChangeReader, reader_of
@@ -36,11 +36,11 @@ from freshviews.types.sorting import sorted_rows
 
 
 class MaintainedView:
-    """A view over its inputs: programs, their state, and the upkeep that keeps the result up to date.
+    """A view over its inputs: programs, their state, and the upkeep of the result.
 
-    ``inputs`` gives the definition of each relation that the view reads. All state is ring-valued: a batch that failed
-    in evaluation is taken back, exactly, by applying its negation; but where the view is ``spoiled``, it must be
-    cleared and filled again.
+    ``inputs`` has the definition of each relation that the view reads. All state is ring-valued, so applying the
+    negation of a batch that failed in evaluation undoes it exactly. A ``spoiled`` view must be cleared and backfilled
+    instead.
     """
 
     blocks: ViewBlocks
@@ -56,11 +56,11 @@ class MaintainedView:
         self._dictionary = dictionary
         self._wants_change = False
         self.spoiled = False
-        """Whether a user's ring whose laws do not hold modulo 2^64 has met an overflow since ``clear``."""
+        """Whether a user's ring whose laws do not hold modulo 2^64 has overflowed since ``clear``."""
         self._names = tuple(column.name for column in view.columns)
 
     def prepare(self) -> None:
-        """Plan and compile. Raises PlanError where the named strategy cannot maintain the view."""
+        """Plan and compile. Raises PlanError if the named strategy cannot maintain the view."""
         start = time.perf_counter()
         signed = any(may_be_negative(relation) for relation in self._definitions.values())
         made = blocks_of(self.view, self._definitions, self._dictionary)
@@ -103,8 +103,8 @@ class MaintainedView:
         return frozenset(columns)
 
     def wanted(self, relation: str) -> tuple[frozenset[str], dict[str, TextFunction]]:
-        """What must be made of the values of a relation: codes of columns, and results of text functions by their names
-        in a batch."""
+        """The values that must be encoded of a relation: columns, and text functions by the names of their results in a
+        batch."""
         if isinstance(self._upkeep, Recomputed):
             return self.needed(relation), {}
         columns: set[str] = set()
@@ -136,7 +136,7 @@ class MaintainedView:
 
     @property
     def may_be_spoiled(self) -> bool:
-        """Whether an overflow leaves the view ``spoiled``."""
+        """Whether an overflow makes the view ``spoiled``."""
         return not all(ring.keeps_modulo for ring in self.view.rings)
 
     @property
@@ -145,39 +145,39 @@ class MaintainedView:
         return type(self._upkeep) is ByTriggers and all(block.texts is None for block in self.blocks)
 
     def use_threads(self, count: int) -> None:
-        """Set in how many threads at most later batches run (``engine.blocks.lanes``)."""
+        """Set the most threads in which later batches run (``engine.blocks.lanes``)."""
         for block in self.blocks:
             block.lanes.use(block.state, count if self.by_triggers else 1)
 
     @property
     def in_lanes(self) -> bool:
-        """Whether a trigger ran in lanes since ``use_threads``: an error may not be the one that one thread finds."""
+        """Whether a trigger ran in lanes since ``use_threads``; its error may differ from that of one thread."""
         return any(block.lanes.ran for block in self.blocks)
 
     @property
     def may_fail_in_output(self) -> bool:
-        """Whether an output expression may have no value for a row, which is found when the change is taken."""
+        """Whether an output expression may fail for a row, which shows when the change is taken."""
         exprs = [e for b in self.view.blocks for e in (*(o.expr for o in b.outputs), b.having) if e is not None]
         return any(r.may_fail for b in self.view.blocks for r in b.results) or any(map(may_fail, exprs))
 
     @property
     def has_host_output(self) -> bool:
-        """Whether output expressions have string functions, or texts are made of rows, which needs the dictionary."""
+        """Whether the output needs the dictionary: for string functions, or texts of groups."""
         return any(block.projection.host or block.texts is not None for block in self.blocks)
 
     # Batches
 
     def prepare_batch(self, batch: CodeBatch) -> None:
-        """Do the part of ``apply`` that needs the dictionary, so that this is only read then. Raises Failed,
+        """Do the part of ``apply`` that adds to the dictionary; ``apply`` then only reads it. Raises Failed,
         KeyboardInterrupt."""
         if len(batch):
             self.blocks.prepare(batch)
 
     def apply(self, batch: CodeBatch, more: bool = False, widens: bool = True) -> Failure | None:
-        """Take a batch of an input in; why it cannot stand, None where it can. It is taken back by its negation.
+        """Apply a batch of an input; returns why it must be refused, or None. Its negation undoes it.
 
-        ``more``: a batch of another input follows in the same version, and work that is done once per version waits.
-        ``widens``: where narrow sums of doubles cannot take the batch, go on with reals instead of refusing it.
+        ``more``: a batch of another input follows in the same version, so work that is done once per version waits.
+        ``widens``: if narrow sums of doubles cannot take the batch, switch to reals instead of refusing it.
         """
         if len(batch) == 0:
             return None
@@ -194,8 +194,8 @@ class MaintainedView:
         return failure
 
     def _with_reals(self, take: Callable[[CodeBatch], Failure | None], batch: CodeBatch) -> Failure | None:
-        """Take a batch back that narrow sums could not take, and take it in again with reals; why it cannot stand."""
-        # First what may raise: the batch is in then, as with any error, and the version takes it back.
+        """Undo a batch that narrow sums could not take, and apply it with reals; returns why it is refused, or None."""
+        # Compile first: if this raises, the batch is still applied, and the commit undoes it as usual.
         for wide in filter(None, (block.wide for block in self.blocks)):
             wide.compiled  # noqa: B018
         failure = take(batch.negated())
@@ -204,7 +204,7 @@ class MaintainedView:
         return take(batch) if self.widen() else Failure("memory", "memory ran out")
 
     def widen(self) -> bool:
-        """Have reals in the place of narrow sums of doubles, for good; False without memory: the view must be cleared
+        """Replace narrow sums of doubles by reals, for good; False if memory runs out: the view must be cleared
         then."""
         widened = all(block.widen() for block in self.blocks)
         if self._wants_change:
@@ -212,11 +212,11 @@ class MaintainedView:
         return widened
 
     def take_change(self) -> CodeBatch:
-        """The view's change since the last call, consolidated. Raises Failed where an output has no value."""
+        """The view's change since the last call, consolidated. Raises Failed if an output has no value."""
         return self.batch_of(self._upkeep.take_change())
 
     def change_reader(self) -> ChangeReader | None:
-        """What compiled code reads the change by in the place of ``take_change``; None where there is more to do."""
+        """The compiled reader of the change, instead of ``take_change``; None if more work is needed."""
         return reader_of(self.blocks) if self.by_triggers and self.blocks.reads_whole else None
 
     def discard_change(self) -> None:
@@ -225,7 +225,7 @@ class MaintainedView:
         self.blocks.reset()
 
     def give_back(self) -> None:
-        """Give memory back after removals, in a bounded step; after a version."""
+        """Free memory after removals, in a bounded step. Call it after a version."""
         for block in self.blocks:
             block.state.give_back()
 
@@ -238,8 +238,8 @@ class MaintainedView:
     def passes(self, sizes: Mapping[str, float], at_once: bool = False) -> Generator[str, None, None]:
         """The relations to ``load`` into the empty view, each whole before the next.
 
-        ``sizes``: rows by relation. ``at_once``: where a join of all rows is cheaper than a delta per row, rows are
-        only stored until ``joined`` joins them.
+        ``sizes``: rows by relation. ``at_once``: if a join of all rows is cheaper than a delta per row, rows are only
+        stored until ``joined`` joins them.
         """
         for block, definition in zip(self.blocks, self.view.blocks, strict=True):
             narrow = block.wide is not None
@@ -248,7 +248,7 @@ class MaintainedView:
         return relations_to_feed([] if isinstance(self._upkeep, Recomputed) else states, self.inputs, sizes)
 
     def load(self, batch: CodeBatch, more: bool = False, widens: bool = True) -> Failure | None:
-        """As ``apply``, for a batch of a backfill, after the last of which comes ``joined``."""
+        """As ``apply``, for a batch of a backfill; call ``joined`` after the last one."""
         try:
             self._upkeep.load(batch, more)
             failure = self.blocks.failure()
@@ -261,18 +261,18 @@ class MaintainedView:
         return failure
 
     def joined(self) -> bool:
-        """Join the rows that were only stored, and bring traces up to date. False where that failed: the view is empty
+        """Join the rows that were only stored, and bring traces up to date. False if that fails: the view is empty
         again then."""
         fed = [(block.fed, block.state) for block in self.blocks if block.fed is not None]
         for block in self.blocks:
             block.fed = None
-        done = [hand_over(made, state) for made, state in fed] + [walked(block.state) for block in self.blocks]
+        done = [hand_over(made, state) for made, state in fed] + [end_version(block.state) for block in self.blocks]
         if not all(done):
             self.clear()
         return all(done)
 
     def loaded(self) -> Failure | None:
-        """End a backfill; why the view cannot be computed, None where it can."""
+        """End a backfill; returns why the view cannot be computed, or None."""
         self._upkeep.settle()
         failure = self.blocks.failure()
         if failure is not None:
@@ -289,7 +289,7 @@ class MaintainedView:
     def contents(self, rows: int) -> Iterator[CodeBatch]:
         """The contents in batches of at most ``rows`` rows, multiplicities included. Raises Failed.
 
-        The view must not change until the iterator is done. Where rows may cancel out, all are merged first.
+        The view must not change until the iterator is done. Rows that may cancel out are merged first.
         """
         self._upkeep.settle()
         if self.blocks.cancels:
@@ -299,11 +299,11 @@ class MaintainedView:
         yield from (self.batch_of(found) for found in self.blocks.rows(rows) if len(found))
 
     def in_order(self, order: ReadOrder) -> Codes:
-        """All rows, shape (n, columns + 1), in the order in which they are read. Raises Failed."""
+        """All rows, shape (n, columns + 1), in the view's order. Raises Failed."""
         self._upkeep.settle()
         limit = self.view.blocks[0].limit
         if order.places is None and limit is not None:
-            # The raw rows have what ORDER BY names, also if the view does not show it.
+            # Raw rows have the columns of ORDER BY, even if the view does not show them.
             (block,) = self.blocks
             raw = np.concatenate([*block.state.rows(1 << 16)])
             names = {name: i for i, name in enumerate(self.view.blocks[0].free)}
@@ -317,14 +317,14 @@ class MaintainedView:
         return self._sorted(rows, [(rows[:, i], columns[i].type, down, last) for i, down, last in listed])
 
     def _sorted(self, rows: Codes, keys: Sequence[tuple[Codes, SqlType, bool, bool]]) -> Codes:
-        """Rows sorted by keys: the codes, their type, whether they descend, whether NULL is last."""
+        """Rows sorted by keys, each with codes, type, whether it descends, and whether NULL is last."""
         arrays = [(decode_array(of, codes, self._dictionary, True), down, last) for codes, of, down, last in keys]
         found: Codes = rows[sorted_rows(arrays)]
         return found
 
     @property
     def group_columns(self) -> tuple[str, ...]:
-        """Output columns that are the group's key, in its order; () where a row is not found by key."""
+        """Output columns of the group's key, in its order; () if rows cannot be looked up by key."""
         if self.view.combined is not None and self.view.combined.kind != "all":
             return tuple(column.name for column in self.view.columns)
         if self.view.group and self._is_keyed:
@@ -339,7 +339,7 @@ class MaintainedView:
 
     @property
     def _is_keyed(self) -> bool:
-        """Whether the rows of its one block have a key that is not all of their variables."""
+        """Whether the rows of its one block have a key of some of their variables."""
         return len(self.view.blocks) == 1 and next(iter(self.blocks)).state.has_key
 
     def get(self, key: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
@@ -372,11 +372,11 @@ class MaintainedView:
         write_image(path, self.view.name, states, self._upkeep.stored_rows(), self._dictionary, sync)
 
     def read_image(self, path: Path, *, verify: bool = False) -> None:
-        """Take the state from a file, which may be deleted but must not change as long as the view lives.
+        """Restore the state from a file, which may be deleted but must not change while the view exists.
 
         The dictionary must have had the strings of the image, under the same codes, since before ``prepare``. Large
-        arrays are mapped and read as they are touched; ``verify`` reads them at once and checks their sums. Raises
-        StoreError, OtherProgram where other programs wrote the image; the state is as before then.
+        arrays are mapped and read on demand; ``verify`` reads them at once and checks their sums. Raises StoreError, or
+        OtherProgram if other programs wrote the image, and then changes nothing.
         """
         wide = [block.state.program if block.wide is None else block.wide.program for block in self.blocks]
         if any(block.wide is not None for block in self.blocks) and written_by(path, wide) and not self.widen():
@@ -388,7 +388,7 @@ class MaintainedView:
         self._upkeep.restore(read_image(path, self.view.name, states, self._dictionary, verify))
 
     def stored_strings(self) -> Iterator[Codes]:
-        """The columns of strings of the rows that a recomputed view stores of its inputs."""
+        """The string columns of the input rows that a recomputed view stores."""
         for name, rows in self._upkeep.stored_rows().items():
             strings = {column.name for column in self._definitions[name].columns if column.type.name == "STRING"}
             for i, column in enumerate(sorted(self.needed(name))):
@@ -407,7 +407,7 @@ class MaintainedView:
         return found
 
     def bytes(self) -> int:
-        """Bytes of all stored views, and of the rows of its inputs that a recomputed view stores. Evaluates nothing."""
+        """Bytes of all stores, and of the input rows of a recomputed view. Evaluates nothing."""
         held = sum(rows.nbytes for rows in self._upkeep.stored_rows().values())
         held += sum(block.texts.about_bytes for block in self.blocks if block.texts is not None)
         return held + sum(size for block in self.blocks for _, size in block.state.sizes().values())

@@ -1,4 +1,4 @@
-"""From raw rows (free variables, results, multiplicity) to the rows of a view."""
+"""Computes the rows of a view from raw rows (free variables, results, multiplicity)."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from freshviews.query.block import Block
 from freshviews.types.dictionary import Dictionary
 
 MESSAGES = {**ERRORS, **PAYLOAD_ERRORS}
-"""Errors by the word at ``status``, but for those of host expressions."""
+"""Messages by the word at ``status``, except for errors of host expressions."""
 
 
 @dataclass(frozen=True)
 class Projection:
-    """How raw rows become output rows.
+    """The plan from raw rows to output rows.
 
-    ``raw`` names the words of a raw row; ``places[i]`` says where output ``i`` comes from: ("raw", word), or
-    ("compiled", position in ``compiled``). Host subexpressions have further raw words, ``host``.
-    ``injective``: different raw rows give different output rows. ``two_values`` words the error of ONLY_VALUE.
-    ``fails``: a row may have no output; ``counted`` words the error COUNTED.
+    ``raw`` names the words of a raw row; ``places[i]`` is the source of output ``i``: ("raw", word), or ("compiled",
+    position in ``compiled``). Host subexpressions have further raw words, ``host``. ``injective``: different raw rows
+    give different output rows. ``two_values`` words the error of ONLY_VALUE. ``fails``: a row may have no output;
+    ``counted`` words the error COUNTED.
     """
 
     raw: tuple[str, ...]
@@ -51,7 +51,7 @@ class Projection:
 
     @cached_property
     def order(self) -> list[int] | None:
-        """The words of a raw row that are the outputs, where none is computed; None if they are all, in their order."""
+        """The words of a raw row that are the outputs, if none is computed; None for all words in their order."""
         order = [place for _, place in self.places]
         return None if order == list(range(len(self.raw))) else order
 
@@ -77,7 +77,7 @@ def projection_of(block: Block, dictionary: Dictionary) -> Projection:
 
 
 def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Codes) -> Codes:
-    """Output rows, shape (n, outputs + 1), of raw rows, or these themselves; the last column is the multiplicity."""
+    """Output rows, shape (n, outputs + 1), of raw rows, possibly the same array; multiplicities are last."""
     rows, width = raw.shape
     if rows and projection.host:
         columns = _columns(projection, raw)
@@ -102,15 +102,15 @@ def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Co
 
 
 def _columns(projection: Projection, raw: Codes) -> dict[str, Codes]:
-    """The words of raw rows by name. Without any, the multiplicities say how many rows there are."""
+    """The columns of raw rows by name; if there are none, the multiplicities, for the number of rows."""
     found = {name: raw[:, i] for i, name in enumerate(projection.raw) if i < raw.shape[1] - 1}
     return found or {"": raw[:, -1]}
 
 
 def reason(projection: Projection, compiled: CompiledBlock, state: BlockState, raw: Codes) -> str:
-    """Why ``project`` failed: for the first row that has no value.
+    """The message of a failure of ``project``, for the first row without a value.
 
-    CASE and HAVING may leave out other rows without a value, so the row is found by bisection.
+    CASE and HAVING may exclude other rows without a value, so the row is found by bisection.
     """
     error = int(state.status[0])
     if error == COUNTED:
@@ -136,7 +136,7 @@ def reason(projection: Projection, compiled: CompiledBlock, state: BlockState, r
 
 
 def consolidate(rows: Codes) -> Codes:
-    """Rows that agree in all but the multiplicity merged; those of multiplicity zero dropped."""
+    """Merges rows that differ only in multiplicity, and drops rows of multiplicity zero."""
     if len(rows) < 2:
         return rows if len(rows) == 0 or rows[0, -1] != 0 else rows[:0]
     width = rows.shape[1]

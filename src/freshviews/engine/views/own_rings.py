@@ -1,4 +1,4 @@
-"""Registering rings of users, for views of all databases of the process."""
+"""Registers rings of users, for views of all databases of the process."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def register_ring(ring: UserRing) -> None:
     if not isinstance(ring, UserRing):
         raise RingDefinitionError(f"register_ring takes a freshviews.UserRing, not {type(ring).__name__}")
     if isinstance(ring.name, str) and ring.name.lower() in FUNCTION_NAMES:
-        raise RingDefinitionError(f"ring {ring.name} has the name of a function of SQL; give it another name")
+        raise RingDefinitionError(f"ring {ring.name} has the name of an SQL function; give it another name")
     register(ring)

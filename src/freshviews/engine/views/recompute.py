@@ -9,7 +9,7 @@ from freshviews.engine.views.output import consolidate
 
 
 class StoredRows:
-    """Rows of the inputs, by relation."""
+    """Stored rows of the inputs, by relation."""
 
     def __init__(self, columns: dict[str, tuple[str, ...]]) -> None:
         self._columns = columns
@@ -18,7 +18,7 @@ class StoredRows:
         }
 
     def add(self, batch: CodeBatch) -> None:
-        """Add the rows of a batch; deletes take earlier rows back."""
+        """Add the rows of a batch; deletes cancel earlier rows."""
         names = self._columns[batch.relation]
         rows = np.column_stack([*(batch.columns[name] for name in names), batch.multiplicities])
         self._rows[batch.relation] = consolidate(np.concatenate([self._rows[batch.relation], rows]))
@@ -41,7 +41,7 @@ class StoredRows:
         return self._rows
 
     def take(self, rows: dict[str, Codes]) -> None:
-        """Hold these rows instead, as ``rows`` gave them."""
+        """Replace all rows by these, in the form of ``rows``."""
         self._rows = rows
 
     def clear(self) -> None:

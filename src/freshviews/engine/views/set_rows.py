@@ -1,13 +1,13 @@
-"""Rows of set operations over blocks, without a stored result: enumeration, lookup and change.
+"""Set operations over blocks, without a stored result: enumeration, lookup and change of their rows.
 
-Each block of the term is an *operand*: it enumerates its rows, and looks up a row in constant time.
+Each block of a term is an *operand*: it enumerates its rows, and looks up a row in constant time.
 
-- ``l EXCEPT r``, ``l INTERSECT r``: the rows of l that are not, or are, in r; any number of others may be skipped
-  between two of them. With ALL, how often a row is there follows from how often it is in l and in r.
+- ``l EXCEPT r``, ``l INTERSECT r``: the rows of l that are not, or are, in r; any number of rows may be skipped between
+  two of them. With ALL, the count of a row follows from its counts in l and in r.
 - ``l UNION r``: a row of l that r lacks is emitted; for a row of l that r has, the next row of r is emitted instead; at
   the end, the rest of r. So every row is emitted once, with constant delay (Durand, Strozecki, Enumeration Complexity
   of Logical Query Problems with Second-order Variables, CSL 2011). The same is done with batches for rows.
-- the change: a row may change only where an operand changed. How often it was and is in the result follows from the
+- the change: a row may change only where an operand changed. Its old and new count in the result follow from the
   present rows of the operands and their changes.
 """
 
@@ -29,9 +29,9 @@ _HALF = 1 << 31
 
 
 class Operand(Protocol):
-    """The rows of a block, shape (n, columns + 1) with the multiplicity last. They come once each, but under ALL.
+    """The rows of a block, shape (n, columns + 1) with the multiplicity last. Each row comes once, except under ALL.
 
-    ``counted``: multiplicities count; else they are 1, but under ALL.
+    ``counted``: multiplicities count; otherwise they are 1, except under ALL.
     """
 
     @property
@@ -42,7 +42,7 @@ class Operand(Protocol):
         ...
 
     def counts(self, rows: Codes) -> Codes:
-        """How often each of these is there."""
+        """The count of each of these rows."""
         ...
 
     def change(self) -> Codes:
@@ -59,7 +59,7 @@ def rows_of(term: SetTerm, operands: Sequence[Operand], limit: int) -> Iterator[
         yield from rows_of(term.right, operands, limit)
     elif term.kind in ("except_all", "intersect_all"):
         for rows in _distinct_rows(term.left, operands, limit):
-            yield from _those(rows, counts(term, operands, rows))
+            yield from _present_rows(rows, counts(term, operands, rows))
     else:
         yield from _distinct_rows(term, operands, limit)
 
@@ -68,11 +68,11 @@ def _distinct_rows(term: SetTerm, operands: Sequence[Operand], limit: int) -> It
     """All rows, each once, with multiplicity 1."""
     if isinstance(term, int):
         once = operands[term].rows(limit)
-        yield from map(_once, once) if operands[term].counted else once
+        yield from map(_as_set, once) if operands[term].counted else once
         return
     left = _distinct_rows(term.left, operands, limit)
     if term.kind in ("all", "union"):
-        others = _Taken(_distinct_rows(term.right, operands, limit))
+        others = _RowReader(_distinct_rows(term.right, operands, limit))
         for rows in left:
             found = has(term.right, operands, rows)
             yield np.concatenate([rows[~found], *others.take(int(found.sum()))])
@@ -80,7 +80,7 @@ def _distinct_rows(term: SetTerm, operands: Sequence[Operand], limit: int) -> It
         return
     for rows in left:
         if term.kind == "except_all":
-            yield from _those(rows, (counts(term, operands, rows) > 0).astype(np.int64))
+            yield from _present_rows(rows, (counts(term, operands, rows) > 0).astype(np.int64))
             continue
         found = has(term.right, operands, rows)
         wanted = rows[~found if term.kind == "except" else found]
@@ -88,14 +88,14 @@ def _distinct_rows(term: SetTerm, operands: Sequence[Operand], limit: int) -> It
             yield wanted
 
 
-def _once(rows: Codes) -> Codes:
+def _as_set(rows: Codes) -> Codes:
     made = rows.copy()
     made[:, -1] = 1
     return made
 
 
-def _those(rows: Codes, multiplicities: Codes) -> Iterator[Codes]:
-    """The rows that are there, with their multiplicities."""
+def _present_rows(rows: Codes, multiplicities: Codes) -> Iterator[Codes]:
+    """The rows with multiplicities above 0, with these."""
     there = multiplicities > 0
     if there.any():
         made: Codes = rows[there]
@@ -103,8 +103,8 @@ def _those(rows: Codes, multiplicities: Codes) -> Iterator[Codes]:
         yield made
 
 
-class _Taken:
-    """Rows of batches, taken a few at a time."""
+class _RowReader:
+    """Reads rows of batches a few at a time."""
 
     def __init__(self, batches: Iterator[Codes]) -> None:
         self._batches = batches
@@ -119,14 +119,14 @@ class _Taken:
             count -= min(count, len(rows))
 
     def rest(self) -> Iterator[Codes]:
-        """All that are left."""
+        """All remaining rows."""
         if self._left is not None and len(self._left):
             yield self._left
         yield from self._batches
 
 
 def has(term: SetTerm, operands: Sequence[Operand], rows: Codes) -> Flags:
-    """Which of these rows there are; each is looked up in every operand once at most."""
+    """Which of these rows the term has; looks up each at most once in every operand."""
     if isinstance(term, int) or term.kind == "except_all":
         there: Flags = counts(term, operands, rows) > 0
         return there
@@ -139,7 +139,7 @@ def has(term: SetTerm, operands: Sequence[Operand], rows: Codes) -> Flags:
 
 
 def counts(term: SetTerm, operands: Sequence[Operand], rows: Codes) -> Codes:
-    """How often each of these rows is there; each is looked up in every operand once at most."""
+    """The count of each of these rows in the term; looks up each at most once in every operand."""
     if isinstance(term, int):
         return operands[term].counts(rows)
     if not _is_counted(term, operands):
@@ -147,12 +147,12 @@ def counts(term: SetTerm, operands: Sequence[Operand], rows: Codes) -> Codes:
     left = counts(term.left, operands, rows)
     asked = left > 0 if term.kind != "all" else np.ones(len(rows), np.bool_)
     if asked.any():
-        left[asked] = _put(term.kind, left[asked], counts(term.right, operands, rows[asked]))
+        left[asked] = _combined(term.kind, left[asked], counts(term.right, operands, rows[asked]))
     return left
 
 
 def _is_counted(term: SetTerm, operands: Sequence[Operand]) -> bool:
-    """True if a row may be there more than once."""
+    """True if a row may have a count above 1."""
     if isinstance(term, int):
         return operands[term].counted
     return term.kind in ("all", "except_all", "intersect_all")
@@ -171,15 +171,15 @@ def _change(term: SetTerm, operands: Sequence[Operand], changes: Sequence[Codes]
         return consolidate(np.concatenate([left, right]))
     rows, of_left, of_right = _side_by_side(left, right)
     now = [_after(side, operands, rows, of) for side, of in ((term.left, of_left), (term.right, of_right))]
-    rows[:, -1] = _put(term.kind, *now) - _put(term.kind, now[0] - of_left, now[1] - of_right)
+    rows[:, -1] = _combined(term.kind, *now) - _combined(term.kind, now[0] - of_left, now[1] - of_right)
     changed: Codes = rows[rows[:, -1] != 0]
     return changed
 
 
 def _side_by_side(left: Codes, right: Codes) -> tuple[Codes, Codes, Codes]:
-    """The rows of two changes, each once, and the change of each in both."""
+    """The distinct rows of two changes, and the change of each row in the left one and in the right one."""
     if max(np.abs(left[:, -1]).max(initial=0), np.abs(right[:, -1]).max(initial=0)) < _HALF:
-        # Both in one number: the lower half of its bits for the left one, the upper half for the right one.
+        # Both changes in one number: the lower half of the bits for the left one, the upper half for the right one.
         shifted = np.column_stack([right[:, :-1], right[:, -1] << 32])
         rows = consolidate(np.concatenate([left, shifted]))
         of_left = ((rows[:, -1] + _HALF) & (2 * _HALF - 1)) - _HALF
@@ -192,7 +192,7 @@ def _side_by_side(left: Codes, right: Codes) -> tuple[Codes, Codes, Codes]:
 
 
 def _after(term: SetTerm, operands: Sequence[Operand], rows: Codes, change: Codes) -> Codes:
-    """How often each row is there now; where it is there at most once, only those that did not change are looked up."""
+    """The current count of each row. Without ALL, only rows that did not change are looked up."""
     if _is_counted(term, operands):
         return counts(term, operands, rows)
     found = (change > 0).astype(np.int64)
@@ -202,8 +202,8 @@ def _after(term: SetTerm, operands: Sequence[Operand], rows: Codes, change: Code
     return found
 
 
-def _put(kind: str, left: Codes, right: Codes) -> Codes:
-    """How often a row is in the result that is in the operands so often."""
+def _combined(kind: str, left: Codes, right: Codes) -> Codes:
+    """The count of a row in the result, from its counts in the operands."""
     made: Codes
     match kind:
         case "all":

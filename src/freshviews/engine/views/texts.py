@@ -1,13 +1,12 @@
-"""Texts of all rows of a group (``query.block.Gathering``), made of the rows of a block.
+"""Renders the rows of each group of a block as texts (``query.block.Gathering``).
 
-The block has the rows of all groups, and follows its inputs as any other. ``Texts`` has a copy of these rows by group.
-It takes the change of the block, and renders the texts of the groups that changed, before and after. So a version costs
-as much as the rows of the groups that it changes, and nothing for other groups. The copy is made of the rows of the
-block when a change is first asked for, and after each ``forget``. No image and no collection of strings has to know it:
-all its codes are those of rows of the block.
+The block has the rows of all groups, and is maintained as any other. ``Texts`` has a copy of these rows by group. It
+reads the change of the block, and renders the texts of the changed groups, before and after. So the cost of a version
+is that of all rows of the groups that it changes. The copy is made when a change is first asked for, and after each
+``forget``. Images and collections of strings ignore it, because all its codes are in rows of the block.
 
-The codes of texts are in no store here. The text of a group before a change is rendered again, or remembered as a
-string. It has the code that it had, as a view that has stored the code keeps the string in the dictionary.
+Codes of texts are not stored here. The text of a group before a change is rendered again, or remembered as a string.
+Its code is the same as before, because a view that has stored the code keeps the string in the dictionary.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from freshviews.types.dictionary import Dictionary
 from freshviews.types.json_text import in_json
 
 _GROUP_BYTES = 200
-"""Bytes of a group, beside its rows, in a dict of arrays."""
+"""Bytes of a group in a dict of arrays, without its rows."""
 
 _Made = tuple[str | None, ...]
 """The texts of a group."""
 
 
 class Texts:
-    """The texts of the groups of a block, and the rows that they are made of.
+    """The texts of the groups of a block, and the rows from which they are made.
 
     Rows of the block have the shape (n, groups + columns + 1), rows of texts (n, groups + texts + 1), multiplicities
     last.
@@ -45,19 +44,19 @@ class Texts:
         self._gathering = gathering
         self._dictionary = dictionary
         self._rows: dict[bytes, Codes] | None = None
-        """The rows of each group, by the words of its key; None if they were not needed yet."""
+        """The rows of each group, by the words of its key; None until they are needed."""
         self._count = 0
         self._texts: dict[bytes, _Made] = {}
         """The texts of groups that have changed, by the words of the key."""
 
     @property
     def rows(self) -> int:
-        """How many rows the copy has."""
+        """The number of rows of the copy."""
         return self._count
 
     @property
     def about_bytes(self) -> int:
-        """About the bytes of the copy, and of remembering texts, whose strings are those of the dictionary."""
+        """Approximate bytes of the copy and of remembered texts, without their strings, which the dictionary has."""
         g = self._gathering
         kept = len(self._rows or ()) + g.texts * len(self._texts)
         return 8 * (g.groups + len(g.columns) + 1) * self._count + _GROUP_BYTES * kept
@@ -68,7 +67,7 @@ class Texts:
 
     def change(self, take: Callable[[], Codes], every: Callable[[], Codes]) -> Codes:
         """The change of the texts, consolidated. ``take`` returns the change of the rows since the last call, and
-        ``every`` all rows, after it. What they raise passes on."""
+        ``every`` all rows after it. Their errors are passed on."""
         try:
             change = consolidate(take())
             if not len(change):
@@ -78,15 +77,15 @@ class Texts:
             self._forget_texts(change)
             come = self._rendered(self._of_groups(change))
         except BaseException:
-            # The change may be taken and not in the copy.
+            # The change may have been taken without reaching the copy.
             self.forget()
             raise
         gone[:, -1] = -1
         return consolidate(np.concatenate([gone, come]))
 
     def pass_over(self, take: Callable[[], Codes], forget: Callable[[], None]) -> None:
-        """Go on after a change of the rows whose change of the texts nobody wants. ``take`` returns the change of the
-        rows, which is called only if there is a copy; ``forget`` drops it."""
+        """Follow a change of the rows if nothing reads the change of the texts. ``take`` returns the change of the
+        rows, for the copy if there is one; ``forget`` drops it."""
         if self._rows is None:
             forget()
             return
@@ -103,20 +102,20 @@ class Texts:
             raise
 
     def forget(self) -> None:
-        """Forget the copy of the rows, which may be others now."""
+        """Forget the copy, because the rows may have changed."""
         self._rows, self._count, self._texts = None, 0, {}
 
     # The copy
 
     def _begin(self, rows: Codes, change: Codes) -> Codes:
-        """Copy all rows; those of the groups of a change as they were before it."""
+        """Copy all rows; returns the rows of the changed groups before the change."""
         self._rows = {}
         self._count = 0
         self._put(_by_group(consolidate(rows), self._gathering.groups))
         return self._with(self._of_groups(change), change, -1)
 
     def _follow(self, change: Codes) -> Codes:
-        """Add a change to the copy; the rows of its groups as they were before."""
+        """Add a change to the copy; returns the rows of the changed groups before it."""
         before = self._of_groups(change)
         after = self._with(before, change, 1)
         assert self._rows is not None
@@ -131,7 +130,7 @@ class Texts:
             self._texts.pop(key, None)
 
     def _put(self, rows: Codes) -> None:
-        """Add groups that are not there; all rows of each stand together."""
+        """Add new groups; the rows of each must be consecutive."""
         assert self._rows is not None
         groups = self._gathering.groups
         self._count += len(rows)
@@ -139,7 +138,7 @@ class Texts:
             self._rows[rows[begin, :groups].tobytes()] = rows[begin:end].copy()
 
     def _of_groups(self, change: Codes) -> Codes:
-        """The rows of the copy of the groups of a change, group by group."""
+        """The copied rows of the groups of a change, group by group."""
         assert self._rows is not None
         groups = self._gathering.groups
         found = [self._rows[key] for key in _keys(change, groups) if key in self._rows]
@@ -154,9 +153,9 @@ class Texts:
     # Rendering
 
     def _rendered(self, rows: Codes, known: dict[bytes, _Made] | None = None) -> Codes:
-        """The texts of groups by all of their rows, which stand together. Rows below zero are none.
+        """The texts of groups, from all of their rows, consecutive by group. Multiplicities below zero are ignored.
 
-        ``known``: texts of groups that need not be rendered. Without it the texts are remembered.
+        ``known``: texts of groups that need not be rendered; without it the texts are remembered.
         """
         gathering = self._gathering
         groups = gathering.groups
@@ -172,7 +171,7 @@ class Texts:
         codes = [[NULL if text is None else encode(text) for text in one] for one in texts]
         made[:, groups:-1] = np.array(codes, np.int64).reshape(-1, gathering.texts)
         if known is None:
-            # The strings are those of the dictionary, so they take no further memory while it has them.
+            # The dictionary's own string objects take no further memory.
             kept = (tuple(None if code == NULL else decode(code) for code in one) for one in codes)
             self._texts |= dict(zip(keys, kept, strict=True))
         if gathering.whole and not len(made):
@@ -258,7 +257,7 @@ def _by_group(rows: Codes, groups: int) -> Codes:
 
 
 def _bounds(rows: Codes, groups: int) -> Codes:
-    """Where each group begins, and the end of the last one. All rows of a group stand together."""
+    """The start of each group, and the end of the last one. The rows of a group must be consecutive."""
     differs = (rows[1:, :groups] != rows[:-1, :groups]).any(axis=1)
     begins = [0, *(np.flatnonzero(differs) + 1).tolist()] if len(rows) else []
     return np.array([*begins, len(rows)], np.int64)

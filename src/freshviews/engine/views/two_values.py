@@ -1,6 +1,6 @@
-"""The wording of errors of ONLY_VALUE: which two values there are, and in which group.
+"""Words the errors of ONLY_VALUE, with the two values and the group.
 
-A subquery as a value also compares the number of its rows with 1: two rows may have one value.
+A subquery as a value also compares the number of its rows with 1, because two rows may have one value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from freshviews.types.values import decode_value
 
 
 def two_values_of(block: Block, dictionary: Dictionary) -> Callable[[Codes], str]:
-    """A function that words the error for raw rows of a block, one of which has two values."""
+    """A function that words the error for raw rows of a block; one of them must have two values."""
     types = {v: c.type for a in block.query.atoms for v, c in zip(a.variables, a.columns, strict=True)}
     places = {name: i for i, name in enumerate((*block.free, *(r.name for r in block.results)))}
     columns = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}

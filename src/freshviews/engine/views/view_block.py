@@ -1,4 +1,4 @@
-"""The blocks of a view: a compiled program with its state and its output each, and set operations among them."""
+"""The blocks of a view: each has a compiled program, its state and its output; set operations combine them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from freshviews.types.values import constant_code
 
 @dataclass(frozen=True)
 class Wide:
-    """A program, and what compiles it."""
+    """A program, and a function that compiles it."""
 
     program: Program
     compile: Callable[[], CompiledBlock]
@@ -60,32 +60,32 @@ class ViewBlock:
     lanes: Lanes
     host: dict[str, HostColumns]
     evaluators: dict[str, tuple[HostColumn, ...]]
-    """By relation, the host expressions to compute before the triggers run; see ``evaluate_columns``."""
+    """By relation, the host expressions that are computed before the triggers run; see ``evaluate_columns``."""
     needed: dict[str, tuple[str, ...]]
     """By relation, the columns that triggers read."""
     keys: tuple[int, ...]
-    """Positions of the free variables among the outputs, in a block whose rows are looked up."""
+    """Positions of the free variables among the outputs, if rows of the block are looked up."""
     count: int | None = None
-    """The word of a raw row that says how often a row is there, where that is the first result of its groups."""
+    """The word of a raw row with the count of the output row, if that is the first result of its groups."""
     is_inner: bool = True
-    """Whether no update emits a row that it takes back, as a default row that equals the row in its place."""
+    """False if an update may emit and retract the same row, as a default row equal to its replacement."""
     fed: BlockState | None = None
-    """The state that takes the rows of a backfill in the place of ``state``; see ``engine.blocks.at_once``."""
+    """The state that takes the rows of a backfill instead of ``state``; see ``engine.blocks.at_once``."""
     texts: Texts | None = None
-    """The texts of groups that the view has in the place of the rows."""
+    """The texts of groups that the view has instead of the rows."""
     wide: Wide | None = None
-    """The program with reals, where that of ``state`` has narrow sums of doubles in their place."""
+    """The program with reals, if that of ``state`` has narrow sums of doubles instead."""
     failures: dict[int, Failures] = field(default_factory=dict)
     """By error, the rows of the last batch for which a host expression has no value."""
 
     @property
     def sums(self) -> str | None:
-        """How sums of doubles are stored: "narrow" or "real" (docs/rings.md); None where there are none."""
+        """How sums of doubles are stored: "narrow" or "real" (docs/rings.md); None without such sums."""
         rings = {component.ring for view in self.state.program.views for component in view.components}
         return "real" if REAL.name in rings else "narrow" if NARROW.name in rings else None
 
     def widen(self) -> bool:
-        """Have reals in the place of narrow sums; False without memory: the block must be cleared then."""
+        """Replace narrow sums by reals; False if memory runs out: the block must be cleared then."""
         if self.wide is None:
             return True
         state, program, compiled = self.state, self.wide.program, self.wide.compiled
@@ -104,7 +104,7 @@ class ViewBlock:
         return found
 
     def failure(self) -> Failure:
-        """Why what has run since ``reset`` is refused, by the word at the status."""
+        """The failure since ``reset``, by the status word."""
         error, row = map(int, self.state.status[:2])
         if error == TOO_NARROW:
             return Failure("narrow", "a sum of doubles needs more words")
@@ -113,12 +113,12 @@ class ViewBlock:
         return Failure("evaluation", message, row if row >= 0 else None)
 
     def reset(self) -> None:
-        """Forget what has failed, but for memory that ran out."""
+        """Forget failures, except that memory ran out."""
         self.state.reset_status()
         self.failures.clear()
 
     def project(self, raw: Codes) -> Codes:
-        """Output rows of raw rows. Raises Failed where reading ``raw`` failed or an output has no value."""
+        """Output rows of raw rows. Raises Failed if reading ``raw`` failed or an output has no value."""
         rows = project(self.projection, self.compiled, self.state.state, raw)
         if self.state.status[0]:
             message = reason(self.projection, self.compiled, self.state, raw)
@@ -136,27 +136,27 @@ class ViewBlock:
         return (made[at : at + limit] for at in range(0, len(made), limit))
 
     def _rows(self, raw: Codes) -> Codes:
-        """The output rows of raw rows, as often as they are there."""
+        """The output rows of raw rows, with their counts."""
         rows = self.project(raw)
         return rows if self.count is None else np.column_stack([rows[:, :-1], rows[:, -1] * raw[:, self.count]])
 
     @property
     def counted(self) -> bool:
-        """Whether a row may be there several times."""
+        """Whether a row may have a count above 1."""
         return self.count is not None
 
     def counts(self, rows: Codes) -> Codes:
-        """How often each of these rows is there, in a block whose rows are looked up."""
+        """The count of each of these rows, in a block whose rows are looked up."""
         found, raw = self.state.groups([rows[:, i] for i in self.keys], len(rows))
         made = self._rows(raw)
         counts = np.zeros(len(rows), np.int64)
-        # A constant in the output must agree, too.
+        # Constants in the output must match, too.
         counts[found] = np.where((made[:, :-1] == rows[found, :-1]).all(axis=1), made[:, -1], 0)
         return counts
 
     def compile_change(self, reads_rows: bool, looks_up: bool) -> None:
-        """Compile what reads the change, before a commit does so. ``reads_rows``: the change is the difference of the
-        rows before and after. ``looks_up``: it is that of a set operation, which looks rows up in the other blocks."""
+        """Compile the readers of the change before a commit needs them. ``reads_rows``: the change is the difference of
+        the rows before and after. ``looks_up``: a set operation looks up rows in the other blocks."""
         made = self.compiled
         readers = [made.project, made.read_change, made.awake]
         readers += [made.read_rows, made.read_listed, made.close_listed, made.enumerate] if reads_rows else []
@@ -167,18 +167,18 @@ class ViewBlock:
         """The change since the last call, consolidated."""
         return consolidate(self._rows(self._raw_changes()))
 
-    def taken(self) -> Codes:
-        """The change since the last call. Raises Failed."""
+    def unmerged_change(self) -> Codes:
+        """The change since the last call, not consolidated. Raises Failed."""
         if self.texts is None:
-            return self._changed()
-        return self.texts.change(self._changed, self._all_rows)
+            return self._row_change()
+        return self.texts.change(self._row_change, self._all_rows)
 
     def forget_change(self) -> None:
-        """Forget the change since the last call of ``taken``."""
+        """Forget the change since the last call of ``unmerged_change``."""
         if self.texts is None:
             self.state.forget_changes()
         else:
-            self.texts.pass_over(self._changed, self.state.forget_changes)
+            self.texts.pass_over(self._row_change, self.state.forget_changes)
 
     def clear(self) -> None:
         """Empty all state."""
@@ -187,22 +187,22 @@ class ViewBlock:
             self.texts.forget()
 
     def _all_rows(self) -> Codes:
-        """All rows that texts are made of."""
+        """All rows from which texts are made."""
         nothing = self.project(np.empty((0, self.state.width), np.int64))
         return np.concatenate([nothing, *map(self._rows, self.state.rows(1 << 16))])
 
-    def _changed(self) -> Codes:
-        """The change of the rows, before texts are made of them."""
+    def _row_change(self) -> Codes:
+        """The change of the rows, or of the rows from which texts are made."""
         return self.project(self._raw_changes())
 
     def _raw_changes(self) -> Codes:
-        """The change of the raw rows. A row that triggers emit and take back has no output."""
+        """The change of the raw rows. Rows that triggers emit and retract may have no output: they are dropped."""
         raw = self.state.take_changes()
         return consolidate(raw) if self.projection.fails else raw
 
 
 class ViewBlocks:
-    """All blocks of a view, in order, and how their rows are put together.
+    """All blocks of a view, in order, and the combination of their rows.
 
     ``signed``: an input may have negative multiplicities. A view without blocks has constant rows.
     """
@@ -218,7 +218,7 @@ class ViewBlocks:
         self.blocks = tuple(blocks)
         apart = len(blocks) == 1 and blocks[0].projection.injective
         self.cancels = signed and not apart and any(block.kind == "bag" for block in view.blocks)
-        """Whether two raw rows may be one row of the view, with multiplicities of either sign."""
+        """Whether several raw rows, with multiplicities of either sign, may make one row of the view."""
         self._consolidated = apart and isinstance(blocks[0].plan.program.result, Held)
 
     def __iter__(self) -> Iterator[ViewBlock]:
@@ -231,14 +231,14 @@ class ViewBlocks:
         return self.blocks[number]
 
     def compile_change(self) -> None:
-        """Compile what reads the change, before a commit does so."""
+        """Compile the readers of the change before a commit needs them."""
         compile_ahead(append_rows, buffers.consolidate, buffers.clear_buffer)
         for block in self.blocks:
             upkeep = block.plan.program.upkeep
             block.compile_change(isinstance(upkeep, Evaluated | Recomputed), self.view.combined is not None)
 
     def prepare(self, batch: CodeBatch) -> None:
-        """Compute what ``run`` needs of the dictionary."""
+        """Do the part of ``run`` that adds to the dictionary."""
         for block in self.blocks:
             block.columns(batch)
 
@@ -256,7 +256,7 @@ class ViewBlocks:
             (block.fed or block.state).run(batch.relation, places, m, len(batch))
 
     def failure(self) -> Failure | None:
-        """Why what has run since ``reset`` is refused; None where nothing failed."""
+        """The failure since ``reset``, or None."""
         found = None
         for block in self.blocks:
             if block.state.failed():
@@ -271,12 +271,12 @@ class ViewBlocks:
         return any(int(block.state.status[0]) in RING_ERRORS for block in self.blocks)
 
     def reset(self) -> None:
-        """Forget evaluation failures. That memory ran out stays known until the block is cleared."""
+        """Forget evaluation failures. A failure of memory stays until the block is cleared."""
         for block in self.blocks:
             block.reset()
 
     def empty(self) -> Codes:
-        """No output rows, shape (0, columns + 1)."""
+        """An empty array of output rows, shape (0, columns + 1)."""
         return np.empty((0, len(self.view.columns) + 1), np.int64)
 
     def rows(self, limit: int) -> Iterator[Codes]:
@@ -299,7 +299,7 @@ class ViewBlocks:
             return change_of(self.view.combined, self.blocks)
         if not self.blocks:
             return self.empty()
-        pieces = [block.taken() for block in self.blocks]
+        pieces = [block.unmerged_change() for block in self.blocks]
         rows = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         return rows if self._consolidated else consolidate(rows)
 
@@ -332,8 +332,8 @@ def blocks_of(
 ) -> list[ViewBlock]:
     """Plan and compile the blocks of a view, and allocate their states.
 
-    Sums of doubles are narrow if the negation of a batch takes back whatever it has done, until one does not fit.
-    Raises PlanError where the named strategy cannot maintain the view.
+    Sums of doubles are narrow, until one does not fit, if the negation of a batch undoes all of its effects. Raises
+    PlanError if the named strategy cannot maintain the view.
     """
     made = []
     looked_up = {} if view.combined is None else looked_up_blocks(view.combined)
@@ -371,7 +371,7 @@ def blocks_of(
 
 
 def _keys_of(block: Block) -> tuple[int, ...] | None:
-    """Positions of the free variables among the outputs of a block of distinct rows; None where one is missing."""
+    """Positions of the free variables among the outputs of a block of distinct rows; None if one is missing."""
     places = {o.expr.name: i for i, o in enumerate(block.outputs) if isinstance(o.expr, Column)}
     if block.kind != "groups" or not places.keys() >= set(block.free):
         return None

@@ -1,8 +1,8 @@
-"""Images of views: the native state of a view in one file, and back.
+"""Images of views: writes the native state of a view to one file, and reads it back.
 
-An image holds the arrays of every table of every block as they lie in memory (``kernel.image``), and the stored rows
-of a recomputed view. It fits a view with the same programs (``identity_of``). It holds
-codes alone, so the dictionary must have the same strings under the same codes.
+An image has the arrays of every table of every block in their memory layout (``kernel.image``), and the stored rows of
+a recomputed view. It fits a view with the same programs (``identity_of``). It has codes only, so the dictionary must
+have the same strings under the same codes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def write_image(
 ) -> None:
     """Write the image of a view, whole or not at all. ``stored``: rows of words by name.
 
-    Raises StoreError; ValueError where a change was not taken, which an image would lose.
+    Raises StoreError; ValueError if a change was not taken, because an image would lose it.
     """
     for state in states:
         if state.failed():
@@ -70,10 +70,10 @@ def write_image(
 def read_image(
     path: Path, view: str, states: Sequence[BlockState], dictionary: Dictionary, verify: bool
 ) -> dict[str, Codes]:
-    """Have the blocks of a view go on where the writer of an image was; the stored rows come back.
+    """Restore the blocks of a view from an image; returns the stored rows.
 
-    ``verify``: see ``ArrayFile.map``. Raises StoreError, OtherProgram where the view's programs are others;
-    the state is as before then.
+    ``verify``: see ``ArrayFile.map``. Raises StoreError, or OtherProgram if the view's programs differ, and then
+    changes nothing.
     """
     with ArrayFile(path) as file:
         about = file.about
@@ -106,7 +106,7 @@ def written_by(path: Path, programs: Sequence[Program]) -> bool:
 def identity_of(program: Program) -> str:
     """The text that must be equal for an image to fit a state: the printed program, and its views in full.
 
-    Generated source is not part of it: names of kernel modules and of local variables may change between releases.
+    It excludes generated source, because names of kernel modules and of local variables may change between releases.
     """
     return f"{print_program(program)}\n{program.views!r}"
 
@@ -115,7 +115,7 @@ def _check(
     path: Path, about: dict[str, Any], view: str, states: Sequence[BlockState], dictionary: Dictionary
 ) -> None:
     if about.get("kind") != KIND:
-        raise StoreError(f"{path} is no image of a view")
+        raise StoreError(f"{path} is not an image of a view")
     if about["view"] != view:
         raise StoreError(f"{path} is an image of view {about['view']}, not of {view}")
     programs = [hash_of(identity_of(state.program)) for state in states]
@@ -124,8 +124,8 @@ def _check(
         [table["shape"] for table in part["tables"]] for part in about["parts"]
     ]:
         raise OtherProgram(
-            f"{path}: the image of view {view} was written by other programs than maintain the view now, as its SQL, "
-            "its inputs or freshviews have changed; open it with the release that wrote it"
+            f"{path}: the image of view {view} was written by other programs: its SQL, its inputs or freshviews "
+            "have changed; open it with the release that wrote it"
         )
     check_mark(path, f"view {view}", about, dictionary)
 

@@ -1,4 +1,4 @@
-"""What the engine holds of a view, public or internal."""
+"""The engine's state of a view."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from freshviews.errors import EvaluationError
 
 @dataclass(eq=False)
 class ViewState:
-    """A view, public or internal."""
+    """A public or internal view."""
 
     definition: ViewDef
     maintained: MaintainedView
@@ -28,25 +28,25 @@ class ViewState:
     dependents: tuple[ViewState, ...] = ()
     """Views that read this one."""
     ordered_from: ViewState | None = None
-    """The view that has the columns of its ORDER BY: it, or an internal one; None where it has no order."""
+    """The view with the columns of its ORDER BY: itself or an internal one; None without an order."""
     is_stored: bool = True
     wants_change: bool = False
-    """Whether the change of each version is taken: a view or a subscriber reads it, or it may be what fails."""
+    """Whether the change of each version is taken: a view or a subscriber reads it, or computing it may fail."""
     subscriptions: list[Subscription] = field(default_factory=list)
     followers: int = 0
     """Number of open iterators of ``apply_in_order`` and ``apply_net`` over this view."""
     readers: Readers = field(default_factory=Readers)
     counted: Codes = field(default_factory=lambda: np.zeros(1, np.int64))
-    """One word: the updates that came in."""
+    """One word: the number of updates."""
     seconds: float = 0.0
     pace: float = 0.0
-    """Seconds that the last version of many rows took, by row of the version; see ``engine.commit.threads``."""
+    """Seconds per row of the last version of many rows; see ``engine.commit.threads``."""
     closed: bool = False
     changes_of: ClassVar[str] = "change of view"
 
     @property
     def updates(self) -> int:
-        """The number of rows that came in, as inserts or deletes."""
+        """The number of rows inserted or deleted."""
         return int(self.counted[0])
 
     @property
@@ -54,7 +54,7 @@ class ViewState:
         return self.definition.name
 
     def batches(self, rows: int) -> Iterator[CodeBatch]:
-        """The contents with multiplicities. EvaluationError where an output column cannot be computed."""
+        """The contents with multiplicities. EvaluationError if an output column cannot be computed."""
         return contents_of(self.maintained, rows)
 
     def ordered(self, rows: int) -> Iterator[CodeBatch]:
@@ -66,7 +66,7 @@ class ViewState:
         return in_order(self.maintained, source.maintained, order, rows)
 
     def want_change(self) -> None:
-        """Set ``wants_change``, after what reads the view is another."""
+        """Set ``wants_change`` after the readers of the view have changed."""
         wanted = bool(self.dependents or self.subscriptions or self.followers) or self.maintained.may_fail_in_output
         self.wants_change = self.maintained.wants_change = wanted
 

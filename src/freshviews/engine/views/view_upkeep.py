@@ -1,6 +1,6 @@
-"""How a view follows the batches of its inputs: one class per way, chosen once when the view is prepared.
+"""Maintains a view under batches of its inputs: one class per way, chosen when the view is prepared.
 
-The way is that of the programs of the view's blocks (``program.upkeep``):
+The programs of the view's blocks determine the way (``program.upkeep``):
 
 - ``ByTriggers``: triggers maintain the result; its change is read from their journals.
 - ``Traced``: triggers record edits, and the traces of joins are maintained at the end of a version.
@@ -28,7 +28,7 @@ from freshviews.program import upkeep as kinds
 
 
 class Upkeep(Protocol):
-    """What a way does. Rows have the shape (n, columns + 1), their multiplicities last."""
+    """The interface of a way. Rows have the shape (n, columns + 1), with the multiplicity last."""
 
     def apply(self, batch: CodeBatch, more: bool, wanted: bool) -> None:
         """Run a batch of an input. Raises Failed or KeyboardInterrupt if nothing ran; other failures are in
@@ -39,16 +39,16 @@ class Upkeep(Protocol):
         """
 
     def load(self, batch: CodeBatch, more: bool) -> None:
-        """As ``apply``, for a batch of a backfill: its change is not wanted, and an evaluation waits for ``settle``."""
+        """As ``apply``, for a batch of a backfill: without a change, and evaluations wait for ``settle``."""
 
     def settle(self) -> None:
-        """Do the work that waits; then the contents can be read."""
+        """Do the work that waits, so that the contents can be read."""
 
     def take_change(self) -> Codes:
         """The change since the last call, consolidated. Raises Failed."""
 
     def has_change(self) -> bool:
-        """Whether a change is noted here, beside the journals of the blocks."""
+        """Whether a change is noted here, outside the journals of the blocks."""
 
     def discard_change(self) -> None:
         """Forget the change since the last call of ``take_change``."""
@@ -60,7 +60,7 @@ class Upkeep(Protocol):
         """The stored rows of the inputs, by relation, for an image."""
 
     def restore(self, stored: dict[str, Codes]) -> None:
-        """Go on with blocks that were read from an image, and these stored rows."""
+        """Continue with blocks restored from an image, and these stored rows."""
 
 
 class ByTriggers:
@@ -104,7 +104,7 @@ class Traced(ByTriggers):
         self.blocks.run(batch)
         if not more:
             for block in self.blocks:
-                block.state.walk()
+                block.state.end_version()
 
 
 class Settled(ByTriggers):
@@ -152,7 +152,7 @@ class _Compared(ByTriggers):
         if self._before is None:
             return self.blocks.empty()
         self.settle()
-        # If this raises Failed, the negation of the version still finds the contents before it.
+        # If this raises Failed, the negation of the version still has the contents before it.
         after = self.blocks.all_rows()
         before, self._before = self._before, None
         before[:, -1] *= -1
@@ -220,7 +220,7 @@ class Recomputed(_Compared):
         try:
             self._run_with(batch)
         except KeyboardInterrupt:
-            # Interruption is asked for once: this runs to its end.
+            # Interruption is checked once; the rest runs to its end.
             self._run_with(batch.negated())
             if wanted:
                 self.blocks.forget_changes()
@@ -236,7 +236,7 @@ class Recomputed(_Compared):
             self._run_stored(every, batch)
 
     def _run_stored(self, every: CodeBatch, batch: CodeBatch) -> None:
-        """Run all rows of a relation. Raises Failed, with the row of ``batch`` at fault where it is one of it."""
+        """Run all rows of a relation. Raises Failed, with the row at fault if ``batch`` has it."""
         try:
             self.blocks.run(every)
             failure = self.blocks.failure()
@@ -259,7 +259,7 @@ class Recomputed(_Compared):
 
 
 def _place_of(every: CodeBatch, row: int, batch: CodeBatch) -> int | None:
-    """The first row of ``batch`` that inserts a row of ``every``; None where none does."""
+    """The first row of ``batch`` that inserts row ``row`` of ``every``; None if there is none."""
     if every.relation != batch.relation:
         return None
     same = batch.multiplicities > 0
@@ -270,7 +270,7 @@ def _place_of(every: CodeBatch, row: int, batch: CodeBatch) -> int | None:
 
 
 def upkeep_of(blocks: ViewBlocks, columns: Mapping[str, tuple[str, ...]]) -> Upkeep:
-    """The way of a view; ``columns`` as of ``Recomputed``."""
+    """The way to maintain a view; ``columns`` as of ``Recomputed``."""
     ways: Sequence[kinds.Upkeep] = [block.plan.program.upkeep for block in blocks]
     if any(isinstance(way, kinds.Recomputed) for way in ways):
         return Recomputed(blocks, columns)

@@ -136,9 +136,9 @@ def go_over(c: int) -> None:
 
 @jit
 def go_over_equals(a: int, b: int, first: int, end: int) -> None:
-    """Skip rows or pages at two cursors, in pages of one level, as long as both pages agree.
+    """Skip equal rows or pages at two cursors, in pages of one level.
 
-    Pages agree in the columns ``first`` to ``end``: whole rows of leaves, the children of inner pages.
+    Columns ``first`` to ``end`` are compared: whole rows of leaves, the children of inner pages.
     """
     level = load(a, LEVEL_NOW)
     page_a = load(a, PLACES + 2 * level)
@@ -161,7 +161,7 @@ def go_over_equals(a: int, b: int, first: int, end: int) -> None:
 
 @jit
 def compare_places(a: int, b: int, first: int, end: int) -> int:
-    """-1, 0 or 1 by the words ``first`` to ``end`` of the keys that two cursors stand before."""
+    """Compare the words ``first`` to ``end`` of the keys at two cursors: -1, 0 or 1."""
     page_a = place_page(a)
     slot_a = place_slot(a)
     page_b = place_page(b)
@@ -176,7 +176,7 @@ def compare_places(a: int, b: int, first: int, end: int) -> int:
 
 @inlined
 def delta_word(d: int, c: int) -> int:
-    """A word of the key, or then of the payload, of the last reported row."""
+    """The next word, of the key and then the payload, of the last reported row."""
     return word_at(load(d, CHANGED_LEAF), c, load(d, CHANGED_INDEX))
 
 
@@ -297,10 +297,10 @@ def shared_with_row_before(c: int, d: int) -> int:
 
 @outside
 def delta_shared(d: int) -> int:
-    """The most first key words that the last reported row shares with any row of the other version.
+    """Length of the longest key prefix that the last reported row shares with any row of the other version: the depth
+    of the branch that it joined or left.
 
-    The branch that it was attached to, or removed from, has that depth. The number of key words if only the payload
-    changed.
+    The number of key words if only the payload changed.
     """
     k = load(d, DELTA_KEY)
     if load(d, PENDING) == OLD | NEW:
@@ -315,10 +315,10 @@ def delta_shared(d: int) -> int:
 
 @outside
 def delta_branch(d: int) -> int:
-    """The least depth, from 0, at which the trie changed with the last reported row and with none before it.
+    """The least depth, from 0, at which the last reported row, but no row before it, changes the trie.
 
-    With sign -1 the branches from there down are in the old version only, else in the new one only. A row with a
-    changed payload has no branch: the number of key words.
+    With sign -1 the branches from there down are only in the old version, otherwise only in the new one. The number of
+    key words if only the payload changed.
     """
     k = load(d, DELTA_KEY)
     depth = delta_shared(d)

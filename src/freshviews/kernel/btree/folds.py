@@ -1,4 +1,4 @@
-"""Folds: aggregates per child in inner pages, so that the rows below need not be read.
+"""Folds: aggregates per child, stored in inner pages, so that the rows below need not be read.
 
 A fold is an associative operation over one word of every row, of the key or of the payload: a sum modulo 2^64, the
 least, the greatest, bitwise AND or OR, or a semigroup of the user, given as the address of a C function of two words to
@@ -23,14 +23,14 @@ BIT_OR = 5
 
 # Words of a fold's description.
 KIND = 0
-WORD = 1  # which word of a row: those of the payload follow those of the key
+WORD = 1  # the number of the word in a row: key, then payload
 FUNCTION = 2  # address of the C function of an OWN fold
 FOLD_WORDS = 3
 
 
 @inlined
 def combine(fold: int, a: int, b: int) -> int:
-    """Combine two values of a fold; ``a`` is of earlier rows than ``b``."""
+    """Combine two values of a fold; the rows of ``a`` come before those of ``b``."""
     kind = load(fold, KIND)
     if kind == SUM:
         return add_wrapping(a, b)
@@ -47,7 +47,7 @@ def combine(fold: int, a: int, b: int) -> int:
 
 @jit
 def fold_words(fold: int, words: int, low: int, high: int) -> int:
-    """The words ``low`` to ``high`` of a column combined; there is at least one."""
+    """The combination of the words ``low`` to ``high`` of a column, at least one."""
     kind = load(fold, KIND)
     value = load(words, low)
     if kind == SUM:
@@ -96,9 +96,9 @@ def rows_below(page: int, key_words: int) -> int:
 
 @jit
 def describe_child(t: int, page: int, slot: int, child: int) -> None:
-    """Write the entry of a child: its least key, its address, its rows, its folds.
+    """Write the entry of a child: its least key, address, number of rows, and folds.
 
-    The child is not empty, or is about to be merged.
+    The child is not empty, or will be merged next.
     """
     k = load(t, KEY)
     for c in range(k):

@@ -20,7 +20,7 @@ from freshviews.kernel.btree.pages import (
     reserve_pages,
     take_page,
 )
-from freshviews.kernel.btree.tree import apply_edits, given
+from freshviews.kernel.btree.tree import apply_edits, edit_word
 from freshviews.kernel.memory.mem import (
     add_wrapping,
     allocate,
@@ -42,7 +42,7 @@ UNSORTED = 2
 
 @jit
 def order_of(batch: int, k: int, count: int) -> int:
-    """Whether rows given by columns are RISING by their key, rising with REPEATED keys, or UNSORTED."""
+    """The order of rows given by columns: RISING by key, rising with REPEATED keys, or UNSORTED."""
     found = RISING
     first = load(batch, 0)
     stride = load(batch, 1)
@@ -53,11 +53,11 @@ def order_of(batch: int, k: int, count: int) -> int:
             return UNSORTED
         if x == y:
             c = 1
-            while c < k and given(batch, c, i - 1) == given(batch, c, i):
+            while c < k and edit_word(batch, c, i - 1) == edit_word(batch, c, i):
                 c += 1
             if c == k:
                 found = REPEATED
-            elif given(batch, c, i - 1) > given(batch, c, i):
+            elif edit_word(batch, c, i - 1) > edit_word(batch, c, i):
                 return UNSORTED
     return found
 
@@ -99,7 +99,7 @@ def merge_repeats(rows: int, k: int, p: int, count: int, summed: int) -> int:
 
 @inlined
 def share_start(total: int, parts: int, part: int) -> int:
-    """Where part number ``part`` begins if ``total`` entries are divided evenly."""
+    """The start of part number ``part`` if ``total`` entries are divided evenly."""
     q = total // parts
     r = total - q * parts
     return part * q + (part if part < r else r)
@@ -187,7 +187,7 @@ def build_inner(t: int, pages: int, parts: int) -> int:
 def load_rows(t: int, batch: int, count: int) -> int:
     """Fill an empty tree without versions with rows in any order; 0 without memory, and then the tree is empty.
 
-    ``batch`` is as of ``tree``, without signs.
+    ``batch``: as in ``tree``, without signs.
     """
     k = load(t, KEY)
     p = load(t, PAYLOAD)

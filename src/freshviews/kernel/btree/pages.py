@@ -12,10 +12,10 @@ least row, in the same first columns, then the child, the number of rows below i
 **Versions.** ``pin`` keeps the state of a tree as a version, whose root is a page. From then on no page of the version
 is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). A page stores the number of
 the version after which it was born, and is written in place if no version has it. A page that leaves the tree is
-released at once if no version needs it; otherwise it joins the list of dead pages of the newest version that does.
-When the last reader unpins a version, each page of its list moves to the next older version if that one has the page
-too, and is released otherwise. The bookkeeping is per page that dies, not per child: with a reference count in each
-page, copying an inner page would increment those of all children.
+released at once if no version needs it; otherwise it joins the list of dead pages of the newest version that does. When
+the last reader unpins a version, each page of its list moves to the next older version if that one has the page too,
+and is released otherwise. The cost is per page that leaves, not per child: with a reference count in each page, copying
+an inner page would increment the counts of all its children.
 
 Only the newest state is written. ``pin``, ``unpin`` and edits are for one thread at a time. Readers of versions read no
 word that these write, and need no lock.
@@ -30,7 +30,7 @@ from freshviews.kernel.memory.outside import outside
 BIRTH = 0  # number of the version that was current, and not yet pinned, when the page was made
 LEVEL = 1  # 0 for a leaf
 COUNT = 2  # rows or entries
-ROOM = 3  # rows or entries that fit: the distance of columns in words
+ROOM = 3  # capacity in rows or entries: the distance of columns in words
 NEXT_DEAD = 4  # next page in the list of dead pages of a version, or of spare pages
 BODY = 5
 
@@ -55,10 +55,10 @@ NEWEST = 16  # handle of the newest version, or 0
 FLOOR = 17  # its number, or -1: pages born later are the tree's own
 SCRATCH = 18  # room for the rows of two leaves
 SCRATCH_KEY = 19  # room for a row
-BOUND_PAGE = 20  # of the last descent: the page of the entry after it, or 0 at the end of the tree
+BOUND_PAGE = 20  # the page of the entry after the last descent, or 0 at the end of the tree
 BOUND_SLOT = 21
 CHANGED = 22  # whether the last merge of edits changed anything
-PATH = 23  # of the last descent: a page and a slot per level
+PATH = 23  # a page and a slot per level of the last descent
 
 LEVELS = 24
 """Maximum number of levels of a tree: more than any memory can hold."""
@@ -68,7 +68,7 @@ TREE_HEADER = PATH + 2 * LEVELS
 NUMBER = 0
 TOP = 1  # its root page
 READERS = 2
-DEAD = 3  # first page that died after it and that no newer version has
+DEAD = 3  # first page of the list of pages that left the tree after it and that no newer version has
 OLDER = 4
 NEWER = 5
 VERSION_WORDS = 6
@@ -174,7 +174,7 @@ def take_page(t: int, level: int) -> int:
 
 @jit
 def give_page(t: int, page: int) -> None:
-    """Make a page spare that nobody needs, or release it."""
+    """Make an unneeded page spare, or release it."""
     store(t, PAGES, load(t, PAGES) - 1)
     if load(t, SPARES) < MOST_SPARES + (load(t, PAGES) >> 4):
         store(page, NEXT_DEAD, load(t, SPARE))
@@ -218,7 +218,7 @@ def own_page(t: int, page: int) -> int:
 
 @outside
 def pin(t: int) -> int:
-    """Keep the present state as a version, or add a reader to it. Returns its handle; 0 without memory."""
+    """Keep the current state as a version, or add a reader if there is one; returns its handle, 0 without memory."""
     newest = load(t, NEWEST)
     if newest != 0 and load(newest, TOP) == load(t, ROOT):
         store(newest, READERS, load(newest, READERS) + 1)
@@ -268,9 +268,9 @@ def unpin(t: int, version: int) -> None:
 
 @jit
 def give_subtree(t: int, root: int, floor: int, stack: int) -> None:
-    """Make the pages below and with a root spare that were born after ``floor``, the number of a version or -1.
+    """Make the root and its descendants spare, as far as they were born after ``floor``, the number of a version or -1.
 
-    Pages born before belong to that version, and so do all below them. ``stack`` has two words per level.
+    Older pages and their descendants belong to that version. ``stack`` has two words per level.
     """
     k = load(t, KEY)
     depth = 0

@@ -7,7 +7,7 @@ signs. The address of the signs is 0 if all edits insert.
 - If payloads are not summed, an edit with a positive sign inserts a row or replaces its payload, and one with a
   negative sign deletes it. An edit that changes nothing has no effect.
 - If payloads are summed, an edit adds its payload to that of the row, word by word, modulo 2^64; a row with a zero
-  payload is absent. Signs are not read: deltas carry theirs.
+  payload is absent. Signs are not read, because deltas have signed payloads.
 
 One round of ``apply_edits`` descends from the root to one leaf and applies all edits that belong there, at most as many
 as fit a leaf: a single edit shifts the rows after it, several are merged with the leaf into scratch rows. ``balancing``
@@ -50,7 +50,7 @@ from freshviews.kernel.memory.mem import add_wrapping, allocate, copy_words, inl
 from freshviews.kernel.memory.outside import outside
 
 USUAL_PAGE_WORDS = 256
-"""2,048 bytes. With twice as many, neither single edits nor batches were faster."""
+"""2,048 bytes. Twice as many made neither single edits nor batches faster."""
 LEAST_ROOM = 8
 
 
@@ -105,17 +105,17 @@ def find_row(root: int, words: int, key: int) -> int:
 
 
 @inlined
-def given(batch: int, c: int, i: int) -> int:
+def edit_word(batch: int, c: int, i: int) -> int:
     """The word of edit ``i`` in a column of a batch."""
     return load(load(batch, 2 * c), i * load(batch, 2 * c + 1))
 
 
 @inlined
-def same_given(batch: int, k: int, i: int, j: int) -> bool:
+def same_key(batch: int, k: int, i: int, j: int) -> bool:
     """Whether two edits have the same key."""
     same = True
     for c in range(k):
-        if given(batch, c, i) != given(batch, c, j):
+        if edit_word(batch, c, i) != edit_word(batch, c, j):
             same = False
             break
     return same
@@ -123,7 +123,7 @@ def same_given(batch: int, k: int, i: int, j: int) -> bool:
 
 @jit
 def run_end(t: int, batch: int, i: int, end: int) -> int:
-    """Where the edits from ``i`` on end that belong to the leaf of the last descent."""
+    """The end of the edits from ``i`` on that belong to the leaf of the last descent."""
     page = load(t, BOUND_PAGE)
     if page == 0:
         return end
@@ -133,7 +133,7 @@ def run_end(t: int, batch: int, i: int, end: int) -> int:
     while i < end:
         order = 0
         for c in range(k):
-            x = given(batch, c, i)
+            x = edit_word(batch, c, i)
             y = word_at(page, c, slot)
             if x != y:
                 order = -1 if x < y else 1
@@ -148,29 +148,28 @@ def run_end(t: int, batch: int, i: int, end: int) -> int:
 def edit_scratch(t: int, batch: int, i: int, row: int, stride: int, there: int) -> int:
     """Apply the payload of an edit to a row whose words are ``stride`` apart; 1 if the row exists after it.
 
-    ``there`` says whether it existed before; its key words are written in any case. Sets CHANGED if the edit changes
-    it.
+    ``there``: whether it existed before; its key words are written either way. Sets CHANGED if the edit changes it.
     """
     k = load(t, KEY)
     p = load(t, PAYLOAD)
     if load(t, SUMMED) != 0:
         any_word = 0
         for c in range(k, k + p):
-            delta = given(batch, c, i)
+            delta = edit_word(batch, c, i)
             if delta != 0:
                 store(t, CHANGED, 1)
             x = add_wrapping(load(row, c * stride), delta) if there != 0 else delta
             store(row, c * stride, x)
             any_word |= x
         return 1 if any_word != 0 else 0
-    if load(batch, 2 * (k + p)) != 0 and given(batch, k + p, i) < 0:
+    if load(batch, 2 * (k + p)) != 0 and edit_word(batch, k + p, i) < 0:
         if there != 0:
             store(t, CHANGED, 1)
         return 0
     if there == 0:
         store(t, CHANGED, 1)
     for c in range(k, k + p):
-        x = given(batch, c, i)
+        x = edit_word(batch, c, i)
         if there != 0 and load(row, c * stride) != x:
             store(t, CHANGED, 1)
         store(row, c * stride, x)
@@ -191,7 +190,7 @@ def merge_edits(t: int, batch: int, i: int, stop: int, leaf: int) -> int:
     taken = 0
     while i < stop:
         for c in range(k):
-            store(key, c, given(batch, c, i))
+            store(key, c, edit_word(batch, c, i))
         at = first_not_less(leaf, k, key, taken, count)
         if at > taken:
             for c in range(width):
@@ -210,7 +209,7 @@ def merge_edits(t: int, batch: int, i: int, stop: int, leaf: int) -> int:
         there = edit_scratch(t, batch, i, row, stride, there)
         first = i
         i += 1
-        while i < stop and same_given(batch, k, first, i):
+        while i < stop and same_key(batch, k, first, i):
             there = edit_scratch(t, batch, i, row, stride, there)
             i += 1
         merged += there
@@ -280,10 +279,10 @@ def make_edit(t: int, batch: int, i: int, leaf: int) -> None:
 
 @outside
 def apply_edits(t: int, batch: int, count: int) -> int:
-    """Apply a batch of edits; returns how many were applied.
+    """Apply a batch of edits;
 
-    Fewer than ``count`` only if memory ran out: then FAILED is set, and the tree is consistent with the first edits
-    applied.
+    returns the number applied. It is below ``count`` only if memory ran out: then FAILED is set, and the tree is
+    consistent with the first edits applied.
     """
     k = load(t, KEY)
     key = load(t, SCRATCH_KEY)
@@ -292,7 +291,7 @@ def apply_edits(t: int, batch: int, count: int) -> int:
         if reserve_pages(t, 3 * load(load(t, ROOT), LEVEL) + 5) == 0:
             return i
         for c in range(k):
-            store(key, c, given(batch, c, i))
+            store(key, c, edit_word(batch, c, i))
         leaf = descend(t, key)
         most = i + load(t, LEAF_ROOM)
         stop = run_end(t, batch, i, most if most < count else count)

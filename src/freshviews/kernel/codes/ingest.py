@@ -1,8 +1,8 @@
-"""Arrow columns to codes, for types that need only widening, scaling and a range check.
+"""Converts Arrow columns to codes, for types that need only widening, scaling and a range check.
 
 A batch comes as the C structure of Arrow's data interface, whose children are the columns. A plan, a group of words per
-column, is made once per schema. A refused value stops the batch; then ``freshviews.types.columns``, which knows all
-types, words the error.
+column, is made once per schema. A refused value stops the batch; then ``freshviews.types.columns``, which handles all
+types, raises the error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FACTOR = 1
 LEAST = 2  # bounds of the value before it is multiplied by the factor
 GREATEST = 3
 NULLABLE = 4
-TARGET = 5  # which row of the target takes the codes
+TARGET = 5  # the row of the target for the codes
 PLAN_WORDS = 6
 
 # Kinds.
@@ -59,7 +59,7 @@ def is_set(bits: int, i: int) -> int:
 
 @inlined
 def _small(data: int, kind: int, i: int) -> int:
-    """An integer of fewer than 32 bits, or an unsigned one of 32."""
+    """A signed integer of 8 or 16 bits, or an unsigned one of up to 32."""
     if kind == INT8:
         return (load8(data, i) ^ 0x80) - 0x80
     if kind == UINT8:
@@ -174,7 +174,7 @@ def inside(kind: int, column: int, bits: int, start: int, n: int) -> bool:
 
 @jit
 def strings(kind: int, buffers: int, bits: int, start: int, n: int, slots: int, out: int) -> int:
-    """Codes of strings, UNKNOWN for a string without a code; returns how many those are."""
+    """Write the codes of strings, UNKNOWN for a string without a code; returns the number of UNKNOWNs."""
     unknown = 0
     before = 0
     before_size = -1

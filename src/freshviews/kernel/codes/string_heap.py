@@ -1,17 +1,17 @@
-"""The strings of a dictionary: added, freed, and their memory given back in bounded steps.
+"""Adds and frees the strings of a dictionary, and releases their memory in bounded steps.
 
 See ``string_slots`` for the layout. One thread at a time changes anything. A change of the heap may move it, so no
 other thread may read a string meanwhile.
 
-- *Codes* are taken from the free ones, the lowest first, else after the last one. A code keeps its string, and its
-  record may move.
-- *Slots* are replaced by others while they are used: ``NEXT`` is written in the order of codes, a few codes with every
-  string that is added. Codes below ``CURSOR`` are in both. Searches read the old ones until the new ones are complete.
-  They begin to grow at 23 of 32 filled, and shrink at less than a quarter.
-- The *heap* is *packed* when a third of it is dead: records move down in the order of their places, and the code of a
-  record is found by its slot. Records below ``WRITE`` are packed, those between it and ``READ`` have moved.
-- Blocks grow by a sixteenth once they are large: ``realloc`` moves pages then, and copies nothing. They are cut in
-  pieces, as the system needs time for each page.
+- A new string gets the lowest free *code*, or one after the last. A code keeps its string, but the record of the string
+  may move.
+- *Slots* are replaced while in use: the new slots, ``NEXT``, are written in the order of codes, a few codes with every
+  added string. Codes below ``CURSOR`` are in both. Searches read the old slots until the new ones are complete. Slots
+  begin to grow at 23 of 32 filled, and shrink at less than a quarter.
+- The *heap* is *packed* when a third of it is dead: records move down in the order of their places, and slots give the
+  code of a record. Records below ``WRITE`` are packed; records between ``WRITE`` and ``READ`` have moved.
+- Large blocks grow by a sixteenth, because ``realloc`` then moves pages without copying. They are cut in pieces,
+  because the system needs time for each page.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ from freshviews.kernel.memory.mem import (
 from freshviews.types.sqltype import NULL
 
 # Words of the block, after those of ``string_slots``.
-FREE_CODES = FIRST_OWN  # number of codes that may be used again
-LOWEST = FIRST_OWN + 1  # no code below it may be used again
+FREE_CODES = FIRST_OWN  # number of free codes
+LOWEST = FIRST_OWN + 1  # no code below it is free
 HEAP_ROOM = FIRST_OWN + 2  # words of the heap
 TOUCHED = FIRST_OWN + 3  # bytes of the heap that have been written since it was cut
 PLACES_ROOM = FIRST_OWN + 4  # words of the places
@@ -72,7 +72,7 @@ NEXT_COUNT = FIRST_OWN + 6
 NEXT_FILLED = FIRST_OWN + 7
 CURSOR = FIRST_OWN + 8
 OLD = FIRST_OWN + 9  # address of slots that are being released, or 0
-OLD_ROOM = FIRST_OWN + 10  # words of them
+OLD_ROOM = FIRST_OWN + 10  # their number of words
 PACKING = FIRST_OWN + 11
 READ = FIRST_OWN + 12
 WRITE = FIRST_OWN + 13
@@ -80,18 +80,18 @@ BLOCK_WORDS = FIRST_OWN + 14
 
 OUT_OF_MEMORY = -2
 NEW = -4
-"""Marks a string that was added: its result is NEW minus the code."""
+"""Marks an added string: its result is NEW minus the code."""
 INVALID = -3
 """A string is not valid UTF-8."""
 
 FIRST_SLOTS = 64
 FIRST_WORDS = 64
 LARGE = 1 << 22
-"""Words of a block from which on it grows by a sixteenth, else by a quarter."""
+"""Least words of a block that grows by a sixteenth; smaller blocks grow by a quarter."""
 PIECE = 1 << 20
 """Words that are cut off at a time."""
 LOOKED_AT = 1 << 12
-"""Maximum number of codes that are searched for a free one, for each string that is added."""
+"""Most codes that are searched for a free one, per added string."""
 TOGETHER = 32
 """Codes whose slots are prefetched together."""
 HEAD = 10
@@ -126,7 +126,7 @@ def free_strings(block: int) -> None:
 
 
 def strings_bytes(block: int) -> int:
-    """Bytes of memory that a block and all it leads to take, without room that was never written."""
+    """Bytes of a block and of all its arrays, without room that was never written."""
     slots = slot_words(load(block, SLOT_COUNT)) + load(block, OLD_ROOM)
     if load(block, NEXT) != 0:
         slots += slot_words(load(block, NEXT_COUNT))
@@ -136,13 +136,13 @@ def strings_bytes(block: int) -> int:
 
 @inlined
 def slot_words(count: int) -> int:
-    """Words of a number of slots, with the three bytes behind them."""
+    """Words of ``count`` slots, with the three bytes behind them."""
     return (PLACE * count + 3 + 7) >> 3
 
 
 @inlined
 def wider(words: int, room: int) -> int:
-    """Words of a block that must have room for more than it has."""
+    """The new size of a block of ``room`` words that needs ``words``."""
     return max(words, room + (room >> 4 if room >= LARGE else room >> 2) + 8)
 
 
@@ -162,7 +162,7 @@ def put_slot(slots: int, i: int, slot: int) -> None:
 
 @inlined
 def enter_slot(slots: int, count: int, h: int, code: int) -> int:
-    """Write a code into the first slot of its hash that has none; 1 if that was empty, 0 if a code was removed."""
+    """Write a code into the first free slot of its hash; 1 if the slot was empty, 0 if its code was removed."""
     i = home_of(h, count)
     slot = slot_at(slots, i)
     while slot != 0 and slot != GONE:
@@ -176,7 +176,7 @@ def enter_slot(slots: int, count: int, h: int, code: int) -> int:
 
 @inlined
 def leave_slot(slots: int, count: int, h: int, code: int) -> int:
-    """Remove the slot of a code; 1 if it is empty now, 0 if a search has to go on behind it."""
+    """Remove the slot of a code; 1 if it is empty now, 0 if a search must continue behind it."""
     i = home_of(h, count)
     while slot_at(slots, i) & 0xFFFFFFFF != code + 1:
         i += 1
@@ -211,7 +211,7 @@ def cut_old(block: int) -> None:
 
 @jit
 def begin_slots(block: int) -> int:
-    """Begin to write other slots, for twice the strings that there are; 0 without memory, and none are written then."""
+    """Begin to write new slots, for twice the present strings; 0 without memory, and then nothing changes."""
     release(load(block, NEXT))
     store(block, NEXT, 0)
     count = 2 * load(block, LIVE) + FIRST_SLOTS
@@ -227,7 +227,7 @@ def begin_slots(block: int) -> int:
 
 @jit
 def write_slots(block: int, n: int) -> None:
-    """Enter the next ``n`` codes into the slots that are being written, and use these once they have all."""
+    """Write the next ``n`` codes into the new slots, and use these once they have all codes."""
     slots = load(block, NEXT)
     count = load(block, NEXT_COUNT)
     first = load(block, CURSOR)
@@ -263,7 +263,7 @@ def write_slots(block: int, n: int) -> None:
 
 @inlined
 def make_slot(block: int) -> int:
-    """Have an empty slot, and more of them soon; 0 without memory."""
+    """Ensure an empty slot, and begin to write more slots in time; 0 without memory."""
     count = load(block, SLOT_COUNT)
     if load(block, OLD) != 0 and load(block, LIVE) & 63 == 0:
         cut_old(block)
@@ -283,8 +283,8 @@ def make_slot(block: int) -> int:
 
 @inlined
 def _have_words(block: int, array: int, room: int, words: int) -> int:
-    """Have ``words`` words in an array; 0 without memory. ``array`` and ``room`` are the words of the block with its
-    address and its size."""
+    """Grow an array to ``words`` words or more; 0 without memory. ``array`` and ``room`` are the words of the block
+    with its address and its size."""
     if words > load(block, room):
         more = wider(words, load(block, room))
         made = reallocate(load(block, array), more)
@@ -297,19 +297,19 @@ def _have_words(block: int, array: int, room: int, words: int) -> int:
 
 @jit
 def make_heap(block: int, more: int) -> int:
-    """Have room for ``more`` further bytes in the heap; 0 without memory."""
+    """Make room for ``more`` bytes in the heap; 0 without memory."""
     return _have_words(block, HEAP, HEAP_ROOM, (load(block, END) + more + 7) >> 3)
 
 
 @jit
 def make_places(block: int, codes: int) -> int:
-    """Have room for the places of ``codes`` codes; 0 without memory."""
+    """Make room for the places of ``codes`` codes; 0 without memory."""
     return _have_words(block, PLACES, PLACES_ROOM, slot_words(codes))
 
 
 @jit
 def free_code(block: int) -> int:
-    """A code to be used again, or UNKNOWN if none is found soon."""
+    """A free code, or UNKNOWN if a short search finds none."""
     if load(block, FREE_CODES) == 0:
         return UNKNOWN
     code = load(block, LOWEST)
@@ -333,9 +333,9 @@ def write_head(at: int, number: int) -> int:
 
 @jit
 def add_text(block: int, h: int, text: int, size: int, last: int) -> int:
-    """Add a string that is new and hashes to ``h``: its code, or OUT_OF_MEMORY. If ``last`` is 1, no free code is used.
+    """Add a new string with the hash ``h``; returns its code, or OUT_OF_MEMORY. If ``last`` is 1, no free code is used.
     """
-    # Heads are written by the word.
+    # Heads are written as whole words.
     if make_heap(block, HEAD + size + 8) == 0 or make_slot(block) == 0:
         return OUT_OF_MEMORY
     code = UNKNOWN if last != 0 else free_code(block)
@@ -364,7 +364,7 @@ def add_text(block: int, h: int, text: int, size: int, last: int) -> int:
 
 @jit
 def enter_text(block: int, text: int, size: int) -> int:
-    """The code of a string, which is added if it is new; OUT_OF_MEMORY."""
+    """The code of a string, which is added if it is new; or OUT_OF_MEMORY."""
     h = hash_text(text, size)
     code = code_with(block, h, text, size)
     return code if code != UNKNOWN else add_text(block, h, text, size, 0)
@@ -372,7 +372,8 @@ def enter_text(block: int, text: int, size: int) -> int:
 
 @jit
 def enter_column(array: int, kind: int, block: int, codes: int) -> int:
-    """Replace UNKNOWN among the codes of an Arrow column of strings, which is released: 0, OUT_OF_MEMORY or INVALID.
+    """Add the strings of an Arrow column whose codes are UNKNOWN, write their codes, and release the column. Returns 0,
+    OUT_OF_MEMORY or INVALID.
 
     ``array`` is its C structure, ``kind`` one of ``ingest``.
     """
@@ -402,8 +403,8 @@ def enter_column(array: int, kind: int, block: int, codes: int) -> int:
 
 @jit
 def enter_texts(block: int, offsets: int, data: int, n: int, out: int) -> int:
-    """Write the codes of ``n`` strings to ``out``, and add those that are new, for which ``NEW - code`` is written: 0
-    or OUT_OF_MEMORY. String i is the bytes ``offsets[i]`` to ``offsets[i + 1]`` of ``data``."""
+    """Write the codes of ``n`` strings to ``out``; a new string is added, and ``NEW - code`` written. Returns 0 or
+    OUT_OF_MEMORY. String i is the bytes ``offsets[i]`` to ``offsets[i + 1]`` of ``data``."""
     first = 0
     while first < n:
         last = min(first + TOGETHER, n)
@@ -488,7 +489,7 @@ def remove_code(block: int, code: int) -> int:
 
 @jit
 def free_codes(block: int, codes: int, n: int) -> int:
-    """Free codes; returns how many of them had strings."""
+    """Free codes; returns the number that had strings."""
     freed = 0
     for first in range(0, n, TOGETHER):
         last = min(first + TOGETHER, n)
@@ -525,7 +526,7 @@ def drop_last(block: int) -> None:
 
 @inlined
 def slot_of_place(block: int, h: int, place: int) -> int:
-    """The code whose string has a hash and is at a place."""
+    """The code of the string with this hash at this place."""
     slots = load(block, SLOTS)
     count = load(block, SLOT_COUNT)
     tag = h & 0xFF
@@ -543,7 +544,7 @@ def slot_of_place(block: int, h: int, place: int) -> int:
 
 @jit
 def pack(block: int, n: int) -> int:
-    """Pack ``n`` records, or all that are left; returns their number."""
+    """Pack ``n`` records, or all that are left; returns the number packed."""
     heap = load(block, HEAP)
     end = load(block, END)
     read = load(block, READ)
@@ -597,7 +598,7 @@ def cut(block: int, address: int, room: int, words: int) -> int:
 
 @jit
 def give_back(block: int, n: int) -> int:
-    """Give memory back in a step of about ``n`` strings; returns the number of visited strings, 0 at the end."""
+    """Release memory in a step of about ``n`` strings; returns the number of visited strings, 0 at the end."""
     if load(block, OLD) != 0:
         cut_old(block)
         return n
@@ -683,7 +684,7 @@ def copy_texts(block: int, codes: int, stride: int, n: int, ends: int, data: int
 
 @jit
 def sizes_between(block: int, first: int, n: int, sizes: int) -> None:
-    """Write the number of bytes of the strings of ``n`` codes from ``first`` on; -1 for one that has none."""
+    """Write the sizes in bytes of the strings of ``n`` codes from ``first`` on; -1 for a code without a string."""
     for i in range(n):
         size = -1
         if place_of(block, first + i) < HOLE:

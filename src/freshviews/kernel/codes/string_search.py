@@ -1,4 +1,4 @@
-"""Looks up the codes of strings that lie in an array; adds none."""
+"""Looks up the codes of an array of strings, without adding any."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from freshviews.kernel.memory.mem import jit, load, store
 
 @jit
 def search_codes(block: int, offsets: int, data: int, n: int, out: int) -> None:
-    """Write the codes of ``n`` strings to ``out``, UNKNOWN if one has none.
+    """Write the codes of ``n`` strings to ``out``, UNKNOWN for a string without one.
 
     String ``i`` is the bytes ``offsets[i]`` to ``offsets[i + 1]`` of ``data``.
     """

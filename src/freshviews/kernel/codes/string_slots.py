@@ -1,14 +1,14 @@
-"""Strings to codes and back: hash slots over the heap that holds all strings of a dictionary.
+"""Maps strings to codes and back: hash slots over a heap of all strings of a dictionary.
 
 The *heap* is one block of bytes with a *record* per string: a head, then the bytes. The head is the number of bytes,
 shifted left by one, in groups of seven bits, the lowest first; the eighth bit of a byte is 1 if another one follows.
-The lowest bit of a head is 1 if the string is dead. A *place* is five bytes per code: where its record begins, or FREE
+The lowest bit of a head is 1 if the string is dead. A *place* is five bytes per code: the start of its record, or FREE
 or HOLE.
 
 A *slot* is five bytes: the code + 1 in the low four, the low byte of the hash in the high one; all are 0 if it is
 empty. GONE stands for a code that was removed. A search starts at the home of a hash, which rises with the hash, so
-there may be any number of slots, and ends at an empty slot. The byte of the hash skips nearly every slot of another
-string; only then is a string read.
+there may be any number of slots, and ends at an empty slot. The byte of the hash excludes nearly every slot of another
+string, so hardly any other string is read.
 
 A block of words has the addresses of all three; ``string_heap`` changes them.
 """
@@ -32,15 +32,15 @@ FILLED = 8  # number of slots that are not empty
 FIRST_OWN = 9  # the words from here on are those of ``string_heap``
 
 UNKNOWN = -1
-"""Stands for the code of a string that has none."""
+"""Stands for the code of a string without a code."""
 
 PLACE = 5
 """Bytes of a place, and of a slot."""
 LOW_40 = 2**40 - 1
 FREE = LOW_40
-"""The place of a code without a string, to be used again."""
+"""The place of a free code."""
 HOLE = FREE - 1
-"""The place of a code without a string that something may still name."""
+"""The place of a code without a string to which something may still refer."""
 GONE = 2**32 - 1
 """A slot whose string was removed."""
 
@@ -103,7 +103,7 @@ def place_of(block: int, code: int) -> int:
 
 @jit
 def head_of(at: int) -> tuple[int, int]:
-    """Where the bytes of a record begin, and the number in its head."""
+    """The address of the bytes of a record, and the number in its head."""
     byte = load8(at, 0)
     number = byte & 127
     bits = 7

@@ -1,4 +1,4 @@
-"""Functions of texts over columns: of strings in Arrow's memory, and of strings in a dictionary by their codes.
+"""Computes functions of texts over columns: of strings in Arrow's memory, or of codes.
 
 Separate from ``ingest``, so that tables without such functions do not compile them.
 """

@@ -1,7 +1,7 @@
-"""Functions of one text, computed over its UTF-8 bytes: they cut parts of it, and test or measure a part.
+"""Functions of one text, computed over its UTF-8 bytes: they cut out parts, and test or measure them.
 
-A function is a block of words: the number of its steps, then ``STEP_WORDS`` words for each. All steps but the last one
-cut the text; the last one has a code as its result. Positions and lengths count characters (code points).
+A function is a block of words: the number of its steps, then ``STEP_WORDS`` words for each. All steps except the last
+one cut the text; the result of the last one is a code. Positions and lengths count characters (code points).
 
 ======== ============================================================================================
 SLICE    a part: its 1-based position, from the end if negative; its length, or ``TO_END``
@@ -91,7 +91,7 @@ def _forward(at: int, end: int, characters: int) -> int:
 
 @jit
 def _back(begin: int, at: int, characters: int) -> tuple[int, int]:
-    """The address of the character ``n`` characters before, or the beginning; and the number of missing characters."""
+    """The address ``characters`` characters earlier, or the beginning; and the number of missing characters."""
     while characters > 0 and at > begin:
         at -= 1
         while load8(at, 0) & 0xC0 == 0x80:

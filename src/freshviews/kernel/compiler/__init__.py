@@ -4,7 +4,7 @@ Nothing else imports Numba. A process that finds its machine code in the cache n
 
 - ``primitives`` and ``arithmetic`` write machine code for functions with a separate machine-code body. - ``dispatch``
   compiles; Numba caches the functions that it links into others.
-- ``entries`` are the functions by which Python calls machine code.
+- ``entries`` writes the functions through which Python calls machine code.
 """
 
 from freshviews.kernel.compiler.dispatch import compile_and_store, type_of

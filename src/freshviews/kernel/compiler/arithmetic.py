@@ -116,7 +116,7 @@ def _exact_ratio(a: Any, factor: Any) -> Callable[..., Any]:
             if (fraction << shift) != _ZERO:
                 word |= _ONE
         if rest != _ZERO:
-            word |= _ONE  # a bit past the rounding bit: not a tie
+            word |= _ONE  # a bit behind the rounding bit: not a tie
         ratio: Any = float(word) * f64((exponent + 1023) << 52)
         return -ratio if a < 0 else ratio
 

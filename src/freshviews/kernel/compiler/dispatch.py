@@ -1,4 +1,4 @@
-"""Kernels as Numba functions: compiled and stored."""
+"""Compiles kernels as Numba functions, and stores them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llvmlite import binding
 from numba import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
-# Numba knows their functions once they are imported.
+# Importing them registers their functions with Numba.
 from freshviews.kernel.compiler import arithmetic as arithmetic
 from freshviews.kernel.compiler import primitives
 from freshviews.kernel.compiler.entries import entry_code, entry_name
@@ -30,7 +30,7 @@ def _renew_lock() -> None:
     _lock = threading.RLock()
 
 
-# A thread that compiles may hold it where another forks.
+# A compiling thread may hold the lock while another thread forks.
 os.register_at_fork(after_in_child=_renew_lock)
 
 _RESULTS = {types.none: "n", types.int64: "w", types.boolean: "b", types.float64: "d"}
@@ -44,7 +44,7 @@ def type_of(function: Function) -> Any:
 def compile_and_store(function: Function, kinds: str) -> None:
     """Store the machine code of a function and of the functions that it calls by symbol, after compiling it if needed.
 
-    One thread at a time: another one would find a symbol noted as named while Numba does not know it yet.
+    Only one thread at a time: another one could find a noted symbol that Numba does not know yet.
     """
     with _lock:
         _compile_and_store(function, kinds)
@@ -88,7 +88,7 @@ def _compiled(function: Function, kinds: str) -> tuple[Any, tuple[str, ...], byt
 
 
 def _types_of(kinds: str) -> tuple[Any, ...]:
-    """Types of arguments of some kinds."""
+    """Numba's types of arguments of these kinds."""
     found: list[Any] = []
     for part in KIND.finditer(kinds):
         if part[1] is not None:
@@ -127,7 +127,7 @@ _entered: set[str] = set()
 
 
 class _Locator(_CacheLocator):  # type: ignore[misc]
-    """Stores the compiled code of a function in the folder of this version, whatever the time stamp of its file."""
+    """Stores the compiled code of a function in the folder of this version, ignoring the time stamp of its file."""
 
     def get_cache_path(self) -> str:
         return str(cache_folder())
@@ -145,7 +145,7 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
 
 class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
     """Stores with a function the symbols it refers to; loading the function first defines them in the process.
-    ``code``: these symbols, and the object file, of each function that went through, by its name in Numba."""
+    ``code``: these symbols, and the object file, of each stored or loaded function, by its name in Numba."""
 
     _locator_classes = [_Locator]  # noqa: RUF012
 

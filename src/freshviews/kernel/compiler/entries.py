@@ -1,8 +1,8 @@
-"""Entries: how Python calls machine code.
+"""Writes entries, through which Python calls machine code.
 
-An entry is a function of Python's C interface (METH_FASTCALL). Its ``self`` is the address of a function of words as
-Numba writes it. It unpacks the arguments, releases the interpreter's lock during the call, and makes a Python value of
-the result. It refers to no exception: in a process with Numba, symbols such as PyExc_TypeError have another meaning.
+An entry is a function of Python's C interface (METH_FASTCALL). Its ``self`` is the address of a function of words,
+compiled by Numba. It unpacks the arguments, releases the interpreter's lock during the call, and makes a Python value
+of the result. It refers to no exception: in a process with Numba, symbols such as PyExc_TypeError have another meaning.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class _Entry:
         return self._call("PyLong_FromLongLong", _POINTER, value)
 
     def _return_if(self, condition: ir.Value, before: Callable[[], Any]) -> None:
-        """Return NULL, Python's sign for an exception, if a condition holds."""
+        """Return NULL, which signals an exception to Python, if a condition holds."""
         with self._builder.if_then(condition, likely=False):
             before()
             self._builder.ret(ir.Constant(_POINTER, None))

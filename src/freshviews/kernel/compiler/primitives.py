@@ -1,4 +1,4 @@
-"""The machine code of primitives: of the functions of ``kernel`` whose Python bodies reach memory through ctypes."""
+"""The machine code of primitives: the functions of ``kernel`` whose Python bodies access memory through ctypes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def primitive(function: Callable[..., Any], lowering: Callable[..., Any]) -> Non
 
 
 def by_symbol(function: Function, enter: Callable[[], None]) -> None:
-    """Have other functions call one by its symbol. ``enter`` defines the symbol in this process."""
+    """Make other functions call ``function`` by its symbol. ``enter`` defines the symbol in this process."""
 
     def lower(builder: Any, *arguments: Any) -> Any:
         enter()
@@ -66,7 +66,7 @@ def by_symbol(function: Function, enter: Callable[[], None]) -> None:
 
 
 def _own_kind(words: int) -> Any:
-    """The type of a function of words as Numba writes it: the result goes to an address, as would an exception."""
+    """The type of a function of words compiled by Numba: the result, or an exception, is written to an address."""
     return ir.FunctionType(_HALF, [_WORD.as_pointer(), _POINTER.as_pointer(), *[_WORD] * words])
 
 
@@ -113,7 +113,7 @@ primitive(mem.load8, lambda b, a, i: b.zext(b.load(_at(b, a, i, _BYTE)), _WORD))
 def _lower_prefetch(builder: Any, address: Any) -> None:
     kind = ir.FunctionType(ir.VoidType(), [_POINTER, _HALF, _HALF, _HALF])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-    # For reading, kept in all caches, data.
+    # Arguments: read, keep in all caches, data.
     builder.call(function, [builder.inttoptr(address, _POINTER), *(ir.Constant(_HALF, n) for n in (0, 3, 1))])
 
 
@@ -165,8 +165,8 @@ primitive(mem.add_overflows, _overflowing("sadd"))
 primitive(mem.mul_overflows, _overflowing("smul"))
 
 
-# Consecutive words are processed eight at a time, and the last ones by four, two and one: a masked access would touch
-# the words behind them, and wait for words that have just been stored.
+# Consecutive words are processed eight at a time, and the last ones by four, two and one. A masked access would touch
+# the words behind them, and wait for words just stored.
 
 _LANES = 8
 
@@ -182,7 +182,7 @@ def _lanes_at(builder: Any, address: Any, index: Any, lanes: int) -> Any:
 
 
 def _by_lanes(builder: Any, words: Any, of: Callable[[Any, int], None]) -> None:
-    """``of(index, lanes)`` for groups of words, where ``lanes`` is their number, and ``index`` that of the first."""
+    """Call ``of(index, lanes)`` for groups of ``lanes`` words, the first with number ``index``."""
     with builder.goto_entry_block():
         place = builder.alloca(_WORD)
     builder.store(ir.Constant(_WORD, 0), place)
@@ -206,7 +206,7 @@ def _by_lanes(builder: Any, words: Any, of: Callable[[Any, int], None]) -> None:
 
 
 def _or_into(builder: Any, address: Any, value: Any, lanes: int) -> None:
-    """Add bits to the words for groups of that many lanes: each size has its own, so that none waits for another."""
+    """OR bits into the words for groups of this size; each size has its own words, so that none waits for another."""
     at = _lanes_at(builder, address, ir.Constant(_WORD, 16 - 2 * lanes), lanes)
     builder.store(builder.or_(builder.load(at, align=8), value), at, align=8)
 
@@ -331,7 +331,7 @@ def _integer(words: int) -> Any:
 
 
 def _number(builder: Any, address: Any, place: Any, words: int) -> tuple[Any, Any]:
-    """Where number ``place`` of some that lie one after the other is, and the number."""
+    """The address and the value of number ``place`` in a sequence of numbers."""
     at = builder.bitcast(
         _at(builder, address, builder.mul(place, ir.Constant(_WORD, words)), _WORD), _integer(words).as_pointer()
     )
@@ -339,7 +339,7 @@ def _number(builder: Any, address: Any, place: Any, words: int) -> tuple[Any, An
 
 
 def _for_each(builder: Any, n: Any, of: Callable[[Any], Any]) -> Any:
-    """The bits together that ``of`` gives for the numbers from 0 to n - 1, as a word."""
+    """The OR of the results of ``of`` for 0 to n - 1, as a word."""
     with builder.goto_entry_block():
         place, found = builder.alloca(_WORD), builder.alloca(_WORD)
     for variable in (place, found):
@@ -364,7 +364,7 @@ def _top_bit(builder: Any, number: Any) -> Any:
 
 
 def _word_times(builder: Any, number: Any, i: int, word: Any, kind: Any) -> Any:
-    """Word ``i`` of a number times a word, both unsigned, at its place in a number of another kind."""
+    """Word ``i`` of a number times a word, both unsigned, at its place in a number of type ``kind``."""
     digits = builder.trunc(builder.lshr(number, ir.Constant(number.type, 64 * i)), _WORD)
     product = builder.mul(builder.zext(digits, _LONG), builder.zext(word, _LONG))
     wide = builder.zext(product, kind) if kind.width > _LONG.width else product
@@ -418,7 +418,7 @@ def _lower_add_products(builder: Any, target: Any, one: Any, others: Any, n: Any
             builder.zext(_word_times(builder, b, 0, high, half), kind), _word_times(builder, b, 1, high, kind)
         )
         product = builder.add(product, builder.shl(upper, ir.Constant(kind, 64)))
-        # So far the numbers counted as unsigned: a negative one as 2^128 more.
+        # So far the numbers are unsigned: a negative number is too large by 2^128.
         b_sign = builder.ashr(b, ir.Constant(half, 127))
         more = builder.add(
             builder.zext(builder.and_(a_sign, b), kind), builder.zext(builder.and_(b_sign, a), kind)

@@ -11,10 +11,10 @@ An index leads from part of the key to a group, and a group to the numbers of it
     block  row numbers, half words | digests, half words
 
 - ``table``, ``index``, ``entries``, ``slots``: the structures; ``pending``: deferred inserts.
-- ``shrink``: gives memory back in steps; ``renew``: resets and packs at once.
+- ``shrink``: releases memory in steps; ``renew``: resets and packs at once.
 - ``base_store``, ``base_reads``: stored base tables; ``packing``: their columns share words.
 - ``heavy_light``: heavy and light parts.
-- ``row_order``: sorts rows; ``ahead``: prefetches; ``memo``, ``sum_table``: sums that a join remembers.
+- ``row_order``: sorts rows; ``ahead``: prefetches; ``memo``, ``sum_table``: caches of sums for a join.
 """
 
 __all__ = [

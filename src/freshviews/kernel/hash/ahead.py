@@ -1,7 +1,7 @@
-"""Prefetches of slots, rows, groups and blocks, a few updates ahead.
+"""Prefetches slots, rows, groups and blocks, a few updates ahead.
 
-Each function prefetches one level: a slot, then the row or the group that the slot names, then the rows of the group. A
-later call fetches the next level, when the one before has arrived.
+Each function prefetches one level: a slot, then its row or group, then the rows of the group. A later call prefetches
+the next level, when the previous one has arrived.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def foresee(t: int, key: tuple[int, ...]) -> None:
 
 @inlined
 def foresee_row(t: int, key: tuple[int, ...]) -> None:
-    """Prefetch the row with a key, if there is one; its slot has arrived."""
+    """Prefetch the row with a key, if any; its slot must have arrived."""
     number = first_with(load(t, SLOTS), load(t, MASK), hash_key(key))
     if number >= 0:
         prefetch_entry(t, number)
@@ -52,7 +52,7 @@ def foresee_slot(x: int, key: tuple[int, ...]) -> None:
 
 @inlined
 def foresee_group(x: int, key: tuple[int, ...]) -> None:
-    """Prefetch the group with a key; its slot has arrived."""
+    """Prefetch the group with a key; its slot must have arrived."""
     number = first_with(load(x, GROUP_SLOTS), load(x, GROUP_MASK), hash_key(key))
     if number >= 0:
         prefetch(load(x, GROUPS) + 8 * number * (len(key) + GROUP_EXTRA))
@@ -60,7 +60,7 @@ def foresee_group(x: int, key: tuple[int, ...]) -> None:
 
 @inlined
 def foresee_block(x: int, key: tuple[int, ...]) -> None:
-    """Prefetch both ends of the block of the group with a key; the group has arrived."""
+    """Prefetch both ends of the block of the group with a key; the group must have arrived."""
     group = slice_of(x, key)
     if group != 0:
         block = slice_rows(group)
@@ -94,7 +94,7 @@ def foresee_place(x: int, t: int, row: int) -> None:
     there."""
     place = load(row, load(x, ROW_WORD))
     if place < 0:
-        return  # it is unlinked
+        return  # the row is unlinked
     group = load(x, GROUPS) + 8 * (shift_right(place, 32) * (load(x, COUNT) + GROUP_EXTRA) + load(x, COUNT))
     block = slice_rows(group)
     prefetch(block + 4 * (place & 0xFFFFFFFF))

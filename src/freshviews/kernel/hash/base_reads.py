@@ -38,9 +38,9 @@ from freshviews.kernel.memory.mem import inlined, jit, load, shift_right, store
 
 @jit
 def count_of(t: int, key: int, words: int) -> int:
-    """How many rows have the words at an address as the first ones of their key, with multiplicities.
+    """The number of rows, with multiplicities, whose key begins with the words at an address.
 
-    The hashed words of the table are among them.
+    These include the hashed words of the table.
     """
     h = hash_words(key, load(t, HASHED))
     if words == load(t, KEY):
@@ -98,7 +98,7 @@ def orphan(
     """Address of the first touched foreign-key value that child rows have and no parent has, or 0.
 
     A value has ``words`` columns; column ``i`` of the parent's key is word ``positions[i]`` of the child's. ``parent``
-    holds keys of ``parent_words`` words, packed by ``packing``. ``scratch`` has room for four words for each column.
+    holds keys of ``parent_words`` words, packed by ``packing``. ``scratch`` has four words per column.
     """
     key = scratch + 24 * words
     for entry in range(load(child, JOURNALED)):
@@ -116,9 +116,9 @@ def orphan(
 def deserted(
     parent: int, child: int, words: int, positions: int, scratch: int, packing: int, parent_words: int
 ) -> int:
-    """Address of the first touched row whose key no parent has any more and child rows still have, or 0.
+    """Address of the first touched row whose key child rows still have and no parent has any more, or 0.
 
-    Arguments as of ``orphan``.
+    Arguments: as for ``orphan``.
     """
     for entry in range(load(parent, JOURNALED)):
         row = journaled_row(parent, entry)
@@ -132,8 +132,7 @@ def deserted(
 
 @inlined
 def pack_one(packing: int, columns: int, codes: int, batch: int, key: int) -> bool:
-    """Pack the codes of the first columns of a row; False where one does not fit. ``batch`` has room for two words for
-    each column."""
+    """Pack the codes of the first columns of a row; False if one does not fit. ``batch`` has two words per column."""
     for i in range(columns):
         store(batch, 2 * i, codes + 8 * i)
         store(batch, 2 * i + 1, 1)
@@ -142,8 +141,8 @@ def pack_one(packing: int, columns: int, codes: int, batch: int, key: int) -> bo
 
 @jit
 def matching_row(spec: int, positions: int, count: int, key: int, start: int) -> int:
-    """Number of the first row, from ``start`` on, that has the codes ``key`` in the columns at the positions, or -1.
-    Scans."""
+    """Scan from row ``start`` for a row with the codes ``key`` in the columns at ``positions``; returns its number, or
+    -1."""
     t = load(spec, ROW_TABLE)
     for number in range(start, load(t, USED)):
         row = row_at(t, number)
@@ -159,7 +158,7 @@ def matching_row(spec: int, positions: int, count: int, key: int, start: int) ->
 
 
 def live_rows(t: int) -> int:
-    """Number of rows of a settled table; a row counts once whatever its multiplicity."""
+    """Number of distinct rows of a settled table."""
     return load(t, LIVE) + load(t, PENDING)
 
 
@@ -226,7 +225,7 @@ def places_of_keys(spec: int, columns: int, keys: int, n: int, scratch: int, out
     words = load(t, HASHED)
     found = 0
     for k in range(n):
-        # A key that does not fit is in no row.
+        # No row has a key that does not fit.
         if pack(load(spec, PACKING), columns, keys, k, 1, scratch, words) != 0:
             row = find_words(t, scratch, words, hash_words(scratch, words))
             if row != 0:

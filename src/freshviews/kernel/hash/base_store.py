@@ -7,12 +7,12 @@ and these alone are hashed. So one lookup finds the row and its key.
 
 Widths are known at run time only, so keys are addressed in memory. Every table keeps its journal from one
 ``settle_base`` to the next: checks read only what the journals name, and ``undo_base`` restores exactly what they hold.
-A row is journaled once. SEEN has a bit for each row number that says whether it was: a quarter of a byte a row at most,
-where a word in the row would take eight.
+A row is journaled once. SEEN has a bit per row number that says whether its row is in the journal: at most a quarter of
+a byte per row, instead of a word in the row.
 
-In a table without sides, rows are looked up only by deletes. Until the first batch with a negative multiplicity, its
-inserts are deferred (see ``pending``), without a journal: such a batch can break no constraint, and ``undo_base``
-removes its rows from the end. The first batch with a delete flushes all rows; from then on rows are inserted at once.
+In a table without sides, only deletes look rows up. Until the first batch with a negative multiplicity, its inserts are
+deferred (see ``pending``), without a journal: such a batch can break no constraint, and ``undo_base`` removes its rows
+from the end. The first batch with a delete flushes all rows; from then on rows are inserted at once.
 
 The block ``spec`` of a base table::
 
@@ -22,8 +22,8 @@ The block ``spec`` of a base table::
 ``mixed`` is set if a batch changed one row twice and had both signs. ``fresh`` is the number of rows appended since the
 last ``settle_base``, ``flags`` those of the rows that were added since then: see ``add_count``; ``packing`` see
 ``hash.packing``. The scratch block has room for a key, for AHEAD rows with a word for each column, and for as many that
-are packed; then come, for the row table and for each side, their hashes and their likely rows. The columns of a batch
-come as a block of two words per column: its address, its stride in words.
+are packed; then, for the row table and for each side, the hashes and the likely rows. The columns of a batch come as a
+block of two words per column: its address, its stride in words.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from freshviews.kernel.hash.entries import (
     prefetch_next,
 )
 from freshviews.kernel.hash.packing import pack
-from freshviews.kernel.hash.pending import NEVER, enter_oldest, enter_pending, look
+from freshviews.kernel.hash.pending import NEVER, enter_oldest, enter_pending, flush_repeats
 from freshviews.kernel.hash.shrink import shrink_tables
 from freshviews.kernel.hash.slots import first_with, hash_words
 from freshviews.kernel.hash.table import (
@@ -105,7 +105,7 @@ SIDE_POSITIONS = 2
 DONE = 0
 OUT_OF_MEMORY = 1
 OVERFLOW = 2
-MISFIT = 3  # a code is not of the type of its column
+MISFIT = 3  # a code is outside the type of its column
 STATUS = 3
 # Further flags of ``add_count``.
 AGAIN = 4  # the row was touched before in this batch
@@ -138,7 +138,7 @@ def row_in(t: int, place: int) -> int:
 
 @jit
 def watch(t: int, more: int) -> int:
-    """Have a bit of SEEN for each number that ``more`` new rows may get; 0 without memory."""
+    """Make room in SEEN for the numbers of ``more`` new rows; 0 without memory."""
     words = ((load(t, USED) + more) >> 6) + 1
     had = load(t, SEEN_WORDS)
     if words > had or (words < had >> 3 and load(t, JOURNALED) == 0):
@@ -241,7 +241,7 @@ def add_count(t: int, key: int, words: int, h: int, likely: int, change: int) ->
 
 @inlined
 def side_at(spec: int, s: int) -> int:
-    """Address of the words of a side."""
+    """Address of the description of a side."""
     return spec + 8 * (FIRST_SIDE + s * (SIDE_POSITIONS + load(spec, COLUMNS)))
 
 
@@ -265,7 +265,7 @@ def side_key(side: int, row: int, key: int) -> bool:
 
 @jit
 def foresee_slots(t: int, hashes: int, n: int) -> None:
-    """Prefetch the slots of ``n`` hashes, without those that are negative."""
+    """Prefetch the slots of ``n`` hashes, except negative ones."""
     slots = load(t, SLOTS)
     mask = load(t, MASK)
     for r in range(n):
@@ -276,7 +276,7 @@ def foresee_slots(t: int, hashes: int, n: int) -> None:
 
 @jit
 def foresee_rows(t: int, hashes: int, multiplicities: int, stride: int, n: int, likely: int) -> None:
-    """Write the numbers of the rows that deletes will likely find, -1 for others, and prefetch these rows."""
+    """Prefetch the rows that deletes will likely find, and write their numbers, -1 for inserts."""
     for r in range(n):
         number = -1
         h = load(hashes, r)
@@ -334,7 +334,7 @@ def gather(spec: int, columns: int, multiplicities: int, stride: int, start: int
 
 @jit
 def add_sides(spec: int, row: int, found: int, change: int) -> int:
-    """Count a row in every side: the status. ``found`` has what ``gather`` found of the row in the first side."""
+    """Count a row in every side; returns the status. ``found``: results of ``gather`` for the row in the first side."""
     scratch = load(spec, SCRATCH)
     for s in range(load(spec, SIDES)):
         h = load(found, 0)
@@ -351,7 +351,7 @@ def add_sides(spec: int, row: int, found: int, change: int) -> int:
 
 @jit
 def room_after(t: int, multiplicities: int, stride: int, n: int) -> int:
-    """The ROOM left after a batch is appended; -1 if it must not be: it deletes, or a sum could overflow."""
+    """The ROOM left after appending a batch; -1 if it must not be appended: it deletes, or a sum could overflow."""
     room = load(t, ROOM)
     for r in range(n):
         change = load(multiplicities, r * stride)
@@ -363,7 +363,7 @@ def room_after(t: int, multiplicities: int, stride: int, n: int) -> int:
 
 @jit
 def append_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int, room: int) -> int:
-    """Append a batch: DONE, OUT_OF_MEMORY or MISFIT. ``room`` is the ROOM after it."""
+    """Append a batch; returns DONE, OUT_OF_MEMORY or MISFIT. ``room``: the ROOM afterwards."""
     t = load(spec, ROW_TABLE)
     oldest = min(load(t, PENDING) - load(spec, FRESH), load(t, PENDING) + n - load(t, MOST))
     if (oldest > 0 and enter_oldest(t, oldest, load(spec, SCRATCH)) < 0) or make_room(t, n) == 0:
@@ -400,7 +400,7 @@ def drop_fresh(spec: int) -> None:
 
 @jit
 def enter_base(spec: int) -> int:
-    """Flush the deferred rows, the fresh ones with the journal: DONE or OUT_OF_MEMORY."""
+    """Flush the deferred rows, and journal the fresh ones; returns DONE or OUT_OF_MEMORY."""
     t = load(spec, ROW_TABLE)
     words = load(t, KEY)
     width = load(t, WIDTH)
@@ -555,7 +555,7 @@ def settle_table(t: int, flags: int) -> None:
 
 @jit
 def undo_base(spec: int) -> None:
-    """Undo everything since the last ``settle_base``."""
+    """Undo all changes since the last ``settle_base``."""
     store(spec, MIXED, 0)
     store(spec, FLAGS, 0)
     t = load(spec, ROW_TABLE)
@@ -567,15 +567,15 @@ def undo_base(spec: int) -> None:
 
 @jit
 def settle_base(spec: int) -> None:
-    """Make everything since the last call permanent, and give memory back after deletes."""
-    # A side loses a value only when the last row with it goes, so the flags of rows suffice.
+    """Make all changes since the last call permanent, and release memory after deletes."""
+    # A side loses a value only with the last row that has it, so the flags of rows suffice.
     flags = load(spec, FLAGS)
     store(spec, MIXED, 0)
     store(spec, FLAGS, 0)
     store(spec, FRESH, 0)
     t = load(spec, ROW_TABLE)
     settle_table(t, flags)
-    if load(t, PENDING) != 0 and look(t, load(spec, SCRATCH)) < 0:
+    if load(t, PENDING) != 0 and flush_repeats(t, load(spec, SCRATCH)) < 0:
         # Rows that could not be flushed are still deferred; nothing is lost.
         store(t, FAILED, 0)
     for s in range(load(spec, SIDES)):
@@ -599,7 +599,7 @@ def start_journal(t: int) -> None:
 
 
 def hash_first(t: int, words: int) -> None:
-    """Hash the first words of rows alone, of a table that is empty."""
+    """Make an empty table hash only the first words of rows."""
     store(t, HASHED, words)
 
 

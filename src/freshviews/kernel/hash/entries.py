@@ -1,4 +1,4 @@
-"""Numbered entries and their slots: the common part of a table's rows and an index's groups.
+"""Numbered entries and their slots: the common structure of a table's rows and an index's groups.
 
 Both are an array of entries of equal width, whose key comes first, and slots that lead from the hash of a key to the
 number of its entry. The headers of both begin with the words below. An entry whose payload words are all zero is absent
@@ -8,7 +8,7 @@ Free numbers are chained through the first word of their entries. While ``shrink
 PACKED are in the chain; an entry with a higher number that is removed is left as a *hole*, which packing will meet.
 
 While ``shrink`` writes fewer slots (NEXT), entries whose home is below NEXT_HOMES are in both arrays of slots. The home
-of an entry is the slot where a search for its hash starts: here, among the fewer ones.
+of an entry is the slot where a search for its hash starts: here, in the new slots.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ MASK = 6  # number of slots - 1
 WIDTH = 7  # words of an entry
 KEY = 8  # words of its key
 PAYLOAD = 9  # words of its payload
-LOW = 10  # first address of the mapping that arrays may lie in; see mapping.py
+LOW = 10  # first address of the mapping that may have the arrays; see mapping.py
 HIGH = 11  # the address past its end
-TOUCHED = 12  # entries whose memory was in use since the array was last shortened, where more than USED
-REMOVED = 13  # entries removed since the last step of shrinking; not 0 while steps are left
-PACKED = 14  # while entries are packed: numbers below have no holes; else NOT_PACKING
+TOUCHED = 12  # most entries in use since the array was last shortened, if above USED
+REMOVED = 13  # entries removed since the last step of ``shrink``; not 0 while steps are left
+PACKED = 14  # while entries are packed, there is no hole below this number; else NOT_PACKING
 NEXT = 15  # address of the slots that will replace SLOTS, or that are being released, or 0
 NEXT_MASK = 16  # their number - 1
-NEXT_HOMES = 17  # entries with homes below are in them; or RELEASING; or, before, CLEARED less the words cleared
-HASHED = 18  # the first words of a key, this many, are hashed; entries that agree on them may differ in the others
+NEXT_HOMES = 17  # NEXT has the entries with homes below; or RELEASING; or, at first, CLEARED minus the words cleared
+HASHED = 18  # number of first words of a key that are hashed; different keys may share these words
 FIRST_OWN = 19
-"""The first word of a header that has another meaning in a table than in an index."""
+"""The first word of a header whose meaning differs between tables and indexes."""
 
 NOT_PACKING = 2**62
 LINE = 64
-"""Bytes that a prefetch fetches; most processors have as many in a line."""
+"""Bytes that a prefetch fetches: a cache line of most processors."""
 RELEASING = -1
 CLEARED = -2
 FULL = 25
-"""Maximum number of filled slots of 32; beyond it the slots double. More make misses slow, fewer cost memory."""
+"""Most filled slots of 32; beyond it the slots double. A higher limit makes misses slow, a lower one costs memory."""
 
 
 @inlined
@@ -76,7 +76,7 @@ def is_absent(e: int, entry: int) -> bool:
 
 @inlined
 def free_number(e: int, number: int) -> None:
-    """Chain the number of an entry that is in no slot, or leave a hole."""
+    """Free the number of an entry that is in no slot: chain it, or leave a hole."""
     if number < load(e, PACKED):
         store(entry_at(e, number), 0, load(e, FREE))
         store(e, FREE, number + 1)
@@ -84,7 +84,7 @@ def free_number(e: int, number: int) -> None:
 
 @jit
 def drop_next(e: int) -> None:
-    """Give up the slots that would have replaced the present ones; steps will release them."""
+    """Discard the new slots of an unfinished replacement; later steps release them."""
     if load(e, NEXT) != 0:
         store(e, NEXT_HOMES, RELEASING)
         store(e, REMOVED, max(load(e, REMOVED), 1))
@@ -92,14 +92,14 @@ def drop_next(e: int) -> None:
 
 @inlined
 def prefetch_next(e: int, h: int) -> None:
-    """Prefetch the slot of a hash in the slots that will replace the present ones."""
+    """Prefetch the slot of a hash in the new slots of a replacement."""
     if load(e, NEXT_HOMES) > 0:
         prefetch(load(e, NEXT) + 8 * (h & load(e, NEXT_MASK)))
 
 
 @inlined
 def fill_next(e: int, h: int, number: int) -> None:
-    """Also fill the slots that will replace the present ones, if they already have the home of the entry."""
+    """Also fill a slot of a replacement, if its slots already have the home of the entry."""
     if h & load(e, NEXT_MASK) < load(e, NEXT_HOMES):
         if 32 * (load(e, LIVE) + 1) > FULL * (load(e, NEXT_MASK) + 1):
             drop_next(e)
@@ -109,7 +109,7 @@ def fill_next(e: int, h: int, number: int) -> None:
 
 @jit
 def fill(e: int, h: int, number: int) -> None:
-    """Make the slots lead from a hash to an entry. There is room for it."""
+    """Fill a slot that leads from a hash to an entry; there must be room."""
     fill_slot(load(e, SLOTS), load(e, MASK), h, number)
     fill_next(e, h, number)
 
@@ -130,7 +130,7 @@ def grow_slots(e: int) -> int:
 
 @jit
 def make_slots(e: int, more: int) -> int:
-    """Have slots for that many more entries; 0 without memory."""
+    """Make slots for ``more`` further entries; 0 without memory."""
     mask = load(e, MASK)
     while 32 * (load(e, LIVE) + more) > FULL * (mask + 1):
         mask = 2 * mask + 1
@@ -139,7 +139,7 @@ def make_slots(e: int, more: int) -> int:
 
 @jit
 def put_slots(e: int, mask: int) -> int:
-    """Have more slots; 0 without memory."""
+    """Replace the slots by more, ``mask`` + 1; 0 without memory."""
     slots = widen_slots(load(e, SLOTS), load(e, MASK), mask, load(e, LOW), load(e, HIGH))
     if slots == 0:
         return 0

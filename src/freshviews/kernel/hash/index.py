@@ -1,4 +1,4 @@
-"""A secondary index: from part of a table's key to the rows that have it.
+"""A secondary index: maps part of a table's key to the rows that have it.
 
 A group is the rows that agree on the indexed positions; its words are the key part, the number of rows, and the
 capacity and the distance of its block. A block is the row numbers of a group, contiguous half words, so a loop over a
@@ -6,9 +6,9 @@ slice is a scan. A block of up to two rows lies in the group itself. A larger on
 group, so groups and blocks that were read from a file are used in place. A row has one word per index, ``group << 32 |
 position``, so removal is O(1): the last row of the block moves into the gap.
 
-An index on all positions but one can store *digests*: a half word per row after the row numbers of a block, 31 hashed
-bits of the word at the remaining position. To probe a slice for a word, its digests are compared, eight at a time; they
-lie side by side, while each row would be a cache miss.
+An index on all positions except one can store *digests*: a half word per row after the row numbers of a block, 31
+hashed bits of the word at the remaining position. To probe a slice for a word, its digests are compared, eight at a
+time; they lie side by side, while each row would be a cache miss.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ WIDTH = entries.WIDTH
 COUNT = entries.KEY  # positions of the key that are indexed
 LOW = entries.LOW
 HIGH = entries.HIGH
-BLOCK_WORDS = entries.FIRST_OWN  # words of blocks outside their groups, as the allocator rounds them
-ROW_WORD = entries.FIRST_OWN + 1  # which word of a row belongs to this index
-DIGESTED = entries.FIRST_OWN + 2  # 1 + the position of the key whose words have digests in blocks; 0 where none has
+BLOCK_WORDS = entries.FIRST_OWN  # words of all blocks outside groups, rounded as by the allocator
+ROW_WORD = entries.FIRST_OWN + 1  # the word of a row that belongs to this index
+DIGESTED = entries.FIRST_OWN + 2  # 1 + the key position whose words have digests in blocks; 0 without digests
 LEAST_BLOCK = entries.FIRST_OWN + 3  # blocks do not shrink below this capacity
 POSITIONS = entries.FIRST_OWN + 4  # the positions follow
 
@@ -63,13 +63,13 @@ GROUP_EXTRA = 3
 
 INLINE = 2
 SCANNED = 512
-"""Maximum number of rows of a slice whose digests are scanned; that takes as long as one cache miss."""
+"""Most rows of a slice whose digests are scanned, which takes as long as one cache miss."""
 EIGHT = 8
 """Digests that are compared at once; the capacity of a block is a multiple of it."""
 CUT_IN_PLACE = 1 << 14
-"""Words above which a block is cut off instead of copied when it shrinks: pages are given back, no page is new."""
+"""Words above which a block that shrinks is cut off instead of copied: this releases pages and needs no new ones."""
 SPARE = 8
-"""Free places of a block on top of half of it at which the block shrinks."""
+"""A block shrinks when its free places exceed half of it by this number."""
 FIRST_GROUPS = 8
 # Words of a table's header that an index reads.
 TABLE_ROWS = entries.ENTRIES
@@ -133,7 +133,7 @@ def slice_of(x: int, key: tuple[int, ...]) -> int:
 
 @inlined
 def slice_count(group: int) -> int:
-    """Number of rows of a slice; 0 of the absent one."""
+    """Number of rows of a slice; 0 if absent."""
     return 0 if group == 0 else load(group, ROWS_COUNT)
 
 
@@ -170,7 +170,7 @@ def digest_at(group: int, number: int, t: int, position: int) -> int:
 
 @inlined
 def position_of(group: int, digest: int) -> int:
-    """Position of the first row of a slice with a digest, or -1. For a slice for which ``is_scanned`` is 1."""
+    """Position of the first row of a slice with a digest, or -1. Requires ``is_scanned``."""
     digests = slice_rows(group) + 4 * load(group, BLOCK_CAPACITY)
     count = load(group, ROWS_COUNT)
     for start in range(0, count, EIGHT):
@@ -246,7 +246,7 @@ def group_of(x: int, row: int, h: int) -> int:
 
 @jit
 def put_groups(x: int, groups: int) -> None:
-    """Name the groups after they have moved to an address. Blocks do not move, so their distances change."""
+    """Set a new address of the groups. Blocks do not move, so their distances change."""
     old = load(x, GROUPS)
     store(x, GROUPS, groups)
     if groups != old:
@@ -299,13 +299,13 @@ def new_group(x: int, row: int, h: int) -> int:
 
 @inlined
 def count_block(x: int, words: int, more: int) -> None:
-    """Count one block more or less, whose words the allocator rounds up to pairs with a word of its own."""
+    """Count one block more or less; the allocator adds a word and rounds up to pairs."""
     store(x, BLOCK_WORDS, load(x, BLOCK_WORDS) + more * max((words + 2) & -2, 4))
 
 
 @inlined
 def capacity_for(x: int, rows: int) -> int:
-    """The capacity of a new block for so many rows: a quarter more, in whole vectors where it has digests."""
+    """The capacity of a new block for ``rows`` rows: a quarter more, in whole vectors if it has digests."""
     capacity = (rows + (rows >> 2) + 4) & -2
     return capacity if load(x, DIGESTED) == 0 else (capacity + EIGHT - 1) & -EIGHT
 
@@ -421,7 +421,7 @@ def drop_group(x: int, g: int) -> None:
 
 @inlined
 def holds_row(x: int, g: int, position: int, number: int) -> bool:
-    """Whether the row of a number is at a place of the index. A row that is in no slice has a stale place, or none."""
+    """Whether the row with a number is at this position of a group. A row in no slice has a stale position, or none."""
     if g >= load(x, USED):
         return False
     group = entry_at(x, g) + 8 * load(x, COUNT)
@@ -438,7 +438,7 @@ def index_remove(x: int, t: int, number: int) -> None:
     g = shift_right(place, 32)
     position = place & 0xFFFFFFFF
     if not holds_row(x, g, position, number):
-        return  # the row was never inserted: memory had run out
+        return  # memory ran out, so the row was never inserted
     group = entry_at(x, g) + 8 * load(x, COUNT)
     last = load(group, ROWS_COUNT) - 1
     block = slice_rows(group)

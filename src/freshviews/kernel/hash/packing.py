@@ -1,13 +1,13 @@
 """Packing: columns of stored rows that share words.
 
-A column whose codes need fewer than 64 bits is stored in as many, and others lie beside it in its word. So a row takes
-less memory, and a comparison of rows or a hash takes fewer words. The *packing* of a table is a block with five words
-for each of its columns, in the order of a stored row::
+A column whose codes need fewer than 64 bits shares its word with other columns. So a row takes less memory, and
+comparing or hashing a row reads fewer words. The *packing* of a table is a block with five words for each of its
+columns, in the order of a stored row::
 
     word | shift | mask | base | nullable
 
-A column holds ``code - base`` in the bits of ``mask`` above ``shift``; 0 is NULL where it is nullable. The first column
-of a word, in this order, has the shift 0. A column of whole words has the mask -1 and the base 0, and NULL is its code.
+A column holds ``code - base`` in the bits of ``mask`` above ``shift``; if nullable, 0 is NULL. The first column of a
+word, in this order, has the shift 0. A column of whole words has the mask -1 and the base 0, and NULL is its code.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def unpack(packing: int, columns: int, row: int, out: int) -> None:
 
 @jit
 def pack(packing: int, columns: int, batch: int, start: int, n: int, rows: int, width: int) -> int:
-    """Pack ``n`` rows of a batch, from ``start`` on, into rows of ``width`` words; 0 where a code does not fit.
+    """Pack ``n`` rows of a batch, from ``start`` on, into rows of ``width`` words; returns 0 if a code does not fit.
 
     ``batch`` has the address of each of the first columns, and its stride in words.
     """

@@ -1,8 +1,8 @@
-"""Deferred inserts: rows that are appended to a table, and added to slots and indexes at the first lookup.
+"""Deferred inserts: rows are appended to a table, and added to slots and indexes at the first lookup.
 
-Deferral has two stages. Rows are *pending* until something needs a row by key, and *unlinked* from then on until
-something needs a slice: a batch with deletes of a table's own relation needs the slots alone. A row that is inserted
-and deleted meanwhile never enters an index, and a delete of an unlinked row changes none.
+Deferral has two stages. Rows are *pending* until an operation needs a row by key, and then *unlinked* until an
+operation needs a slice: deletes from the table's own relation need only the slots. A row that is deleted before that
+never enters an index.
 
 Large batches into an append-only table would pay for slots and indexes that nobody reads. Their rows are appended
 instead: the last ``PENDING`` used rows are in no slot and no index, and several may have one key. The content of the
@@ -85,7 +85,7 @@ NEVER = 2**63 - 1
 AHEAD = 64
 """Rows whose slots are prefetched together."""
 SAMPLE = 2048
-"""About how many keys ``repeats`` samples if all rows have different ones."""
+"""Approximate number of keys that ``repeats`` samples if all keys are different."""
 
 
 @inlined
@@ -113,7 +113,7 @@ def is_large(t: int, row: int) -> bool:
 
 @inlined
 def unlinked_rows(t: int) -> int:
-    """How many rows are looked at to find the unlinked ones."""
+    """The number of rows to examine to find the unlinked ones."""
     first = load(t, UNLINKED)
     return 0 if first == 0 else max(load(t, USED) - load(t, PENDING) - first + 1, 0)
 
@@ -126,7 +126,7 @@ def is_deferred(t: int) -> bool:
 
 @jit
 def link_some(t: int, x: int, first: int, n: int, hashes: int) -> int:
-    """Enter those of ``n`` rows into an index that are not in it; 0 without memory.
+    """Insert ``n`` rows into an index, except those that it has; 0 without memory.
 
     Each loop waits for memory once for all rows: for slots, groups, ends of blocks. ``hashes`` has room for ``n``
     words.
@@ -160,9 +160,9 @@ def link_some(t: int, x: int, first: int, n: int, hashes: int) -> int:
 
 @jit
 def link_oldest(t: int, count: int) -> int:
-    """Enter unlinked rows into the indexes, after a look at the ``count`` oldest rows; -1 without memory.
+    """Insert the unlinked rows among the ``count`` oldest into the indexes;
 
-    Rows that could not be entered stay unlinked.
+    -1 without memory, and the rest stays unlinked.
     """
     first = load(t, UNLINKED) - 1
     end = load(t, USED) - load(t, PENDING)
@@ -188,8 +188,8 @@ def link_oldest(t: int, count: int) -> int:
 
 @jit
 def enter_row(t: int, number: int, to: int, h: int, status: int) -> int:
-    """Flush a pending row to the slots: 1 if it moved to number ``to``, 0 if it was merged, -1 without memory, nothing
-    done."""
+    """Flush a pending row to the slots: 1 if it moved to number ``to``, 0 if it was merged, -1 without memory, and then
+    nothing changes."""
     row = row_at(t, number)
     words = load(t, KEY)
     found = find_words(t, row, words, h)
@@ -263,7 +263,7 @@ def enter_slots(t: int, status: int) -> int:
     if _enter(t, load(t, USED), 1, status) < 0:
         return -1
     store(t, ROOM, LARGE)
-    # Only rows that new ones would displace are flushed.
+    # Only as many rows are flushed as new ones arrive.
     beyond = unlinked_rows(t) - load(t, MOST)
     return -1 if beyond > 0 and link_oldest(t, beyond) < 0 else pending
 
@@ -333,7 +333,7 @@ def _enter(t: int, end: int, together: int, status: int) -> int:
 
 @jit
 def repeats(t: int) -> bool:
-    """Whether more than an eighth of the rows have a key that another row has too; an estimate.
+    """Estimates whether more than an eighth of the rows repeat the key of another row.
 
     Samples the keys whose hash ends in a number of zero bits. All rows of one key are in the sample or none, so the
     estimate of the number of keys is within a few hundredths.
@@ -371,7 +371,7 @@ def repeats(t: int) -> bool:
 
 
 @outside
-def look(t: int, status: int) -> int:
+def flush_repeats(t: int, status: int) -> int:
     """At a doubling of the rows, flush if many are equal. 1 if inserts may be deferred, 0 if not, -1 without memory."""
     if load(t, LIVE) + load(t, PENDING) < load(t, LOOK_AT):
         return 1
@@ -386,13 +386,13 @@ def look(t: int, status: int) -> int:
 
 
 @outside
-def go_on(t: int, status: int) -> int:
+def flush_large(t: int, status: int) -> int:
     """Flush after payloads have become large; 1 if inserts may still be deferred, or without memory."""
     return 1 if enter_slots(t, status) < 0 or load(t, LIVE) >= load(t, EAGER_BELOW) else 0
 
 
 @outside
-def decide(t: int, multiplicities: int, stride: int, n: int, status: int) -> int:
+def decide_append(t: int, multiplicities: int, stride: int, n: int, status: int) -> int:
     """The slow path of ``begin_append``: rows are deferred already, or the batch is large."""
     appends = 1 if load(t, LIVE) >= load(t, EAGER_BELOW) else 0
     for i in range(n):
@@ -415,7 +415,7 @@ def begin_append(t: int, multiplicities: int, stride: int, n: int, status: int) 
     """
     if n < load(t, APPEND_FROM) and load(t, PENDING) == 0:
         return 0
-    return decide(t, multiplicities, stride, n, status)
+    return decide_append(t, multiplicities, stride, n, status)
 
 
 @inlined
@@ -435,19 +435,19 @@ def append_row(t: int, key: tuple[int, ...]) -> int:
 
 @inlined
 def hold(t: int, row: int, status: int) -> int:
-    """To be called after the payload of a deferred row is written: 1 if the rest of the batch is deferred too.
+    """Call it after the payload of a deferred row is written; 1 if the rest of the batch is deferred too.
 
-    May flush. An overflow, which is then one of this row, is stored at ``status``.
+    May flush; an overflow, caused by this row, is stored at ``status``.
     """
     if not fits(t, row):
-        return go_on(t, status)
+        return flush_large(t, status)
     if load(t, LIVE) + load(t, PENDING) >= load(t, LOOK_AT):
-        return look(t, status) & 1
+        return flush_repeats(t, status) & 1
     return 1
 
 
 @inlined
 def note_large(t: int, row: int) -> None:
-    """To be called after another row of a table with deferred inserts changed: never defer again if it is large."""
+    """Call it after another row of a table with deferred inserts changed: never defer again if the row is large."""
     if is_large(t, row):
         store(t, EAGER_BELOW, NEVER)

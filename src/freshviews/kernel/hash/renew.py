@@ -1,6 +1,6 @@
-"""Reset a table or index to empty, or pack its rows, and release memory.
+"""Empties a table or index, or packs its rows, and releases memory.
 
-Rebalancing scans tables. The time of a scan must depend on the number of live rows, not of earlier ones. For tables
+Rebalancing scans tables. The time of a scan must depend on the number of live rows, not of former rows. For tables
 without an ordered index and without a journal.
 """
 
@@ -38,7 +38,7 @@ from freshviews.kernel.memory.mem import allocate, copy_words, jit, load, releas
 from freshviews.kernel.memory.outside import outside
 
 SPARE = 64
-"""Free rows that do not cause packing."""
+"""Most free rows that do not cause packing."""
 
 
 @jit
@@ -50,9 +50,9 @@ def clear_words(block: int, words: int) -> None:
 
 @jit
 def renewed(block: int, words: int, fewer: int, low: int, high: int) -> int:
-    """A zeroed block of fewer words in place of one whose content is not needed; without memory the same block, zeroed.
+    """Replaces a block, whose content is not needed, by a zeroed one of fewer words; without memory, zeroes the block.
 
-    ``low`` and ``high`` bound the mapping that the block may belong to.
+    ``low`` and ``high`` bound the mapping to which the block may belong.
     """
     made = allocate(fewer)
     if made == 0:
@@ -64,7 +64,7 @@ def renewed(block: int, words: int, fewer: int, low: int, high: int) -> int:
 
 @jit
 def forget_entries(e: int) -> None:
-    """Reset the counts of entries, and end the work that ``shrink`` has begun."""
+    """Reset the counts of entries, and stop unfinished work of ``shrink``."""
     release(load(e, entries.NEXT))
     store(e, entries.NEXT, 0)
     store(e, entries.NEXT_HOMES, 0)
@@ -78,7 +78,7 @@ def forget_entries(e: int) -> None:
 
 @outside
 def reset_index(x: int) -> None:
-    """Empty an index and release its memory. Rows keep a stale word of it: see ``forget_place``."""
+    """Empty an index and release its memory. Rows keep a stale word for it: see ``forget_place``."""
     words = load(x, index.COUNT) + GROUP_EXTRA
     low, high = load(x, index.LOW), load(x, index.HIGH)
     for g in range(load(x, index.USED)):
@@ -129,7 +129,7 @@ def forget_place(t: int, place: int, row: int) -> None:
 
 @outside
 def pack_table(t: int) -> None:
-    """If three of four row numbers are free, move the rows together. They get new numbers and leave all subsets."""
+    """If three of four row numbers are free, move the rows together. Rows get new numbers and leave all subsets."""
     live = load(t, LIVE)
     if load(t, USED) <= 4 * live + SPARE:
         return

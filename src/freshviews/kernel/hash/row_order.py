@@ -60,8 +60,8 @@ def pack_columns(
 def rows_in_order(table: int, positions: int, depth: int, count: int) -> int:
     """Address of the numbers of a table's rows, sorted by the ``depth`` key words at ``positions``.
 
-    Stores how many there are at ``count``. The numbers are words, one after the other; the caller releases them.
-    Returns 0 without memory.
+    Stores their number at ``count``. The numbers are consecutive words; the caller releases them. Returns 0 without
+    memory.
     """
     room = load(table, USED)
     pairs, other, counts = allocate(2 * room), allocate(2 * room), allocate(1 << DIGIT)

@@ -1,16 +1,16 @@
-"""Gives memory back after removals, in bounded steps: packs rows and groups, and replaces slots by fewer.
+"""Releases memory after removals, in bounded steps: packs rows and groups, and replaces slots by fewer.
 
 ``shrink`` takes one step for a table and its indexes. It is called between batches, when the journal of the table is
-empty and nothing holds a row number or an address: readers have copied their rows, and undo is no longer possible.
-``REMOVED`` is not 0 if there may be something to do. A step costs at most a constant, plus a fraction of the cost of
-the removals since the last step. Rows and groups are *entries*, and both are shrunk by the same steps:
+empty and nothing refers to a row number or an address: readers have copied their rows, and no undo can follow.
+``REMOVED`` is not 0 if there may be work. A step costs at most a constant, plus a fraction of the cost of the removals
+since the last step. Rows and groups are *entries*, and both are shrunk by the same steps:
 
 1. If more than half of the numbers are free, entries are *packed*: the one with the highest number moves to the lowest
-   free number, until there is no hole below it. Rows move to lower numbers only. A row that moves takes along its slot
-   and its places in the blocks of indexes; a group, the words of its rows. A group moves whole, so a step may take
-   longer by the rows of one group. Several moves are looked up together, so that they wait for memory once.
-2. The array of entries is cut off above the used numbers, once more than a sixteenth above them was written.
-3. If at most 5 of 32 slots are taken, fewer slots are written beside them, for some homes in each step: an entry keeps
+   free number, until there is no hole below it. Rows move to lower numbers only. Moving a row updates its slot and its
+   places in the blocks of indexes; moving a group updates the words of its rows. A group moves whole, so a step may
+   take longer by the rows of one group. Several moves are looked up together, so that they wait for memory once.
+2. The array of entries is cut off above the used numbers, if more than a sixteenth above them was written. 3. If at
+most 5 of 32 slots are taken, a smaller array of slots is written, for some homes in each step: an entry keeps
    the low bits of its home, so a range of homes comes from a few ranges of the old slots, in order, and no entry is
    read. Meanwhile inserts and removals change both (``entries.fill``); lookups read the old slots. At the end the new
    ones replace them, and the old ones are released piece by piece, as the system needs time for each page.
@@ -19,8 +19,8 @@ Blocks of an index shrink when a row leaves them (``index.shrink_block``). An ar
 it has become small. Rows of a table with an ordered index are not packed, as the order of its tree depends on row
 numbers. Deferred inserts are in no slot, so a table that has some waits until they are flushed.
 
-Every entry that is in the slots is present then: triggers and journals remove rows whose payload is zero, and a view in
-which memory ran out is emptied. So a number whose payload is zero is free.
+Then every entry in the slots is present, because triggers and journals remove rows with a zero payload, and a view in
+which memory ran out is emptied. So a number with a zero payload is free.
 """
 
 from __future__ import annotations
@@ -98,13 +98,13 @@ PER_REMOVAL = 32
 MOVE = 4
 """Work to move an entry."""
 PIECE = 1 << 18
-"""Words that are cleared or released at a time, if the work of the step is not worth more."""
+"""Least words that are cleared or released at a time."""
 SPARE = 64
-"""Free numbers, and free places at the end of the array, that are left in any case, as are twice as many slots."""
+"""Free numbers, and free places at the end of the array, that always stay; of slots, twice as many."""
 MERGES = 256
-"""Words of a block whose allocation has glibc merge the small ones that were freed."""
+"""Words of a block whose allocation makes glibc merge small freed blocks."""
 AHEAD = 64
-"""Numbers that are looked at together."""
+"""Numbers that are examined together."""
 
 # Words of a move.
 FROM = 0
@@ -115,7 +115,7 @@ MOVE_WORDS = 3
 
 @jit
 def move_slot(slots: int, mask: int, h: int, number: int, to: int) -> None:
-    """Have the slot of a number lead to another one."""
+    """Make the slot of a number lead to the number ``to``."""
     i = h & mask
     while load(slots, i) & 0xFFFFFFFF != number + 1:
         i = (i + 1) & mask
@@ -124,7 +124,7 @@ def move_slot(slots: int, mask: int, h: int, number: int, to: int) -> None:
 
 @jit
 def move_row(t: int, number: int, to: int) -> None:
-    """Move a row to a free number, all but its slot. An unlinked row enters its indexes if no flush would find it."""
+    """Move a row, except its slot, to a free number. An unlinked row enters its indexes if no flush would find it."""
     row = entry_at(t, to)
     copy_words(row, entry_at(t, number), load(t, WIDTH))
     leaves = load(t, UNLINKED) > to + 1
@@ -141,7 +141,7 @@ def move_row(t: int, number: int, to: int) -> None:
 
 @jit
 def move_group(x: int, t: int, number: int, to: int) -> int:
-    """Move a group to a free number, all but its slot; returns its number of rows."""
+    """Move a group, except its slot, to a free number; returns its number of rows."""
     old, new = entry_at(x, number), entry_at(x, to)
     copy_words(new, old, load(x, WIDTH))
     group = new + 8 * load(x, COUNT)
@@ -156,7 +156,7 @@ def move_group(x: int, t: int, number: int, to: int) -> int:
 
 @jit
 def foresee_moves(e: int, t: int, moves: int, n: int) -> None:
-    """Hash the entries that will move, and prefetch their slots and, of rows, their places in indexes."""
+    """Hash the entries that will move, and prefetch their slots and, for rows, their places in indexes."""
     for k in range(n):
         move = moves + 8 * MOVE_WORDS * k
         entry = entry_at(e, load(move, FROM))
@@ -179,7 +179,7 @@ def foresee_moves(e: int, t: int, moves: int, n: int) -> None:
 
 @jit
 def move_entries(e: int, t: int, moves: int, n: int) -> int:
-    """Move entries to free numbers; returns how many rows the groups among them have."""
+    """Move entries to free numbers; returns the number of rows of moved groups."""
     foresee_moves(e, t, moves, n)
     rows = 0
     for k in range(n):
@@ -227,7 +227,7 @@ def is_free(e: int, number: int) -> int:
 def find_moves(e: int, moves: int) -> int:
     """Find entries at the end, and free numbers at the start to which they can move; returns the number of moves.
 
-    USED and PACKED come closer to each other. No branch depends on whether a number is free, as nothing predicts that.
+    USED and PACKED approach each other. No branch depends on whether a number is free, because it is unpredictable.
     """
     used = load(e, USED)
     low = load(e, PACKED)
@@ -246,7 +246,7 @@ def find_moves(e: int, moves: int) -> int:
     for number in range(low, low + looks):
         store(moves, MOVE_WORDS * free + TO, number)
         free += is_free(e, number)
-    # Surplus entries and numbers are found again.
+    # The next call finds surplus entries and numbers again.
     store(e, USED, load(moves, MOVE_WORDS * free + FROM) + 1 if free < found else used - looks)
     store(e, PACKED, load(moves, MOVE_WORDS * found + TO) if found < free else low + looks)
     return min(found, free)
@@ -276,7 +276,7 @@ def pack(e: int, t: int, work: int) -> int:
 
 @jit
 def cut(e: int, t: int, work: int) -> bool:
-    """Shorten the array of entries if memory above the used ones was written; whether there may be more to do."""
+    """Shorten the array of entries if memory above the used ones was written; returns whether work may be left."""
     used = load(e, USED)
     width = load(e, WIDTH)
     capacity = load(e, CAPACITY)
@@ -313,7 +313,7 @@ def slots_for(live: int) -> int:
 
 @jit
 def fit_slots(e: int, work: int) -> bool:
-    """Write fewer slots, or release old ones; whether there is more to do."""
+    """Write fewer slots, or release old ones; returns whether work is left."""
     if load(e, NEXT) == 0:
         if load(e, PACKED) != NOT_PACKING or 32 * load(e, LIVE) > 5 * (load(e, MASK) + 1):
             return False
@@ -364,7 +364,7 @@ def copy_homes(e: int, first: int, end: int) -> None:
 
 @jit
 def replace_slots(e: int) -> None:
-    """Have the fewer slots, which are complete, replace the old ones; steps will release these."""
+    """Replace the old slots by the complete new ones; later steps release the old ones."""
     old, mask = load(e, SLOTS), load(e, MASK)
     store(e, SLOTS, load(e, NEXT))
     store(e, MASK, load(e, NEXT_MASK))
@@ -408,11 +408,11 @@ def shrink_entries(e: int, t: int) -> None:
 
 @outside
 def shrink(t: int) -> None:
-    """Take a step of giving memory back, for a table with removed rows; the module says when that is allowed."""
+    """Release memory in one step, for a table with removed rows; the module says when that is allowed."""
     if load(t, JOURNALED) != 0 or load(t, PENDING) != 0:
         return
     if load(t, REMOVED) > LEAST:
-        # malloc merges small blocks that were freed when a larger one is requested: few at a time, if it is now.
+        # A request for a larger block makes malloc merge small freed blocks: few at a time, if requested now.
         release(allocate(MERGES))
     unfinished = 0
     for i in range(load(t, INDEXES)):

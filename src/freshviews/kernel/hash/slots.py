@@ -1,9 +1,9 @@
-"""Hash slots, open addressing with linear probing: from a 32-bit hash to the number of a row or of a group.
+"""Hash slots with open addressing and linear probing: they map a 32-bit hash to the number of a row or of a group.
 
 A slot is one word, ``hash << 32 | number + 1``, and 0 if empty. Their number is a power of two, and ``mask`` is that
-number less 1; a search starts at slot ``hash & mask`` and ends at an empty slot. The hash in the slot has three uses:
-most misses are decided without reading a row or group, the slots grow without reading one, and so does deletion, which
-shifts later slots back instead of leaving tombstones.
+number less 1; a search starts at slot ``hash & mask`` and ends at an empty slot. The hash in the slot saves reading
+rows and groups: in most misses, when the slots grow, and in a deletion, which shifts later slots back instead of
+leaving tombstones.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def fill_slot(slots: int, mask: int, h: int, number: int) -> None:
 def empty_slot(slots: int, mask: int, h: int, number: int) -> None:
     """Remove the slot of a number, and shift back the slots that a search would no longer reach.
 
-    No branch depends on whether a slot is shifted, as nothing predicts that.
+    No branch depends on whether a slot is shifted, because it is unpredictable.
     """
     hole = h & mask
     while load(slots, hole) & 0xFFFFFFFF != number + 1:
@@ -57,7 +57,7 @@ def empty_slot(slots: int, mask: int, h: int, number: int) -> None:
         if slot == 0:
             break
         home = shift_right(slot, 32) & mask
-        # All bits where the slot stays, none where it is shifted: whether its home is nearer than the hole.
+        # All bits set if the slot stays, because its home is nearer than the hole; 0 if it is shifted.
         stays = (((i - home) & mask) - ((i - hole) & mask)) >> 63
         store(slots, hole, (slot & ~stays) | (load(slots, hole) & stays))
         hole = (i & ~stays) | (hole & stays)
@@ -66,7 +66,7 @@ def empty_slot(slots: int, mask: int, h: int, number: int) -> None:
 
 @jit
 def widen_slots(slots: int, mask: int, wider: int, low: int, high: int) -> int:
-    """Address of more slots with the same content, the old ones released; 0 without memory, nothing done.
+    """Replace slots by more with the same content; returns their address, or 0 without memory: nothing changes.
 
     ``wider`` is the mask of the new ones. ``low`` and ``high`` bound the mapping that the old slots may lie in (see
     ``memory.mapping``).

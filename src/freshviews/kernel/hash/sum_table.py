@@ -1,10 +1,10 @@
-"""Sums by a key, computed again and again: a hash table that is emptied in constant time.
+"""A hash table of sums by key that is emptied in constant time.
 
 A join that caches sums below a binding fills such a table once per binding and probes it many times, so emptying must
 be cheaper than filling. An entry is ``time | key ... | sum ...``; an entry with a time before the last emptying is
 absent. Entries are in the smallest of several *areas* that is at most half full; each area is four times as large as
 the one before. So a few keys lie close together even after many were there. A half-full area is copied to the next one.
-A sum that has become zero stays.
+Zero sums stay.
 """
 
 from __future__ import annotations
@@ -97,14 +97,14 @@ def _place(table: int, key: tuple[int, ...]) -> int:
 
 @inlined
 def find_sum(table: int, key: tuple[int, ...]) -> int:
-    """The address of key and sum of a key, or 0."""
+    """The address of the entry's key and sum, or 0."""
     entry = _place(table, key)
     return entry + 8 if load(entry, 0) == load(table, TIME) else 0
 
 
 @inlined
 def sum_row(table: int, key: tuple[int, ...]) -> int:
-    """The address of key and sum of a key; a new sum of zero if there is none."""
+    """The address of the entry's key and sum; a new entry has a sum of zero."""
     entry = _place(table, key)
     if load(entry, 0) == load(table, TIME):
         return entry + 8

@@ -1,4 +1,4 @@
-"""The hash table of a relation or view: rows of words, found by key, indexed by parts of it.
+"""The hash table of a relation or view: rows of words, found by key and by indexes on parts of the key.
 
 A table is a header block (its address is the handle), an array of rows, and slots (see ``slots``). A row keeps its
 number while it lives, so indexes and slots store row numbers.
@@ -7,11 +7,10 @@ The words of a row::
 
     key ... | payload ... | one word per index | one word per ordered index, and per fold of it | stamp
 
-The payload decides presence: a row whose payload words are all zero is not in the relation. Such a row is removed at
-once or, if a journal is kept, when the journal is cleared. The journal has an entry for every row touched since the
-last ``clear_journal``, its number and its payload before; the delta of a view is read from it. ``stamp`` is the epoch
-of the last touch, so a row is journaled once. A table that never keeps a journal has no stamp, and a stored base table
-has bits in place of stamps.
+A row whose payload words are all zero is not in the relation. It is removed at once or, if a journal is kept, when the
+journal is cleared. The journal has an entry for every row touched since the last ``clear_journal``, its number and its
+payload before; the delta of a view is read from it. ``stamp`` is the epoch of the last touch, so a row is journaled
+once. A table that never keeps a journal has no stamp, and a stored base table has bits in place of stamps.
 
 A table can have deferred inserts at the end of its array of rows. They are in no slot and no index, may move to another
 number, and several may have one key. Rows in the slots may be *unlinked*: not yet in the indexes that have every row.
@@ -83,12 +82,12 @@ EPOCH = entries.FIRST_OWN + 8
 SCRATCH = entries.FIRST_OWN + 9  # address of the row that is written when memory is out
 FAILED = entries.FIRST_OWN + 10
 PENDING = entries.FIRST_OWN + 11  # number of deferred inserts, at the end of the used rows; see pending.py
-ROOM = entries.FIRST_OWN + 12  # how much the components of deferred inserts may still add up to
+ROOM = entries.FIRST_OWN + 12  # bound of the sum of components of further deferred inserts
 LOOK_AT = entries.FIRST_OWN + 13  # number of rows at which the share of equal rows is estimated again
 EAGER_BELOW = entries.FIRST_OWN + 14  # with fewer live rows, no insert is deferred
 APPEND_FROM = entries.FIRST_OWN + 15  # least updates of a batch whose inserts are deferred
 ENTERED = entries.FIRST_OWN + 16  # deferred inserts ever flushed; counted as steps
-LINKED = entries.FIRST_OWN + 17  # the first indexes, this many, have every row; the others are of subsets
+LINKED = entries.FIRST_OWN + 17  # number of first indexes that have every row; the others are of subsets
 MOST = entries.FIRST_OWN + 18  # most deferred inserts; beyond it, the oldest are flushed
 UNLINKED = entries.FIRST_OWN + 19  # 1 + the least number of a row that may be unlinked, or 0; see pending.py
 SEEN = entries.FIRST_OWN + 20  # a bit for each number: whether its row is in the journal; see base_store.py
@@ -102,10 +101,10 @@ FIRST_LOOK = 1 << 16
 LEAST_BATCH = 1024
 """Least updates of a batch whose inserts are deferred in a table without deferred inserts."""
 MOST_PENDING = 1 << 22
-"""Most deferred inserts of a table: flushing them takes a second or two, for which one update has to wait."""
+"""Most deferred inserts of a table: one update may wait for their flush, which takes a second or two."""
 
 NOWHERE = -1
-"""The word of an unlinked row in the place of its group and position."""
+"""The word of an unlinked row instead of its group and position."""
 
 FIRST_CAPACITY = 8
 KEPT_JOURNAL = 1 << 16
@@ -237,7 +236,7 @@ def find(t: int, key: tuple[int, ...]) -> int:
 
 @inlined
 def find_from(t: int, group: int, position: int, key: tuple[int, ...]) -> int:
-    """As ``find``, but first try the row at a position of a slice, which is likely the one; -1 for no such guess."""
+    """As ``find``, but first try the likely row at a position of a slice; -1 for no guess."""
     if position >= 0:
         row = row_at(t, load32(slice_rows(group), position))
         if key_equals(row, key):
@@ -275,7 +274,7 @@ def find_words(t: int, key: int, words: int, h: int) -> int:
 
 @outside
 def make_room(t: int, more: int) -> int:
-    """Make room for ``more`` rows after the used ones, at least; 0 without memory."""
+    """Make room for ``more`` rows or more after the used ones; 0 without memory."""
     used = load(t, USED)
     width = load(t, WIDTH)
     if used + more > load(t, CAPACITY):
@@ -311,8 +310,8 @@ def take_row(t: int) -> int:
 
 
 @inlined
-def may_wait(t: int, number: int) -> bool:
-    """Whether a new row may stay unlinked: others are, and its number is in the range searched for them."""
+def may_stay_unlinked(t: int, number: int) -> bool:
+    """Whether a new row may stay unlinked: others are unlinked, and its number is in their range."""
     first = load(t, UNLINKED)
     return first != 0 and first <= number + 1 < first + load(t, MOST)
 
@@ -328,7 +327,7 @@ def mark_unlinked(t: int, number: int) -> None:
 @outside
 def link_row(t: int, number: int) -> None:
     """Insert a row, whose key is written, into the indexes that have every row; or leave it unlinked."""
-    if may_wait(t, number):
+    if may_stay_unlinked(t, number):
         mark_unlinked(t, number)
         return
     for i in range(load(t, LINKED)):
@@ -407,7 +406,7 @@ def journal_row(t: int, row: int) -> None:
 
 @inlined
 def touch(t: int, row: int) -> None:
-    """To be called before a payload changes: journals the old payload, once per row and batch, if a journal is kept."""
+    """Call it before a payload changes: journals the old payload, once per row and batch, if a journal is kept."""
     if load(t, JOURNALING) != 0:
         stamp = load(t, WIDTH) - 1
         if load(row, stamp) != load(t, EPOCH) and row != load(t, SCRATCH):
@@ -417,7 +416,7 @@ def touch(t: int, row: int) -> None:
 
 @inlined
 def settle(t: int, row: int) -> None:
-    """To be called after a payload became zero: removes the row, unless the journal still needs it."""
+    """Call it after a payload became zero: removes the row, unless the journal still needs it."""
     if load(t, JOURNALING) == 0:
         remove_row(t, row)
 
@@ -453,7 +452,7 @@ def entry_words(e: int) -> int:
 
 @jit
 def table_bytes(t: int) -> int:
-    """Bytes that a table holds: header, rows, slots, indexes, journal. Of arrays, written memory counts."""
+    """Bytes of a table: header, rows, slots, indexes, journal; only the written part of arrays."""
     total = HEADER + entry_words(t) + load(t, JOURNAL_CAPACITY) * (load(t, PAYLOAD) + 1) + load(t, SEEN_WORDS)
     for i in range(load(t, INDEXES)):
         x = load(load(t, INDEX_LIST), i)

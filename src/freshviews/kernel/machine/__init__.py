@@ -1,4 +1,4 @@
-"""Machine code: the functions that have it, where it is stored, and what runs until it is loaded.
+"""Machine code: functions that have it, files that store it, and plain Python that runs until it is loaded.
 
 - ``functions``: functions of words with a Python body and, once it is loaded, machine code.
 - ``cache``: the folder of compiled code; ``native``: its files, loaded into this process.

@@ -1,15 +1,15 @@
-"""Functions that run as plain Python while another process compiles them.
+"""Runs functions as plain Python while another process compiles them.
 
 A first view has 80 to 110 functions, and compiling them takes seconds. So a call of a function that is not compiled can
 run its Python body, over the same memory (``kernel.memory.mem``); meanwhile another process compiles the function into
 the cache on disk. The next call after that loads it. Nothing must be converted: all state is words in memory, and both
 forms of a function read and write the same words.
 
-Plain Python takes about a hundred times as long. So a function runs that way only for a database (``work_for``) with
-few rows so far, for a batch of few rows, and until a call has taken long; otherwise it waits for the compiler.
+Plain Python takes about a hundred times as long. So a function runs as plain Python only for a database (``work_for``)
+with few rows so far, for a batch of few rows, and until a call has taken long; otherwise it waits for the compiler.
 
-Functions are compiled in the order in which they were ordered, but functions that a call waits for go first. A function
-that no open database wants any more is not compiled.
+Functions for which a call waits are compiled first, others in the order of requests. A function that no open database
+wants any more is not compiled.
 
 After this process ends, the other one continues for at most a minute, so that the next process finds more in the cache.
 """
@@ -48,10 +48,10 @@ _TOO_LONG = 1.0
 """Seconds of one call as plain Python after which its database waits for the compiler."""
 
 _LOOK = 0.1
-"""Seconds after which a thread that waits looks again: another one may have read the answer."""
+"""Seconds after which a waiting thread checks again, because another thread may have read the answer."""
 
 _LONGER = 60
-"""Seconds that the other process goes on after the one that asked it has ended."""
+"""Seconds for which the other process continues after this process has ended."""
 
 _START = """
 import json, sys
@@ -62,17 +62,17 @@ serve(int(sys.argv[2]))
 
 
 @dataclass(eq=False)
-class Taken:
-    """Counts the rows that a database has taken in. Its orders stay wanted as long as this object lives."""
+class TakenRows:
+    """Counts the rows that a database has taken. Its orders stay wanted while this object exists."""
 
     rows: int = 0
 
 
 class _Thread(threading.local):
-    """``taken``: the rows of the database that this thread works for. ``waits`` counts the enclosing blocks of
-    ``compiled`` and of large batches. ``plain``: the thread runs a function as plain Python."""
+    """``taken``: the rows of the database that this thread works for. ``waits``: the number of enclosing blocks of
+    ``compiled`` and of large batches. ``plain``: the thread is running a function as plain Python."""
 
-    taken: Taken | None = None
+    taken: TakenRows | None = None
     waits = 0
     plain = False
 
@@ -80,15 +80,15 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-def work_for(taken: Taken) -> None:
+def work_for(taken: TakenRows) -> None:
     """Let functions that this thread calls from now on run as plain Python, while the database has few rows."""
     _thread.taken = taken
 
 
 @contextmanager
-def take_in(taken: Taken, rows: int) -> Iterator[bool]:
-    """Work for a database that takes rows in: within this block functions are compiled before they run if there are
-    many rows. Yields whether a function that is not compiled waits for the other process."""
+def take_in(taken: TakenRows, rows: int) -> Iterator[bool]:
+    """A block in which this thread adds rows to a database: if they are many, functions are compiled before they run.
+    Yields whether an uncompiled function waits for the other process."""
     _thread.taken = taken
     taken.rows += rows
     _thread.waits += rows > FEW_ROWS
@@ -100,7 +100,7 @@ def take_in(taken: Taken, rows: int) -> Iterator[bool]:
 
 @contextmanager
 def compiled() -> Iterator[None]:
-    """Within this block functions are compiled before they run."""
+    """A block in which functions are compiled before they run."""
     _thread.waits += 1
     try:
         yield
@@ -115,7 +115,7 @@ def wait_always() -> None:
 
 
 def may_stand_in() -> bool:
-    """Whether a function that this thread calls now, and that is not compiled, runs as plain Python."""
+    """Whether an uncompiled function that this thread calls now runs as plain Python."""
     taken = _thread.taken
     return _switched_on and taken is not None and not _thread.waits and taken.rows <= LITTLE
 
@@ -132,7 +132,7 @@ def called_first(function: Function, kinds: str) -> Callable[..., Any]:
 
 
 def _run_plain(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a Python body. As in compiled code, Ctrl-C comes before it or after it: no words are left half written."""
+    """Call a Python body. As for compiled code, Ctrl-C takes effect before or after it: no word is half written."""
     with _without_sigint():
         _thread.plain, start = True, time.monotonic()
         try:
@@ -161,7 +161,7 @@ def _without_sigint() -> Iterator[None]:
 
 
 def machine_code(function: Function, kinds: str) -> MachineCode | None:
-    """The machine code of a function; None if plain Python may run until the ordered code is there."""
+    """The machine code of a function; None if plain Python may run until the ordered code exists."""
     known = function.made.get(kinds)
     if known is not None:
         return known
@@ -172,45 +172,45 @@ def machine_code(function: Function, kinds: str) -> MachineCode | None:
 
 
 def ordered(function: Function, kinds: str) -> MachineCode | None:
-    """The machine code of a function, for work that can wait for it. None until the other process has compiled it."""
+    """The machine code of a function; None until the other process has compiled it."""
     return function.made.get(kinds) or _compiler.made(function, kinds)
 
 
 def order_first(wanted: Iterable[tuple[Function, str]]) -> None:
-    """Order functions that this thread is about to wait for, to be compiled next, in this order."""
+    """Order functions for which this thread will wait, to be compiled next, in this order."""
     if _compiler.process is not None and not may_stand_in():
         _compiler.order_first(wanted)
 
 
-def leave(taken: Taken) -> None:
+def cancel_orders(taken: TakenRows) -> None:
     """Cancel the orders of a database that is closed, except those that another database wants."""
-    _compiler.leave(taken)
+    _compiler.cancel_orders(taken)
 
 
 def _made_here(function: Function, kinds: str) -> MachineCode:
-    """The machine code of a function, compiled in this process if it is not stored."""
+    """The machine code of a function; compiles it in this process if it is not stored."""
     with _without_sigint():
         made = loaded(function, kinds)
         if made is None:
             compiler().compile_and_store(function, kinds)
             made = loaded(function, kinds)
-        assert made is not None, f"{function} is compiled, and is not in {cache_folder()}"
+        assert made is not None, f"{function} was compiled, but is not in {cache_folder()}"
         return made
 
 
 @dataclass
 class _Order:
-    """A function that is not compiled yet. ``wanted_by``: databases; ``kept``: also without one. ``first``: a call
+    """A function to compile. ``wanted_by``: databases; ``kept``: wanted even without a database. ``first``: a call
     waits for it."""
 
     number: int
     kept: bool = False
     first: bool = False
-    wanted_by: WeakSet[Taken] = field(default_factory=WeakSet)
+    wanted_by: WeakSet[TakenRows] = field(default_factory=WeakSet)
 
 
 class _Compiler:
-    """The process beside this one, and its orders: functions with their signatures, in order."""
+    """The compiling process and its orders: functions with their signatures, in order."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -218,28 +218,28 @@ class _Compiler:
         self._ordered: dict[tuple[Function, str], _Order] = {}
         self._numbers = count()
         self._unanswered: dict[int, tuple[Function, str]] = {}
-        """By number, those taken back as well: the process answers them all."""
+        """Orders by number, cancelled ones included, because the process answers all."""
         self._unsent = self._unread = b""
-        self._databases: WeakSet[Taken] = WeakSet()
+        self._databases: WeakSet[TakenRows] = WeakSet()
         self._known = 0
-        """How many databases there were when orders were last looked through."""
+        """The number of databases when orders were last checked."""
         self._given_up: set[tuple[Function, str]] = set()
         self._works = bool(sys.executable)
 
     def forget(self) -> None:
-        """In the child of a fork: the process belongs to the parent."""
+        """Call it in the child of a fork, because the process belongs to the parent."""
         if self.process is not None:
             self._close(self.process)
         self.__init__()  # type: ignore[misc]
 
     def made(self, function: Function, kinds: str) -> MachineCode | None:
-        """The machine code if it is in the cache, else None, after ordering it."""
+        """The machine code if it is in the cache; otherwise orders it and returns None."""
         wanted = function, kinds
         with self._lock:
             if self._is_ordered(wanted) and not self._answers(0):
                 return None
         with self._lock, _without_sigint():
-            self._take()
+            self._load_compiled()
             if self._is_ordered(wanted):
                 return None
             made = loaded(function, kinds)
@@ -248,9 +248,9 @@ class _Compiler:
             return made
 
     def order_first(self, wanted: Iterable[tuple[Function, str]]) -> None:
-        """Order functions that are not there, and have them compiled before those that nobody waits for."""
+        """Order functions that are not compiled, ahead of functions for which no call waits."""
         with self._lock, _without_sigint():
-            self._take()
+            self._load_compiled()
             numbers = []
             for one in wanted:
                 if not self._is_ordered(one):
@@ -261,29 +261,29 @@ class _Compiler:
                 if not order.first:
                     order.first = True
                     numbers.append(order.number)
-            self._say("first", numbers)
+            self._send("first", numbers)
 
     def wait_for(self, function: Function, kinds: str) -> None:
-        """Wait until a function is there, or this process must compile it. Ctrl-C ends the wait."""
+        """Wait until a function is compiled, or this process must compile it. Ctrl-C ends the wait."""
         wanted = function, kinds
         if self.process is not None:
             self.order_first([wanted])
             while wanted in self._ordered:
                 self._answers(_LOOK)
                 with self._lock, _without_sigint():
-                    self._take()
+                    self._load_compiled()
 
-    def leave(self, taken: Taken) -> None:
+    def cancel_orders(self, taken: TakenRows) -> None:
         """Cancel the orders that only this database wants."""
         with self._lock, _without_sigint():
             for order in self._ordered.values():
                 order.wanted_by.discard(taken)
             self._databases.discard(taken)
-            self._take_back()
+            self._cancel_unwanted()
 
     def _is_ordered(self, wanted: tuple[Function, str]) -> bool:
-        """Whether a function is ordered; if so, the database that this thread works for wants it as well."""
-        self._take_back()
+        """Whether a function is ordered; if so, notes that this thread's database wants it."""
+        self._cancel_unwanted()
         order = self._ordered.get(wanted)
         if order is not None:
             self._note_wanted(order)
@@ -300,7 +300,7 @@ class _Compiler:
             self._known += 1
 
     def _order(self, wanted: tuple[Function, str]) -> bool:
-        """Order a function; returns False if no process can be started, or one has ended without an answer."""
+        """Order a function; returns False if no process can be started, or the process has ended without an answer."""
         if not self._works:
             return False
         if self.process is None:
@@ -314,38 +314,38 @@ class _Compiler:
         self._ordered[wanted] = _Order(number)
         self._unanswered[number] = wanted
         self._note_wanted(self._ordered[wanted])
-        self._say("order", [number, function.__module__, function.__qualname__, kinds])
+        self._send("order", [number, function.__module__, function.__qualname__, kinds])
         return True
 
-    def _take_back(self) -> None:
-        """Cancel orders that no database wants any more, if a database is gone."""
+    def _cancel_unwanted(self) -> None:
+        """Cancel orders that no database wants, if a database was closed."""
         if len(self._databases) == self._known:
             return
         self._known = len(self._databases)
         gone = {one: order.number for one, order in self._ordered.items() if not order.wanted_by and not order.kept}
         for one in gone:
             del self._ordered[one]
-        self._say("cancel", [*gone.values()])
+        self._send("cancel", [*gone.values()])
 
-    def _say(self, what: str, about: list[Any]) -> None:
-        """Write as much to the process as its pipe has room for: a write must not wait for a compiler."""
+    def _send(self, what: str, about: list[Any]) -> None:
+        """Write to the process as much as fits its pipe, because a write must not wait for a compiler."""
         if about:
             self._unsent += json.dumps([what, about]).encode() + b"\n"
         if self._unsent and self.process is not None:
             assert self.process.stdin is not None
-            with suppress(OSError):  # It is full, or the process has ended and no answer comes.
+            with suppress(OSError):  # The pipe is full, or the process has ended and will not answer.
                 self._unsent = self._unsent[os.write(self.process.stdin.fileno(), self._unsent) :]
 
-    def _take(self) -> None:
-        """Load the functions that the process has compiled by now."""
+    def _load_compiled(self) -> None:
+        """Load the functions that the process has compiled so far."""
         if self.process is None:
             return
         assert self.process.stdout is not None
-        self._take_back()
-        self._say("", [])
+        self._cancel_unwanted()
+        self._send("", [])
         while self._unanswered and self._answers(0):
             answers = os.read(self.process.stdout.fileno(), 1 << 12)
-            # Functions that it could not compile, or left when it ended, are compiled here.
+            # This process compiles functions that the other one could not, or left when it ended.
             self._works = bool(answers)
             *lines, self._unread = (self._unread + answers).split(b"\n")
             for number in map(int, lines) if answers else [*self._unanswered]:
@@ -359,7 +359,7 @@ class _Compiler:
             self._end()
 
     def _answers(self, seconds: float) -> bool:
-        """Whether the process has answered, or ended, after these seconds at most."""
+        """Whether the process answers, or ends, within these seconds."""
         process = self.process
         if process is None:
             return True
@@ -401,14 +401,14 @@ def _start_compiler() -> subprocess.Popen[bytes]:
 
 
 def serve(asking: int) -> None:
-    """Compile the functions that the input names, and write the number of each, whether it worked or not. ``asking``:
-    the number of the process that asks."""
+    """Compile the functions that the input names, and write the number of each, also of failures. ``asking``: the
+    number of the requesting process."""
     threading.Thread(target=_end_after, args=(asking,), daemon=True).start()
     orders = Orders(_answer)
     threading.Thread(target=orders.read, args=(sys.stdin.buffer,), daemon=True).start()
     while (order := orders.next()) is not None:
         number, module, name, kinds = order
-        with suppress(Exception):  # The process that asked compiles it then itself, and has the error.
+        with suppress(Exception):  # Then the requesting process compiles it, and raises the error.
             compiler().compile_and_store(_found(module, name), kinds)
         _answer(number)
 
@@ -419,10 +419,10 @@ def _answer(number: int) -> None:
 
 
 class Orders:
-    """The orders of another process: one thread reads them, another one compiles them."""
+    """The orders of another process: one thread reads them, another thread compiles them."""
 
     def __init__(self, answer: Callable[[int], None]) -> None:
-        """``answer`` is called with the number of an order that was taken back before it was begun."""
+        """``answer`` is called with the number of each order that is cancelled before it begins."""
         self._answer = answer
         self._changed = threading.Condition()
         self._first: dict[int, list[Any]] = {}
@@ -461,8 +461,8 @@ class Orders:
 
 
 def _end_after(asking: int) -> None:
-    """End this process, whatever it compiles, a minute after the one that asked it. A large function takes longer than
-    that, and gigabytes of memory. The cache is whole at any moment: Numba renames complete files."""
+    """End this process a minute after the requesting process, even while it compiles: a large function may take longer,
+    and gigabytes of memory. The cache stays consistent, because Numba renames complete files."""
     while os.getppid() == asking:
         time.sleep(1)
     time.sleep(_LONGER)

@@ -1,11 +1,11 @@
 """The cache of compiled code on disk, and its version.
 
 The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's cache folder. Its files are executed, so
-it is used only where no other user can put files; otherwise a folder that this user alone can read takes its place, and
-a warning says why. It has a subfolder per version, a hash of everything that compiled code depends on: the source of
-every kernel, Numba, Python. Numba's own cache checks only the file of the function that it loads, and would miss a
-change in a callee. The first process of a new version deletes the subfolders that no process has opened for ``KEPT``
-days. No module here imports Numba, which takes longer than all the rest of a start.
+it is used only if no other user can put files there; otherwise a private folder replaces it, and a warning says why. It
+has a subfolder per version, a hash of everything that compiled code depends on: the source of every kernel, Numba,
+Python. Numba's own cache checks only the file of the function that it loads, and would miss a change in a callee. The
+first process of a new version deletes the subfolders that no process has opened for ``KEPT`` days. No module here
+imports Numba, because that takes longer than the rest of a start.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from pathlib import Path
 from types import ModuleType
 
 KEPT = 90
-"""Days for which the code of another version stays after its last use."""
+"""Days for which the code of other versions stays after its last use."""
 
 
 @cache
 def cache_folder() -> Path:
     """The folder for generated modules and compiled code of this version; created if missing.
 
-    Warns if the folder that was asked for is not the one that is used.
+    Warns if another folder than the requested one is used.
     """
     base = os.environ.get("FRESHVIEWS_CACHE_DIR")
     wish = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "freshviews"
@@ -66,7 +66,7 @@ def _open_version_folder(base: Path) -> tuple[Path | None, str]:
             os.utime(folder)
             if new:
                 _delete_unused(folder.parent, time.time() - KEPT * 24 * 60 * 60)
-            # Open until the process ends, so that no other deletes the folder.
+            # It stays open until the process ends, so that no other process deletes the folder.
             fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)
             return folder, ""
     except OSError as error:
@@ -93,10 +93,10 @@ def _delete_unused(base: Path, before: float) -> None:
 
 
 def _fault(path: Path, found: os.stat_result, user: int, own: bool) -> str:
-    """How another user could put a file into a folder, or exchange a folder on the way to it; else empty.
+    """Why another user could put a file into a folder, or replace a folder on its path; empty if none can.
 
-    ``own`` is whether the folder holds compiled code; folders above it may be the system's, and, like ``/tmp``,
-    writable by all if nobody can rename another user's files there.
+    ``own``: whether the folder holds compiled code. Folders above it may be the system's and, like ``/tmp``, writable
+    by all if nobody can rename another user's files there.
     """
     if found.st_uid != user and (own or found.st_uid != 0):
         return f"{path} belongs to another user"
@@ -114,7 +114,7 @@ def _version() -> str:
     for package in ("numba", "llvmlite"):
         spec = importlib.util.find_spec(package)
         assert spec is not None and spec.origin is not None
-        # Found, not imported: the file with its version identifies an installed package.
+        # Not imported: the file with its version identifies an installed package.
         digest.update(Path(spec.origin).with_name("_version.py").read_bytes())
     digest.update(sys.version.encode())
     return f"v{digest.hexdigest()[:16]}"
@@ -125,7 +125,7 @@ GENERATED = "freshviews_generated_"
 
 
 def load_generated(digest: str) -> ModuleType:
-    """The generated module of a hash, loaded from the cache folder if it is not loaded."""
+    """The generated module with a hash of its source, loaded from the cache folder if needed."""
     known = sys.modules.get(GENERATED + digest)
     if known is not None:
         return known

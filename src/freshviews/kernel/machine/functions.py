@@ -1,11 +1,11 @@
 """Functions of words, which run as machine code if it is loaded, otherwise as plain Python.
 
-``jit`` and its relatives (``kernel.memory``) make a ``Function`` of a kernel; so does the head of generated code. A
-Function has its Python body. Its machine code comes from the cache on disk (``kernel.machine.native``), or from Numba,
-which this process imports only if it compiles by itself: all of Numba is behind ``kernel.compiler``.
+``jit``, ``inlined`` and ``outside`` (``kernel.memory``) make a ``Function`` of a kernel, as does the head of generated
+code. A Function has a Python body. Its machine code comes from the cache on disk (``kernel.machine.native``), or from
+Numba, which only ``kernel.compiler`` imports, if this process must compile.
 
 The *kinds* of arguments name the machine code: ``w`` is a word, ``d`` a double, ``t3`` a tuple of three words. Most
-functions take words alone.
+functions take only words.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ KIND = re.compile(r"t(\d+)|[wd]")
 class MachineCode:
     """Machine code of a function: ``call`` it from Python, or from machine code by its ``address``.
 
-    The code at ``address`` takes a pointer to its result, a pointer to a pointer that it does not use, then the
-    arguments, the words of a tuple one by one; it returns 0.
+    The code at ``address`` takes a pointer for its result, an unused pointer to a pointer, then the arguments, with the
+    words of a tuple one by one; it returns 0.
     """
 
     call: Callable[..., Any]
@@ -36,7 +36,7 @@ class MachineCode:
 class Function:
     """A function with a Python ``body``.
 
-    ``first`` returns the code that a call runs before machine code is loaded; ``made`` is its machine code by kinds.
+    ``first`` returns the code that a call runs before machine code is loaded; ``made``: machine code by kinds.
     ``inline``: LLVM must inline it. ``symbol``: the name by which machine code calls a function of words; without it,
     each caller links a copy.
     """
@@ -59,7 +59,7 @@ class Function:
         self.symbol = symbol
         self.made: dict[str, MachineCode] = {}
         self.arguments = body.__code__.co_argcount
-        assert not body.__defaults__, f"{body.__name__} has defaults, which machine code has not"
+        assert not body.__defaults__, f"{body.__name__} has default arguments, which machine code lacks"
         self.run: Callable[..., Any] = self._first
         if symbol:
             assert symbol not in by_symbol, f"two kernels are called {body.__name__}"
@@ -76,7 +76,7 @@ class Function:
 
     @cached_property
     def kinds(self) -> str | None:
-        """The kinds of all its calls; None if it takes tuples, whose lengths calls choose."""
+        """The kinds of all its calls; None if it takes tuples, whose lengths depend on the call."""
         found = [str(self.body.__annotations__.get(name, "int")) for name in self._names]
         if any(kind.startswith("tuple") for kind in found):
             return None
@@ -88,7 +88,7 @@ class Function:
 
     @property
     def code(self) -> MachineCode | None:
-        """The machine code, if it is loaded, of a function that takes no tuples."""
+        """The loaded machine code of a function without tuples, or None."""
         return self.made.get(self.kinds) if self.kinds is not None else None
 
     def take(self, kinds: str, made: MachineCode) -> None:
@@ -99,7 +99,7 @@ class Function:
 
     @property
     def _numba_type_(self) -> Any:
-        """How Numba sees a function that another one calls; not for one that is called by its symbol."""
+        """Numba's type of a function that another function calls, unless it is called by its symbol."""
         if self.symbol:
             raise AttributeError
         return compiler().type_of(self)
@@ -109,19 +109,19 @@ class Function:
         return self.body.__code__.co_varnames[: self.arguments]
 
     def _first(self, *words: Any) -> Any:
-        """A call before machine code is loaded."""
+        """Runs a call before machine code is loaded."""
         return self._called_first(self, self.kinds_of(words))(*words)
 
 
 def direct(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The code that a call of a function runs now: machine code without an intermediate step, once it is loaded."""
+    """The code that a call of a function runs now: the machine code itself, once it is loaded."""
     return function.run if isinstance(function, Function) else function
 
 
 def compiler() -> Any:
-    """``kernel.compiler``, imported now if it is not: with Numba, that takes a second.
+    """``kernel.compiler``, imported at the first call, which takes a second for Numba.
 
-    By its name, as this closes a circle: the compiler is made of kernels, which are Functions.
+    Imported by name, because it imports kernels, which import this module.
     """
     return importlib.import_module("freshviews.kernel.compiler")
 

@@ -1,7 +1,7 @@
-"""Machine code in files, and loaded into this process without Numba.
+"""Stores machine code in files, and loads it into this process without Numba.
 
 A file of the cache folder holds the code of one function for arguments of certain kinds: a line of JSON that describes
-the rest, the object file of the function, and the object file of an *entry*, by which Python calls it
+the rest, the object file of the function, and the object file of an *entry*, through which Python calls it
 (``kernel.compiler.entries``). An entry fits all functions of the same kinds and result, and is loaded once.
 
 Only code for this processor is loaded: its name and features are part of a file's name. A file that is cut off or
@@ -66,11 +66,11 @@ def processor() -> str:
 
 @cache
 def target_machine() -> Any:
-    """LLVM's target: makes object files for this processor that are loaded into a process."""
+    """LLVM's target, for object files that are loaded into a process on this processor."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     target = binding.Target.from_default_triple()
-    # As in Numba: static code on x86 only.
+    # As in Numba: static code only on x86.
     model = "static" if target.name.startswith("x86") else "pic" if target.name.startswith("ppc") else "default"
     return target.create_target_machine(
         cpu=binding.get_host_cpu_name(),
@@ -89,7 +89,7 @@ def file_of(function: Function, kinds: str) -> Path:
 
 
 def write(path: Path, stored: Stored) -> None:
-    """Write a file: whole, or not at all."""
+    """Write a file, whole or not at all."""
     rest = stored.code + stored.entry_code
     head = {
         "symbol": stored.symbol,
@@ -122,7 +122,7 @@ def read(path: Path) -> Stored | None:
 
 
 def loaded(function: Function, kinds: str) -> MachineCode | None:
-    """The machine code of a function, loaded from its file if it is not; None if it is not stored."""
+    """The machine code of a function, loaded from its file if needed; None if it is not stored."""
     made = function.made.get(kinds)
     if made is None:
         with _lock:
@@ -148,13 +148,13 @@ def _load(function: Function, kinds: str) -> MachineCode | None:
 
 
 def _define_symbol(symbol: str) -> bool:
-    """Whether the function of a symbol is stored; then the process has its symbol."""
+    """Define a symbol by its stored function; False if the function is not stored."""
     function = by_symbol[symbol]
     return loaded(function, "w" * function.arguments) is not None
 
 
 def _builtin(name: str, entry: int, address: int) -> Callable[..., Any]:
-    """A function of Python that calls an entry with the address of machine code."""
+    """A Python function that calls an entry with the address of machine code."""
     method = _for_good(_Method(name.encode(), entry, _FASTCALL, None))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
@@ -165,12 +165,12 @@ def _builtin(name: str, entry: int, address: int) -> Callable[..., Any]:
 
 @cache
 def _engine() -> Any:
-    """Where the machine code of this process is."""
+    """The LLVM engine that has the machine code of this process."""
     return _for_good(binding.create_mcjit_compiler(binding.parse_assembly(""), target_machine()))
 
 
 def _for_good(made: Any) -> Any:
-    """Keeps an object for ever: when a process ends, functions that refer to it may be freed after this module.
+    """Keeps an object alive: at the end of a process, functions that refer to it may be freed after this module.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
     return made
@@ -184,5 +184,5 @@ def _renew_lock() -> None:
     _lock = threading.RLock()
 
 
-# A thread that loads may hold it where another forks.
+# A loading thread may hold the lock while another thread forks.
 os.register_at_fork(after_in_child=_renew_lock)

@@ -1,4 +1,4 @@
-"""Garbage collection switched off while many objects are made that stay."""
+"""Switches garbage collection off while many lasting objects are made."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Switch garbage collection off: parsers, the planner and compilers make many objects, and
-    nearly all of them stay."""
+    """A block without garbage collection, for parsers, the planner and compilers, whose many objects nearly all
+    stay."""
     collecting = gc.isenabled()
     gc.disable()
     try:

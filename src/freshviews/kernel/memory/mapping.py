@@ -1,4 +1,4 @@
-"""Private mappings of files: pages are read when touched and copied when written.
+"""Private mappings of files: pages are read on demand and copied when written.
 
 The header of a table or index has two words, LOW and HIGH, the bounds of the mapping in which its arrays may lie; both
 are 0 without a mapping. A block between them belongs to the mapping and must not be passed to ``free`` or ``realloc``:
@@ -29,7 +29,7 @@ _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _FAILED = ctypes.c_void_p(-1).value
 _WRITABLE = mmap.PROT_READ | mmap.PROT_WRITE
 _FIXED = 0x10
-# Reserved room must not count as memory in use before it is written.
+# MAP_NORESERVE: reserved room does not count as memory in use before it is written.
 _NO_RESERVE = 0x4000 if sys.platform == "linux" else 0
 
 
@@ -75,7 +75,7 @@ def release_block(block: int, low: int, high: int) -> None:
 
 @inlined
 def widen_block(block: int, words: int, wider: int, low: int, high: int) -> int:
-    """The block with room for ``wider`` words, new words undefined. Returns 0 without memory; the block stays then.
+    """Resize a block to ``wider`` words, new ones undefined; returns its address, or 0 without memory: the block stays.
 
     A block inside the mapping from ``low`` to ``high`` is copied: its first ``words`` words.
     """

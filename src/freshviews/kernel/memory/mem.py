@@ -72,7 +72,7 @@ def store32(address: int, index: int, value: int) -> None:
 
 
 def same8(address: int, word: int) -> int:
-    """Which of eight half words at an address equal the low half of a word: bit i of the result is number i."""
+    """Bit i of the result is 1 if half word i of eight at an address equals the low half of a word."""
     return sum((ctypes.c_uint32.from_address(address + 4 * i).value == word & 0xFFFFFFFF) << i for i in range(8))
 
 
@@ -171,13 +171,13 @@ def mul_high(a: int, b: int) -> int:
 
 
 OR_WORDS = 15
-"""How many words ``add_words`` and ``or_magnitudes`` add their bits to. The caller reads them together."""
+"""Number of words into which ``add_words`` and ``or_magnitudes`` OR their bits. The caller reads their union."""
 
 
 def add_words(target: int, source: int, words: int, k: int, flags: int) -> None:
     """Add ``k`` times each word at ``source`` to the one at ``target``, modulo 2^64. The products fit a word.
 
-    Some of OR_WORDS words at ``flags`` are not zero then if a sum does not fit int64, or is the least one.
+    If a sum does not fit int64, or is the least int64, some of the OR_WORDS words at ``flags`` become nonzero.
     """
     for i in range(words):
         total = load(target, i) + k * load(source, i)
@@ -186,8 +186,8 @@ def add_words(target: int, source: int, words: int, k: int, flags: int) -> None:
 
 
 def or_magnitudes(address: int, words: int, found: int) -> None:
-    """OR the magnitudes of words into OR_WORDS words at ``found``. Together their bits bound each word: it is neither
-    greater than them nor less than -1 minus them."""
+    """OR the magnitudes of words into OR_WORDS words at ``found``. The union u of their bits bounds each word: -1 - u
+    <= word <= u."""
     for i in range(words):
         word = load(address, i)
         store(found, 0, load(found, 0) | (word ^ (word >> 63)))

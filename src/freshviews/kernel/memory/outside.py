@@ -1,4 +1,4 @@
-"""Kernels that compiled code calls by name instead of linking a copy of them.
+"""Kernels that compiled code calls by name instead of linking a copy.
 
 Numba links into a function everything it calls, down to the last callee. Without this module every trigger would
 contain its own copy of the growth of slots and the bookkeeping of indexes. A kernel marked ``outside`` is compiled once

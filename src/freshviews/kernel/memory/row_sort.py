@@ -1,8 +1,8 @@
 """Stable radix sort of rows of words by their first words.
 
 Least-significant digit first, over the bits that vary: each word counts as its distance from the least word of its
-column, so a column of small numbers, as codes mostly are, takes one or two passes. A pass moves whole rows. Rows lie
-one after the other; a few rows are sorted by insertion.
+column, so a column of small numbers, as most codes are, takes one or two passes. A pass moves whole rows, which are
+contiguous. A few rows are sorted by insertion.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from freshviews.kernel.memory.mem import allocate, copy_words, jit, load, releas
 from freshviews.kernel.memory.outside import outside
 
 DIGIT = 11
-"""Most bits that a pass sorts by; the counts fit the first-level cache."""
+"""Most bits of a pass, so that the counts fit the first-level cache."""
 FEW = 32
-"""Up to this many rows are sorted by insertion."""
+"""Most rows that are sorted by insertion."""
 
 
 @jit
@@ -31,7 +31,7 @@ def bits_of(value: int) -> int:
 
 @jit
 def gather_rows(batch: int, width: int, count: int, rows: int) -> None:
-    """Copy columns to rows that lie one after the other; ``batch`` has the address and stride of each column."""
+    """Copy columns to contiguous rows; ``batch`` has the address and stride of each column."""
     for c in range(width):
         words = load(batch, 2 * c)
         stride = load(batch, 2 * c + 1)
@@ -94,7 +94,7 @@ def insertion_sort(rows: int, width: int, words: int, count: int, spare: int) ->
 
 @jit
 def radix_sort(rows: int, other: int, counts: int, width: int, words: int, count: int) -> int:
-    """Sort at least one row; returns where the sorted rows are: ``rows`` or ``other``.
+    """Sort one or more rows; returns the address of the sorted rows: ``rows`` or ``other``.
 
     ``other`` has room for the rows, ``counts`` for ``1 << DIGIT`` words.
     """

@@ -1,7 +1,7 @@
-"""Triggers, conditions and readers called by address, from compiled code.
+"""Calls triggers, conditions and readers by address, from compiled code.
 
-They are functions of words to a word, as the compiler writes them for its own calls: the result goes to an address, as
-would an exception, and a status comes back. They raise nothing.
+They are functions of words to a word in Numba's calling convention: the result, or an exception, is written to an
+address, and a status is returned. They never raise.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def call_trigger(entry: int, state: int, batch: int, n: int) -> int:
 
 
 def call_condition(entry: int, state: int, binding: int) -> int:
-    """Whether the condition of an entry holds for codes of variables."""
+    """Whether the condition of an entry is true for a binding, the codes of variables."""
     return _call(entry, state, binding)
 
 
 def call_reader(entry: int, state: int, out: int) -> None:
-    """Have the reader of an entry write rows of a state to a buffer."""
+    """Run the reader of an entry, which writes rows of a state to a buffer."""
     _call(entry, state, out)
 
 

@@ -1,8 +1,8 @@
 """Ordered indexes of a hash table, for MIN and MAX, first rows, running sums, and ranges.
 
-The key of a row is a *prefix*, which names its group, then the words that are in order. The nodes of the search tree
-are the rows themselves: a row stores its two children, as row numbers + 1, in the halves of one word, then a word per
-fold of its subtree, then the sums of its subtree. It is a treap: priorities are hashes of row numbers, and so the tree
+The key of a row is a *prefix*, which identifies its group, then the words that are ordered. The nodes of the search
+tree are the rows themselves: a row stores its two children, as row numbers + 1, in the halves of one word, then a word
+per fold of its subtree, then the sums of its subtree. It is a treap: priorities are hashes of row numbers, so the tree
 has O(log N) levels, expected. Groups of up to 64 rows need no tree. They are found through the hash index on the
 prefix, if the table has one, and scanned::
 
@@ -15,7 +15,7 @@ prefix, if the table has one, and scanned::
     price 12: sum 5      price 31: sum 2        price 40   price 15   price 22
            of 140             of 157             sum 6      sum 1      sum 8
 
-- ``index``: the tree and the order of keys; ``groups``: which groups are outside.
+- ``index``: the tree and the order of keys; ``groups``: the groups outside.
 - ``index_updates``: insert, remove, update.
 - ``folds``: aggregates of the last key word, for any shorter prefix; ``sums``: sums of payloads over subtrees.
 - ``ranges``: the ends of a group, the sum of a range, its rows; ``places``: the places of rows in their groups.

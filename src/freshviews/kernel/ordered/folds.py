@@ -48,7 +48,7 @@ def _below(o: int, t: int, child: int, f: int) -> int:
 
 @jit
 def _combine(o: int, fold: int, a: int, b: int) -> int:
-    """Combine two values of a fold; ``a`` is of earlier rows than ``b``."""
+    """Combine two values of a fold; the rows of ``a`` come before those of ``b``."""
     kind = load(fold, KIND)
     if kind == LEAST or kind == GREATEST:
         order = compare_codes(o, load(o, KINDS + load(o, WORDS) - 1), a, b)
@@ -113,7 +113,7 @@ def _fold_of_prefix(o: int, t: int, f: int, words: int) -> int:
 def ordered_fold(o: int, t: int, prefix: tuple[int, ...], f: int) -> int:
     """Fold ``f`` of the last key words of the rows whose key begins with ``prefix``; 0 if there is none.
 
-    ``prefix`` has key words without a kind, not necessarily all of them.
+    ``prefix`` has some or all of the key words without a kind.
     """
     write_key(prefix_of(o), prefix)
     return _fold_of_prefix(o, t, f, len(prefix))

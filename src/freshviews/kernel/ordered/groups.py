@@ -1,12 +1,12 @@
 """Groups of few rows, which stay out of the tree.
 
-A group is the rows that agree on the prefix of the key. Most groups are small, and a small one is read faster than it
-is kept in order. So if the table has a hash index on the prefix (``SLICES`` of the header), the rows of a group stay
-outside the tree until there are more than ``SMALL``; a search then scans them. As ``SMALL`` is a constant, bounds stay
-the same. A group that has entered the tree stays in it while it has a row.
+A group is the rows that agree on the prefix of the key. Most groups are small, and scanning a small group is faster
+than keeping it in order. So if the table has a hash index on the prefix (``SLICES`` of the header), a group stays
+outside the tree until it has more than ``SMALL`` rows; a search scans them. As ``SMALL`` is a constant, bounds stay the
+same. A group in the tree stays there while it has a row.
 
-A row outside says so in its word of children. A row with a zero payload, which only the journal needs, is in its slice
-but neither outside nor in the tree.
+The word of children marks a row outside. A row with a zero payload, kept only for the journal, is in its slice but
+neither outside nor in the tree.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from freshviews.kernel.memory.mem import inlined, jit, load, load32, store
 from freshviews.kernel.ordered.index import ROW_WORD, SLICES
 
 SMALL = 64
-"""Most rows of a group outside the tree: to scan them takes about as long as a search in a large tree."""
+"""Most rows of a group outside the tree: scanning them takes about as long as a search in a large tree."""
 OUTSIDE = -1
 """The word of children of a row that is not in the tree."""
 
@@ -58,11 +58,11 @@ def is_outside(o: int, row: int) -> bool:
 
 @jit
 def are_outside(o: int, t: int, group: int, own: int) -> bool:
-    """Whether the rows of a slice are outside the tree; True without rows. Row number ``own`` is not read."""
+    """Whether the rows of a slice, except row number ``own``, are outside the tree; True without such rows."""
     if group == 0:
         return False
     if load(group, BLOCK_CAPACITY) <= SMALL:
-        # Only a group of more rows has entered the tree, and its block stays larger.
+        # A group in the tree has had more rows, and its block stays larger.
         return True
     rows = slice_rows(group)
     for i in range(load(group, ROWS_COUNT)):

@@ -2,10 +2,10 @@
 
 The words of a key without a kind, the *prefix*, come first and compare as integers; each of the last words compares by
 a kind of its own. NULL comes first, or last if the kind says so. The string kind reads the strings of a dictionary,
-which ``set_strings`` names (``codes.string_slots``).
+given by ``set_strings`` (``codes.string_slots``).
 
 A row stores its two children, each as row number + 1 or 0, in the halves of one word (see ``hash.table``); its priority
-is a hash of its number. Nothing recurses, and a search reads O(log n) rows, expected, whatever the order of insertion.
+is a hash of its number. No function recurses. A search reads O(log n) rows, expected, for any order of insertion.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from freshviews.types.sqltype import NULL
 
 # Words of the header, which is one block: ``free_table`` frees it.
 ROOT = 0  # row number + 1 of the root, or 0
-ROW_WORD = 1  # which word of a row has its children
+ROW_WORD = 1  # the word of a row that has its children
 STRINGS = 2  # address of the block of ``codes.string_slots`` that has the strings
 TOP = 3  # words of ``kernel.ordered.top``, or of ``kernel.ordered.threshold_tree``
 TOP_WORDS = 10
-WORDS = TOP + TOP_WORDS  # how many of the last key words have kinds
+WORDS = TOP + TOP_WORDS  # number of last key words with kinds
 FOLDS = WORDS + 1  # number of folds of the last key word
 SUMS = FOLDS + 1  # number of components that are summed
 SLICES = SUMS + 1  # the hash index of the key words without a kind, or 0: see groups.py
 KINDS = SLICES + 1  # the kind of each of the last words; then room for the prefix of a search
-# After the prefix, which has room for a whole key, come descriptions of the folds, then those of the sums with room
-# for a total of each: see folds.py and sums.py.
+# After the prefix, with room for a whole key, come the descriptions of folds, then of sums with a total of each: see
+# folds.py and sums.py.
 
 # A kind is one of these, with flags.
 INTEGER_ORDER = 0
@@ -47,8 +47,8 @@ def new_ordered(t: int, words: int, folds: int, extra: int) -> int:
     """Handle of an empty ordered index, added to the list of an empty table; 0 without memory.
 
     The last ``words`` key words have kinds. The caller stores the kinds at KINDS, and descriptions of the folds, before
-    the first row. The table was made with room for the index, and has all its secondary indexes already. The header
-    ends with ``extra`` words, for sums.
+    the first row. The table must have room for the index, and have all its secondary indexes. The header ends with
+    ``extra`` words, for sums.
     """
     n = load(t, ORDERED)
     o = allocate(KINDS + words + load(t, KEY) + folds * FOLD_WORDS + extra)
@@ -64,7 +64,7 @@ def new_ordered(t: int, words: int, folds: int, extra: int) -> int:
 
 @jit
 def set_strings(o: int, block: int) -> None:
-    """Name the strings by the block of their dictionary."""
+    """Set the block of the dictionary that has the strings."""
     store(o, STRINGS, block)
 
 
@@ -117,7 +117,7 @@ def compare_rows(o: int, t: int, a: int, b: int) -> int:
 
 @inlined
 def priority_of(child: int) -> int:
-    """Priority in the heap of a row number + 1: a hash, then the number itself."""
+    """The priority in the heap of a row number + 1: a hash, then the number."""
     return (mix(mix(0, child), child) & 0x7FFFFFFF) << 32 | child
 
 
@@ -136,7 +136,7 @@ def right_link(o: int, t: int, child: int) -> int:
 
 @jit
 def tree_insert(o: int, t: int, number: int) -> None:
-    """Insert row ``number`` into the tree. Nothing changes if it is there."""
+    """Insert row ``number`` into the tree, unless it is there."""
     row = row_at(t, number)
     own = number + 1
     priority = priority_of(own)
@@ -167,7 +167,7 @@ def tree_insert(o: int, t: int, number: int) -> None:
 
 @jit
 def tree_remove(o: int, t: int, number: int) -> None:
-    """Remove row ``number`` from the tree. Nothing changes if it is not there."""
+    """Remove row ``number`` from the tree, if it is there."""
     row = row_at(t, number)
     own = number + 1
     link = o + 8 * ROOT
@@ -203,7 +203,7 @@ def prefix_of(o: int) -> int:
 def ordered_neighbour(o: int, t: int, row: int, after: int) -> int:
     """The next row after one, or the one before it if ``after`` is 0: row number + 1, or 0 if there is none.
 
-    ``row`` is the address of a row, which need not be in the index; 0 for the first row of all, or the last.
+    ``row``: the address of a row, possibly not in the index; 0 asks for the first, or the last, of all rows.
     """
     found = 0
     child = load32(o + 8 * ROOT, 0)

@@ -1,15 +1,15 @@
-"""Keeps an ordered index in step with its table: insert, remove, update.
+"""Maintains an ordered index under inserts, removals and updates of its table.
 
 The caller calls ``ordered_insert`` when a row appears, after its key and payload are written, ``ordered_remove`` when
 it vanishes, *before* ``settle`` or ``remove_row``, and ``ordered_update`` when the payload of a row that stays has
-changed. So a row with a zero payload that only the journal needs is not in the index. After memory ran out, when the
-row is not in the table, nothing happens.
+changed. So a row with a zero payload, kept only for the journal, is not in the index. If memory ran out and the row is
+not in the table, nothing happens.
 
 A row of the tree stores folds and sums of its subtree. After a change they are recomputed along the one path that
-changed, O(log n) rows, expected. Paths are not stored in an array: on the way down a link is made to point to the row
-above, and is restored on the way up (Schorr and Waite, CACM 1967). The sign of such a link says which side it belongs
-to. A sum has an inverse. So if the tree keeps its shape, the change of one row is added to the sums above it, and no
-row beside the path is read.
+changed, O(log n) rows, expected. The path needs no array: on the way down each link is turned to point to the row
+above, and restored on the way up (Schorr and Waite, CACM 1967). The sign of such a link gives its side. A sum has an
+inverse. So if the tree keeps its shape, the change of one row is added to the sums above it, and no row outside the
+path is read.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def ordered_remove(o: int, t: int, number: int) -> None:
         below = _add_above(o, t, own)
     tree_remove(o, t, number)
     if load(o, SUMS) != 0 or load(o, FOLDS) != 0:
-        # The search for the row passes the rows where its two subtrees were joined. Rows above have their sums.
+        # The search path of the row has all rows where its two subtrees were joined. Sums above are right.
         _recompute_path(o, t, own, load32(below, 0))
 
 
@@ -93,7 +93,7 @@ def _enter(o: int, t: int, number: int) -> None:
     if load(o, FOLDS) == 0 and load(o, SUMS) == 0:
         return
     own = number + 1
-    # The row has split a subtree, so rows next to it on both sides have changed.
+    # The row has split a subtree, so its neighbours on both sides have changed.
     _recompute_path(o, t, own, load32(left_link(o, t, own), 0))
     _recompute_path(o, t, own, load32(right_link(o, t, own), 0))
     _recompute_row(o, t, own)
@@ -139,7 +139,7 @@ def _recompute_path(o: int, t: int, own: int, top: int) -> None:
 
 @jit
 def _write_growth(o: int, t: int, own: int) -> None:
-    """Write to the header the growth of a row's sums: its payload now minus that at the last change."""
+    """Write the growth of a row's sums to the header: its payload now minus its payload at the last change."""
     row = row_at(t, own - 1)
     left = load32(left_link(o, t, own), 0)
     right = load32(right_link(o, t, own), 0)

@@ -1,13 +1,13 @@
 """The places of rows in an ordered index: a row with n copies takes n places.
 
 The search tree is an order-statistic tree (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on
-augmenting data structures): besides its children a row stores the number of copies in its subtree. The one payload
-word of a row is its count; a negative one counts as no copy. A descent finds the place of a row, or the row at a place,
-in O(log n) steps, expected.
+augmenting data structures): besides its children a row stores the number of copies in its subtree. The one payload word
+of a row is its count; a negative count means no copy. A descent finds the place of a row, or the row at a place, in
+O(log n) steps, expected.
 
-The words before those with kinds divide the rows into groups, and places begin at 0 in each.
+The key words without a kind divide the rows into groups, and places begin at 0 in each.
 
-The caller keeps the tree in step with ``placed_insert``, ``placed_remove`` and ``placed_update`` in the place of
+The caller maintains the tree with ``placed_insert``, ``placed_remove`` and ``placed_update`` instead of
 ``ordered_insert`` and ``ordered_remove``.
 """
 
@@ -28,7 +28,7 @@ from freshviews.kernel.ordered.index import (
     tree_remove,
 )
 
-BELOW = 1  # word of a row, from ROW_WORD of the index on: the copies in its subtree
+BELOW = 1  # word of a row, counted from ROW_WORD of the index: the copies in its subtree
 
 MOST = (1 << 32) - 1
 """Cap on the copies of a row, above any LIMIT + OFFSET. The copies of 2^31 rows fit a word."""
@@ -61,10 +61,10 @@ def _children(o: int, t: int, child: int) -> int:
 
 @jit
 def _count_path(o: int, t: int, row: int, top: int) -> int:
-    """Count the copies below each row on the search path of a row from ``top`` on; return those below ``top``.
+    """Recount the copies below each row on the search path of a row from ``top`` on; return those below ``top``.
 
-    Subtrees beside the path are counted. The path is walked twice: for the total, then to store in each row the copies
-    below it.
+    Counts of subtrees beside the path must be right. The path is walked twice: for the total, then to store the copies
+    below each row.
     """
     total = 0
     for turn in range(2):
@@ -106,7 +106,7 @@ def placed_insert(o: int, t: int, number: int) -> None:
     own = number + 1
     row = row_at(t, number)
     tree_insert(o, t, number)
-    # The row has split a subtree: the rows next to it on both sides have lost rows.
+    # The row has split a subtree: its neighbours on both sides have lost rows.
     below = _count_path(o, t, row, load32(left_link(o, t, own), 0))
     below += _count_path(o, t, row, load32(right_link(o, t, own), 0))
     copies = copies_of(t, row)
@@ -128,7 +128,7 @@ def placed_remove(o: int, t: int, number: int) -> None:
 
 @outside
 def placed_update(o: int, t: int, number: int) -> None:
-    """Count row ``number``, which is in the index, again after its count has changed."""
+    """Recount row ``number``, which is in the index, after its count has changed."""
     if load(t, FAILED) != 0:
         return
     own = number + 1
@@ -140,8 +140,8 @@ def placed_update(o: int, t: int, number: int) -> None:
 
 @jit
 def copies_before(o: int, t: int, row: int, words: int) -> int:
-    """The copies of all rows, of all groups, that come before a row at an address, which need not be in the index. With
-    ``words``, the copies that come before all rows that agree with it in that many key words without a kind."""
+    """The copies of all rows, of all groups, before a row at an address, possibly not in the index. With ``words``, the
+    copies before all rows that share that many first key words with it."""
     total = 0
     child = load32(o + 8 * ROOT, 0)
     while child != 0:
@@ -158,7 +158,7 @@ def copies_before(o: int, t: int, row: int, words: int) -> int:
 
 @jit
 def row_at_place(o: int, t: int, place: int) -> int:
-    """The row at a place among those of all groups, as row number + 1; 0 after the last."""
+    """The row at a place in the order of all groups, as row number + 1; 0 after the last."""
     child = load32(o + 8 * ROOT, 0)
     while child != 0:
         left = load32(left_link(o, t, child), 0)
@@ -177,5 +177,5 @@ def row_at_place(o: int, t: int, place: int) -> int:
 
 @inlined
 def words_of_group(o: int, t: int) -> int:
-    """How many key words name the group of a row."""
+    """The number of key words that identify the group of a row."""
     return load(t, KEY) - load(o, WORDS)

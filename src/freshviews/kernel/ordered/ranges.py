@@ -1,8 +1,8 @@
 """Reads an ordered index: the ends of a group, and the sums and the rows of a range.
 
 A range is bounded by a prefix, which is all key words without a kind, and by one or two values of the next key word.
-Its sum is the sums of whole subtrees along the two paths that bound it, O(log n), expected, and the rows of a group
-outside the tree one by one. NULL lies in no range; for sums, the order is ascending with NULL first.
+Its sum adds whole subtrees along the two paths that bound it, O(log n), expected, or the rows of a group outside the
+tree one by one. NULL lies in no range; for sums, the order is ascending with NULL first.
 
 A loop over a range::
 
@@ -12,7 +12,7 @@ A loop over a range::
         ... row_at(t, child - 1) ...
         child = range_next(o, t, child, last, low, high, has)
 
-visits the rows in the order of the tree, or in any order where they are outside it.
+visits the rows in the order of the tree, or in any order if they are outside it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _place_in_range(o: int, t: int, row: int, low: int, high: int, has: int) -> 
 
 @jit
 def _is_empty(o: int, low: int, high: int, has: int) -> bool:
-    """Whether no value is between the bounds: one is NULL, or they are the wrong way round."""
+    """Whether no value is between the bounds: one is NULL, or the lower exceeds the upper."""
     if (has & HAS_LOW != 0 and low == NULL) or (has & HAS_HIGH != 0 and high == NULL):
         return True
     if has & HAS_LOW == 0 or has & HAS_HIGH == 0:
@@ -85,7 +85,7 @@ def _is_empty(o: int, low: int, high: int, has: int) -> bool:
 
 @jit
 def _next_outside(o: int, t: int, group: int, position: int, low: int, high: int, has: int) -> int:
-    """The first row of a range from a position of a slice on, as row number + 1; 0 if there is none."""
+    """The first row of a range at or after a position of a slice, as row number + 1; 0 if there is none."""
     word = load(t, KEY) - load(o, WORDS)
     rows = slice_rows(group)
     for i in range(position, load(group, ROWS_COUNT)):
@@ -100,7 +100,7 @@ def _next_outside(o: int, t: int, group: int, position: int, low: int, high: int
 
 @jit
 def _add_to_totals(o: int, t: int, child: int, side: int) -> None:
-    """Add a row to the totals, and the subtree on one side of it: ``side`` is a row number + 1, or 0."""
+    """Add a row to the totals, and the subtree on one side of it; ``side``: a row number + 1, or 0."""
     row = row_at(t, child - 1)
     for f in range(load(o, SUMS)):
         at = sum_at(o, t, f)
@@ -156,7 +156,7 @@ def sum_of_range(o: int, t: int, group: int, low: int, high: int, has: int) -> N
 def sum_range(o: int, t: int, prefix: tuple[int, ...], low: int, high: int, has: int) -> None:
     """Write the totals of the rows whose key begins with ``prefix`` and whose next word is in a range to the header.
 
-    ``prefix`` has all key words without a kind. ``has`` are bits: which bounds there are, and which are strict.
+    ``prefix`` has all key words without a kind. ``has``: bits that say which bounds exist, and which are strict.
     """
     write_key(prefix_of(o), prefix)
     sum_of_range(o, t, group_of_prefix(o, prefix), low, high, has)
@@ -199,7 +199,7 @@ def end_of_range(o: int, t: int, low: int, high: int, has: int, greatest: int) -
 
 @inlined
 def range_first(o: int, t: int, prefix: tuple[int, ...], low: int, high: int, has: int) -> int:
-    """The row of a range with which a loop begins, as row number + 1; 0 if it has none. See ``sum_range``."""
+    """The first row of a loop over a range, as row number + 1; 0 if there is none. See ``sum_range``."""
     write_key(prefix_of(o), prefix)
     group = group_of_prefix(o, prefix)
     if are_outside(o, t, group, -1):
@@ -209,14 +209,14 @@ def range_first(o: int, t: int, prefix: tuple[int, ...], low: int, high: int, ha
 
 @inlined
 def range_last(o: int, t: int, prefix: tuple[int, ...], low: int, high: int, has: int) -> int:
-    """The row of a range with which a loop ends, likewise; 0 if it is not known in advance, outside the tree."""
+    """The last row of a loop over a range, likewise; 0 outside the tree, where it is not known in advance."""
     write_key(prefix_of(o), prefix)
     return 0 if are_outside(o, t, group_of_prefix(o, prefix), -1) else end_of_range(o, t, low, high, has, 1)
 
 
 @outside
 def range_next(o: int, t: int, child: int, last: int, low: int, high: int, has: int) -> int:
-    """The row of a range to visit after one, as row number + 1; 0 after the last."""
+    """The row of a range to visit after ``child``, as row number + 1; 0 after the last."""
     if child == last:
         return 0
     row = row_at(t, child - 1)

@@ -3,8 +3,8 @@
 Besides its children a row stores, for each summed component, the sum of the component over its subtree, as in
 ``folds``. ``index_updates`` maintains the sums; ``ranges`` reads them.
 
-An integer is summed in two words, low and high, so that no sum of a subtree overflows; a total that does not fit one
-word is reported where it is read. A real is summed as ``kernel.scalar.real`` does. Nothing is allocated.
+An integer is summed in two words, low and high, so that no sum of a subtree overflows; reading a total that does not
+fit one word reports an error. A real is summed as in ``kernel.scalar.real``. Nothing is allocated.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from freshviews.kernel.ordered.index import FOLDS, KINDS, ROW_WORD, SUMS, WORDS,
 from freshviews.kernel.scalar.real import clear_real, real_add_scaled
 
 # Words of the description of a sum, in the header.
-PLACE = 0  # the word of a row with which the component begins
-SIZE = 1  # its words: 1 of an integer, more of a real
-SUBTREE = 2  # the word of a row with which the sum of its subtree begins
-TOTAL = 3  # the word of the header with which the total of the last range begins
+PLACE = 0  # the first word of the component in a row
+SIZE = 1  # its words: 1 for an integer, more for a real
+SUBTREE = 2  # the first word, in a row, of the sum of its subtree
+TOTAL = 3  # the first word, in the header, of the total of the last range
 DESCRIPTION_WORDS = 4
 
 _SIGN = -(2**63)
@@ -38,7 +38,7 @@ def header_words(sizes: Sequence[int]) -> int:
 
 
 def describe_sums(o: int, t: int, places: Sequence[int], sizes: Sequence[int]) -> None:
-    """Write the descriptions of the sums of an empty index: where in a row each component begins, and its words."""
+    """Write the descriptions of the sums of an empty index: the first word of each component in a row, and its size."""
     store(o, SUMS, len(places))
     in_row = load(o, ROW_WORD) + 1 + load(o, FOLDS)
     in_header = (sum_at(o, t, len(places)) - o) // 8

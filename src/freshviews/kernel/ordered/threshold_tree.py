@@ -1,20 +1,20 @@
-"""Points whose running sum is within a limit, maintained in a search tree.
+"""Selects the points whose running sum is within a limit, in a search tree.
 
 A point is a row of the table: its payload has the number of ``rows`` at it, a ``weight``, the ``number`` of weights
-that are not NULL, and whether the point is ``selected``. The points of a group, which agree on all key words but the
+that are not NULL, and whether the point is ``selected``. The points of a group, which agree on all key words except the
 last, are a tree in the order of the last word. The value F of a point is the sum of the weights before it, or through
 it, or its last key word itself. ``threshold_next`` selects the points that have rows and whose F is within the limit of
 their group, and unselects the others. Weights may be negative, so F need not be monotone.
 
 A subtree stores the sum of its weights, the greatest F among its selected points and the least among the others, both
 counted from the beginning of the subtree. If the greatest of all is beyond the limit, or the least of all is within it,
-a descent finds a point that must change, in as many steps as the tree is high. No earlier limit or value is needed. The
-sum over nothing is NULL, and NULL is within no limit. So a subtree stores both extremes twice: for the case that only
-NULLs come before it, and for the other.
+a descent finds a point that must change, in time proportional to the height of the tree. No earlier limit or value is
+needed. The sum over nothing is NULL, and NULL is within no limit. So a subtree stores both extremes twice: with only
+NULLs before it, and with other values before it.
 
-The tree is a treap with links to parents; its nodes are the rows. Weights, and the points themselves, may change many
-times before ``threshold_start``. Until then the nodes above a change are only marked, each once, and are computed
-again from the leaves up.
+The tree is a treap with links to parents; its nodes are the rows. Points and their weights may change many times before
+``threshold_start``. Each change only marks the nodes above it, once; ``threshold_start`` recomputes marked nodes from
+the leaves up.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ SUM = 2
 KNOWN = 3  # number of weights in the subtree that are not NULL
 MOST = 4  # the greatest F of its selected points, or NO_MOST
 LEAST = 5  # the least F of its other points that have rows, or NO_LEAST
-FIRST = 2  # MOST and LEAST if nothing comes before the subtree are this much further
+FIRST = 2  # offset of MOST and LEAST for the case that nothing comes before the subtree
 TREE_WORDS = 8
 
 # Words of the header, from TOP on.
-VALUE = 0  # what F is
-NULLABLE = 1  # 1 if F is NULL where nothing comes before
-ROOT_NOW = 2  # of the group in hand: row number + 1 of its root
+VALUE = 0  # the definition of F
+NULLABLE = 1  # 1 if F is NULL when nothing comes before
+ROOT_NOW = 2  # row number + 1 of the root of the current group
 LIMIT = 3
 STRICT = 4  # 1 if F must be below the limit, 0 if it may equal it
-OPEN = 5  # 0 if nothing is within the limit
+OPEN = 5  # 0 if no point is within the limit
 OVERFLOWN = 6  # 1 after a sum that does not fit
 
-# What F is.
+# Definitions of F.
 BEFORE = 0
 THROUGH = 1
 ITSELF = 2
@@ -58,7 +58,7 @@ NEGATED = 3  # the last key word times -1
 NO_MOST = -(2**63)
 NO_LEAST = 2**63 - 1
 BEYOND = 2**63 - 1
-"""The greatest F where a selected point has F NULL."""
+"""Stands for the greatest F if a selected point has F NULL."""
 
 
 @inlined
@@ -78,7 +78,7 @@ def _set_parent(o: int, t: int, child: int, parent: int) -> None:
 
 @jit
 def _plus(o: int, a: int, b: int) -> int:
-    """a + b modulo 2^64; notes a sum that does not fit, or is one of the two numbers that stand for none."""
+    """a + b modulo 2^64; notes a sum that does not fit, or equals NO_MOST or NO_LEAST."""
     total = add_wrapping(a, b)
     if add_overflows(a, b) != 0 or total == NO_MOST or total == NO_LEAST:
         store(o, TOP + OVERFLOWN, 1)
@@ -153,13 +153,13 @@ def _fold(o: int, t: int, child: int) -> None:
 
 @inlined
 def _shifted(o: int, extreme: int, before: int) -> int:
-    """An extreme of a subtree, counted from further before."""
+    """An extreme of a subtree, plus the sum before the subtree."""
     return extreme if extreme == NO_MOST or extreme == NO_LEAST else _plus(o, extreme, before)
 
 
 @jit
 def _mark(o: int, t: int, child: int) -> None:
-    """Mark a node and all above it. Those above a marked node are marked."""
+    """Mark a node and all above it; stops at a marked node, above which all are marked."""
     while child != 0:
         place = _tree(o, t, child) + 8 * PARENT
         if load32(place, 1) != 0:
@@ -170,7 +170,7 @@ def _mark(o: int, t: int, child: int) -> None:
 
 @jit
 def _refold(o: int, t: int, root: int) -> None:
-    """Compute the marked nodes below a root, children first."""
+    """Recompute the marked nodes below a root, children first."""
     child = root
     while child != 0:
         tree = _tree(o, t, child)
@@ -208,7 +208,7 @@ def _lift(o: int, t: int, child: int) -> None:
 
 @jit
 def _put_below(o: int, t: int, above: int, old: int, new: int) -> None:
-    """Make a node, or none, the child of another one in the place of ``old``."""
+    """Replace the child ``old`` of a node by ``new``, a node or 0."""
     if above != 0:
         link = left_link(o, t, above)
         store32(link if load32(link, 0) == old else right_link(o, t, above), 0, new)
@@ -218,7 +218,7 @@ def _put_below(o: int, t: int, above: int, old: int, new: int) -> None:
 
 @jit
 def _root(o: int, t: int, group: int, but: int) -> int:
-    """The root of the tree of a slice, as row number + 1; 0 if it has no row but row ``but``."""
+    """The root of the tree of a slice, as row number + 1; 0 if it has no row except row ``but``."""
     if group == 0:
         return 0
     block = slice_rows(group)
@@ -284,9 +284,9 @@ def threshold_change(o: int, t: int, row: int) -> None:
 
 @outside
 def threshold_start(o: int, t: int, group: int, limit: int, strict: int, is_open: int) -> None:
-    """Start with a group, given by its slice, or 0, and its limit.
+    """Start with a group, given by its slice or 0, and its limit.
 
-    ``strict``: 1 if F must be below the limit. ``is_open``: 0 if nothing is within the limit.
+    ``strict``: 1 if F must be below the limit. ``is_open``: 0 if no point is within the limit.
     """
     store(o, TOP + ROOT_NOW, 0)
     if load(t, FAILED) != 0:
@@ -323,7 +323,7 @@ def _hits(o: int, extreme: int, leaving: int, before: int) -> bool:
 
 @outside
 def threshold_next(o: int, t: int) -> int:
-    """The address of the next point that must change, after it has; 0 at the end. Its SELECTED says how."""
+    """Change the next point that must change, and return its address, 0 at the end. Its SELECTED has the new state."""
     root = load(o, TOP + ROOT_NOW)
     if root == 0:
         return 0

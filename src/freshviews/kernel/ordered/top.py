@@ -1,17 +1,16 @@
 """The effect of one row's change on the places of its group: for ``ORDER BY ... LIMIT`` and window functions.
 
-The rows of a group, in the order of the index, each as often as its one payload word says (not at all if negative), are
-a sequence (``places``). The count of one row has changed, in the table and in the tree. The sequence before the change
-is not stored: it differs only in the copies of the changed row. So a row at a place of either sequence is found by one
-descent.
+The copies of a group's rows, in the order of the index, are a sequence (``places``). The count of one row has changed,
+in the table and in the tree. The sequence before the change is not stored, because it differs only in the copies of the
+changed row: one descent finds the row at a place of either sequence.
 
 The caller calls ``top_start``, then one of these until it returns 0:
 
 - ``top_next``: rows whose copies entered or left the places from ``first`` up to ``last``. A change of n copies moves
-  at most n copies across either end, so few rows are visited however many the group has
+  at most n copies across either end, so few rows are visited even in a large group
 - ``beside_next``: pairs of a row and the row ``shift`` places away that vanished, then pairs that appeared
 
-Numbers of rows shift for all rows after a change, so they are settled once per version: for each changed row,
+A change shifts the numbers of all rows after it, so numbers are settled once per version: for each changed row,
 ``renumber_start``, then ``renumber_next`` until it returns 0.
 
 Each returned row takes a few descents, O(log n).
@@ -27,14 +26,14 @@ from freshviews.kernel.ordered.index import TOP, compare_rows, prefix_of
 from freshviews.kernel.ordered.places import MOST, copies_before, copies_of, row_at_place, words_of_group
 
 # Words of the header, from TOP on.
-OWN = 0  # row number + 1 of the row whose count has changed; 1 after places of the next row were taken back
+OWN = 0  # row number + 1 of the changed row; when renumbering, 1 after the old places of the next row were returned
 BEGIN = 1  # copies of all rows of earlier groups
 BEFORE = 2  # the place of the row in its group
 WAS = 3  # its copies before
 NOW = 4  # its copies now
-PHASE = 5  # how far the report is
+PHASE = 5  # the part of the report that comes next
 AT = 6  # the next place of the report
-MOVED = 7  # how many copies of the returned row entered, or, if negative, left
+MOVED = 7  # copies of the returned row that entered or, if negative, left
 PLACE = 8  # the first of the returned places, from 1
 OTHER = 9  # the address of the row beside the returned one, or 0
 
@@ -45,8 +44,8 @@ _END = 3
 def top_start(o: int, t: int, row: int, before: int) -> None:
     """Start after the count of the row at an address changed from ``before``.
 
-    A row that appeared is in the index; one that vanished is not, but is still in the table. Nothing is reported after
-    memory ran out.
+    A row that appeared is in the index; a row that vanished is not, but is still in the table. Nothing is reported
+    after memory ran out.
     """
     was = min(max(before, 0), MOST)
     now = copies_of(t, row)
@@ -72,7 +71,7 @@ def _next_phase(o: int) -> None:
 
 @jit
 def _row_now(o: int, t: int, place: int) -> int:
-    """The row at a place of the group, as row number + 1; 0 where the group has no such place."""
+    """The row at a place of the group, as row number + 1; 0 if the group has no such place."""
     if place < 0:
         return 0
     found = row_at_place(o, t, load(o, TOP + BEGIN) + place)
@@ -102,7 +101,7 @@ def _place_of(o: int, t: int, child: int) -> int:
 
 @inlined
 def _overlap(place: int, copies: int, first: int, last: int) -> int:
-    """How many of some copies from a place on are at the places from ``first`` up to ``last``."""
+    """The number of ``copies`` copies from ``place`` on that are at places from ``first`` up to ``last``."""
     return max(min(place + copies, last) - max(place, first), 0)
 
 
@@ -121,7 +120,7 @@ def top_next(o: int, t: int, first: int, last: int) -> int:
             found = load(o, TOP + OWN)
             moved = _overlap(place, now, first, last) - _overlap(place, was, first, last)
         else:
-            # The rows after the changed one that have crossed an end: they left before it, or came before it.
+            # Rows after the changed one that have crossed the first or the last place.
             end = last if phase == 1 else first
             start = max(min(end, end + now - was), place + now, load(o, TOP + AT))
             until = max(end, end + now - was)
@@ -140,7 +139,7 @@ def top_next(o: int, t: int, first: int, last: int) -> int:
 
 @outside
 def beside_next(o: int, t: int, shift: int) -> int:
-    """The address of the next row whose row ``shift`` places further on has changed, and in OTHER the address of that
+    """The address of the next row for which the row ``shift`` places later has changed; OTHER has the address of that
     row, or 0. MOVED is -1 for a pair that vanished, and 1 for one that appeared. Returns 0 at the end."""
     while load(o, TOP + PHASE) < 2:
         past = load(o, TOP + PHASE) == 0
@@ -163,8 +162,8 @@ def beside_next(o: int, t: int, shift: int) -> int:
     return 0
 
 
-# Numbers that are settled after all changes of a version. A row has three payload words: its count, then what has been
-# reported of it: how many places, and the first one.
+# Numbers are settled after all changes of a version. A row has three payload words: its count, then the number of its
+# reported places, and the first of these.
 HELD = 1
 NUMBER = 2
 
@@ -185,9 +184,9 @@ def renumber_start(o: int, t: int) -> None:
 def renumber_next(o: int, t: int, last: int, ranks: int) -> int:
     """The address of the next row whose reported places are wrong; 0 at the end.
 
-    MOVED is -1 for the places that it no longer has, then 1 for the places that it has: NOW of them, from PLACE on,
-    counted from 1. With ``ranks`` 0, each copy has a place; with 1, a row has the place of its first copy. Places up to
-    ``last`` are reported. If an unchanged row is right, so are the rows after it, up to the next changed one.
+    MOVED is -1 for its old places, then 1 for its new places: NOW places from PLACE on, counted from 1. With ``ranks``
+    0, each copy has a place; with 1, a row has the place of its first copy. Places up to ``last`` are reported. If an
+    unchanged row is right, so are the rows after it, up to the next changed row.
     """
     key = prefix_of(o)
     words = words_of_group(o, t)

@@ -1,8 +1,8 @@
 """A growing array of rows of words, which triggers emit and enumeration returns.
 
-For ``consolidate`` the last word of a row is its multiplicity; otherwise it is a word like the others. Rows may have a
-key and a payload instead (``consolidate_payloads``), of any rings (``kernel.rings.elements``). A buffer with FAILED set
-has run out of memory and lacks rows.
+``consolidate`` reads the last word of a row as its multiplicity; other functions do not. Rows may have a key and a
+payload of any rings (``kernel.rings.elements``) instead: see ``consolidate_payloads``. A buffer with FAILED set ran out
+of memory and lacks rows.
 """
 
 from __future__ import annotations
@@ -123,9 +123,9 @@ def drop_zeros(buffer: int, key: int) -> None:
 
 @jit
 def consolidate(buffer: int) -> None:
-    """Merge the rows that agree in all words but the last, summing that one, and drop sums of 0.
+    """Merge the rows that agree in all words except the last, which is summed, and drop sums of 0.
 
-    In place; rows stay in the order of first occurrence. Multiplicities add modulo 2^64. Without memory for the hash
+    In place; rows keep the order of first occurrence. Multiplicities add modulo 2^64. Without memory for the hash
     table, FAILED is set and the rows stay as they were.
     """
     consolidate_payloads(buffer, load(buffer, WIDTH) - 1, 0)
@@ -151,8 +151,8 @@ def consolidate_payloads(buffer: int, key: int, layout: int) -> None:
 
 @outside
 def first_rows(buffer: int, key: int) -> int:
-    """Address of a word for each row: the number of the first row with its key. To be released; 0 without memory, with
-    FAILED set."""
+    """Address of a word per row: the number of the first row with its key. The caller releases it. 0 without memory,
+    with FAILED set."""
     count = load(buffer, COUNT)
     slots_count = 4
     while slots_count < 2 * count:
@@ -185,7 +185,7 @@ def first_rows(buffer: int, key: int) -> int:
 
 @jit
 def merge_rows(buffer: int, key: int, layout: int, slots: int, mask: int) -> None:
-    """Merge rows with equal keys, through zeroed slots ``hash << 32 | row + 1``, more of them than rows."""
+    """Merge rows with equal keys, through zeroed slots ``hash << 32 | row + 1``, which must be more than the rows."""
     rows = load(buffer, ROWS)
     width = load(buffer, WIDTH)
     kept = 0

@@ -11,7 +11,7 @@ from freshviews.kernel.rings.elements import add_elements
 
 @inlined
 def drop_equal(buffer: int) -> None:
-    """Drop the last two rows if they agree in all words but the last: a row removed and inserted again."""
+    """Drop the last two rows if they agree in all words except the last: a row removed and inserted again."""
     n = load(buffer, COUNT)
     width = load(buffer, WIDTH)
     last = load(buffer, ROWS) + 8 * (n - 1) * width
@@ -29,8 +29,8 @@ def drop_equal(buffer: int) -> None:
 def take_apart(change: int, payload: int, layout: int) -> None:
     """From a payload and its change, compute the payload before and after.
 
-    On entry ``payload`` holds the payload now and ``change`` how it changed; on return ``payload`` holds the old one
-    and ``change`` the new one. ``layout``: as in ``kernel.rings.elements``.
+    On entry ``payload`` has the new payload and ``change`` the change; on return ``payload`` has the old payload and
+    ``change`` the new one. ``layout``: as in ``kernel.rings.elements``.
     """
     add_elements(payload, change, layout, -1)
     add_elements(change, payload, layout, 1)
@@ -52,7 +52,7 @@ def next_update(batch: int, columns: int) -> None:
 
 @outside
 def gather_words(target: int, columns: int, words: int, row: int) -> None:
-    """Write the words that consecutive columns of a batch block have in a row, one after the other."""
+    """Write the words of one row in consecutive columns of a batch block to ``target``."""
     for i in range(words):
         store(target, i, load(load(columns, 2 * i), row * load(columns, 2 * i + 1)))
 

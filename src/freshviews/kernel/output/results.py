@@ -1,6 +1,7 @@
-"""The values of aggregates, as codes, from the payload of a group.
+"""Computes the values of aggregates, as codes, from the payload of a group.
 
-``nonnull`` is the number of the group's rows whose argument is not NULL. If it is 0, every aggregate but COUNT is NULL.
+``nonnull`` is the number of the group's rows whose argument is not NULL. If it is 0, all aggregates except COUNT are
+NULL.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def avg_decimal(total: int, nonnull: int, multiplier: int, status: int) -> int:
 
 INTEGER, SUM, SUM_REST, AVERAGE, NARROW_SUM, NARROW_REST, NARROW_AVERAGE = range(7)
 REALS = ("sum", "sum_rest", "avg")
-"""Results of sums of doubles, from SUM on, and from NARROW_SUM on those of narrow sums."""
+"""Functions of sums of doubles: from SUM on of reals, from NARROW_SUM on of narrow sums."""
 
 
 @jit
@@ -79,7 +80,7 @@ def value_result(value: int, number: int) -> int:
 def bits_result(value: int, distinct: int, status: int) -> int:
     """BIT_AND, as ``value_result``; BITS_OVERFLOW is stored at ``status`` if it is the least int64.
 
-    Only a value that is read is checked: within a batch it may occur in passing.
+    Only a value that is read is checked, because it may occur temporarily within a batch.
     """
     if distinct == 0:
         return NULL

@@ -1,7 +1,7 @@
-"""Elements of cofactor rings: sums and products of parts into a payload.
+"""Elements of cofactor rings: adds sums and products of parts to a payload.
 
 An element of degree m is a count, m sums, and the m (m + 1) / 2 sums of products x_i * x_j, i <= j, row by row
-(``freshviews.ring.cofactor``). Of integers each number is a word; of doubles sums have two words and products four
+(``freshviews.ring.cofactor``). For integers each number is a word; for doubles sums have two words and products four
 (``kernel.rings.wide``).
 
 A product is described by a *shape*, words that generated code fills:
@@ -10,15 +10,15 @@ A product is described by a *shape*, words that generated code fills:
 1 DEGREE  degree of the target
 2 ROOM    where the shape has room_words(parts, degree, size of a sum) words, in words of the shape
 3 + 4 i   of part i: address of its element, its degree, where the places of its variables are, in words of the shape,
-          and IS_LIFTED: 1 if it is lifted from one row. Such a part has no products, which are those of its sums
+          and IS_LIFTED: 1 if it is lifted from one row. Such a part has no products: they follow from its sums
 
 The places are those of the part's variables among the target's, in ascending order. The parts have no variable in
-common, so a product costs what the target's entries of the parts are: no entry is visited twice.
+common, so a product visits each entry of the target at most once.
 
-The products of one variable with those behind it lie one after the other, as a row of the matrix above its diagonal. A
-product adds to each row the variable's own sum times a vector, the sums of the other parts times the counts of all
-parts but two. So one addition of two vectors serves a row, however many parts it meets. If all counts are 1, as for
-keyed tables, all rows share one vector, without the places of the row's own part.
+The products of a variable with the variables behind it are consecutive: a row of the matrix above its diagonal. To each
+row a product adds the variable's own sum times a vector: the sums of the other parts times the counts of all parts
+except two. So a row takes one addition of two vectors, for any number of parts. If all counts are 1, as for keyed
+tables, all rows share one vector, without the places of the row's own part.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ LARGEST = 2**63 - 1
 
 @inlined
 def _add(target: int, at: int, x: int, k: int) -> int:
-    """Add ``k`` times ``x`` to a word; not zero if that overflows. The flags of a loop are checked once, behind it."""
+    """Add ``k`` times ``x`` to a word; returns nonzero if that overflows. A loop checks its flags once, at its end."""
     product = mul_wrapping(x, k)
     old = load(target, at)
     total = add_wrapping(old, product)
@@ -70,7 +70,7 @@ def _add(target: int, at: int, x: int, k: int) -> int:
 
 @inlined
 def _add_run(target: int, source: int, words: int, k: int, bits: int, flags: int) -> int:
-    """``_add`` of words that lie one after the other; ``bits`` are those of their magnitudes."""
+    """``_add`` for consecutive words; ``bits``: the bits of their magnitudes."""
     own = (k ^ (k >> 63)) + 1
     if own > 0 and bits != LARGEST and mul_overflows(own, bits + 1) == 0:
         add_words(target, source, words, k, flags)
@@ -90,7 +90,7 @@ def _cleared(words: int) -> int:
 
 @inlined
 def _together(words: int) -> int:
-    """The bits of OR_WORDS words."""
+    """The OR of OR_WORDS words."""
     found = 0
     for i in range(OR_WORDS):
         found |= load(words, i)
@@ -105,14 +105,14 @@ def _is_run(places: int, count: int) -> bool:
 
 @inlined
 def _row(m: int, i: int) -> int:
-    """Where the products of variable i would begin if j = 0 had one."""
+    """The place where the products of variable i would begin if there were one for j = 0."""
     return i * m - i * (i + 1) // 2
 
 
 def room_words(parts: int, degree: int, size: int) -> int:
     """Words that a product of ``parts`` parts needs in its shape: for counts, scales, factors and their bits.
 
-    ``size``: words of a sum, 1 of integers and SUM_SIZE of doubles.
+    ``size``: words of a sum, 1 for integers and SUM_SIZE for doubles.
     """
     return RUN_ROOM + 3 * (parts + 1) + (parts + 1) * (size * degree + 1)
 
@@ -208,7 +208,7 @@ def _count(shape: int, part: int) -> int:
 
 @inlined
 def _write_counts(shape: int, before: int, behind: int, k: int, status: int) -> None:
-    """For each part, ``k`` times the counts of the parts before it, and the counts from it on."""
+    """Write, for each part, ``k`` times the product of the counts before it, and that of the counts from it on."""
     parts = load(shape, PARTS)
     store(before, 0, k)
     store(behind, parts, 1)
@@ -236,7 +236,8 @@ def _write_scales(scales: int, shape: int, a: int, before: int, behind: int, sta
 
 @inlined
 def _write_factors(factors: int, shape: int, first: int, scales: int, status: int) -> None:
-    """The factors of each part, its sums times its scale, if one is ``first`` or behind it; then the bits of all."""
+    """Write the factors of each part, sums times scale, if a variable of it is ``first`` or behind; then the bits of
+    all."""
     bits = 0
     for b in range(load(shape, PARTS)):
         bits |= _write_sums(factors, shape, first, b, load(scales, b), status)
@@ -245,8 +246,8 @@ def _write_factors(factors: int, shape: int, first: int, scales: int, status: in
 
 @inlined
 def _write_sums(factors: int, shape: int, first: int, b: int, scale: int, status: int) -> int:
-    """``scale`` times the sums of part ``b``, at the places of its variables, if one is ``first`` or behind it. Returns
-    the bits of their magnitudes."""
+    """Write ``scale`` times the sums of part ``b`` to the places of its variables, if one is ``first`` or behind.
+    Returns the bits of their magnitudes."""
     part = shape + 8 * (FIRST_PART + PART_WORDS * b)
     places = shape + 8 * load(part, 2)
     count = load(part, 1)
@@ -262,7 +263,7 @@ def _write_sums(factors: int, shape: int, first: int, b: int, scale: int, status
 
 @outside
 def wide_cofactor_lift(target: int, codes: int, m: int, status: int) -> None:
-    """Write the count and the sums of one row of doubles; NO_FIXED_POINT where one is not finite, or too large."""
+    """Write the count and the sums of one row of doubles; reports NO_FIXED_POINT if one is not finite, or too large."""
     store(target, 0, 1)
     for x in range(m):
         if not fixed_of(load(codes, x), target + 8 * (1 + SUM_SIZE * x)):
@@ -271,7 +272,7 @@ def wide_cofactor_lift(target: int, codes: int, m: int, status: int) -> None:
 
 @outside
 def wide_cofactor_add(target: int, shape: int, k: int, status: int) -> None:
-    """As ``cofactor_add``, of doubles."""
+    """As ``cofactor_add``, for doubles."""
     parts = load(shape, PARTS)
     m = load(shape, DEGREE)
     scales = shape + 8 * load(shape, ROOM)
@@ -330,7 +331,7 @@ def wide_cofactor_add(target: int, shape: int, k: int, status: int) -> None:
 
 @inlined
 def _write_wide_sums(factors: int, shape: int, first: int, b: int, scale: int) -> int:
-    """As ``_write_sums``, of doubles; 1 on an overflow."""
+    """As ``_write_sums``, for doubles; returns 1 on an overflow."""
     part = shape + 8 * (FIRST_PART + PART_WORDS * b)
     places = shape + 8 * load(part, 2)
     count = load(part, 1)
@@ -357,7 +358,7 @@ def wide_cofactor_add_scaled(target: int, source: int, m: int, k: int, status: i
 
 @outside
 def words_add_scaled(target: int, source: int, words: int, k: int, room: int, status: int) -> None:
-    """Add ``k`` times words to others, each by itself; an overflow is noted once. ``room`` has RUN_ROOM words."""
+    """Add ``k`` times each source word to its target word; an overflow is noted once. ``room`` has RUN_ROOM words."""
     flags = _cleared(room)
     bits = _cleared(room + 8 * OR_WORDS)
     or_magnitudes(source, words, bits)

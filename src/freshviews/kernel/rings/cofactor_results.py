@@ -1,4 +1,4 @@
-"""Results read from a cofactor element, as codes: its numbers, covariances and correlations.
+"""Computes results of a cofactor element, as codes: its numbers, covariances and correlations.
 
 A comoment of x_i and x_j, n * sum(x_i x_j) - sum(x_i) * sum(x_j), is computed exactly and rounded once. So a covariance
 is exact even if means are large compared to deviations.
@@ -71,8 +71,8 @@ def _entry(element: int, m: int, i: int, j: int, wide: int, room: int) -> int:
 def cofactor_results(target: int, element: int, m: int, wide: int, functions: int, n: int) -> None:
     """Write the codes of ``n`` functions of an element of degree ``m``.
 
-    ``wide``: its numbers are doubles. All results except counts are NULL without rows; a covariance also for one row,
-    and a correlation if all values of a variable are equal.
+    ``wide``: its numbers are doubles. Without rows, all results except counts are NULL; a covariance is also NULL for
+    one row, and a correlation if all values of a variable are equal.
     """
     count = load(element, 0)
     room = allocate(_LONG + 2 * PRODUCT_SIZE + 1)

@@ -1,4 +1,4 @@
-"""Many exact sums of doubles at once: the values of a row, and additions to a payload, each in one loop over a table.
+"""Many exact sums of doubles at once: values of a row, and additions to a payload, each in one loop over a table.
 
 A table is words that generated code fills: per value its kind and the positions of codes, per addition the word of the
 sum and the place of the addend. So a view of hundreds of sums compiles as fast as one of a few.
@@ -22,9 +22,9 @@ ADDITION_WORDS = 2
 
 @outside
 def values_of_doubles(target: int, codes: int, table: int, n: int) -> None:
-    """Write ``n`` values, each a code, the product of two codes or its rest; 0 where that is NULL, or another code.
+    """Write ``n`` values, each a code, the product of two codes or its rest; 0 if that, or a third code, is NULL.
 
-    ``table``: per value its kind and the positions of the two codes and of the other one.
+    ``table``: per value its kind and the positions of the three codes.
     """
     for i in range(n):
         kind = load(table, VALUE_WORDS * i)
@@ -56,7 +56,7 @@ def reals_add_scaled(target: int, source: int, table: int, n: int, k: int) -> No
 
 @outside
 def narrows_add_doubles(target: int, values: int, table: int, n: int, k: int, status: int) -> None:
-    """As ``reals_add_doubles``, to narrow sums."""
+    """As ``reals_add_doubles``, for narrow sums."""
     for i in range(n):
         at = target + 8 * load(table, ADDITION_WORDS * i)
         narrow_add_double(at, load(values, load(table, ADDITION_WORDS * i + 1)), k, status)
@@ -64,7 +64,7 @@ def narrows_add_doubles(target: int, values: int, table: int, n: int, k: int, st
 
 @outside
 def narrows_add_scaled(target: int, source: int, table: int, n: int, k: int, status: int) -> None:
-    """As ``reals_add_scaled``, of narrow sums."""
+    """As ``reals_add_scaled``, for narrow sums."""
     for i in range(n):
         at = target + 8 * load(table, ADDITION_WORDS * i)
         narrow_add_scaled(at, source + 8 * load(table, ADDITION_WORDS * i + 1), k, status)

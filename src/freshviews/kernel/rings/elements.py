@@ -1,8 +1,8 @@
-"""Payloads of any rings, added word by word as a layout says.
+"""Adds payloads of any rings, run by run, by a layout.
 
 A *layout* is words: one for a status that nothing reads, the number of runs, then two words per run: its kind, and how
 many words (INTEGERS), sums (REALS) or variables (WIDE: one cofactor element of doubles) it has. Integers add modulo
-2^64. Merging and ``take_apart`` report no overflow: their results have been payloads before, or will be.
+2^64. Merging and ``take_apart`` report no overflow, because their results are payloads at some other time.
 """
 
 from __future__ import annotations

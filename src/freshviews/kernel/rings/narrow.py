@@ -1,10 +1,10 @@
-"""Exact sums of doubles in four words, for those whose values are neither very small nor very large.
+"""Exact sums of doubles in four words, for values that are neither very small nor very large.
 
 A narrow sum is the words of the real with the same value (``scalar.real``) from ``FIRST`` on: a number in two's
 complement in units of 2^-114. It takes doubles below 2^78 in magnitude that are multiples of the unit, as all between
-10^-18 and 10^23 are. That leaves 63 bits for multiplicities. An addend outside of this is left out, and a sum that
-leaves the range is taken modulo 2^256; both store TOO_NARROW at ``status``. So additions are always linear, and a batch
-is undone by its negation. The engine then widens the sums to reals and repeats the batch.
+10^-18 and 10^23 are. That leaves 63 bits for multiplicities. Other addends are ignored, and a sum outside the range is
+taken modulo 2^256; both store TOO_NARROW at ``status``. So additions are always linear, and a batch is undone by its
+negation. The engine then widens the sums to reals and repeats the batch.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def narrow_add_double(target: int, code: int, k: int, status: int) -> None:
         add_unsigned(target, NARROW_WORDS, word, first, True)
         add_unsigned(target, NARROW_WORDS, word + 1, second, True)
         add_unsigned(target, NARROW_WORDS, word + 2, third, True)
-        # Where the sign has become positive, that of the sum and the addend were negative.
+        # If the sign has become positive, the sum and the addend were negative.
         if before & (load(target, NARROW_WORDS - 1) ^ -1) < 0:
             fail(status, TOO_NARROW)
     else:
@@ -101,7 +101,7 @@ def narrow_value(address: int) -> int:
 
 @jit
 def narrow_rest(address: int) -> int:
-    """The code of the double nearest to a sum less ``narrow_value`` of it."""
+    """The code of the double nearest to a sum minus its ``narrow_value``."""
     real = allocate(REAL_WORDS)
     narrow_as_real(real, address)
     code = real_rest(real)
@@ -111,8 +111,8 @@ def narrow_rest(address: int) -> int:
 
 @outside
 def widen_payload(target: int, source: int, runs: int, count: int) -> None:
-    """Write a payload whose sums are reals for one whose sums are narrow. ``runs``: ``count`` pairs of words: whether
-    it is narrow sums, and how many sums or words there are."""
+    """Write a payload with reals from a payload with narrow sums. ``runs``: ``count`` pairs of words: whether the run
+    has narrow sums, and its number of sums or words."""
     for i in range(count):
         size = load(runs, 2 * i + 1)
         if load(runs, 2 * i) == 0:

@@ -97,7 +97,7 @@ def step_trunc(x: float, status: int) -> int:
 @inlined
 def step_floor(x: float, status: int) -> int:
     down = step_trunc(x, status)
-    # From 2^52 on a double has no fraction, so nothing is subtracted where it could overflow.
+    # From 2^52 on a double has no fraction, so no subtraction can overflow.
     return down - 1 if float(down) > x else down
 
 
@@ -109,7 +109,7 @@ def step_ceil(x: float, status: int) -> int:
 
 @inlined
 def step_round(x: float, status: int) -> int:
-    """The nearest integer, of two the even one."""
+    """The nearest integer; of two equally near ones, the even one."""
     down = step_floor(x, status)
     rest = x - float(down)
     if rest > 0.5 or (rest == 0.5 and down & 1 == 1):

@@ -25,7 +25,7 @@ _WORD = 2**64 - 1
 
 
 def number_at(address: int, words: int) -> int:
-    """A number in memory, for plain Python."""
+    """The number at an address, for plain Python."""
     low = sum((load(address, i) & _WORD) << (64 * i) for i in range(words - 1))
     return load(address, words - 1) << (64 * (words - 1)) | low
 
@@ -51,21 +51,21 @@ def _add_multiples(target: int, source: int, words: int, n: int, k: int) -> int:
 
 
 def add_pairs(target: int, source: int, n: int, k: int) -> int:
-    """Add ``k`` times each of ``n`` numbers of two words to another one.
+    """Add ``k`` times each of ``n`` numbers of two words to the number at its place in ``target``.
 
-    Returns 1 on an overflow, else 0. A product that comes within a factor of two of the range counts as one.
+    Returns 1 on an overflow, else 0. A product within a factor of two of the range counts as an overflow.
     """
     return _add_multiples(target, source, 2, n, k)
 
 
 def add_fours(target: int, source: int, n: int, k: int) -> int:
-    """As ``add_pairs``, of numbers of four words."""
+    """As ``add_pairs``, for numbers of four words."""
     return _add_multiples(target, source, 4, n, k)
 
 
 def add_products(target: int, one: int, others: int, n: int) -> int:
-    """Add the products of one number of two words with ``n`` others to ``n`` numbers of four words; 1 on an overflow,
-    else 0."""
+    """Add the products of one number of two words and ``n`` others to ``n`` numbers of four words. Returns 1 on an
+    overflow, else 0."""
     over = 0
     for i in range(n):
         product = number_at(one, 2) * number_at(others + 8 * 2 * i, 2)
@@ -106,7 +106,7 @@ def magnitude_of(target: int, source: int, words: int) -> bool:
 
 @jit
 def add_long_product(target: int, a: int, a_words: int, b: int, b_words: int, sign: int, words: int) -> None:
-    """Add ``sign`` times the product of two magnitudes to a number of ``words`` words, which has room for it."""
+    """Add ``sign`` times the product of two magnitudes to a number of ``words`` words, which must have room for it."""
     mask = -1 if sign < 0 else 0
     if mask != 0:
         negated(target, words)
@@ -124,7 +124,7 @@ def add_long_product(target: int, a: int, a_words: int, b: int, b_words: int, si
 
 @jit
 def double_of(magnitude: int, words: int, unit: int) -> float:
-    """The double nearest to a magnitude in units of 2^-unit, ties to even. Its exponent is that of a normal double."""
+    """The double nearest to a magnitude in units of 2^-unit, ties to even; it must be a normal double."""
     top = words - 1
     while top >= 0 and load(magnitude, top) == 0:
         top -= 1
@@ -151,7 +151,7 @@ def double_of(magnitude: int, words: int, unit: int) -> float:
 
 @jit
 def fixed_of(code: int, target: int) -> bool:
-    """Write the double with a code as two words in units of 2^-64, to the nearest one, ties away from zero.
+    """Write the double with a code as two words, rounded to units of 2^-64, ties away from zero.
 
     Returns False, and writes zero, if it is not finite or its magnitude is 2^63 or more.
     """
@@ -181,5 +181,5 @@ def fixed_of(code: int, target: int) -> bool:
 
 @inlined
 def code_of(x: float) -> int:
-    """The code of a finite double: there is one zero."""
+    """The code of a finite double, with one zero."""
     return 0 if x == 0.0 else bits(x)

@@ -1,7 +1,7 @@
-"""Exact arithmetic past 64 bits, and the few float functions that differ between Python and machine code.
+"""Exact arithmetic beyond 64 bits, and the float functions that differ between Python and machine code.
 
-Each function has its Python body here, the definition, and another in ``kernel.compiler.arithmetic``. NULL stands for
-"does not fit int64".
+The Python bodies here are the definitions; ``kernel.compiler.arithmetic`` has the machine code. NULL stands for "does
+not fit int64".
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def scaled_floor(x: float, factor: int) -> tuple[int, int]:
 
 
 def float_power(x: float, y: float) -> float:
-    """C's pow: infinite or NaN where Python raises."""
+    """C's pow, which is infinite or NaN where Python raises."""
     try:
         return math.pow(x, y)
     except OverflowError:
@@ -50,7 +50,7 @@ def float_power(x: float, y: float) -> float:
 
 
 def float_exp(x: float) -> float:
-    """e to the x, infinite where Python raises."""
+    """e to the power x, infinite where Python raises."""
     try:
         return math.exp(x)
     except OverflowError:
@@ -64,5 +64,5 @@ def nearest_float32(x: float) -> float:
 
 
 def float_remainder(x: float, y: float) -> float:
-    """C's fmod of a finite x and a y that is not 0: it has the sign of x."""
+    """C's fmod of a finite x and a nonzero y; it has the sign of x."""
     return math.fmod(x, y)

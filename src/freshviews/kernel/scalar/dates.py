@@ -150,7 +150,7 @@ def add_micros(t: int, n: int, status: int) -> int:
 
 @jit
 def _shift_months(d: int, n: int) -> int:
-    """A day ``n`` months later, with ``n`` within 2**40; the day of the month clamps to the last one."""
+    """The day ``n`` months later, ``n`` within 2**40; a day beyond the end of the month becomes its last day."""
     y, m, of_month = _civil(d)
     months = y * 12 + m - 1 + n
     y, m = months // 12, months % 12 + 1
@@ -177,7 +177,7 @@ def add_months_timestamp(t: int, n: int, status: int) -> int:
 
 @jit
 def _truncate(d: int, unit: int) -> int:
-    """The first day of the unit that a day is in; units as in ``DATE_UNITS``."""
+    """The first day of the unit that contains a day; units as in ``DATE_UNITS``."""
     if unit == 3:
         return d - (d + 3) % 7
     y, m, _ = _civil(d)

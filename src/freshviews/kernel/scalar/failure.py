@@ -15,7 +15,7 @@ TWO_VALUES = 5
 LEAST = 6
 COUNTED = 7
 COMPUTED = 1000
-"""The first number of errors of expressions that are computed before compiled code."""
+"""The first number for errors of expressions that are computed before compiled code runs."""
 
 ERRORS = MappingProxyType(
     {
@@ -24,8 +24,8 @@ ERRORS = MappingProxyType(
         RANGE: "overflow: the value does not fit the type it is converted to",
         DATE_RANGE: "overflow: the result is outside the dates and timestamps that can be stored",
         LEAST: f"overflow: the result is {NULL}, whose 64-bit code stands for NULL",
-        TWO_VALUES: "two values where there may be one",
-        COUNTED: "an expression fails for a row of it; TRY_CAST and nullif(divisor, 0) give NULL instead",
+        TWO_VALUES: "two values where one is allowed",
+        COUNTED: "an expression fails for a row of the group; TRY_CAST and nullif(divisor, 0) give NULL instead",
     }
 )
 """The meaning of the word at ``status``, by its value; 0 is success."""

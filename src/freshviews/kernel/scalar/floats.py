@@ -1,4 +1,4 @@
-"""The compiled operations on doubles, and conversions from and to them, over codes.
+"""Compiled operations on doubles, and conversions from and to doubles, over codes.
 
 ``freshviews.expr.ops`` defines each.
 """
@@ -60,7 +60,7 @@ def div_float(a: int, b: int, status: int) -> int:
 
 @inlined
 def quotient_float(a: int, b: int) -> int:
-    """a / b as IEEE 754 has it; the one zero is positive."""
+    """a / b as in IEEE 754; the one zero is positive."""
     if a == NULL or b == NULL:
         return NULL
     if b != 0:
@@ -131,7 +131,7 @@ def power(a: int, b: int) -> int:
     if a == NULL or b == NULL:
         return NULL
     x, y = f64(a), f64(b)
-    # C returns 1 here; Java, and so Spark, NaN.
+    # C returns 1 here; Java, and so Spark, returns NaN.
     if y != y or (abs(x) == 1.0 and abs(y) == math.inf):
         return NAN
     return code(float_power(x, y))
@@ -179,7 +179,7 @@ def log1p(a: int) -> int:
 def expm1(a: int) -> int:
     if a == NULL:
         return NULL
-    # Past this bound Python raises where C answers infinity.
+    # Beyond this bound Python raises, and C returns infinity.
     return code(math.expm1(f64(a))) if not f64(a) > 709.0 else code(float_exp(f64(a)))
 
 
@@ -254,7 +254,7 @@ def mul_rest(a: int, b: int) -> int:
 
 
 _NOISE = 2.0**-98
-"""Bound of the error of ``comoment``, relative to the subtracted product: smaller results count as zero."""
+"""Bound of the error of ``comoment``, relative to the subtracted product; smaller results count as zero."""
 
 
 @outside
@@ -262,7 +262,7 @@ def comoment(n: int, x: int, x_rest: int, y: int, y_rest: int, p: int, p_rest: i
     if n in (NULL, 0) or NULL in (x, x_rest, y, y_rest, p, p_rest, q):
         return NULL
     rows = float(n)
-    # Numbers are sums of two doubles, which have 106 bits: first the product of the two totals.
+    # Numbers are sums of two doubles, with 106 bits. First the product of the two totals.
     product = f64(x) * f64(y)
     product_rest = _rest(f64(x), f64(y), product) + (f64(x) * f64(y_rest) + f64(x_rest) * f64(y))
     mean = product / rows
@@ -289,7 +289,7 @@ def _whole(x: float, status: int) -> int:
 @inlined
 def _floor(x: float) -> float:
     # From 2**52 on a double has no fraction, and from 2**63 on it does not fit int64.
-    """The greatest whole double that is not greater."""
+    """The greatest whole double not above ``x``."""
     if -4503599627370496.0 < x < 4503599627370496.0:
         down = float(int(x))
         return down - 1.0 if down > x else down
@@ -381,7 +381,7 @@ def round_float(a: int, digits: int) -> int:
             factor *= 10
         unscaled = _round_scaled(y, factor)
         if unscaled == NULL:
-            return a  # the text of x has at most 17 digits, so rounding removes none
+            return a  # the text of x has at most 17 digits, so rounding changes nothing
         rounded = exact_ratio(unscaled, factor)
     elif digits > 18:
         scale = _power_of_ten(digits)

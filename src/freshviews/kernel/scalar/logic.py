@@ -85,13 +85,13 @@ def null_safe_eq(a: int, b: int) -> int:
 
 @jit
 def only_value(a: int, b: int, status: int) -> int:
-    """``a`` if both are equal, else the error TWO_VALUES. NULL is a value like others."""
+    """``a`` if both are equal, else the error TWO_VALUES. NULL counts as a value."""
     return a if a == b else fail(status, TWO_VALUES)
 
 
 @inlined
 def unless_failed(x: int, error: int, status: int) -> int:
-    """``x``, or an error that is known already; 0 is none."""
+    """``x``, or the known ``error`` if it is not 0."""
     return x if error == 0 else fail(status, error)
 
 
@@ -142,7 +142,7 @@ def not_(a: int) -> int:
 
 @inlined
 def greatest_int(a: int, b: int) -> int:
-    return a if a > b else b  # NULL is the least int64, so it is skipped by itself
+    return a if a > b else b  # NULL is the least int64, so it never wins
 
 
 @inlined

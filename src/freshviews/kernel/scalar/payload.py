@@ -22,7 +22,8 @@ RING_OVERFLOW = 104
 RING_DIVISION = 105
 RING_NUMBER = 106
 TOO_NARROW = 107
-"""A narrow sum of doubles cannot take an addend; the engine widens the view (``rings.narrow``), so no user meets it."""
+"""A narrow sum of doubles cannot take an addend; the engine then widens the view (``rings.narrow``), unseen by
+users."""
 RING_ERRORS = (RING_OVERFLOW, RING_DIVISION, RING_NUMBER)
 """Errors of functions of users' rings."""
 
@@ -39,7 +40,7 @@ PAYLOAD_ERRORS = MappingProxyType(
         RING_OVERFLOW: "overflow: a step of a function of a registered ring does not fit 64 bits",
         RING_DIVISION: "a function of a registered ring divides by zero; FILTER (WHERE ...) leaves its row out",
         RING_NUMBER: (
-            "a function of a registered ring makes a number of a double that is not finite, or too large; "
+            "a function of a registered ring converts a double that is not finite, or too large; "
             "FILTER (WHERE ...) leaves its row out"
         ),
     }

@@ -1,11 +1,11 @@
-"""Exact sums of doubles: the same value whatever was inserted and deleted in between.
+"""Exact sums of doubles, independent of the order of inserts and deletes.
 
 A sum is a two's-complement number of 34 words in units of 2^-1074, the least denormal, so every finite double is an
 integer in it and the sum is exact. The greatest double reaches bit 2097 of 2175, which leaves 77 bits for
 multiplicities. Three counts follow, of NaN, +inf and -inf, so that these can be removed again. So the words of a sum
-are a module over the integers, and all 37 words are zero exactly if the sum is zero and holds no special value.
+are a module over the integers, and all 37 words are zero exactly if the sum is zero and has no special value.
 
-An addition changes two or three words and those that its carry reaches. The carry is long only if the sum changes sign.
+An addition changes two or three words and the words that its carry reaches, many only if the sum changes sign.
 """
 
 from __future__ import annotations
@@ -95,15 +95,15 @@ def _add_special(target: int, code: int, k: int) -> None:
 
 @inlined
 def shifted_product(significand: int, k: int, left: int) -> tuple[int, int, int]:
-    """The magnitude of ``k`` times a significand, ``left`` bits further up: three unsigned words, the least first."""
-    # The magnitude of the least int64 wraps to itself, which is right as an unsigned word.
+    """The magnitude of ``k`` times a significand, shifted left by ``left``: three unsigned words, the least first."""
+    # The magnitude of the least int64 wraps to itself, which is its magnitude as an unsigned word.
     magnitude = mul_wrapping(k, -1) if k < 0 else k
     low = significand
     high = 0
     if magnitude != 1:
         low = mul_wrapping(significand, magnitude)
         high = mul_high(significand, magnitude)
-    # Shifting by 64 is undefined in machine code: hence in two steps.
+    # Two steps, because a shift by 64 is undefined in machine code.
     second = mul_wrapping(high, 1 << left) | shift_right(shift_right(low, 1), 63 - left)
     return mul_wrapping(low, 1 << left), second, shift_right(shift_right(high, 1), 63 - left)
 
@@ -163,9 +163,9 @@ def clear_real(address: int) -> None:
 
 @jit
 def _special_code(address: int) -> int:
-    """The code of a sum that holds special values; 0 if it holds none.
+    """The code of a sum with special values; 0 without them.
 
-    A negative count, which only relations in Z have, removes an infinity: it counts as the opposite one.
+    A negative count of an infinity, possible only in relations in Z, counts as the opposite infinity.
     """
     nans = load(address, NANS)
     positive = load(address, POSITIVE)
@@ -194,7 +194,7 @@ def _magnitude_word(address: int, word: int, lowest: int, negative: bool) -> int
 def real_value(address: int) -> int:
     """The code of the double nearest to a sum, ties to even; infinite past the range of doubles.
 
-    NaN if the sum holds a NaN or both infinities; an infinity if it holds one.
+    NaN if the sum has a NaN or both infinities; an infinity if it has one.
     """
     special = _special_code(address)
     return special if special != 0 else nearest_double(address, SUM_WORDS, 0)
@@ -218,7 +218,7 @@ def nearest_double(address: int, words: int, first: int) -> int:
     sign = _SIGN if negative else 0
     exponent = shift + 64 * first
     if shift <= 0:
-        # At most 53 bits. Of units of 2^-1074: those of a denormal, or of a normal of the first binade.
+        # At most 53 bits. In units of 2^-1074 they are the bits of a denormal, or of a normal in the first binade.
         if first == 0:
             return leading | sign
         return ((exponent << 52) + (leading << -shift)) | sign
@@ -227,7 +227,7 @@ def nearest_double(address: int, words: int, first: int) -> int:
     significand = shift_right(_magnitude_word(address, word, lowest, negative), right)
     if word < top:
         significand |= mul_wrapping(mul_wrapping(leading, 2), 1 << (63 - right))
-    # The implicit bit of the significand counts the exponent up by one, as does a carry out of rounding.
+    # Adding the implicit bit of the significand increments the exponent, as does a carry from rounding.
     code = (exponent << 52) + significand if exponent < 2046 else INFINITY_CODE
     place = shift - 1
     last = shift_right(place, 6)
@@ -241,7 +241,7 @@ def nearest_double(address: int, words: int, first: int) -> int:
 
 @jit
 def real_rest(address: int) -> int:
-    """The code of the double nearest to a sum minus ``real_value`` of it; 0 if that is infinite or NaN."""
+    """The code of the double nearest to a sum minus its ``real_value``; 0 if that is infinite or NaN."""
     nearest = real_value(address)
     if shift_right(nearest, 52) & 0x7FF == 0x7FF:
         return 0

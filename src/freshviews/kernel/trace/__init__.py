@@ -4,7 +4,7 @@ A rule is described in memory, so nothing is compiled for it: levels (variables)
 atoms, and ordered trees. ``variable_join`` lists the words.
 
 - ``variable_join``, ``step``: the join, step by step; ``filters``: conditions and negated atoms.
-- ``sensitivity``, ``intervals``: records of steps in interval trees; ``oracle``: where a rule must be evaluated again.
+- ``sensitivity``, ``intervals``: records of steps in interval trees; ``oracle``: the bindings to evaluate again.
 - ``maintain``: one batch.
 """
 

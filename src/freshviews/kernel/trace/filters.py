@@ -1,9 +1,9 @@
-"""Conditions and negated atoms, which are checked when all iterators of a level stand at a candidate, in this order.
+"""Checks conditions, then negated atoms, when all iterators of a level stand at a candidate.
 
 A condition compares the codes of two variables, or is a function of the bound codes. Its inputs cannot change, so it is
 not an operation of the trace. For a negated atom, the complement of its last column seeks the candidate in the version
-of the walk: it stands there, or at the first gap after the run of codes that begins at the candidate, and is sensitive
-from one to the other.
+of the walk. It finds the candidate, or the first gap after the run of codes that begins there, and is sensitive from
+the candidate to the result.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ OWN = 8
 
 @inlined
 def write_row(r: int, c: int, code: int) -> int:
-    """Write the row of a negated atom with a last code, under the present binding; returns its address."""
+    """Write the row of a negated atom under the current binding, with ``code`` last; returns its address."""
     key = load(r, KEY_SCRATCH)
     binding = load(r, BINDING)
     places = load(c, PLACES)
@@ -62,21 +62,21 @@ def write_row(r: int, c: int, code: int) -> int:
 
 @jit
 def is_there(r: int, c: int, side: int, code: int) -> bool:
-    """Whether a version has the row of a negated atom with a last code, under the present binding."""
+    """Whether a version has the row of a negated atom under the current binding, with ``code`` last."""
     key = write_row(r, c, code)
     return find_row(load(tree_of(r, load(c, TREE)), OLD_ROOT + side), load(c, ABOVE) + 1, key) != 0
 
 
 @jit
 def run_from(r: int, c: int, side: int, code: int) -> int:
-    """Number of consecutive codes, from this one on, that a negated atom has below the present binding in a version."""
+    """Number of consecutive codes from ``code`` on that a negated atom has under the current binding in a version."""
     key = write_row(r, c, code)
     return run_length(load(tree_of(r, load(c, TREE)), OLD_ROOT + side), load(c, ABOVE) + 1, key)
 
 
 @jit
 def all_hold(r: int, number: int, code: int) -> bool:
-    """Whether all conditions hold that a code of a level completes."""
+    """Whether all conditions that a code of a level completes are true."""
     level = level_of(r, number)
     binding = load(r, BINDING)
     first = load(level, FIRST_CONDITION)

@@ -1,15 +1,15 @@
-"""Interval trees: find the intervals with a given prefix that contain a value.
+"""Interval trees: they find the intervals with a given prefix that contain a value.
 
 The paper, section 3.2: an ordered tree with keys
 
     prefix ... | start | end | context ...
 
 and a fold of the greatest end. Intervals are closed; the least and the greatest word stand for minus and plus infinity.
-The prefix must equal that of the question; the context is part of the answer. In sensitivity indices (section 4) they
-are the arguments of the atom bound before, and the other variables bound before. A stab visits the pages that may hold
-rows with the prefix and a start not greater than the value, and skips all children whose greatest end is less. Below
-every child that it opens there is an answer, except for two per level at the ends of that range, so it reads at most
-(answers + 2) * levels pages, and at most those of the tree.
+A query gives the prefix; the context is part of the answer. In sensitivity indices (section 4) the prefix has the
+arguments of the atom that are bound before, the context the other variables bound before. A stab visits the pages that
+may hold rows with the prefix and a start not greater than the value, and skips all children whose greatest end is less.
+Every child that it opens has an answer below it, except two per level at the ends of that range, so it reads at most
+(answers + 2) * levels pages.
 
 ``stab`` appends answers to a buffer (``output.buffer``), in the order of the tree. ``remove_found`` deletes the rows of
 such a buffer, of any stabs, from the tree.

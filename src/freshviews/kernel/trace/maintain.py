@@ -3,8 +3,8 @@
 One batch is ``keep_version``, the edits of the trees, ``maintain``. ``maintain`` computes the change oracle
 (``oracle``) and walks the levels at its contributions. Below a binding that both versions have, it first resumes the
 leapfrog join of the next variable at every contribution, in both versions alternately. Then it visits, in order, every
-code that only one version emits, that has another payload, or that has contributions below. The oracle is sorted, so
-the contributions below a code are a range of it, per level.
+code that only one version emits, whose payload changed, or that has contributions below. The oracle is sorted, so the
+contributions below a code are a range of it, per level.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ from freshviews.kernel.trace.variable_join import (
     STEP_LIST,
     TREE_COUNT,
     VERSION,
+    add_to_counter,
     are_met,
     atom_of,
     begin_walk,
-    come_to,
-    count_one,
     cursor_of,
     is_at_end,
     is_not_after,
     level_of,
     open_level,
+    put_at,
+    seek_all,
     seek_cursor,
     stands_at,
-    take_up,
     tree_of,
     walk_of,
 )
@@ -82,7 +82,7 @@ from freshviews.kernel.trie.iterator import iter_begin
 SLACK = 4
 """Extra steps per cursor that a walk may take to meet the other."""
 
-# Words of a range: of the contributions and the payload changes of a level, below the binding of another.
+# Words of a range: the contributions and the payload changes of a level, below the binding of another level.
 ASKED_FROM = 0
 ASKED_TO = 1
 CARRIES_FROM = 2
@@ -177,14 +177,14 @@ def walk_levels(r: int) -> None:
         in_old = sides & 1
         in_new = sides & 2
         if in_old != 0 and (carried != 0 or in_new == 0):
-            come_to(r, number, OLD, code)
+            seek_all(r, number, OLD, code)
             evaluate(r, number + 1, OLD, FORGET)
         if in_new != 0 and (carried != 0 or in_old == 0):
-            come_to(r, number, NEW, code)
+            seek_all(r, number, NEW, code)
             evaluate(r, number + 1, NEW, RECORD)
         if sides == 3 and carried == 0 and below != 0:
-            come_to(r, number, OLD, code)
-            come_to(r, number, NEW, code)
+            seek_all(r, number, OLD, code)
+            seek_all(r, number, NEW, code)
             number += 1
             enter_level(r, number)
 
@@ -240,7 +240,7 @@ def walk_both(r: int, number: int, i: int, end: int) -> int:
         stepping = True
         finished = load(behind, STATE) == FINISHED
         if finished or (load(behind, STATE) != STARTING and load(behind, CANDIDATE) > high):
-            # Steps of the walk behind, up to the candidate of the other, are in its trace only.
+            # Until it reaches the candidate of the other walk, the walk behind makes steps of its own trace only.
             if are_met(old, new):
                 going = False
                 stepping = False
@@ -302,9 +302,9 @@ def note_emitted(emitted: int, start: int, code: int, side: int) -> None:
 
 @jit
 def begin_at_place(r: int, number: int, row: int) -> None:
-    """Start both walks at the place of a contribution, if the cursors that agreed on its candidate still do.
+    """Start both walks at the place of a contribution, if the cursors that agreed on its candidate still do;
 
-    Otherwise start at the candidate with no cursor agreed.
+    otherwise at the candidate without an agreed cursor.
     """
     old = walk_of(r, number, OLD)
     new = walk_of(r, number, NEW)
@@ -321,16 +321,16 @@ def begin_at_place(r: int, number: int, row: int) -> None:
         agreed = 0
         ahead = 0
         since = LEAST
-    take_up(old, candidate, agreed, first, ahead, since)
-    take_up(new, candidate, agreed, first, ahead, since)
+    put_at(old, candidate, agreed, first, ahead, since)
+    put_at(new, candidate, agreed, first, ahead, since)
 
 
 @jit
 def is_believed(r: int, number: int, candidate: int, agreed: int, first: int, ahead: int, since: int) -> bool:
     """Whether all cursors that agreed on a candidate stand at it in the new version, and negated atoms lack it.
 
-    A record that was not matched proves it; a cursor without one is asked. In records the greatest word also stands for
-    the end, so a record proves nothing about that code.
+    An unmatched record proves it; a cursor without a record is read. In records the greatest word also stands for the
+    end, so a record proves nothing about that code.
     """
     level = level_of(r, number)
     cursors = load(level, CURSORS)
@@ -347,11 +347,11 @@ def is_believed(r: int, number: int, candidate: int, agreed: int, first: int, ah
             if found == 0 or high != candidate:
                 return False
         elif i >= cursors:
-            count_one(r, OPERATIONS, 1)
+            add_to_counter(r, OPERATIONS, 1)
             if is_there(r, c, NEW, candidate):
                 return False
         else:
-            count_one(r, OPERATIONS, 1)
+            add_to_counter(r, OPERATIONS, 1)
             seek_cursor(c, NEW, candidate)
             if is_at_end(c, NEW) or stands_at(c, NEW) != candidate:
                 return False
@@ -360,7 +360,7 @@ def is_believed(r: int, number: int, candidate: int, agreed: int, first: int, ah
 
 @jit
 def next_code(r: int, number: int) -> tuple[int, int]:
-    """The least code under the binding that has not been visited and must be; and 1 if there is one."""
+    """The least unvisited code under the binding that must be visited; and 1 if there is one."""
     level = level_of(r, number)
     code = MOST
     found = 0
@@ -384,9 +384,9 @@ def next_code(r: int, number: int) -> tuple[int, int]:
 
 @jit
 def sides_of(r: int, number: int, code: int) -> int:
-    """Which versions emit a code: 1 the old one, 2 the new one, 3 both, 0 none.
+    """The versions that emit a code: 1 the old one, 2 the new one, 3 both, 0 none.
 
-    Without a contribution at the code, both emit it or none does.
+    Without a contribution at the code, both or none emit it.
     """
     level = level_of(r, number)
     emitted = load(level, EMITTED)
@@ -397,7 +397,7 @@ def sides_of(r: int, number: int, code: int) -> int:
     first = load(level, FIRST_CURSOR)
     for i in range(first, first + load(level, CURSORS)):
         c = cursor_of(r, i)
-        count_one(r, OPERATIONS, 1)
+        add_to_counter(r, OPERATIONS, 1)
         seek_cursor(c, NEW, code)
         if is_at_end(c, NEW) or stands_at(c, NEW) != code:
             return 0
@@ -405,7 +405,7 @@ def sides_of(r: int, number: int, code: int) -> int:
         return 0
     first += load(level, CURSORS)
     for i in range(first, first + load(level, NEGATED)):
-        count_one(r, OPERATIONS, 1)
+        add_to_counter(r, OPERATIONS, 1)
         if is_there(r, cursor_of(r, i), NEW, code):
             return 0
     return 3
@@ -413,7 +413,7 @@ def sides_of(r: int, number: int, code: int) -> int:
 
 @jit
 def cut_carries(r: int, number: int, code: int) -> int:
-    """Skip the payload changes at a code of this variable; 1 if there are any."""
+    """Skip the payload changes at a code of this variable; returns 1 if there are any."""
     place = range_of(r, number, number)
     i = load(place, CARRIES_FROM)
     start = i
@@ -426,7 +426,7 @@ def cut_carries(r: int, number: int, code: int) -> int:
 
 @jit
 def cut_below(r: int, number: int, code: int) -> int:
-    """Give the next level its ranges below a code, and skip them here; 1 if one is not empty."""
+    """Set the next level's ranges below a code, and skip them here; returns 1 if one is not empty."""
     found = 0
     for below in range(number + 1, load(r, LEVEL_COUNT)):
         place = range_of(r, number, below)

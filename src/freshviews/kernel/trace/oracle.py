@@ -9,7 +9,7 @@ The oracle is an implicit disjunction, stored sorted: for each level the contrib
 
     codes of the variables before ... | candidate | agreed | high | first | ahead | since
 
-so that those of one binding are adjacent; and, separately, the codes at which rows have another payload.
+so that the contributions of one binding are adjacent; and, separately, the codes at which payloads changed.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ from freshviews.kernel.trace.variable_join import (
     TREE_COUNT,
     TURN,
     VERSION,
+    add_to_counter,
     agreed_of,
     ahead_of,
-    count_one,
     cursor_of,
     first_of,
     level_of,
@@ -65,14 +65,14 @@ from freshviews.kernel.trace.variable_join import (
 # Kinds of operations.
 BRANCH = 0  # a branch inserted or erased below one that both versions have
 TWIG = 1  # a branch inserted or erased together with the one above it
-CARRY = 2  # a row with another payload
+CARRY = 2  # a row whose payload changed
 
 OPERATION_PATH = 2
 
 
 @outside
 def keep_version(r: int) -> int:
-    """Pin the present state of all trees as the old version, before edits; 0 without memory."""
+    """Pin the current state of all trees as the old version, before edits; 0 without memory."""
     for i in range(load(r, TREE_COUNT)):
         tree = tree_of(r, i)
         version = pin(load(tree, HANDLE))
@@ -115,7 +115,7 @@ def find_surgery(r: int, tree: int) -> None:
 
 @outside
 def ask_oracle(r: int) -> None:
-    """Compute the change oracle from the difference of the versions; matched records leave the indices."""
+    """Compute the change oracle from the difference of the versions; removes matched records from the indices."""
     for i in range(load(r, TREE_COUNT)):
         tree = tree_of(r, i)
         store(tree, NEW_ROOT, load(load(tree, HANDLE), ROOT))
@@ -134,7 +134,7 @@ def ask_oracle(r: int) -> None:
             note_points(r, c)
     for i in range(load(r, LEVEL_COUNT)):
         asked = load(level_of(r, i), ASKED)
-        count_one(r, CONTRIBUTIONS, load(asked, COUNT))
+        add_to_counter(r, CONTRIBUTIONS, load(asked, COUNT))
         done = sort_rows(load(asked, ROWS), load(asked, WIDTH), i + 6, load(asked, COUNT))
         carries = load(level_of(r, i), CARRIES)
         done &= sort_rows(load(carries, ROWS), load(carries, WIDTH), i + 1, load(carries, COUNT))
@@ -150,12 +150,12 @@ def count_surgery(r: int, c: int) -> None:
     found = 0
     for i in range(load(operated, COUNT)):
         found += 1 if load(load(operated, ROWS) + 8 * width * i, 0) == load(c, DEPTH) + 1 else 0
-    count_one(r, SURGERIES, found)
+    add_to_counter(r, SURGERIES, found)
 
 
 @jit
 def note_points(r: int, c: int) -> None:
-    """Add the contributions that operations name themselves for a cursor: their own branch."""
+    """Add, for a cursor, the branch of each operation itself as a contribution."""
     depth = load(c, DEPTH)
     level = level_of(r, load(c, LEVEL_NUMBER))
     operated = load(tree_of(r, load(c, TREE)), OPERATED)
@@ -167,7 +167,7 @@ def note_points(r: int, c: int) -> None:
         kind = load(operation, 1)
         negates = load(c, NEGATES) != 0
         if kind == CARRY:
-            # The payload of a row of a negated atom does not matter.
+            # The payload of a row of a negated atom is irrelevant.
             if not negates:
                 row = append(load(level, CARRIES))
                 for j in range(depth + 1):
@@ -224,12 +224,12 @@ def match_carries(r: int, c: int) -> None:
             row = append(load(level, CARRIES))
             write_binding(c, load(found, ROWS) + 8 * load(found, WIDTH) * j, row)
             store(row, number, load(path, depth))
-            count_one(r, MATCHED, 1)
+            add_to_counter(r, MATCHED, 1)
 
 
 @jit
 def match_surgery(r: int, c: int) -> None:
-    """Match operations with the index of a cursor; the records found leave it."""
+    """Match operations with the index of a cursor, and remove the records found."""
     depth = load(c, DEPTH)
     number = load(c, LEVEL_NUMBER)
     level = level_of(r, number)
@@ -259,7 +259,7 @@ def match_surgery(r: int, c: int) -> None:
                 same += 1
         if same == k:
             continue
-        count_one(r, MATCHED, 1)
+        add_to_counter(r, MATCHED, 1)
         row = append(load(level, ASKED))
         write_binding(c, record, row)
         turn = load(record, k + 1)

@@ -5,13 +5,13 @@ rows
 
     codes above ... | low | codes beside ... || high | turn | since
 
-whose key is before the bars: under one binding a cursor is asked for a code only once. Its fold is the greatest
+whose key is before the bars, because under one binding a cursor seeks a code only once. Its fold is the greatest
 ``high`` (``intervals``). ``turn`` and ``since`` give, with ``low``, the place in the leapfrog join where the step was
 made.
 
 Records to insert and delete are first collected per cursor (PENDING), then applied to the index together, in order of
-keys. Only a walk that resumes reads records, those of its own binding: it looks in the collected ones from MARK on, and
-in the index.
+keys. Only a resuming walk reads records, and only those of its own binding: the collected ones from MARK on, and the
+index.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from freshviews.kernel.trace.variable_join import (
     STEP_SINCE,
     STEP_TURN,
     TRACE,
-    count_one,
+    add_to_counter,
     cursor_of,
 )
 
@@ -58,7 +58,7 @@ PAYLOAD = 3
 MOST_PENDING = 1 << 16
 """Most collected records of a cursor."""
 FEW = 32
-"""Most collected records of one binding that are scanned; more are applied to the index first."""
+"""Most collected records of one binding that are scanned; more are first applied to the index."""
 
 
 @inlined
@@ -69,7 +69,7 @@ def key_words(c: int) -> int:
 
 @inlined
 def write_record_key(r: int, c: int, low: int, row: int) -> int:
-    """Write the key of a record under the present binding; returns its number of words."""
+    """Write the key of a record under the current binding; returns its number of words."""
     binding = load(r, BINDING)
     places = load(c, PLACES)
     above = load(c, ABOVE)
@@ -94,7 +94,7 @@ def note_record(r: int, c: int, low: int, high: int, turn: int, since: int, sign
     store(row, k + 1, turn)
     store(row, k + 2, since)
     store(row, k + 3, sign)
-    count_one(r, RECORDED if sign > 0 else REMOVED, 1)
+    add_to_counter(r, RECORDED if sign > 0 else REMOVED, 1)
 
 
 @outside
@@ -111,7 +111,7 @@ def enter_records(r: int, c: int) -> None:
 
 @jit
 def edit_rows(r: int, t: int, rows: int, width: int, count: int) -> None:
-    """Edit a tree by rows of key, payload and sign that lie one after the other."""
+    """Edit a tree by contiguous rows of key, payload and sign."""
     batch = allocate(2 * width)
     done = 0
     if batch != 0:
@@ -126,14 +126,14 @@ def edit_rows(r: int, t: int, rows: int, width: int, count: int) -> None:
 
 @inlined
 def is_recorded(c: int, low: int, high: int) -> bool:
-    """Whether a step is recorded in an index. With POINTED, only runs of negated atoms are."""
+    """Whether a step is recorded in an index. With POINTED, only runs of negated atoms are recorded."""
     return load(c, KEPT) != 0 and (load(c, POINTED) == 0 or low < high)
 
 
 @inlined
 def report(r: int, number: int, side: int, low: int, high: int, turn: int, since: int, mode: int) -> None:
-    """Report a step: list, record or forget it."""
-    count_one(r, OPERATIONS, 1)
+    """Report a step: list, record or forget it, by ``mode``."""
+    add_to_counter(r, OPERATIONS, 1)
     if mode == LIST:
         row = append(load(r, STEP_LIST + side))
         store(row, STEP_CURSOR, number)
@@ -142,8 +142,8 @@ def report(r: int, number: int, side: int, low: int, high: int, turn: int, since
         store(row, STEP_TURN, turn)
         store(row, STEP_SINCE, since)
     else:
-        count_one(r, TRACE, 1 if mode == RECORD else -1)
-        count_one(r, EDITS, 1)
+        add_to_counter(r, TRACE, 1 if mode == RECORD else -1)
+        add_to_counter(r, EDITS, 1)
         c = cursor_of(r, number)
         if is_recorded(c, low, high):
             note_record(r, c, low, high, turn, since, mode)
@@ -151,13 +151,13 @@ def report(r: int, number: int, side: int, low: int, high: int, turn: int, since
 
 @jit
 def begin_binding(c: int) -> None:
-    """Mark that records from here on belong to another binding."""
+    """Mark the start of the records of another binding."""
     store(c, MARK, load(load(c, PENDING), COUNT))
 
 
 @jit
 def high_of_record(r: int, c: int, low: int) -> tuple[int, int]:
-    """Whether a record with a start exists under the present binding, and its end."""
+    """Whether a record starting at ``low`` exists under the current binding, and its end."""
     pending = load(c, PENDING)
     if load(pending, COUNT) - load(c, MARK) > FEW:
         enter_records(r, c)
@@ -184,7 +184,7 @@ def high_of_record(r: int, c: int, low: int) -> tuple[int, int]:
 def settle_steps(r: int) -> None:
     """After two walks were listed: forget the steps of the old one and record those of the new one.
 
-    Steps are in the order of the codes that were asked for. A step that both made stays in the trace.
+    Steps are in the order of the sought codes. A step that both made stays in the trace.
     """
     olds = load(r, STEP_LIST)
     news = load(r, STEP_LIST + 1)
@@ -222,7 +222,7 @@ def settle_steps(r: int) -> None:
         high = load(step, STEP_HIGH)
         if is_recorded(c, low, high):
             note_record(r, c, low, high, load(step, STEP_TURN), load(step, STEP_SINCE), 1)
-    count_one(r, TRACE, new_count - old_count)
-    count_one(r, EDITS, new_count + old_count - 2 * common)
+    add_to_counter(r, TRACE, new_count - old_count)
+    add_to_counter(r, EDITS, new_count + old_count - 2 * common)
     clear_buffer(olds)
     clear_buffer(news)

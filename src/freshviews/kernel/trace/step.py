@@ -1,4 +1,4 @@
-"""One reported step of a leapfrog join, and the whole join below a binding."""
+"""Runs one reported step of a leapfrog join, or the whole join below a binding."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from freshviews.kernel.trace.variable_join import (
     is_at_end,
     level_of,
     open_cursor,
+    put_at,
     seek_cursor,
     stands_at,
-    take_up,
     turn_of,
     walk_of,
 )
@@ -41,10 +41,10 @@ from freshviews.kernel.trace.variable_join import (
 
 @inlined
 def agree(r: int, number: int, w: int) -> int:
-    """Skip the cursors that already stand at the candidate; 1 if all have agreed.
+    """Skip the cursors that already stand at the candidate.
 
-    Then the candidate is emitted, in CODE, and the walk continues after it. It also continues there if a condition
-    fails.
+    If all agree, and the conditions are true, emit the candidate in CODE and return 1. The walk continues after the
+    candidate, also if a condition fails.
     """
     level = level_of(r, number)
     cursors = load(level, CURSORS)
@@ -70,9 +70,9 @@ def agree(r: int, number: int, w: int) -> int:
 
 @jit
 def ask_negated(r: int, number: int, w: int, side: int, mode: int) -> int:
-    """Seek the candidate in the complement of the next negated atom; 1 if the candidate is emitted.
+    """Seek the candidate in the complement of the next negated atom; returns 1 if the candidate is emitted.
 
-    If the complement lacks the candidate, the walk continues at the next gap.
+    If the complement lacks it, the walk continues at the next gap.
     """
     code = load(w, CANDIDATE)
     agreed = load(w, AGREED)
@@ -91,7 +91,7 @@ def ask_negated(r: int, number: int, w: int, side: int, mode: int) -> int:
 
 @jit
 def start(r: int, number: int, w: int, side: int, mode: int) -> int:
-    """Open all iterators; 1 if a code is emitted."""
+    """Open all iterators; returns 1 if a code is emitted."""
     level = level_of(r, number)
     first = load(level, FIRST_CURSOR)
     cursors = load(level, CURSORS)
@@ -114,13 +114,13 @@ def start(r: int, number: int, w: int, side: int, mode: int) -> int:
     for i in range(cursors):
         if i != foremost and stands_at(cursor_of(r, first + i), side) == greatest:
             ahead |= 1 << i
-    take_up(w, greatest, 1, foremost, ahead, LEAST)
+    put_at(w, greatest, 1, foremost, ahead, LEAST)
     return agree(r, number, w)
 
 
 @jit
 def step(r: int, number: int, side: int, mode: int) -> int:
-    """Do one operation, or at the start one per iterator; 1 if a code is emitted, in CODE."""
+    """Do one operation, or at the start one per iterator; returns 1 if a code is emitted, in CODE."""
     level = level_of(r, number)
     w = walk_of(r, number, side)
     if load(w, STATE) == STARTING:
@@ -144,13 +144,13 @@ def step(r: int, number: int, side: int, mode: int) -> int:
     if code == candidate and agreed > 0:
         store(w, AGREED, agreed + 1)
     else:
-        take_up(w, code, 1, turn, 0, candidate)
+        put_at(w, code, 1, turn, 0, candidate)
     return agree(r, number, w)
 
 
 @jit
 def evaluate(r: int, number: int, side: int, mode: int) -> None:
-    """Run the leapfrog triejoin below the binding of the first ``number`` variables; every step is reported."""
+    """Run the leapfrog triejoin below the binding of the first ``number`` variables, and report every step."""
     n = load(r, LEVEL_COUNT)
     if number == n:
         derive(r, side)

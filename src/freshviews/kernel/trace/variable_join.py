@@ -1,13 +1,12 @@
 """The leapfrog join of one variable, step by step, over ordered trees; the words that describe a rule.
 
-``program.reference.incremental_trie_join.leapfrog`` defines a step and a *place*; this is the same over words. The
-rule is
-described in memory, so nothing is compiled for it. A rule has levels, one per variable. A level has cursors, one per
-atom with the variable. An atom has two iterators (``trie.iterator``), over the old and the new version, and all its
-cursors stand on them. There is one ordered tree per relation and order of columns.
+``program.reference.incremental_trie_join.leapfrog`` defines a step and a *place*; this is the same over words. The rule
+is described in memory, so nothing is compiled for it. A rule has levels, one per variable. A level has cursors, one per
+atom with the variable. An atom has two iterators (``trie.iterator``), over the old and the new version, which all its
+cursors share. There is one ordered tree per relation and order of columns.
 
-The least word stands for minus infinity, where an iterator is opened, and the greatest for infinity, where it is at its
-end. The place before iterators are opened has the turn START, so both words also serve as codes.
+The least word stands for minus infinity, where an iterator is opened, and the greatest for infinity, its end. The place
+before iterators are opened has the turn START, so both words can also be codes.
 
 Negated atoms have no iterators: ``filters`` evaluates them, and conditions, on the trees. A record of a sensitivity
 index is a row of an ordered tree: see ``sensitivity``.
@@ -60,7 +59,7 @@ RULE_WORDS = 28
 FIRST_CURSOR = 0
 CURSORS = 1
 ASKED = 2  # buffer of contributions of the change oracle to this variable, see oracle.py
-CARRIES = 3  # buffer of the codes at which rows have another payload
+CARRIES = 3  # buffer of the codes at which payloads of rows changed
 EMITTED = 4  # buffer of codes emitted under one binding, with 1 for the old walk, 2 for the new one, 3 for both
 EMITTED_AT = 5
 CODE = 6  # last code that a step emitted
@@ -90,22 +89,22 @@ DEPTH = 3  # from 0
 TURN = 4  # its number within its level
 KEPT = 5
 INDEX = 6  # the ordered tree of its records
-ABOVE = 7  # how many variables are above it in its trie
+ABOVE = 7  # number of variables above it in its trie
 BESIDE = 8
 PLACES = 9  # address of their levels
 PENDING = 10  # buffer of records to insert into the index or delete from it
-MARK = 11  # first of them that belongs to the present binding
+MARK = 11  # first of them that belongs to the current binding
 ITERATORS = 12  # of its atom, old and new
-FOUND_RECORDS = 14  # buffer of the records that are matched
+FOUND_RECORDS = 14  # buffer of matched records
 NEGATES = 15  # whether its atom is negated; then it has no iterators
-POINTED = 16  # whether a change itself names the bindings it affects; then only runs of negated atoms are recorded
+POINTED = 16  # whether a change itself gives the bindings that it affects; then only runs of negated atoms are recorded
 CURSOR_WORDS = 17
 
 # Words of a condition.
 SIGN = 0
 LEFT = 1  # the level of a variable
 RIGHT = 2
-FUNCTION = 3  # of an OWN one, the address of a C function of the state and the binding; see filters.py
+FUNCTION = 3  # of an OWN condition: the address of a C function of the state and the binding; see filters.py
 CONDITION_WORDS = 4
 
 # Words of an atom.
@@ -123,7 +122,7 @@ OPERATED = 4  # buffer of tree surgery
 DELTA = 5
 TREE_WORDS = 6
 
-# What to do with a step.
+# Modes of a step.
 FORGET = -1
 LIST = 0
 RECORD = 1
@@ -142,7 +141,7 @@ START = 0
 
 @inlined
 def turn_of(agreed: int, first: int, ahead: int) -> int:
-    """Which cursors have agreed and which stand ahead, as one word; not START."""
+    """Pack the agreed cursors and the cursors that stand ahead into one word, never START."""
     return agreed + 1 + (first << 8) + (ahead << 16)
 
 
@@ -194,7 +193,7 @@ def walk_of(r: int, level: int, side: int) -> int:
 
 @inlined
 def open_cursor(c: int, side: int) -> None:
-    """Open the iterator of a cursor under the codes where it stands above."""
+    """Open the iterator of a cursor under its codes at the depths above."""
     iter_open(load(c, ITERATORS + side), load(c, DEPTH))
 
 
@@ -214,7 +213,7 @@ def is_at_end(c: int, side: int) -> bool:
 
 @inlined
 def seek_cursor(c: int, side: int, code: int) -> None:
-    """Move a cursor to the least code that is not less; it does not stand past that."""
+    """Move a cursor to the least code that is not less than ``code``; it must not be past that."""
     it = load(c, ITERATORS + side)
     depth = load(c, DEPTH)
     if not iter_at_end(it, depth):
@@ -231,8 +230,8 @@ def open_level(r: int, level: int, side: int) -> None:
 
 
 @jit
-def come_to(r: int, level: int, side: int, code: int) -> bool:
-    """Seek a code with the cursors of a level, until one lacks it; whether all have it."""
+def seek_all(r: int, level: int, side: int, code: int) -> bool:
+    """Seek a code with the cursors of a level until one lacks it; returns whether all have it."""
     at = level_of(r, level)
     first = load(at, FIRST_CURSOR)
     for i in range(first, first + load(at, CURSORS)):
@@ -258,7 +257,7 @@ def begin_walk(w: int) -> None:
 
 
 @inlined
-def take_up(w: int, candidate: int, agreed: int, first: int, ahead: int, since: int) -> None:
+def put_at(w: int, candidate: int, agreed: int, first: int, ahead: int, since: int) -> None:
     """Put a walk at a place."""
     store(w, CANDIDATE, candidate)
     store(w, FIRST, first)
@@ -300,12 +299,12 @@ def go_behind(w: int, code: int) -> None:
     if code == MOST:
         store(w, STATE, FINISHED)
     else:
-        take_up(w, code + 1, 0, 0, 0, LEAST)
+        put_at(w, code + 1, 0, 0, 0, LEAST)
 
 
 @jit
 def derive(r: int, side: int) -> None:
-    """Emit a derivation: the binding, and the product of the payloads of the rows where the iterators stand.
+    """Emit a derivation: the binding, and the product of the payloads of the iterators' rows.
 
     If the product does not fit a word, FAILURE is set, and the product is modulo 2^64.
     """
@@ -327,6 +326,6 @@ def derive(r: int, side: int) -> None:
 
 
 @inlined
-def count_one(r: int, word: int, more: int) -> None:
+def add_to_counter(r: int, word: int, more: int) -> None:
     """Add to a counter of the rule."""
     store(r, word, add_wrapping(load(r, word), more))

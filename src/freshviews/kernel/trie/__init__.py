@@ -1,4 +1,4 @@
-"""Tries, which a leapfrog join reads: flat arrays, and iterators over ordered trees.
+"""Tries for leapfrog joins: flat arrays, and iterators over ordered trees.
 
 - ``flat``, ``flat_build``: an immutable trie in arrays, built from a hash table for one join.
 - ``iterator``: reads a version of an ordered tree as a trie; ``complement``: the gaps of such a trie.

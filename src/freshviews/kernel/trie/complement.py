@@ -1,7 +1,7 @@
 """The complement of a trie at its last level: the gaps between runs of rows. The paper, section 3.1.2.
 
-Inner pages count the rows below each child, and an interval of keys is full if it has as many rows as values. So the
-end of a run of consecutive keys is found by one descent, however long the run is.
+Inner pages count the rows below each child, and an interval of keys is full if it has as many rows as values. So one
+descent finds the end of a run of consecutive keys of any length.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from freshviews.kernel.memory.outside import outside
 
 @inlined
 def in_run(page: int, i: int, k: int, key: int, distance: int) -> bool:
-    """Whether an entry has the key's prefix and a last word ``distance`` greater than the key's."""
+    """Whether an entry has the key's prefix and, as last word, the key's plus ``distance``."""
     for c in range(k - 1):
         if word_at(page, c, i) != load(key, c):
             return False
@@ -37,7 +37,7 @@ def rows_before(root: int, k: int, key: int) -> int:
 
 @outside
 def run_length(root: int, k: int, key: int) -> int:
-    """Number of rows under the key's prefix with its last word, the next one, and so on up to the first gap.
+    """Length of the run of rows from the key on: rows with its prefix and consecutive last words.
 
     Reads O(log n) pages: one descent to the key; if the run continues after that leaf, one descent that counts the rows
     before it, and one to its end.
@@ -54,9 +54,9 @@ def run_length(root: int, k: int, key: int) -> int:
         return slot - first
     start = rows_before(root, k, key)
     page = root
-    place = 0  # of the first row below the page
+    place = 0  # number of the first row below the page
     while True:
-        # The entries of the run come first; none after the first other entry is in it.
+        # The entries of the run come first.
         count = load(page, COUNT)
         leaf = load(page, LEVEL) == 0
         words = column(page, k + 1)

@@ -9,8 +9,8 @@ The operations of the paper (Veldhuizen, Leapfrog Triejoin, ICDT 2014, sections 
 two children, *next* adds one, *seek* gallops, so k seeks over m of n values in order take O(k log(n / k)) steps. The
 first level has a table of jumps by the leading bits of a value: with dense keys, a seek there is one load.
 
-Departure: positions are local variables of generated code (``codegen.writing.leapfrog_loops``), not objects; *up* is
-leaving a loop.
+Unlike in the paper, positions are local variables of generated code (``codegen.writing.leapfrog_loops``), not objects;
+*up* is leaving a loop.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def level_word(trie: int, level: int, word: int) -> int:
 
 @inlined
 def seek(values: int, at: int, end: int, wanted: int) -> int:
-    """The first position after ``at`` with a value of at least ``wanted``, or ``end``; the value at ``at`` is less."""
+    """The first position after ``at`` whose value is not below ``wanted``, or ``end``; the value at ``at`` is below."""
     return gallop(values, at + 1, end, wanted - 1)
 
 

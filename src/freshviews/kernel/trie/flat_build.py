@@ -1,4 +1,4 @@
-"""Builds a flat trie of the rows of a hash table, in any order of its key words."""
+"""Builds a flat trie of the rows of a hash table, for any order of its key words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def set_level_word(trie: int, level: int, word: int, value: int) -> None:
 
 @jit
 def first_difference(table: int, positions: int, depth: int, one: int, other: int) -> int:
-    """The first of the key words at ``positions`` in which two rows differ; ``depth`` if they are equal."""
+    """The number of the first key word at ``positions`` in which two rows differ; ``depth`` if they are equal."""
     first, second = row_at(table, one), row_at(table, other)
     for i in range(depth):
         if load(first, load(positions, i)) != load(second, load(positions, i)):

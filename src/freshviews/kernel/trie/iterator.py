@@ -1,12 +1,12 @@
 """The trie iterator over an ordered tree: key, next, seek_lub, open, at_end.
 
 Veldhuizen, "Leapfrog Triejoin", ICDT 2014, section 3, with the amortised cost that its proof needs: a walk over m of N
-keys in rising order reads O(1 + log(N / m)) pages per key. Unlike a trie of ``flat``, it copies nothing, and reads a
+keys in rising order reads O(1 + log(N / m)) pages per key. Unlike a trie of ``flat``, it copies nothing, and can read a
 version while the tree is written.
 
 A tree of rows of k words is read as a trie of k levels, ``depth`` 0 to k - 1. The caller knows its depth and passes it
-to every operation. Each depth has a frame in the iterator's block: the leaf and row where it stands, and whether it is
-at the end. So *up* needs no operation: the frame of the depth above has not moved.
+to every operation. Each depth has a frame in the iterator's block: its leaf and row, and whether it is at the end. So
+*up* needs no operation: the frame of the depth above has not moved.
 
 Within a leaf, a frame knows the end of the rows that share its prefix (LIMIT), so a seek gallops in one column from its
 row. Only a seek that leaves the leaf needs the path: it climbs as far as the sought key requires, and descends again. A
@@ -111,7 +111,7 @@ def open_top(it: int) -> None:
 
 @inlined
 def iter_open(it: int, depth: int) -> None:
-    """Open a depth at its first key under the keys above, none of which is at the end."""
+    """Open a depth at its first key under the keys above; no depth above is at the end."""
     if depth == 0:
         open_top(it)
         return
@@ -191,7 +191,7 @@ def leave_leaf(it: int, depth: int, value: int) -> None:
     words = depth + 1
     top = load(load(it, ITER_ROOT), LEVEL)
     seen = 0
-    # Up while all following entries of the page are less than the sought key; at most to the highest page that has any
+    # Up while all following entries of the page are less than the sought key, at most to the highest page with a
     # following entry.
     level = 0
     for upper in range(1, top + 1):

@@ -1,4 +1,4 @@
-"""Parts: what programs need beside their tables, a module for each kind. ``part`` says what a part is.
+"""Parts: objects that programs need in addition to tables, a module for each kind. ``part`` defines the interface.
 
 A new kind of part is a module here and a line in ``KINDS``.
 """
@@ -12,5 +12,5 @@ from freshviews.engine.blocks.parts.tracing import tracing_of
 __all__ = ["KINDS", "balance", "exponent", "part", "tracing"]
 
 KINDS: list[Callable[[Owner], Part | None]] = [balance_of, tracing_of]
-"""Each makes the part of its kind that the program of a state needs, once the tables are there; None where it needs
-none. States run their parts in this order."""
+"""Functions that make the part of one kind for a state whose tables exist; None if its program needs none. States run
+their parts in this order."""

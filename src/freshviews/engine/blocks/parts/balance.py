@@ -1,4 +1,4 @@
-"""Heavy and light parts of a program's views (``program.heavy_light``): the block of words that triggers rebalance by,
+"""Heavy and light parts of a program's views (``program.heavy_light``): the block of words for rebalancing in triggers,
 and the choice of the exponent."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from freshviews.codegen.layout import balance_word
-from freshviews.engine.blocks.parts.exponent import Degrees, chosen
+from freshviews.engine.blocks.parts.exponent import Degrees, choose
 from freshviews.engine.blocks.parts.part import Owner, Part
 from freshviews.engine.codes.words import address, words_in
 from freshviews.kernel.hash import heavy_light as balances
@@ -29,7 +29,7 @@ class Balance(Part):
         self._places = range(balances.FIRST_PARTITION, len(self._words), balances.PARTITION_WORDS)
         """Where the words of each partition begin."""
         self._updates = self._read = 0
-        """Updates since an exponent was chosen, and rows that had been read by then."""
+        """Updates since an exponent was chosen, and the rows that had been read by then."""
         self.clear()
         owner.words[balance_word(owner.program)] = address(self._words)
 
@@ -41,7 +41,7 @@ class Balance(Part):
         self._look()
 
     def _look(self) -> None:
-        """Note the exponents in use: those of the last major rebalancing."""
+        """Note the exponents in use, those of the last major rebalancing."""
         self._looked = int(self._words[balances.MAJOR])
         self._exponents = [mem.f64(int(self._words[at + balances.EPSILON])) for at in self._places]
 
@@ -54,18 +54,18 @@ class Balance(Part):
         self._look()
         reads = (owner.rows_read - self._read) / max(self._updates, 1) if balancing.reads_heavy else 0.0
         degrees = [self._degrees(owner, partition) for partition in balancing.partitions if partition.by]
-        best = chosen(degrees, int(self._words[balances.BASE]), balancing.choices, self._exponents[0], reads)
+        best = choose(degrees, int(self._words[balances.BASE]), balancing.choices, self._exponents[0], reads)
         for at in self._places:
             self._words[at + balances.EPSILON] = mem.bits(best)
         self._updates, self._read = 0, owner.rows_read
 
     def _index(self, owner: Owner, partition: Partition) -> int:
-        """The index of the values of a partition."""
+        """The index by the values of a partition."""
         place = owner.program.view(partition.view).place_of_index(partition.by)
         return int(mem.load(mem.load(owner.handles()[partition.view], table.INDEX_LIST), place))
 
     def _degrees(self, owner: Owner, partition: Partition) -> Degrees:
-        """The number of rows of each value of a partition, and zeros where an index has free groups."""
+        """The number of rows of each value of a partition, with zeros for free groups of the index."""
         index = self._index(owner, partition)
         key = mem.load(index, indexes.COUNT)
         groups = words_in(mem.load(index, indexes.GROUPS), mem.load(index, indexes.USED), key + indexes.GROUP_EXTRA)
@@ -77,7 +77,7 @@ class Balance(Part):
         handles = owner.handles()
         for at, epsilon, one in zip(self._places, self._exponents, self._balancing.partitions, strict=True):
             rows, values = (mem.load(handles[view], table.LIVE) for view in (one.view, one.heavy))
-            # Without a value to be parted by, all rows are of each heavy one.
+            # In a partition without a value, all rows belong to each heavy value.
             heavy = rows * values
             if one.by:
                 heavy = balances.rows_of_values(self._index(owner, one), handles[one.heavy])

@@ -1,16 +1,16 @@
-"""The exponent of heavy and light parts where it is left to the stream: ``'freshviews.epsilon' = 'auto'``.
+"""Chooses the exponent of heavy and light parts by the stream, for ``'freshviews.epsilon' = 'auto'``.
 
 The exponent of IVM^eps (Kara et al., ICDT 2019) is best chosen by the degrees that updates meet. After each major
 rebalancing, each exponent that the program allows is priced by the mean steps of an update of a random row, with the
 threshold N^eps:
 
-- a light value has its rows gone through: the sum of the squares of the light degrees, by all rows;
-- a heavy one has the heavy values gone through: the share of the rows that are heavy, times the heavy values.
+- a light value costs a loop over its rows: the sum of the squares of the light degrees, divided by all rows;
+- a heavy value costs a loop over the heavy values: the share of the rows that are heavy, times their number.
 
-Where reading goes through heavy values as well, so that its delay is not constant, a row that was read costs as many
-steps as there are heavy values; updates and rows read are counted from one major rebalancing to the next. The cheapest
-exponent is taken, and of those within a tenth of it the one nearest to that in use, so that it does not oscillate.
-It takes effect at the next major rebalancing, which partitions all views again.
+If reading also loops over heavy values, so that its delay is not constant, a row that is read costs as many steps as
+there are heavy values. Updates and rows read are counted from one major rebalancing to the next. Among the exponents
+within a tenth of the least cost, the one nearest to the current exponent is chosen, to avoid oscillation. It takes
+effect at the next major rebalancing, which partitions all views again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NEAR = 1.1
 
 
 def price(degrees: Sequence[Degrees], threshold: float, reads: float) -> float:
-    """Steps of an update, summed over the partitions; ``reads``: rows read through heavy values, per update."""
+    """Steps of an update, summed over the partitions. ``reads``: rows read through heavy values, per update."""
     total = 0.0
     for of_one in degrees:
         heavy = of_one >= threshold
@@ -36,10 +36,10 @@ def price(degrees: Sequence[Degrees], threshold: float, reads: float) -> float:
     return total
 
 
-def chosen(
+def choose(
     degrees: Sequence[Degrees], base: int, choices: Sequence[float], now: float, reads: float = 0.0
 ) -> float:
-    """The exponent for relations whose values have these degrees, by partition, under the threshold base."""
+    """The exponent for the degrees of values, by partition, and the threshold base; ``now`` is the current one."""
     prices = {choice: price(degrees, float(base) ** choice, reads) for choice in choices}
     least = min(prices.values())
     near = [choice for choice in choices if prices[choice] <= NEAR * least]

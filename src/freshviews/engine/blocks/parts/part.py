@@ -1,4 +1,4 @@
-"""A part: something that a program needs beside its tables, as an object that the program's state runs."""
+"""The interface of a part: an object that a program needs in addition to its tables, and that its state runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from freshviews.types.dictionary import Dictionary
 
 
 class Owner(Protocol):
-    """The state of a block (``engine.blocks.runtime``), as its parts see it. No part holds it, so that it is collected
-    once nobody else does. ``rows_read``: rows that were read of a result that is not held."""
+    """The state of a block (``engine.blocks.runtime``), as its parts see it. A part keeps no reference to it, so that
+    it can be collected. ``rows_read``: rows read of a result that is not held."""
 
     program: Program
     dictionary: Dictionary
@@ -28,22 +28,22 @@ class Owner(Protocol):
 
 
 class Part:
-    """Does nothing; a kind of part does what it has to."""
+    """The base of the kinds of parts: every method does nothing."""
 
     def after(self, owner: Owner, n: int) -> None:
-        """Do what follows the triggers of a batch of ``n`` rows."""
+        """Called after the triggers of a batch of ``n`` rows."""
 
     def end_version(self, owner: Owner) -> None:
-        """Do what follows the last batch of a version, where the program says so (``program.upkeep.Traced``)."""
+        """Called after the last batch of a version, for programs that need it (``program.upkeep.Traced``)."""
 
     def clear(self) -> None:
-        """Go on with empty tables."""
+        """Called when the tables were emptied."""
 
     def close(self) -> None:
-        """Give all memory back; without ``clear`` the part is not used any more."""
+        """Free all memory; ``clear`` makes the part usable again."""
 
     def sizes(self) -> Mapping[str, tuple[int, int]]:
-        """Rows and bytes of what it holds, by name."""
+        """Rows and bytes that the part stores, by name."""
         return {}
 
     def described(self, owner: Owner) -> list[str]:
@@ -51,8 +51,8 @@ class Part:
         return []
 
     def image(self) -> dict[str, Any]:
-        """The entries of an image of the view, by names of its own, as JSON."""
+        """The part's entries in an image of the view, by names of its own, as JSON."""
         return {}
 
     def restore(self, owner: Owner, image: Mapping[str, Any]) -> None:
-        """Go on with the tables of an image; the part was cleared before. ``image``: what parts had in it, or less."""
+        """Continue with the tables of an image; the part was cleared before. ``image``: entries of parts."""

@@ -1,6 +1,6 @@
-"""Maintenance by trace between the triggers of a block: edits out of tables, a batch of derivations in.
+"""Maintenance by trace between the triggers of a block: reads edits from tables, and runs triggers on derivations.
 
-``program.traced`` says what takes part; ``engine.traces.traced`` holds the rule.
+``program.traced`` defines a traced join; ``engine.traces.traced`` has the rule.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Tracing(Part):
         compile_ahead(keep_version, edit_in_order, maintain, renew.reset_table)
 
     def end_version(self, owner: Owner) -> None:
-        """Apply the recorded edits, and run the triggers of the derivations that these erase and insert. Operations of
+        """Apply the recorded edits, and run the triggers of the erased and inserted derivations. Operations of
         iterators count as steps."""
         status, tables = owner.status, owner.handles()
         error, row = int(status[STATUS_ERROR]), int(status[STATUS_ROW])
@@ -57,7 +57,7 @@ class Tracing(Part):
             try:
                 erased, inserted = rule.apply(edits)
             except OutOfMemory:
-                mem.store(tables[one.edits[0][1]], table.FAILED, 1)  # So the block is filled again.
+                mem.store(tables[one.edits[0][1]], table.FAILED, 1)  # The block is backfilled again.
                 return
             if rule.failure and not status[STATUS_ERROR]:
                 status[STATUS_ERROR] = rule.failure
@@ -65,11 +65,11 @@ class Tracing(Part):
             for rows in (erased, inserted):
                 _hand_on(one, rows, owner)
             status[STATUS_STEPS] += rule.operations - before
-        # A derivation is no row of the batch.
+        # A derivation is not a row of the batch.
         status[STATUS_ROW] = row if error else -1
 
     def restore(self, owner: Owner, image: Mapping[str, Any]) -> None:
-        """Make tries and records for rows whose derivations are in the result already."""
+        """Build tries and records for rows whose derivations are in the result already."""
         tables = owner.handles()
         for one, rule in zip(self._traced, self._rules, strict=True):
             rule.apply({view: columns_of(live_rows(tables[view])) for view, _ in one.edits})
@@ -83,7 +83,7 @@ class Tracing(Part):
             rule.close()
 
     def sizes(self) -> dict[str, tuple[int, int]]:
-        """Rows and bytes of tries, and of sensitivity indices."""
+        """Rows and bytes of tries and sensitivity indices."""
         return {name: size for rule in self._rules for name, size in rule.sizes().items()}
 
     def described(self, owner: Owner) -> list[str]:
@@ -93,7 +93,7 @@ class Tracing(Part):
             found = rule.counters
             lines.append(
                 f"trace of {one.derivations.removeprefix('#')}: {found.trace:,} operations, {rule.held:,} intervals "
-                f"held; {found.edits:,} operations were edited in it so far, by {found.operations:,} operations"
+                f"held; {found.edits:,} operations edited so far, by {found.operations:,} operations"
             )
         return lines
 
@@ -108,7 +108,7 @@ def _hand_on(traced: TracedJoin, rows: Codes, owner: Owner) -> None:
 
 
 def live_rows(handle: int) -> Codes:
-    """The rows of a table whose payload is one count, as they lie; some may be there in parts that add up."""
+    """The rows of a table whose payload is one count, in stored order; a row may be split, with counts that add up."""
     rows = words_in(mem.load(handle, table.ROWS), mem.load(handle, table.USED), mem.load(handle, table.WIDTH))
     there: NDArray[np.bool_] = rows[:, mem.load(handle, table.KEY)] != 0
     return np.compress(there, rows, axis=0)
