@@ -91,9 +91,9 @@ class Homes:
                 self._moved += self._processes.get(result["cell"], process) != process
                 self._processes[result["cell"]] = process
 
-    def counted(self) -> dict[str, int]:
+    def counted(self) -> tuple[int, int]:
         """The cells that were read from files, and those that were in another process before, since the last call."""
-        counts = {"cells_loaded": self._loaded, "cells_moved": self._moved}
+        counts = self._loaded, self._moved
         self._loaded = self._moved = 0
         return counts
 

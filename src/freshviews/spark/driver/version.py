@@ -127,6 +127,7 @@ def make(
     bad = _bad_files(store, version, results, given)
     forget_told(store, layout, results)
     rows = _summed(result.get("rows", {}) for result in results)
+    read, moved = homes.counted()
     return replace(
         made,
         version=version,
@@ -140,7 +141,8 @@ def make(
         bad=bad,
         rows=rows,
         seconds=time.time() - start,
-        **homes.counted(),
+        cells_loaded=read,
+        cells_moved=moved,
         totals=_totals(base, rows, made.changed, dict(aside)),
     )
 

@@ -67,13 +67,13 @@ class Status:
     """Per view whose sink refused the last version and still lacks it: the error."""
     cells: dict[str, int] = field(default_factory=dict)
     """Per cell, and for the merge, the bytes that its tables and views take."""
+    refilling: tuple[str, ...] = ()
+    """Views that have another SELECT in the script than in the last version, and those that read such a view; a running
+    pipeline is backfilling them, and the last version has them as they were."""
     cells_loaded: int = 0
     """Cells that workers read from files for the last version; 0 in a run without failures, after its first one."""
     cells_moved: int = 0
     """Cells that another process had for the version before."""
-    refilling: tuple[str, ...] = ()
-    """Views that have another SELECT in the script than in the last version, and those that read such a view; a running
-    pipeline is backfilling them, and the last version has them as they were."""
 
 
 def latest(store: Store) -> Manifest:
