@@ -75,7 +75,8 @@ def test_cells_of_a_stream_stay_where_they_are_and_those_of_a_lost_executor_move
         lost = moves(tmp_path / "shop.checkpoint", 2 + VERSIONS)
         started.stop()
     check(tmp_path, shop)
-    assert sum(loaded for loaded, _ in lost) <= 2 and lost[-2:] == [(0, 0)] * 2
+    # The lost cell is read where it goes on, and once more if the executor that replaces the lost one takes it.
+    assert 1 <= sum(loaded for loaded, _ in lost) <= 2 and lost[-1] == (0, 0)
 
 
 @pytest.mark.long("a cluster of three executors")

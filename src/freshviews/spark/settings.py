@@ -33,6 +33,8 @@ OURS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Else a task runs where most of its rows were read, and not where its cells are.
+    "spark.shuffle.reduceLocality.enabled": "false",
     # Large Arrow batches: each costs a call into the engine.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
 }

@@ -11,6 +11,7 @@ number is another one, there is another anchor, and each cell finds a new home o
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ HOME = "_home"
 _SETTLES = 20.0
 """Seconds for which the number of executors must stay before an anchor is replaced: they start one by one."""
 _TRIES = 5
+_LOCALITY = "spark.shuffle.reduceLocality.enabled"
+_LOGGER = logging.getLogger("freshviews")
 _POOL = "FRESHVIEWS_WORKERS"
 
 
@@ -130,12 +133,22 @@ class Anchor:
             executors = self._running()
             if not executors:
                 return Partitions(1, False)
+            if self._at is None:
+                self._warn_of_locality()
             if self._at is None or self._is_outgrown(self._at, executors):
                 self._at = self._replaced(len(executors))
             elif executors != self._executors:
                 self._spread(self._at.count)
             self._executors = executors
             return self._at
+
+    def _warn_of_locality(self) -> None:
+        if self._spark.sparkContext.getConf().get(_LOCALITY, "true") != "false":
+            _LOGGER.warning(
+                "cells may move between executors, and are then read from the checkpoint again: start Spark with "
+                "%s=false",
+                _LOCALITY,
+            )
 
     def _is_outgrown(self, at: Partitions, executors: frozenset[str]) -> bool:
         """True if the number of executors has been another one for a while."""

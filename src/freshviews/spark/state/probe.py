@@ -7,6 +7,7 @@ also one that joins later. Without the proof, versions would be committed whose 
 
 from __future__ import annotations
 
+import os
 import socket
 import uuid
 from collections.abc import Sequence
@@ -23,12 +24,19 @@ _RUNS: dict[str, str] = {}
 """In a driver: the name of the run, by checkpoint."""
 _PROVEN: dict[tuple[str, str], str] = {}
 """In a worker: the object that this process has written, by checkpoint and run."""
+_NAMES: dict[int, str] = {}
+"""By process id, the name of the process."""
 _READ: set[str] = set()
 """In a driver: objects of workers that it has read."""
 
 
 class NotSeen(StoreError):
     """A process sees another checkpoint than the driver."""
+
+
+def process_name() -> str:
+    """A name of this process that no other one has; a fork has another one."""
+    return _NAMES.setdefault(os.getpid(), uuid.uuid4().hex)
 
 
 def announce(store: Store) -> None:

@@ -25,7 +25,7 @@ from freshviews.spark.state.cell import Cell, Segment, drop_cells_elsewhere, kee
 from freshviews.spark.state.cell_image import Entry, new_image
 from freshviews.spark.state.checkpoint import cannot_write
 from freshviews.spark.state.image_files import Writing
-from freshviews.spark.state.probe import prove
+from freshviews.spark.state.probe import process_name, prove
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.spark.worker.ahead import Ahead, Arriving, growing_feeds
@@ -82,7 +82,7 @@ def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         finally:
             for arriving in cells.values():
                 arriving.put(ends)
-    yield _answer([proof, *(_here(proof, runs[number].result()) for number in sorted(runs))])
+    yield _answer([proof, *(_here(runs[number].result()) for number in sorted(runs))])
 
 
 def load_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -94,7 +94,7 @@ def load_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     here = {number for batch in batches for number, _, _ in groups(batch, 0)}
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         results = list(threads.map(partial(_load, task), sorted(here)))
-    yield _answer([proof, *(_here(proof, result) for result in results)])
+    yield _answer([proof, *(_here(result) for result in results)])
 
 
 def _load(task: Task, number: int) -> dict[str, Any]:
@@ -122,21 +122,20 @@ def fill_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     yield _answer([proof, *(_result_of(_fill, task, number, waiting.pop(number)) for number in sorted(waiting))])
 
 
-def _here(proof: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+def _here(result: dict[str, Any]) -> dict[str, Any]:
     """The result of a cell with the name of this process, if the cell is in it."""
-    return {**result, "process": proof["proof"]} if "loaded" in result else result
+    return {**result, "process": process_name()} if "loaded" in result else result
 
 
 def _proof(task: Task) -> dict[str, Any]:
-    """The proof that this process sees the checkpoint, which also names the process, or a refusal. Frees cells that
-    live elsewhere."""
+    """The proof that this process sees the checkpoint, or a refusal. Frees cells that live elsewhere."""
     store = store_of(task.address)
     try:
-        proof = prove(store, task.run)
-        drop_cells_elsewhere(store, task.homes, proof)
-        return {"cell": "", "proof": proof}
+        proof = {"cell": "", "proof": prove(store, task.run)}
     except StoreError as error:
         return {"cell": "", "refused": str(error), "more": "", "place": None}
+    drop_cells_elsewhere(store, task.homes, process_name())
+    return proof
 
 
 def _answer(results: list[dict[str, Any]]) -> pa.RecordBatch:
