@@ -3,7 +3,7 @@
 ``context`` describes the surroundings of a statement. ``statements`` has a writer for each kind of statement. The
 modules below it (``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog``, ``rebalancing``,
 ``payloads``) write nested bodies through the context. ``triggers`` and ``procedures`` write whole functions. ``ahead``,
-``appending`` and ``repeated`` decide what is prefetched, deferred and shared.
+``appending`` and ``parts`` decide what is prefetched, deferred, and written as a function of its own.
 """
 
 __all__ = [
@@ -11,10 +11,10 @@ __all__ = [
     "context",
     "leapfrog",
     "loops",
+    "parts",
     "payloads",
     "prologue",
     "rebalancing_functions",
-    "repeated",
     "statements",
     "sums",
     "triggers",
