@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from freshviews import Database
+from freshviews import Database, View
 from freshviews.codegen import writer
 from freshviews.codegen.block import generate
 from freshviews.errors import PlanError
@@ -48,11 +48,15 @@ def test_parts_read_no_name_that_they_do_not_have(
             assert not undefined(str(generate(program, block_of(made), (), (), None, counted)))
 
 
-def view(name: str, strategy: str, select: str) -> str:
-    return f"CREATE MATERIALIZED VIEW {name} TBLPROPERTIES ('freshviews.strategy' = '{strategy}') AS {select};"
+def view(name: str, strategy: str, select: str, epsilon: str = "0.5") -> str:
+    properties = f"'freshviews.strategy' = '{strategy}', 'freshviews.epsilon' = '{epsilon}'"
+    if not strategy.startswith("ivm_eps"):
+        properties = f"'freshviews.strategy' = '{strategy}'"
+    return f"CREATE MATERIALIZED VIEW {name} TBLPROPERTIES ({properties}) AS {select};"
 
 
 PATH = "FROM r JOIN s USING (b) JOIN t USING (c)"
+STAR = "FROM r JOIN s USING (b) JOIN t ON t.c = r.b JOIN s AS q ON q.c = r.b"
 TRIANGLE = f"{PATH} WHERE t.a = r.a"
 SCRIPT = f"""
 CREATE TABLE r (a BIGINT, b BIGINT, x DOUBLE);
@@ -66,9 +70,10 @@ CREATE MATERIALIZED VIEW triangles AS SELECT COUNT(*) AS n, SUM(x) AS x {TRIANGL
 {view("some", "trie_join", f"SELECT DISTINCT r.a {PATH}")}
 {view("traced", "incremental_trie_join", f"SELECT r.a, b, c {TRIANGLE}")}
 {view("enumerated", "crown", f"SELECT r.a, b, c, t.a AS d {PATH}")}
-{view("gathered", "crown", f"SELECT a, b, COUNT(*) AS n, SUM(x) AS x FROM r JOIN s USING (b) GROUP BY a, b")}
+{view("gathered", "crown", "SELECT a, b, COUNT(*) AS n, SUM(x) AS x FROM r JOIN s USING (b) GROUP BY a, b")}
 {view("listed", "ivm_eps", f"SELECT r.a, b, c {TRIANGLE}")}
-{view("parted", "ivm_eps", f"SELECT r.a, c FROM r JOIN s USING (b)")}
+{view("parted", "ivm_eps", "SELECT r.a, c FROM r JOIN s USING (b)")}
+{view("union", "ivm_eps", f"SELECT r.a, s.c, t.a AS d, q.b AS e {STAR}", "0.25")}
 {view("linear", "ivm_eps_linear", f"SELECT COUNT(*) AS n, SUM(x) AS x {TRIANGLE}")}
 CREATE MATERIALIZED VIEW least AS SELECT a, MIN(x) AS least, COUNT(DISTINCT c) AS n FROM r JOIN s USING (b) GROUP BY a;
 CREATE MATERIALIZED VIEW first AS SELECT a, b, x FROM r ORDER BY x DESC, a, b LIMIT 3;
@@ -78,6 +83,10 @@ CREATE MATERIALIZED VIEW kinds AS
     SELECT CASE WHEN a = 0 THEN 'none' WHEN a = 1 THEN 'one' WHEN b > 2 THEN 'far' ELSE 'other' END AS kind,
     COALESCE(NULLIF(a, 1), NULLIF(b, 2), 7) AS known, COUNT(*) AS n FROM r WHERE a < 5 AND b < 5 AND x > 0 GROUP BY ALL
 """
+
+
+def two_by_two(view: View) -> list[Any]:
+    return [row for batch in view.to_batches(2) for row in batch.to_pylist()]
 
 
 def contents() -> list[Any]:
@@ -93,6 +102,8 @@ def contents() -> list[Any]:
         for name, given in rows.items():
             change(name, given[::step])
             found.append([sorted(db.view(one), key=repr) for one in names])
+            # Enumerations stop and resume.
+            found.append([sorted(map(repr, two_by_two(db.view(one)))) for one in names])
     return found
 
 
