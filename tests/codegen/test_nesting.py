@@ -1,113 +1,93 @@
-"""Functions that nest deeper than Python allows are split into parts with the same behaviour."""
+"""Functions that nest deeper than Python allows are written in parts that do the same."""
 
 from __future__ import annotations
 
-import re
+from functools import cache
 from typing import Any
 
 import pytest
+from freshviews.codegen.block import generate
 
-from freshviews import Database
-from freshviews.codegen import nesting
+from freshviews import Database, View
+from freshviews.codegen import writer
+from freshviews.errors import PlanError
+from freshviews.plan import STRATEGIES
+from tests.codegen.test_source import block_of, undefined
+from tests.query.notation import query
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
 
+LIMITS = [(2, 99), (99, 4), (99, 5), (2, 6)]
+"""Loops within each other, and levels, from which parts begin."""
 
-def run(sources: list[str], function: str, *arguments: int) -> Any:
-    names: dict[str, Any] = {"jit": lambda one: one}
-    exec("\n\n".join(sources), names)
-    return names[function](*arguments)
-
-
-def indented(level: int, text: str) -> str:
-    return "    " * level + text
-
-
-def nested(depth: int, innermost: list[str], after: list[str], heads: str) -> str:
-    """A function with ``depth`` nested blocks; {0} in a head becomes its number."""
-    lines = ["@jit", "def on_0(state, n):", "    total = 0", "    seen = 0"]
-    for i in range(depth):
-        lines.append(indented(i + 1, heads.format(i)))
-    lines += [indented(depth + 1, line) for line in innermost]
-    for i in reversed(range(depth)):
-        lines += [indented(i + 1, line.format(i)) for line in after]
-    return "\n".join([*lines, "    return total * 1000 + seen"]) + "\n"
+QUERIES = (
+    "Q() = R(a, b), S(b, c), T(c, a)",
+    "Q(a, b, c) = R(a, b), S(b, c), T(c, a)",
+    "Q(a, c) = R(a, b), S(b, c)",
+    "Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)",
+)
 
 
-LOOP = "for x_{0} in range(1 + {0} % 2 - {0} // 8 * {0} % 2):"
-LOOPS = nested(18, ["total += x_17 + n", "seen = x_3"], ["total = total + 1"], LOOP)
-BRANCHES = nested(40, ["total = n"], ["else:", "    total = {0}", "    seen = n"], "if n > {0}:")
-STOPS = nested(18, ["if total == n:", "    return total + 5", "total += 1"], [], LOOP)
+def limit(monkeypatch: pytest.MonkeyPatch, loops: int, levels: int) -> None:
+    monkeypatch.setattr(writer, "MOST_LOOPS", loops)
+    monkeypatch.setattr(writer, "MOST_LEVELS", levels)
 
 
-LINES = """
-total = plus(total, times(load(row, 2), m), status)
-a, b = load(row, 0), load(row, 8) if a < 1.5e3 else -1
-for i in range(n):
-for a, (b, c) in zip(rows, [x.y for x in rows]):
-while at < end and not found:
-if a is None or b in (1, 2) and kind(a, of="b's c") != 0:
-elif load(status, ERROR) == 0 and a <= b == c:
-else:
-at += 1
-left //= right
-rows[at] = value
-asked = found = find(table, (b,))
-return a, 1, [b for b in c]
-return
-keep = lambda at: at + total
-slice_of(table, (a,))[1:2] = named(a, b=c)
-"""
+@pytest.mark.parametrize(("loops", "levels"), LIMITS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_parts_read_no_name_that_they_do_not_have(
+    strategy: str, loops: int, levels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, loops, levels)
+    for text in QUERIES:
+        made = query(text)
+        try:
+            program = STRATEGIES[strategy].of_query(made)
+        except PlanError:
+            continue
+        for counted in (False, True):
+            assert not undefined(str(generate(program, block_of(made), (), (), None, counted)))
 
 
-def test_names_found_without_a_parser_equal_those_of_a_parser() -> None:
-    lines = LINES.split("\n")[1:-1]
-    db = Database()
-    db.execute(SCRIPT)
-    for view in ("path", "ends", "triangles", "tries", "least", "kinds"):
-        for block in db.view(view).state.maintained.blocks:
-            written = re.sub(r'""".*?"""', "", str(block.state.compiled.source), flags=re.DOTALL).splitlines()
-            lines += [line.strip() for line in written if line.startswith(" ")]
-    known = 0
-    for line in lines:
-        found = nesting._plain_names(line)
-        if found is not None:
-            known += 1
-            read, assigned = nesting._parsed_names(line)
-            assert (sorted(found[0]), found[1]) == (sorted(read), assigned), line
-    assert known > 0.9 * len(lines)
+def view(name: str, strategy: str, select: str, epsilon: str = "0.5") -> str:
+    properties = f"'freshviews.strategy' = '{strategy}', 'freshviews.epsilon' = '{epsilon}'"
+    if not strategy.startswith("ivm_eps"):
+        properties = f"'freshviews.strategy' = '{strategy}'"
+    return f"CREATE MATERIALIZED VIEW {name} TBLPROPERTIES ({properties}) AS {select};"
 
 
-@pytest.mark.parametrize("source", [LOOPS, BRANCHES, STOPS], ids=["loops", "branches", "stops"])
-@pytest.mark.parametrize(("loops", "levels"), [(1, 99), (3, 99), (99, 2), (99, 7), (4, 6)])
-def test_a_split_function_behaves_as_the_whole(source: str, loops: int, levels: int, monkeypatch: Any) -> None:
-    assert nesting.split([source], 0) == [source]
-    monkeypatch.setattr(nesting, "MOST_LOOPS", 2)
-    monkeypatch.setattr(nesting, "MOST_LEVELS", 2)
-    monkeypatch.setattr(nesting, "_LOOPS", loops)
-    monkeypatch.setattr(nesting, "_LEVELS", levels)
-    parts = nesting.split([source], 7)
-    assert ("def part_7(" in "".join(parts)) == ("for " in source or levels < 99)
-    for n in range(0, 50, 7):
-        assert run(parts, "on_0", 0, n) == run([source], "on_0", 0, n)
-
-
-SCRIPT = """
+PATH = "FROM r JOIN s USING (b) JOIN t USING (c)"
+STAR = "FROM r JOIN s USING (b) JOIN t ON t.c = r.b JOIN s AS q ON q.c = r.b"
+TRIANGLE = f"{PATH} WHERE t.a = r.a"
+SCRIPT = f"""
 CREATE TABLE r (a BIGINT, b BIGINT, x DOUBLE);
 CREATE TABLE s (b BIGINT, c BIGINT);
 CREATE TABLE t (c BIGINT, a BIGINT);
 CREATE MATERIALIZED VIEW path AS SELECT a, b, c, x FROM r JOIN s USING (b);
-CREATE MATERIALIZED VIEW ends AS SELECT r.a, t.a AS d, COUNT(*) AS n, SUM(x) AS x
-    FROM r JOIN s USING (b) JOIN t USING (c) GROUP BY r.a, t.a;
-CREATE MATERIALIZED VIEW triangles AS SELECT COUNT(*) AS n, SUM(x) AS x FROM r JOIN s USING (b) JOIN t USING (c)
-    WHERE t.a = r.a;
-CREATE MATERIALIZED VIEW tries TBLPROPERTIES ('freshviews.strategy' = 'trie_join') AS
-    SELECT r.a, COUNT(*) AS n FROM r JOIN s USING (b) JOIN t USING (c) WHERE t.a = r.a GROUP BY r.a;
+CREATE MATERIALIZED VIEW ends AS SELECT r.a, t.a AS d, COUNT(*) AS n, SUM(x) AS x {PATH} GROUP BY r.a, t.a;
+CREATE MATERIALIZED VIEW triangles AS SELECT COUNT(*) AS n, SUM(x) AS x {TRIANGLE};
+{view("tries", "trie_join", f"SELECT r.a, COUNT(*) AS n, SUM(b + c) AS s, SUM(x) AS x {TRIANGLE} GROUP BY r.a")}
+{view("remembered", "trie_join", f"SELECT r.a, COUNT(*) AS n, SUM(t.a) AS s {PATH} GROUP BY r.a")}
+{view("some", "trie_join", f"SELECT DISTINCT r.a {PATH}")}
+{view("traced", "incremental_trie_join", f"SELECT r.a, b, c {TRIANGLE}")}
+{view("enumerated", "crown", f"SELECT r.a, b, c, t.a AS d {PATH}")}
+{view("gathered", "crown", "SELECT a, b, COUNT(*) AS n, SUM(x) AS x FROM r JOIN s USING (b) GROUP BY a, b")}
+{view("listed", "ivm_eps", f"SELECT r.a, b, c {TRIANGLE}")}
+{view("parted", "ivm_eps", "SELECT r.a, c FROM r JOIN s USING (b)")}
+{view("union", "ivm_eps", f"SELECT r.a, s.c, t.a AS d, q.b AS e {STAR}", "0.25")}
+{view("linear", "ivm_eps_linear", f"SELECT COUNT(*) AS n, SUM(x) AS x {TRIANGLE}")}
 CREATE MATERIALIZED VIEW least AS SELECT a, MIN(x) AS least, COUNT(DISTINCT c) AS n FROM r JOIN s USING (b) GROUP BY a;
+CREATE MATERIALIZED VIEW first AS SELECT a, b, x FROM r ORDER BY x DESC, a, b LIMIT 3;
+CREATE MATERIALIZED VIEW below AS SELECT r.a, COUNT(*) AS n FROM r JOIN s ON r.b < s.c GROUP BY r.a;
+CREATE MATERIALIZED VIEW outer AS SELECT r.a, s.c FROM r LEFT JOIN s ON r.b = s.b AND s.c > 1;
 CREATE MATERIALIZED VIEW kinds AS
     SELECT CASE WHEN a = 0 THEN 'none' WHEN a = 1 THEN 'one' WHEN b > 2 THEN 'far' ELSE 'other' END AS kind,
     COALESCE(NULLIF(a, 1), NULLIF(b, 2), 7) AS known, COUNT(*) AS n FROM r WHERE a < 5 AND b < 5 AND x > 0 GROUP BY ALL
 """
+
+
+def two_by_two(view: View) -> list[Any]:
+    return [row for batch in view.to_batches(2) for row in batch.to_pylist()]
 
 
 def contents() -> list[Any]:
@@ -115,28 +95,34 @@ def contents() -> list[Any]:
     found: list[Any] = []
     db = Database()
     db.execute(SCRIPT)
-    names = ["path", "ends", "triangles", "tries", "least", "kinds"]
+    names = [one.split()[0] for one in SCRIPT.split("MATERIALIZED VIEW ")[1:]]
+    for name in names:
+        db.view(name).subscribe(lambda change: found.append(sorted(change, key=repr)))
     rows = {name: [(i * 7 % 4, i * 5 % 3, *((0.5 + i,) if name == "r" else ())) for i in range(9)] for name in "rst"}
-    for name, inserted in rows.items():
-        db.insert(name, inserted)
-        found.append([sorted(db.view(view), key=repr) for view in names])
-    for name, inserted in rows.items():
-        db.delete(name, inserted[::2])
-        found.append([sorted(db.view(view), key=repr) for view in names])
+    for change, step in ((db.insert, 1), (db.delete, 2)):
+        for name, given in rows.items():
+            change(name, given[::step])
+            found.append([sorted(db.view(one), key=repr) for one in names])
+            # Enumerations stop and resume.
+            found.append([sorted(map(repr, two_by_two(db.view(one)))) for one in names])
     return found
 
 
-@pytest.mark.parametrize(("loops", "levels"), [(1, 99), (99, 3)])
-def test_split_functions_leave_views_unchanged(loops: int, levels: int, monkeypatch: Any) -> None:
-    expected = contents()
-    monkeypatch.setattr(nesting, "MOST_LOOPS", 1)
-    monkeypatch.setattr(nesting, "MOST_LEVELS", 3)
-    monkeypatch.setattr(nesting, "_LOOPS", loops)
-    monkeypatch.setattr(nesting, "_LEVELS", levels)
+@pytest.mark.parametrize(("loops", "levels"), LIMITS)
+def test_views_are_the_same_where_functions_have_parts(
+    loops: int, levels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = without_parts()
+    limit(monkeypatch, loops, levels)
     assert contents() == expected
 
 
-def test_a_join_of_many_tables_over_a_key_is_split_and_right() -> None:
+@cache
+def without_parts() -> list[Any]:
+    return contents()
+
+
+def test_a_join_of_many_tables_over_a_key() -> None:
     count = 24
     db = Database()
     db.execute(";".join(f"CREATE TABLE t{i} (k BIGINT, x{i} BIGINT)" for i in range(count)))

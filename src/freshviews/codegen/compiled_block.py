@@ -26,8 +26,8 @@ from freshviews.codegen.reading.settling import write_settle
 from freshviews.codegen.writer import Module, Writer, inert, write_called
 from freshviews.codegen.writing.appending import entered, with_pending
 from freshviews.codegen.writing.bodies import begin
+from freshviews.codegen.writing.parts import repeated_in
 from freshviews.codegen.writing.rebalancing_functions import write_procedures
-from freshviews.codegen.writing.repeated import repeated_in
 from freshviews.codegen.writing.triggers import columns_read, write_each, write_trigger
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.program.program import Program, Trigger
@@ -185,7 +185,7 @@ def _write_module(program: Program, module: Module, readers: list[str], triggers
         "",
     ]
     constants, shapes = tuple(module.constants), tuple(module.shapes)
-    return Written("\n".join(head), tuple(map(tuple, sections)), len(module.parts), constants, shapes)
+    return Written("\n".join(head), tuple(map(tuple, sections)), constants, shapes)
 
 
 def _readers(program: Program, module: Module, block: Block) -> list[str]:

@@ -18,7 +18,6 @@ from itertools import chain
 from types import ModuleType
 from typing import Any
 
-from freshviews.codegen.nesting import split
 from freshviews.kernel.machine.beside import machine_code, may_stand_in, order_first, ordered
 from freshviews.kernel.machine.cache import cache_folder, load_generated
 from freshviews.kernel.memory import mem
@@ -46,12 +45,11 @@ os.register_at_fork(after_in_child=_renew_lock)
 @dataclass(frozen=True)
 class Written:
     """Source of functions. ``sections`` are functions that are loaded together, after ``head``: each calls functions of
-    its own section and of those before. ``parts``: how many functions are called ``part_k`` already. ``constants`` are
-    the strings whose codes the state holds, in order, ``shapes`` the words that its status leads to."""
+    its own section and of those before. ``constants`` are the strings whose codes the state holds, in order, ``shapes``
+    the words that its status leads to."""
 
     head: str
     sections: tuple[tuple[str, ...], ...]
-    parts: int = 0
     constants: tuple[str, ...] = ()
     shapes: tuple[tuple[int, ...], ...] = ()
 
@@ -92,7 +90,7 @@ class Source:
     def __str__(self) -> str:
         """All functions as the source of one module."""
         written = self.written()
-        return written.head + "\n\n".join(split(chain.from_iterable(written.sections), written.parts))
+        return written.head + "\n\n".join(chain.from_iterable(written.sections))
 
 
 def hash_of(source: str) -> str:
@@ -163,7 +161,7 @@ class _Section:
         return self._functions
 
     def _loaded(self) -> dict[str, Function]:
-        body = "\n\n".join(split(self._texts, self._written.parts))
+        body = "\n\n".join(self._texts)
         text = self._written.head + self._imports(body) + body
         self._digest = hash_of(text)
         names = defined(body)

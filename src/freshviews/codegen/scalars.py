@@ -12,13 +12,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from freshviews.codegen.writer import Writer
-from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.expr.ops import OPS, may_fail
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import literal_code
 
 _NO_STRINGS = Dictionary()
 _DECISIVE = {"and": 0, "or": 1}
+_BRANCHES = ("case", "coalesce", "attempt", "failed", *_DECISIVE)
 
 Variable = Callable[[str], str]
 """The local variable that holds a column."""
@@ -68,6 +69,8 @@ class _Scalars:
             if isinstance(expr.value, str):
                 return f"load(constants, {self.writer.constant(expr.value)})", 1
             return str(literal_code(expr.type, expr.value, _NO_STRINGS)), 0
+        if expr.op in _BRANCHES and self.writer.is_deep:
+            return self._called(expr), 1
         if expr.op == "case":
             return self._case(expr.args), 0
         if expr.op == "coalesce":
@@ -94,6 +97,14 @@ class _Scalars:
         part = self.writer.names.fresh("part")
         self.writer.line(f"{part} = {text}")
         return part, 0
+
+    def _called(self, expr: Call) -> str:
+        """The call of a function with the value of an expression."""
+        given = {name: self.writer.names.fresh(name) for name in columns_of(expr)}
+        result = self.writer.names.fresh("value")
+        with self.writer.part(("status", "constants", *given.values()), (result,)) as (function, writer):
+            _Scalars(writer, given.__getitem__)._assign(result, expr)
+        return f"{function}({', '.join(['status', 'constants', *map(self.variable, given)])})"
 
     def _assign(self, result: str, expr: Expr) -> None:
         text, _ = self.write(expr)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,6 +19,11 @@ RESERVED = frozenset(
     {"state", "batch", "n", "i", "m", "status", "constants", "steps", "changes", "until", "leaving", "wanted", "key"}
 )
 """Local names of generated functions that do not come from a program."""
+
+MOST_LEVELS = 72
+MOST_LOOPS = 19
+"""Levels of indentation, and loops within each other, at which bodies and expressions become functions of their own:
+Python takes 100 and 20, and a statement writes a few before its body begins."""
 
 _WORD = re.compile(r"[^\W\d]\w*")
 
@@ -38,10 +43,10 @@ class Module:
 
     ``words``: identifiers in the code; those that a kernel defines are imported. ``constants``: string literals, each
     with its position in the constants of the state. ``calls``: kernels for lookups that are called, not inlined, each
-    with its number of words. ``parts``, ``rings``: the names of functions that triggers share, and of users' rings, by
-    their content; ``part_sources``, ``ring_sources``: their sources. ``deferred``: the views to which some trigger
-    appends rows, None until the first function begins. ``shapes``: words that the status leads to, each with its
-    position.
+    with its number of words. ``parts``, ``rings``: the names of parts of functions, and of users' rings, by their
+    content; ``part_sources``, ``ring_sources``: the sources of those that triggers share. ``deferred``: the views to
+    which some trigger appends rows, None until the first function begins. ``shapes``: words that the status leads to,
+    each with its position.
     """
 
     words: set[str] = field(default_factory=set)
@@ -133,7 +138,14 @@ class Writer:
         self.module = module
         self.names = Names(reserved)
         self._lines: list[str] = []
+        self._parts: list[str] = []
         self._depth = 0
+        self._loops = 0
+
+    @property
+    def is_deep(self) -> bool:
+        """True if what nests further is to be written as a function of its own (``part``)."""
+        return self._depth >= MOST_LEVELS or self._loops >= MOST_LOOPS
 
     def line(self, text: str) -> None:
         self._append(text)
@@ -152,6 +164,29 @@ class Writer:
         if len(self._lines) == before:
             self.line("pass")
         self._depth -= 1
+
+    @contextmanager
+    def loop(self, head: str) -> Iterator[None]:
+        """The block of a loop."""
+        self._loops += 1
+        with self.block(head):
+            yield
+        self._loops -= 1
+
+    @contextmanager
+    def part(
+        self, parameters: Sequence[str], results: Sequence[str], content: Hashable = None
+    ) -> Iterator[tuple[str, Writer]]:
+        """A function ``part_k``, which the one here calls, with the same local names; the lines inside are its body.
+        ``content``: what it is made of, if other functions of the module call it, too."""
+        part = Writer(self.module)
+        part.names = self.names
+        name = f"part_{len(self.module.parts)}"
+        self.module.parts[content or name] = name
+        with part.function(name, ", ".join(parameters), "outside" if len(results) < 2 else "jit"):
+            yield name, part
+            part.line(f"return {', '.join(results) or 0}")
+        (self.module.part_sources if content else self._parts).append(part.text())
 
     @contextmanager
     def function(self, name: str, parameters: str, decorator: str = "jit") -> Iterator[None]:
@@ -173,7 +208,7 @@ class Writer:
         return self.module.constants.setdefault(text, len(self.module.constants))
 
     def text(self) -> str:
-        return "\n".join(self._lines) + "\n"
+        return "\n\n".join([*self._parts, "\n".join(self._lines) + "\n"])
 
 
 def write_called(module: Module) -> list[str]:

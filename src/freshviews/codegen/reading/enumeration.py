@@ -70,8 +70,12 @@ class _Frame:
 
 def _resumable(context: Context, frame: _Frame) -> Context:
     """The context in which loops resume at their positions, and an Emit saves them where the block is full."""
+    room = ("row", "row_bytes") if frame.grouped else ()
     return replace(
         context,
+        kept=("found",),
+        given=("frame", "limit", "out", "resuming", *room, *frame.positions),
+        ends=_write_end,
         instead={
             Loop: lambda context, loop: _write_loop(context, loop, frame),
             Emit: lambda context, statement: _write_emit(context, statement, frame),
@@ -99,7 +103,7 @@ def _write_loop(context: Context, loop: Loop, frame: _Frame) -> None:
         some = f"{count} > 0" if sliced else f"load({table}, LIVE) > 0"
         found = f"{found} if {some} else {context.default(loop.view)}"
         count = f"max({count}, 1)" if sliced else f"{count} if {some} else 1"
-    with context.block(f"for {at} in range({first}, {count}):"):
+    with context.loop(f"for {at} in range({first}, {count}):"):
         context.line(f"{row} = {found}")
         if view.journal or not sliced:
             with context.block(f"if is_zero({table}, {row}):"):
@@ -132,9 +136,9 @@ def _write_innermost(
 
     for column, (word, varies) in enumerate(words):
         if not varies:
-            with context.block(f"for {at} in range({stop} - {first}):"):
+            with context.loop(f"for {at} in range({stop} - {first}):"):
                 store(column, at, word)
-    with context.block(f"for {at} in range({first}, {stop}):"):
+    with context.loop(f"for {at} in range({first}, {stop}):"):
         context.line(f"{row} = {rows} + {number} * {width}")
         context.bind(loop)
         for column, (word, varies) in enumerate(words):
@@ -151,6 +155,13 @@ def _write_stop(context: Context, frame: _Frame) -> None:
     for i, position in enumerate(frame.positions):
         context.line(f"store(frame, {1 + i}, {position})")
     context.line("return found")
+
+
+def _write_end(context: Context) -> None:
+    """Return after a call of a part that has stopped. The loops that follow it do not resume."""
+    context.line("resuming = 0")
+    with context.block("if load(frame, 0) != 0:"):
+        context.line("return found")
 
 
 def _write_emit(context: Context, statement: Emit, frame: _Frame) -> None:

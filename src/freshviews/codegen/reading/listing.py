@@ -43,7 +43,7 @@ from freshviews.query.block import Block
 
 _RESERVED = RESERVED | {
     "frame", "limit", "out", "key", "level", "there", "at", "row", "rows", "group", "sets", "number", "memory", "room",
-    "target", "payload", "member", "count",
+    "target", "payload", "member", "count", "found",
 }  # fmt: skip
 
 # Words of a Union's frame.
@@ -166,7 +166,7 @@ def _write_next(functions: _Functions, number: int, steps: list[_Step], frame: _
         with context.block("if level == 0:"):
             _write_begin(context, steps[0])
             context.line("level = 1")
-        with context.block("while level > 0:"):
+        with context.loop("while level > 0:"):
             for i, step in enumerate(steps):
                 with context.block(f"{'el' if i else ''}if level == {i + 1}:"):
                     _write_advance(context, step, frame)
@@ -225,7 +225,7 @@ def _write_row(context: Context, rows: SliceSource) -> None:
             context.line("at += 1")
             context.line("there = 1")
         return
-    with context.block(f"while there == 0 and at < load({table}, USED):"):
+    with context.loop(f"while there == 0 and at < load({table}, USED):"):
         context.line(f"row = row_at({table}, at)")
         context.line("at += 1")
         with context.block(f"if not is_zero({table}, row):"):
@@ -256,18 +256,25 @@ def _write_close(functions: _Functions, number: int, steps: list[_Step]) -> None
 
 def _write_has(functions: _Functions, number: int, union: UnionSource, inside: Variables) -> None:
     context = emitting(functions.begin(), lambda context, _: context.line("return 1"))
+    context = replace(context, kept=("found",), ends=_write_found)
     with context.writer.function(f"has_{number}", _arguments(context, ("state",), (*inside, *union.variables))):
         write_prologue(context, union.has)
+        context.line("found = 0")
         context.body(union.has)
         context.line("return 0")
     functions.end(context)
+
+
+def _write_found(context: Context) -> None:
+    with context.block("if found != 0:"):
+        context.line("return 1")
 
 
 def _write_close_union(functions: _Functions, number: int, union: UnionSource, inner: int, frame: _Frame) -> None:
     context = functions.begin()
     with context.writer.function(f"close_union_{number}", "frame"):
         if any(isinstance(source, UnionSource) for source in union.inner):
-            with context.block(f"for number in range(load(frame, {ROOM})):"):
+            with context.loop(f"for number in range(load(frame, {ROOM})):"):
                 context.line(f"close_{inner}(load(frame, {MEMORY}) + {8 * frame.size} * number)")
         context.line(f"release(load(frame, {MEMORY}))")
         context.line(f"store(frame, {MEMORY}, 0)")
@@ -294,7 +301,7 @@ def _write_open(functions: _Functions, number: int, union: UnionSource, bound: V
                 context.line(f"store(load(state, {CHANGES}), {buffer.FAILED}, 1)")
                 context.line("sets = 0")
             context.line(f"store(frame, {ROOM}, sets)")
-        with context.block("for number in range(sets):"):
+        with context.loop("for number in range(sets):"):
             context.line(f"store(load(frame, {MEMORY}) + {8 * frame.size} * number, 0, 0)")
         context.line(f"store(frame, {SETS}, sets)")
         context.line("return 0")
@@ -324,7 +331,7 @@ def _write_take(
                     context.line(f"{local[variable]} = load(row, {light.key.index(variable)})")
         if _is_slice(heavy):
             _write_slice(context, heavy)
-        with context.block(f"for number in range(load(frame, {SETS})):"):
+        with context.loop(f"for number in range(load(frame, {SETS})):"):
             context.line(f"member = load(frame, {MEMORY}) + {8 * frame.size} * number")
             with context.block("if load(member, 0) < 0:"):
                 context.line("continue")  # as many values were taken from this set as it has
@@ -396,7 +403,7 @@ def _write_read_listed(reader: _Reader, top: int) -> str:
     frame = _Frame(reader.result.sources, ())
     with context.writer.function("read_listed", "state, frame, limit, changes"):
         write_prologue(context, (reader.result.member,), [reader.view.name])
-        with context.block(f"while load(changes, {buffer.COUNT}) < limit:"):
+        with context.loop(f"while load(changes, {buffer.COUNT}) < limit:"):
             with context.block(f"if next_{top}(state, frame) == 0:"):
                 context.line("return 0")
             for variable in reader.program.free:
@@ -419,7 +426,7 @@ def _write_read_change(reader: _Reader) -> str:
     assert isinstance(emit, Emit)
     with context.writer.function("read_change", "state, changes"):
         write_prologue(context, (reader.result.member,), [view.name])
-        with context.block(f"for number in range(load({table}, USED)):"):
+        with context.loop(f"for number in range(load({table}, USED)):"):
             context.line(f"member = row_at({table}, number)")
             with context.block(f"if is_zero({table}, member):"):
                 context.line("continue")

@@ -40,7 +40,7 @@ def write_member(context: Context, member: Body, views: tuple[str, ...] = ()) ->
     """Source of ``read_group``; ``views``: the views whose tables its Emit needs."""
     with context.writer.function("read_group", "state, key, changes"):
         write_prologue(context, member, views)
-        _write_keyed(context, member)
+        _write_keyed(context, member, "changes")
     return context.writer.text()
 
 
@@ -49,7 +49,7 @@ def write_key_reader(program: Program, module: Module, keyed: Keyed) -> str:
     context = emitting(begin(program, module, _RESERVED), _write_row)
     with context.writer.function("read_key", "state, key, changes"):
         write_prologue(context, keyed.body)
-        _write_keyed(context, keyed.body, keyed.key)
+        _write_keyed(context, keyed.body, "changes", keyed.key)
     return context.writer.text()
 
 
@@ -69,7 +69,7 @@ def write_payload_reader(program: Program, module: Module, member: Body) -> str:
     with context.writer.function("read_payload", "state, key, payload"):
         write_prologue(context, member)
         context.line(f"clear_words(payload, {row_layout(emitted_row(program)).payload})")
-        _write_keyed(context, member)
+        _write_keyed(context, member, "payload")
     return context.writer.text()
 
 
@@ -78,9 +78,9 @@ def emitting(context: Context, emit: Callable[[Context, Emit], None]) -> Context
     return replace(context, instead={Emit: emit})
 
 
-def _write_keyed(context: Context, body: Body, key: tuple[str, ...] | None = None) -> None:
-    """Bind variables, by default all free ones, to the words at ``key``, and run the body."""
+def _write_keyed(context: Context, body: Body, target: str, key: tuple[str, ...] | None = None) -> None:
+    """Bind variables, by default all free ones, to the words at ``key``, and run the body, which writes to a target."""
     for i, variable in enumerate(context.program.free if key is None else key):
         context.line(f"{context.variable(variable)} = load(key, {i})")
-    context.body(body)
+    replace(context, given=(target,)).body(body)
     context.line("return 0")

@@ -35,7 +35,7 @@ def write_projection(
     with writer.function("project", "raw, n, width, out, state"):
         writer.line(f"status = load(state, {STATUS})")
         writer.line(f"constants = load(state, {CONSTANTS})")
-        with writer.block("for i in range(n):"):
+        with writer.loop("for i in range(n):"):
             writer.line("row = raw + 8 * i * width")
             for place, column in enumerate(columns):
                 if column in needed:

@@ -84,7 +84,7 @@ def write_group_readers(program: Program, module: Module) -> str:
             writer.line(f"consolidate_payloads(changes, {layout.key}, shape)")
         writer.line(f"rows = load(changes, {buffer.ROWS})")
         writer.line(f"before = changes + {8 * buffer.HEADER}")
-        with writer.block(f"for i in range(load(changes, {buffer.COUNT})):"):
+        with writer.loop(f"for i in range(load(changes, {buffer.COUNT})):"):
             writer.line(f"row = rows + i * {8 * (layout.key + layout.payload)}")
             writer.line(f"after = row + {8 * layout.key}")
             writer.line("read_payload(state, row, before)")
@@ -128,7 +128,7 @@ def _write_merge(writer: Writer, components: Sequence[Component], layout: RowLay
         writer.line(f"count = load(changes, {buffer.COUNT})")
         writer.line(f"firsts = first_rows(changes, {layout.key}) if count > 1 else 0")
         with writer.block("if firsts != 0:"):
-            with writer.block("for i in range(count):"):
+            with writer.loop("for i in range(count):"):
                 writer.line("first = load(firsts, i)")
                 with writer.block("if first != i:"):
                     size = 8 * (layout.key + layout.payload)
@@ -146,7 +146,7 @@ def write_lookups(program: Program, module: Module) -> str:
     writer = Writer(module)
     with writer.function("read_groups", "state, columns, n, key, found, out"):
         writer.line(f"rows = load(out, {buffer.COUNT})")
-        with writer.block("for i in range(n):"):
+        with writer.loop("for i in range(n):"):
             for i in range(len(program.free)):
                 writer.line(f"store(key, {i}, load(load(columns, {2 * i}), i * load(columns, {2 * i + 1})))")
             writer.line("read_group(state, key, out)")
@@ -310,7 +310,7 @@ def _write_change(writer: Writer, program: Program, view: View, block: Block) ->
         _load_table(writer, program, view)
         writer.line("journal = load(table, JOURNAL)")
         writer.line(f"status = load(state, {STATUS})")
-        with writer.block("for i in range(load(table, JOURNALED)):"):
+        with writer.loop("for i in range(load(table, JOURNALED)):"):
             writer.line(f"entry = journal + i * {8 * (layout.payload + 1)}")
             writer.line("row = row_at(table, load(entry, 0))")
             writer.line("before = entry + 8")
@@ -355,7 +355,7 @@ def _write_rows(writer: Writer, program: Program, view: View, block: Block) -> N
             return
         writer.line("used = load(table, USED)")
         writer.line("found = 0")
-        with writer.block("for number in range(start, used):"):
+        with writer.loop("for number in range(start, used):"):
             writer.line("row = row_at(table, number)")
             writer.line(f"payload = row + {8 * layout.key}")
             writer.line(f"count = load(payload, {count})")

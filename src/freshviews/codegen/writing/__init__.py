@@ -3,7 +3,7 @@
 ``context`` describes the surroundings of a statement. ``bodies`` has a writer for each kind of statement. The
 modules below it (``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog_loops``, ``rebalancing``,
 ``payloads``) write nested bodies through the context. ``triggers`` and ``procedures`` write whole functions. ``ahead``,
-``appending`` and ``repeated`` decide what is prefetched, deferred and shared.
+``appending`` and ``parts`` decide what is prefetched, deferred, and written as a function of its own.
 """
 
 __all__ = [
@@ -12,10 +12,10 @@ __all__ = [
     "context",
     "leapfrog_loops",
     "loops",
+    "parts",
     "payloads",
     "prologue",
     "rebalancing_functions",
-    "repeated",
     "sums",
     "triggers",
 ]

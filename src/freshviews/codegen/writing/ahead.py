@@ -171,7 +171,7 @@ def _write_first(context: Context, distance: int, loop: Loop, group: str, plain:
     assert isinstance(lookup, Lookup)
     row, at = context.fresh(f"{loop.view}_row"), context.fresh(f"{loop.view}_at")
     words = [plain.get(v) or f"load({row}, {loop.key.index(v)})" for v in lookup.key]
-    with context.block(f"for {at} in range(foreseen({group})):"):
+    with context.loop(f"for {at} in range(foreseen({group})):"):
         context.line(f"{row} = row_at({table}, load32(slice_rows({group}), {at}))")
         context.line(f"foresee({context.table(lookup.view)}, ({', '.join(words)},))")
 

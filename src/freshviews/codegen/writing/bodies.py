@@ -21,10 +21,10 @@ from freshviews.codegen.writing.ordered import (
     write_scan,
     write_top,
 )
+from freshviews.codegen.writing.parts import called_in, write_call
 from freshviews.codegen.writing.payloads.elements import write_emit, write_into
 from freshviews.codegen.writing.payloads.integers import with_products
 from freshviews.codegen.writing.rebalancing import write_balance, write_perform
-from freshviews.codegen.writing.repeated import after_lets, write_call
 from freshviews.codegen.writing.subsets import write_move, write_tally
 from freshviews.codegen.writing.sums import write_sum
 from freshviews.program.program import Program
@@ -71,22 +71,22 @@ def begin(program: Program, module: Module, reserved: frozenset[str] = RESERVED,
         frozenset(view.name for view in program.upkeep.scratch),
         module.deferred,
         counted=counted,
+        kept=("steps",) if counted else (),
     )
 
 
 def write_body(body: Body, context: Context) -> None:
     """The statements of a body: written out, or called if they are a separate function."""
-    work = after_lets(body) if context.repeated else ()
-    called = work in context.repeated
+    called = called_in(context, body)
     before: Statement | None = None
     last = body[-1] if body else None
-    for statement in body[: len(body) - len(work)] if called else body:
+    for statement in body[: len(body) - len(called)]:
         if context.changing is not None and isinstance(statement, Add) and statement is not last:
             context = with_products(context, statement.payload)
         context = write_statement(statement, context, before)
         before = statement
     if called:
-        write_call(context, work)
+        write_call(context, called)
 
 
 def _write_if(context: Context, statement: If) -> None:

@@ -54,6 +54,9 @@ class Context:
     variable that is not zero once the loops of the innermost Sum may end. ``doubles`` has the variables that are words
     of memory: an address and a place (``payloads.doubles``); ``elements`` those that are the words of an element from
     there on.
+
+    A part of the function (``parts``) takes and returns its locals ``kept``, beside those of the program, and takes
+    ``given``; ``ends`` writes what ends the function after a call of a part that has ended it.
     """
 
     program: Program
@@ -78,6 +81,9 @@ class Context:
     enough: str = ""
     doubles: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     elements: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    kept: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+    ends: Callable[[Context], None] | None = None
 
     # Lines of the function
 
@@ -86,6 +92,9 @@ class Context:
 
     def block(self, head: str) -> AbstractContextManager[None]:
         return self.writer.block(head)
+
+    def loop(self, head: str) -> AbstractContextManager[None]:
+        return self.writer.loop(head)
 
     def step(self) -> None:
         if self.counted:

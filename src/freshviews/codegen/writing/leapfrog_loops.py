@@ -24,12 +24,14 @@ fewest values advances at least once, which the bound of leapfrog-search rests o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from freshviews.codegen.writer import Names
 from freshviews.codegen.writing.context import Context
 from freshviews.kernel.trie import flat
-from freshviews.program.statements import Cursor, Leap
+from freshviews.program.statements import Body, Cursor, Leap
+from freshviews.program.structure import visit
 from freshviews.program.views import Trie
 
 
@@ -79,6 +81,21 @@ def write_known(context: Context, trie: Trie) -> None:
     context.line(f"{names.carried_bytes} = load({names.handle}, {flat.CARRIED_BYTES})")
 
 
+def locals_around(context: Context, body: Body) -> Iterator[str]:
+    """The locals that the joins of a body read: handles of tries, and positions of cursors that are opened outside."""
+    cursors = [cursor for statement in visit(body) if isinstance(statement, Leap) for cursor in statement.cursors]
+    opened = {(cursor.trie, cursor.key) for cursor in cursors}
+    for cursor in cursors:
+        yield TrieNames(context.writer.names, cursor.trie).handle
+        above = cursor.key[:-1]
+        if above and (cursor.trie, above) not in opened:
+            yield _position(context, cursor.trie, above)
+
+
+def _position(context: Context, trie: str, key: tuple[str, ...]) -> str:
+    return context.writer.names.of("place", f"{key[-1]}_in_{'_'.join([trie, *key[:-1]])}")
+
+
 @dataclass(frozen=True)
 class _CursorPlace:
     """Local variables of a cursor: its position, the end of its values, and its value; ``values`` is its array."""
@@ -106,7 +123,7 @@ def write_leap(context: Context, leap: Leap) -> None:
     variable = context.variable(leap.variable)
     if len(places) == 1:
         (only,) = places
-        with context.block(f"for {only.at} in range({only.at}, {only.end}):"):
+        with context.loop(f"for {only.at} in range({only.at}, {only.end}):"):
             context.step()
             context.line(f"{variable} = {only.load()}")
             _write_body(context, leap, places)
@@ -115,7 +132,7 @@ def write_leap(context: Context, leap: Leap) -> None:
     with context.block(f"if {' and '.join(f'{place.at} < {place.end}' for place in places)}:"):
         for place in places:
             context.line(f"{place.value} = {place.load()}")
-        with context.block("while True:"):
+        with context.loop("while True:"):
             before = first.value
             for place in places[1:]:
                 with context.block(f"if {place.value} < {before}:"):
@@ -137,17 +154,13 @@ def _open(context: Context, cursor: Cursor) -> _CursorPlace:
     """Set a cursor to the first value below its parent."""
     names, level = context.writer.names, len(cursor.key) - 1
     trie = TrieNames(names, cursor.trie)
-
-    def position(key: tuple[str, ...]) -> str:
-        return names.of("place", f"{key[-1]}_in_{'_'.join([cursor.trie, *key[:-1]])}")
-
-    at = position(cursor.key)
+    at = _position(context, cursor.trie, cursor.key)
     end, value = names.of("end", f"{at}_end"), names.of("value", f"{at}_value")
     if level == 0:
         context.line(f"{at} = 0")
         context.line(f"{end} = {trie.nodes}")
     else:
-        parent, children = position(cursor.key[:-1]), trie.children(level - 1)
+        parent, children = _position(context, cursor.trie, cursor.key[:-1]), trie.children(level - 1)
         context.line(f"{at} = load({children}, {parent})")
         context.line(f"{end} = load({children}, {parent} + 1)")
     context.step()

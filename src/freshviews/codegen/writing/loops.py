@@ -89,7 +89,7 @@ def write_loop(context: Context, loop: Loop, group: str = "", other: str = "") -
         if loop.optional:
             turns = f"{turns} if load({table}, LIVE) > 0 else 1"
             address = f"{address} if load({table}, LIVE) > 0 else {context.default(loop.view)}"
-        with context.block(f"for {at} in range({turns}):"):
+        with context.loop(f"for {at} in range({turns}):"):
             _write_turn(context, loop, address)
         return
     group = group or context.slice(loop)
@@ -112,7 +112,7 @@ def write_loop(context: Context, loop: Loop, group: str = "", other: str = "") -
     if loop.optional:
         address = f"{address} if {turns} > 0 else {context.default(loop.view)}"
         turns = f"max({turns}, 1)"
-    with context.block(f"for {at} in range({turns}):"):
+    with context.loop(f"for {at} in range({turns}):"):
         _write_turn(context, loop, address, here)
 
 
@@ -165,7 +165,7 @@ def _prefetch(context: Context, loop: Loop, here: _Slice, address: str) -> None:
     if isinstance(first, Lookup):
         tests = [*unknown, *([f"i < {PAIRS}"] if ahead else [])]
         number = f"foreseen({here.group})" + (f" if {' and '.join(tests)} else 0" if tests else "")
-        with context.block(f"for {here.at} in range({number}):"):
+        with context.loop(f"for {here.at} in range({number}):"):
             context.line(f"{context.row(loop.alias)} = {address}")
             context.bind(loop)
             context.line(f"foresee({context.table(first.view)}, {context.key(first.key)})")
@@ -178,7 +178,7 @@ def _write_emit_slice(context: Context, loop: Loop, statement: Emit, here: _Slic
     count = f"slice_count({here.group})"
     context.line(f"{outer} = {amount}")
     context.line(f"{out} = reserve(changes, {count})")
-    with context.block(f"if {out} != 0:"), context.block(f"for {here.at} in range({count}):"):
+    with context.block(f"if {out} != 0:"), context.loop(f"for {here.at} in range({count}):"):
         context.step()
         context.line(f"{context.row(loop.alias)} = {address}")
         context.bind(loop)

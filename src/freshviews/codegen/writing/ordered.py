@@ -49,7 +49,7 @@ def write_top(context: Context, statement: Top) -> None:
     order, moved, table = _write_start(context, statement)
     step = f"{moved} = top_next({order}, {table}, {statement.first}, {statement.last})"
     context.line(step)
-    with context.block(f"while {moved} != 0:"):
+    with context.loop(f"while {moved} != 0:"):
         context.step()
         _write_moved(context, statement, order, moved)
         context.body(statement.body)
@@ -62,7 +62,7 @@ def write_beside(context: Context, statement: Beside) -> None:
     other, there = context.fresh(f"{moved}_other"), context.variable(statement.there)
     step = f"{moved} = beside_next({order}, {table}, {statement.shift})"
     context.line(step)
-    with context.block(f"while {moved} != 0:"):
+    with context.loop(f"while {moved} != 0:"):
         context.step()
         _write_moved(context, statement, order, moved)
         context.line(f"{other} = load({order}, {TOP + OTHER})")
@@ -98,7 +98,7 @@ def write_forget(context: Context, statement: Forget) -> None:
     until = context.fresh(f"{place}_until")
     context.line(f"{place} = load({row}, {key + NUMBER})")
     context.line(f"{until} = {place} + load({row}, {key + HELD})")
-    with context.block(f"while {place} < {until}:"):
+    with context.loop(f"while {place} < {until}:"):
         context.step()
         context.line(f"{place} += 1")
         context.body(statement.body)
@@ -117,11 +117,11 @@ def write_renumber(context: Context, statement: Renumber) -> None:
     context.line(f"renumber_start({order}, {table})")
     step = f"{moved} = renumber_next({order}, {table}, {places.last}, {int(places.ranks)})"
     context.line(step)
-    with context.block(f"while {moved} != 0:"):
+    with context.loop(f"while {moved} != 0:"):
         _write_moved(context, statement, order, moved)
         context.line(f"{place} = load({order}, {TOP + PLACE})")
         context.line(f"{until} = {place} + load({order}, {TOP + NOW})")
-        with context.block(f"while {place} < {until}:"):
+        with context.loop(f"while {place} < {until}:"):
             context.step()
             context.body(statement.body)
             context.line(f"{place} += 1")
@@ -139,7 +139,7 @@ def write_cross(context: Context, statement: Cross) -> None:
     context.line(f"threshold_start({order}, {table}, {group}, {limit}, {int(statement.strict)}, {is_open})")
     step = f"{point} = threshold_next({order}, {table})"
     context.line(step)
-    with context.block(f"while {point} != 0:"):
+    with context.loop(f"while {point} != 0:"):
         context.step()
         context.line(f"{context.variable(statement.point)} = load({point}, {len(view.key) - 1})")
         selected = f"load({point}, {len(view.key) + SELECTED})"
@@ -177,7 +177,7 @@ def write_range_loop(context: Context, statement: RangeLoop) -> None:
     context.step()
     context.line(f"{following} = range_first({place}, {bounds})")
     context.line(f"{last} = range_last({place}, {bounds})")
-    with context.block(f"while {following} != 0:"):
+    with context.loop(f"while {following} != 0:"):
         context.step()
         context.line(f"{row} = row_at({table}, {following} - 1)")
         context.line(f"{following} = range_next({order}, {table}, {following}, {last}, {bounds})")

@@ -123,7 +123,7 @@ def _write_partitioning(context: Context, view: str) -> None:
         context.line(f"reset_table({context.table(partition.heavy)})")
         for place in own:
             context.line(f"reset_subset({table}, {place})")
-    with context.block(f"for number in range(load({table}, USED)):"):
+    with context.loop(f"for number in range(load({table}, USED)):"):
         context.line(f"row = row_at({table}, number)")
         with context.block(f"if is_zero({table}, row):"):
             context.line("continue")

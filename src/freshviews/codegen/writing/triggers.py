@@ -20,10 +20,10 @@ from freshviews.codegen.writing.ahead import write_ahead, write_leaving, write_u
 from freshviews.codegen.writing.appending import appended, entered, touched
 from freshviews.codegen.writing.bodies import begin
 from freshviews.codegen.writing.context import Context
+from freshviews.codegen.writing.parts import LONG, changing, size
 from freshviews.codegen.writing.payloads.doubles import with_doubles
 from freshviews.codegen.writing.prologue import write_prologue, write_steps
 from freshviews.codegen.writing.rebalancing import write_expecting, write_settling
-from freshviews.codegen.writing.repeated import LONG, changing, size
 from freshviews.expr.nodes import columns_of, words_in
 from freshviews.kernel.output.buffer import COUNT as BUFFER_COUNT
 from freshviews.program.printer import print_trigger
@@ -83,7 +83,7 @@ def write_trigger(
         context = _write_appending(context, trigger)
         write_expecting(context)
         write_until(context, trigger, raw)
-        with context.block("for i in range(n):"):
+        with context.loop("for i in range(n):"):
             context = replace(context, ahead=write_ahead(context, trigger, raw))
             write_leaving(context, trigger, raw)
             context.line("m = load(m_at, i * m_stride)")
@@ -174,7 +174,7 @@ def write_each(program: Program, module: Module, relation: str, number: int, gro
     with writer.function(f"each_{number}", "state, blocks, ends, first, n, limit, out"):
         writer.line(f"status = load(state, {STATUS})")
         writer.line(f"failed = load(status, {STATUS_ERROR})")
-        with writer.block("for i in range(first, n):"):
+        with writer.loop("for i in range(first, n):"):
             for k, place in enumerate(places):
                 writer.line(f"on_{place}(state, load(blocks, {k}), 1)")
                 writer.line(f"next_update(load(blocks, {k}), {1 + len(columns_read(program.triggers[place]))})")
