@@ -6,10 +6,10 @@ from functools import cache
 from typing import Any
 
 import pytest
-from freshviews.codegen.block import generate
 
 from freshviews import Database, View
 from freshviews.codegen import writer
+from freshviews.codegen.compiled_block import generate
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from tests.codegen.test_source import block_of, undefined
