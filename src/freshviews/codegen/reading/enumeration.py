@@ -1,8 +1,9 @@
 """Enumeration as a resumable function: ``enumerate_rows(state, frame, limit, out)``.
 
 The statements ``rows`` of an Enumerated result become nested loops that write rows to ``out``, a block of words with
-room for ``limit`` rows, column after column. They stop when the block is full. The position of every loop is then saved
-in ``frame`` (word 0: whether to resume; then one word per loop), and the next call resumes there. Returns the number of
+room for ``limit`` rows, column after column. They stop when the block is full. Loops and Emits have numbers in the
+order of the text. ``frame`` gets the number of the Emit that stopped in word 0, and the positions of the loops around
+it. The next call resumes there, and skips loops and Emits that come before and do not contain it. Returns the number of
 rows written; fewer than ``limit`` means the end. The state must not change between calls.
 
 An innermost loop that only emits runs as many turns as there are rows and room, with no test in between; columns that
@@ -12,6 +13,7 @@ together in the last words of the frame.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from freshviews.codegen.layout import emitted_row, row_layout
@@ -25,7 +27,7 @@ from freshviews.codegen.writing.prologue import write_prologue
 from freshviews.program.payload import COUNT
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated
-from freshviews.program.statements import Emit, Loop
+from freshviews.program.statements import Body, Emit, Loop
 from freshviews.program.structure import visit
 
 _RESERVED = RESERVED | {"frame", "limit", "out", "found", "resuming", "row", "row_bytes"}
@@ -43,7 +45,8 @@ def _loops_in(result: Enumerated) -> int:
 
 def write_enumeration(program: Program, module: Module, result: Enumerated, width: int | None = None) -> str:
     """Source of the function; ``width``: words of a raw row where the rows are groups."""
-    context = _resumable(begin(program, module, _RESERVED), _Frame((), width is not None))
+    numbers = _Numbers(_numbered(result.rows))
+    context = _resumable(begin(program, module, _RESERVED), _Frame((), width is not None, numbers))
     with context.writer.function("enumerate_rows", "state, frame, limit, out"):
         write_prologue(context, result.rows)
         if width is not None:
@@ -57,12 +60,35 @@ def write_enumeration(program: Program, module: Module, result: Enumerated, widt
     return context.writer.text()
 
 
+def _numbered(body: Body) -> int:
+    """The loops and Emits in a body."""
+    return sum(isinstance(s, Loop | Emit) for s in visit(body))
+
+
+@dataclass
+class _Numbers:
+    """Numbers from 1 to ``total`` for loops and Emits in the order in which they are written; ``last``: that given
+    last."""
+
+    total: int
+    last: int = 0
+
+    def take(self) -> int:
+        self.last += 1
+        return self.last
+
+    def unless_skipped(self, context: Context, last: int) -> AbstractContextManager[object]:
+        """The block that runs unless the next call resumes behind the statements up to number ``last``."""
+        return context.block(f"if resuming <= {last}:") if last < self.total else nullcontext()
+
+
 @dataclass(frozen=True)
 class _Frame:
     """The positions of the loops that are open, from the outermost on, and whether rows are groups."""
 
     positions: tuple[str, ...]
     grouped: bool
+    numbers: _Numbers
 
     def inside(self, position: str) -> _Frame:
         return replace(self, positions=(*self.positions, position))
@@ -75,7 +101,7 @@ def _resumable(context: Context, frame: _Frame) -> Context:
         context,
         kept=("found",),
         given=("frame", "limit", "out", "resuming", *room, *frame.positions),
-        ends=_write_end,
+        ends=lambda context: _write_end(context, frame.numbers),
         instead={
             Loop: lambda context, loop: _write_loop(context, loop, frame),
             Emit: lambda context, statement: _write_emit(context, statement, frame),
@@ -84,6 +110,12 @@ def _resumable(context: Context, frame: _Frame) -> Context:
 
 
 def _write_loop(context: Context, loop: Loop, frame: _Frame) -> None:
+    last = frame.numbers.take() + _numbered(loop.body)
+    with frame.numbers.unless_skipped(context, last):
+        _write_turns(context, loop, frame)
+
+
+def _write_turns(context: Context, loop: Loop, frame: _Frame) -> None:
     view, table, row = context.views[loop.view], context.table(loop.view), context.row(loop.alias)
     context = context.with_alias(loop.alias, view)
     at, first = (context.fresh(f"{loop.alias}_{word}") for word in ("at", "first"))
@@ -146,27 +178,34 @@ def _write_innermost(
                 store(column, f"{at} - {first}", word)
     context.line(f"found += {stop} - {first}")
     with context.block(f"if {stop} < {count}:"):
-        _write_stop(context, frame.inside(stop))
+        _write_stop(context, frame.inside(stop), frame.numbers.take())
 
 
-def _write_stop(context: Context, frame: _Frame) -> None:
-    """Save the positions of all loops and return."""
-    context.line("store(frame, 0, 1)")
+def _write_stop(context: Context, frame: _Frame, number: int) -> None:
+    """Save the number of the Emit and the positions of the loops around it, and return."""
+    context.line(f"store(frame, 0, {number})")
     for i, position in enumerate(frame.positions):
         context.line(f"store(frame, {1 + i}, {position})")
     context.line("return found")
 
 
-def _write_end(context: Context) -> None:
-    """Return after a call of a part that has stopped. The loops that follow it do not resume."""
-    context.line("resuming = 0")
+def _write_end(context: Context, numbers: _Numbers) -> None:
+    """Return after a call of a part that has stopped. The loops that follow a part that has resumed do not resume."""
+    with numbers.unless_skipped(context, numbers.last):
+        context.line("resuming = 0")
     with context.block("if load(frame, 0) != 0:"):
         context.line("return found")
 
 
 def _write_emit(context: Context, statement: Emit, frame: _Frame) -> None:
+    number = frame.numbers.take()
+    with frame.numbers.unless_skipped(context, number):
+        _write_row(context, statement, frame, number)
+
+
+def _write_row(context: Context, statement: Emit, frame: _Frame, number: int) -> None:
     with context.block("if found == limit:"):
-        _write_stop(context, frame)
+        _write_stop(context, frame, number)
     context.line("resuming = 0")
     if frame.grouped:
         _write_group(context, statement)
