@@ -164,7 +164,7 @@ class RingDefinitionError(FreshviewsError):
     --------
     >>> fv.register_ring(fv.UserRing("SUM", ["BIGINT"], words=1, results="BIGINT", lift=abs))
     Traceback (most recent call last):
-    freshviews.errors.RingDefinitionError: ring SUM has the name of a function of SQL; give it another name
+    freshviews.errors.RingDefinitionError: ring SUM has the name of an SQL function; give it another name
     """
 
 

@@ -191,7 +191,7 @@ def test_an_image_is_written_whole_or_not_at_all_and_never_over_another(
         (tmp_path / "image.tmp" / "view-1").write_bytes(b"half")
         db.write_image(path)
         assert [found.name for found in tmp_path.iterdir()] == ["image"]
-        with pytest.raises(fv.StoreError, match="there already"):
+        with pytest.raises(fv.StoreError, match="exists already"):
             db.write_image(path)
         with Database.from_image(path, statements(), verify=True) as again:
             assert contents(again) == contents(db)
