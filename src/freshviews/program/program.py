@@ -110,8 +110,8 @@ class Program:
     @cached_property
     def optional(self) -> tuple[str, ...]:
         """The views that are read with a default row, each once."""
-        slices = (slice_of(s) for body in self.bodies for s in visit(body))
-        return tuple(dict.fromkeys(rows.view for rows in slices if rows is not None and rows.optional))
+        slices = (slice_of(s) for body in self.bodies for s in visit(body) if getattr(s, "optional", False))
+        return tuple(dict.fromkeys(rows.view for rows in slices if rows is not None))
 
     @property
     def bodies(self) -> tuple[Body, ...]:
