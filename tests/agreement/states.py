@@ -33,7 +33,7 @@ from freshviews.errors import EvaluationError, PlanError, UnsupportedSql
 from freshviews.plan import STRATEGIES
 from freshviews.spark.definition import row_keys
 from tests.agreement.choices import Choices, seeded
-from tests.agreement.collecting import collecting
+from tests.agreement.collecting import collecting, rows_in_steps
 from tests.agreement.constructs import NAMES, constructs
 from tests.agreement.duckdb_peer import PEER_FAILED, DuckDb, comparable, exact, restart
 from tests.agreement.long_streams import LongStream, Stored
@@ -227,7 +227,8 @@ class _Maintained:
         """Compare a view with DuckDB's rows, and with the sum of its changes; False if it is not created yet."""
         if not self.created:
             return False
-        own = Counter(map(exact, self.database.view(view)))
+        # A few rows at a time, so that reading stops and resumes anywhere.
+        own = Counter(map(exact, rows_in_steps(self.database.view(view), 1 + self.database.version % 5)))
         found: Counter[Row] = Counter()
         for row, m in own.items():
             found[comparable(row)] += m
