@@ -29,16 +29,21 @@ _KINDS = {"None": types.none, "float": types.float64}
 
 
 def primitive(function: Callable[..., Any], lowering: Callable[..., Any]) -> None:
-    """Give a Python function of words and doubles a machine-code body: ``lowering(builder, *llvm arguments)``."""
-    *kinds, result = (_KINDS.get(kind, types.int64) for kind in function.__annotations__.values())
+    """Give a Python function of words and doubles a machine-code body: ``lowering(builder, *llvm arguments)``.
+
+    Arguments without an annotation are words.
+    """
+    body = getattr(function, "body", function)
+    names = body.__code__.co_varnames[: body.__code__.co_argcount]
+    *kinds, result = (_KINDS.get(body.__annotations__.get(name), types.int64) for name in (*names, "return"))
 
     def typer(*args: Any) -> Any:
         return result if len(args) == len(kinds) else None
 
     # Numba reads the arity off the signature.
-    names = ", ".join(f"a{i}" for i in range(len(kinds)))
+    words = ", ".join(f"a{i}" for i in range(len(kinds)))
     scope: dict[str, Any] = {"typer": typer}
-    exec(f"def arity({names}): return typer({names})", scope)
+    exec(f"def arity({words}): return typer({words})", scope)
     type_callable(function)(lambda context: scope["arity"])
 
     abstract = [types.Float if kind is types.float64 else types.Integer for kind in kinds]
