@@ -100,7 +100,7 @@ REFUSED: list[tuple[Any, int | None, str | None, str]] = [
     (pa.table({"id": [1], "x": [1]}), None, "x", "there is no column x"),
     (pa.table({"name": ["a"]}), None, "id", "not given"),
     (pa.table({"id": ["a"]}), None, "id", "integers"),
-    (pa.table({"id": [1], "_multiplicity": [1]}), None, "_multiplicity", "taken by apply"),
+    (pa.table({"id": [1], "_multiplicity": [1]}), None, "_multiplicity", "apply takes multiplicities"),
     (pa.table([[1], [2]], names=["id", "ID"]), None, "ID", "twice"),
     ([ROWS[0], {"id": 1, "name": "a", "ID": 2}], 1, "ID", "twice"),
     (pa.table({"id": [1, 2]}).select([]), None, None, "2 rows are given without a column"),

@@ -153,7 +153,7 @@ def test_frames_that_do_not_fit_a_table_are_refused_by_name(spark: Any, tmp_path
         pipeline.advance({"items": items(spark, [("insert", 1, "a"), ("delete", 9, "x")])}, call="wrong")
     assert pipeline.advance({"items": items(spark, [("insert", 1, "a")])}, call="wrong") == 2
     other = Pipeline(spark, tmp_path / "ckpt").table_of(ORDERS.replace("BIGINT, total", "STRING, total"))
-    with pytest.raises(CheckpointError, match="table orders is not what it was"):
+    with pytest.raises(CheckpointError, match="table orders differs from its definition"):
         other.advance()
 
 

@@ -67,7 +67,7 @@ def test_a_new_view_is_backfilled_and_a_dropped_view_is_gone(spark: Any, tmp_pat
 @pytest.mark.parametrize(
     "old, new, message",
     [
-        ("cust BIGINT", "cust STRING", "table orders is not what it was"),
+        ("cust BIGINT", "cust STRING", "table orders differs from its definition"),
         ("SUM(qty) AS qty, COUNT(*) AS n", "SUM(qty) AS qty, COUNT(*) AS m", "view by_part has other columns"),
         (
             "CREATE MATERIALIZED VIEW by_part",
