@@ -11,11 +11,14 @@ from freshviews.program.results import Enumerated, Held, Listed, SliceSource, So
 from freshviews.program.statements import (
     Add,
     Balance,
+    Beside,
     Changed,
     Clear,
+    Cross,
     Cursor,
     Emit,
     Exists,
+    Forget,
     If,
     Into,
     Leap,
@@ -27,6 +30,7 @@ from freshviews.program.statements import (
     Range,
     RangeLoop,
     RangeSum,
+    Renumber,
     Scan,
     Smaller,
     Statement,
@@ -266,6 +270,10 @@ class _Check:
                     assert len(row) == len(self.program.free)
                     for component, monomial in zip(self.program.result.emitted, payload, strict=True):
                         self.monomial(monomial, component.ring, variables, rows)
+                case Beside() | Cross() | Forget() | Renumber():
+                    pass
+                case _:
+                    raise AssertionError(f"no rule for {type(statement).__name__}")
 
     def range(self, rows: Range, variables: set[str]) -> None:
         view = self.program.view(rows.view)

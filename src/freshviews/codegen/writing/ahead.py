@@ -17,8 +17,9 @@ from freshviews.codegen.writing.context import Context, RowPlace
 from freshviews.expr.nodes import Column
 from freshviews.program.intersections import is_intersection
 from freshviews.program.program import Trigger
-from freshviews.program.statements import Add, Body, Exists, If, Lookup, Loop, Smaller, Statement
-from freshviews.program.structure import bodies
+from freshviews.program.roles import Often
+from freshviews.program.statements import Add, Body, Exists, Lookup, Loop, Smaller, Statement
+from freshviews.program.structure import bodies, visits
 
 SLOT, FOUND, BLOCK, ROWS, PAIRS = 12, 8, 5, 3, 1
 """Stages, each by the number of updates ahead for which it is prefetched: the slot of a key, the group or row that it
@@ -215,8 +216,8 @@ def _unconditional(body: Body) -> Iterator[Statement]:
     while queue:
         statement = queue.pop()
         yield statement
-        if not isinstance(statement, If):
-            for nested in reversed(bodies(statement)):
+        for visited, nested in reversed(list(zip(visits(statement), bodies(statement), strict=True))):
+            if visited.often is not Often.HOLDS:
                 queue += nested[::-1]
 
 
