@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,19 @@ def test_cells_of_calls_stay_where_they_are_while_other_python_functions_run(tmp
     )
     assert done.returncode == 0, done.stderr
     assert set(moves(tmp_path / "ckpt", 1)) == {(0, 0)}, json.dumps(moves(tmp_path / "ckpt", 0))
+
+
+@pytest.mark.long("Spark ends workers after a minute")
+@pytest.mark.kills
+def test_cells_stay_in_memory_while_a_stream_waits_for_minutes(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, script=EVERY_SINK)
+    shop.write()
+    with running(tmp_path, "local[1]", environment()) as started:
+        started.next_version()
+        started.next_version()
+        time.sleep(100)
+        shop.write(orders=0)
+        started.next_version()
+        started.stop()
+    check(tmp_path, shop)
+    assert moves(tmp_path / "shop.checkpoint", 2) == [(0, 0)]

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from threading import Lock, Thread, get_ident
+from threading import Event, Lock, Thread, get_ident
 from types import MappingProxyType
 from typing import Any
 
@@ -30,7 +30,7 @@ from freshviews.spark.driver.homes import homes_of
 from freshviews.spark.driver.polling import referring
 from freshviews.spark.driver.progress import Recent
 from freshviews.spark.driver.replaced_views import TakenBack, rows_taken_back, taken_back
-from freshviews.spark.driver.stages import Results, can_go_on
+from freshviews.spark.driver.stages import Results, can_go_on, touch_workers
 from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, stored_rows, stored_source
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.driver.view_backfill import Filling
@@ -59,6 +59,8 @@ from freshviews.stream import Snapshots
 
 _LOGGER = logging.getLogger("freshviews")
 
+TOUCH_EVERY = 30.0
+"""Seconds without a version after which the workers get a task, so that Spark does not end them."""
 COLLECT_EVERY = 50
 """Versions between two collections of unneeded files."""
 
@@ -103,6 +105,7 @@ class Run:
         self._phases = phases
         self.recent = Recent(phases)
         self._homes = homes_of(spark, store.address)
+        self._ended = Event()
         self._layout: Layout | None = None
         self._receivers = receivers
         self._wanted: Definition | None = None
@@ -129,6 +132,21 @@ class Run:
         except BaseException:
             self._deliveries.stop()
             raise
+        if goes_on:
+            InheritableThread(target=self._keep_workers, daemon=True).start()
+
+    def _keep_workers(self) -> None:
+        """Give the workers a task now and then while no version is made, until the run ends."""
+        before = None
+        while not self._ended.wait(TOUCH_EVERY):
+            if self.latest is before and self.working.acquire(blocking=False):
+                try:
+                    touch_workers(self.spark, self._homes.partitions(False))
+                except (PySparkException, Py4JError, AttributeError):
+                    return  # Spark is gone; the run reports that
+                finally:
+                    self.working.release()
+            before = self.latest
 
     def _begin(self, streaming: Sequence[Source], static: Sequence[Source]) -> None:
         before = self.latest
@@ -411,6 +429,7 @@ class Run:
     def stop(self) -> None:
         """Finish the current version and make no other."""
         self.stopping = True
+        self._ended.set()
         with self.working:
             if self._filling is not None:
                 self._filling.cancel()
@@ -418,6 +437,7 @@ class Run:
 
     def release(self) -> None:
         """Stop all threads of the run: another run may follow."""
+        self._ended.set()
         self._deliveries.stop()
 
     def fail(self, error: BaseException) -> None:
@@ -426,6 +446,7 @@ class Run:
             self.error = error
             self.definition.hide_secrets(error)
             note_error(self.store, error)
+        self._ended.set()
         self._deliveries.stop()
 
     def _without_dropped(self, before: Manifest, old: Layout, replaced: Collection[str]) -> Manifest:

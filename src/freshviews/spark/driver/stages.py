@@ -73,6 +73,19 @@ def _limit_bytes(spark: SparkSession, sent: DataFrame) -> None:
         session.conf.unset(_BYTES)
 
 
+def touch_workers(spark: SparkSession, at: Partitions) -> None:
+    """Run a task without work in the workers of the cells: Spark ends a worker that had no task for a minute."""
+    each = spark.range(at.count)
+    sent = each.coalesce(1) if at.count == 1 else at.sent(each, "id")
+    with workers(spark, "cells"):
+        sent.mapInArrow(_nothing, "id bigint").collect()
+
+
+def _nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch.slice(0, 0)
+
+
 def results_of(store: Store, found: DataFrame) -> Results:
     """The results of the cells, each once, when their rows are through. Raises NotSeen if a worker writes elsewhere."""
     results = [json.loads(row["result"]) for row in found.collect()]
