@@ -1,8 +1,8 @@
 """Functions whose blocks nest deeper than Python allows, split into several.
 
-Python takes 20 loops within each other, and 100 levels of indentation. A join of many tables nests deeper. ``split``
-moves inner statements of such a function, a loop or an ``if`` with its branches, to functions of their own. The source
-of any other function stays as it is::
+Python allows 20 nested loops, and 100 levels of indentation. A join of many tables nests deeper. ``split`` moves inner
+statements of such a function, a loop or an ``if`` with its branches, to functions of their own. The source of any other
+function stays as it is::
 
     for a in ...:                         for a in ...:
         for b in ...:          becomes        u = part_0(state, a, u)
@@ -13,7 +13,7 @@ of any other function stays as it is::
                                               return u
 
 The parameters of a part are the locals that it reads before it assigns them. It returns the locals that it assigns and
-that are read outside it. A ``return`` in it ends the function around it, too.
+that are read outside it. A ``return`` in a part ends the calling function, too.
 
 Generated source has one statement per line, and four blanks per level.
 """
