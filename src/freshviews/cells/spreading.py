@@ -1,4 +1,4 @@
-"""Spreads over cells a block that reads views; each cell has copies of these views.
+"""Spreads a block over cells if the block reads views; each cell has copies of these views.
 
 One variable splits all relations of the block. If an atom over a view binds the variable by a plain column, the view is
 split too, provided that each of the view's blocks can be split by that column: there it must be a grouping column, or

@@ -20,7 +20,7 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
         Q[a] += (count: m * s.count, sum_x: m * s.sum_x)
             appears: ...                          runs if the row was absent before
             vanishes: ...                         runs if the row is absent after
-            stays: ...                            runs if the row was and is present
+            stays: ...                            runs if the row is present before and after
             then: ...                             a report of places, in all three cases
         for b, c, s in S.joined[b]:               a loop over the rows of a subset
         if some S.joined[b]:                      runs if the slice has a row

@@ -3,8 +3,8 @@
 A store of a relation, such as ``sales`` under ``first_order``, is changed by the relation's own triggers and read only
 by those of other relations. While large batches of inserts arrive for only that relation, nothing reads the slots and
 indexes of the store. So its trigger *defers* the inserts (``kernel.hash.pending``); every other trigger, and every
-reader, flushes the deferred rows to the index before it begins. Deferral changes only how the store is stored: as a map
-from keys to payloads, as in the interpreter, it has the same content at every time as without deferral.
+reader, flushes the deferred rows to the index before it begins. Deferral changes only the layout in memory: as a map
+from keys to payloads, as in the interpreter, the store is always the same as without deferral.
 
 A view qualifies if a deferred row is equivalent to a separate row: it has no journal, no ordered index and no subset,
 no statement tests whether the row was present before, and its components are integers, which are merged by addition.

@@ -3,7 +3,7 @@
 A collection marks the codes in use, frees the others, and releases their memory (``kernel.codes.string_heap``). It
 begins when the strings added, or rows deleted, reach half of the number of strings, and runs in steps after commits.
 The work of a step is proportional to what the commits since the last step added and deleted. So a step takes a fraction
-of the time of the commits before it, and a collection ends before that many strings are added again.
+of the time of the commits before it, and a collection ends before the next one would begin.
 
 A collection is *urgent* if there are twice as many strings as stored rows can refer to, as after most rows were
 deleted. An urgent collection begins earlier, and each step does at least URGENT work, so that the collection ends even
@@ -12,8 +12,8 @@ if few rows change from then on.
 **What is marked.** All rows of stored tables and of the views of programs, in the columns that may hold strings
 (``engine.commit.string_keys``); rows that Python stores (windows of trusted tables, recomputed views); constants, which
 are pinned; and batches that are read or committed later (``engine.codes.marks.keep_strings``): open batches, batches in
-readers, changes that a subscriber keeps. A payload has no code that is not in a key, too: MIN and MAX repeat a key of a
-stored row. Other structures need no marks: they compare codes as numbers, or have only codes of these rows.
+readers, changes that a subscriber keeps. Every code in a payload is also in a key: MIN and MAX repeat a key of a stored
+row. Other structures need no marks: they compare codes as numbers, or have only codes of these rows.
 
 **Why no code in use is freed.** While a collection runs, every batch that a table or a view takes, including deletes,
 and every string that a function returns are marked. Suppose a row of some store holds a code when the marking ends. The

@@ -3,8 +3,8 @@
 An edit descends from the root to one leaf and records the path. It copies the pages of the path that a version has (see
 ``pages``), changes the leaf, and repairs the path from the leaf up: it updates the entries of the children, splits a
 page that overflows, and merges a page that is less than a quarter full with its neighbour, or moves entries between the
-two. If the last page of the tree is split, its left half keeps three quarters of the room, because later rows in rising
-order go to the right half.
+two. If the last page of the tree is split, the left one of the two pages stays three quarters full, because later rows
+in rising order go to the right one.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ its record, or FREE or HOLE.
 
 A *slot* is five bytes: code + 1 in the low four, the low byte of the hash in the highest; an empty slot is 0. GONE
 replaces the code of a removed string. A search starts at the *home* of a hash and ends at an empty slot. The home is
-the hash scaled to the number of slots, so this may be any number. The byte of the hash rules out nearly every slot of
-another string, so a search reads hardly any other string.
+the hash scaled to the number of slots, which need not be a power of two. The byte of the hash rules out nearly every
+slot of another string, so a search reads hardly any other string.
 
 A block of words has the addresses of the heap, the places and the slots; ``string_heap`` changes them.
 """

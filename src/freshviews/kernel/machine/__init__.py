@@ -1,4 +1,4 @@
-"""Machine code: the functions that run as machine code, the files that store it, and plain Python until it is loaded.
+"""Functions as machine code: its files, and plain Python that runs until machine code is loaded.
 
 - ``functions``: functions of words with a Python body and, once it is loaded, machine code.
 - ``cache``: the folder of compiled code; ``native``: writes the files of this folder and loads their code.

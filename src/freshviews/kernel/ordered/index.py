@@ -5,8 +5,8 @@ which it compares. NULL comes first, or last if the kind says so. The string kin
 given by ``set_strings`` (``codes.string_slots``).
 
 A row stores its two children, each as row number + 1, or 0 if there is none, in the halves of one word (see
-``hash.table``); its priority is a hash of its number. No function recurses. A search reads O(log n) rows, expected, for
-any order of insertion.
+``hash.table``); its priority is a hash of its number. No function calls itself. A search reads O(log n) rows, expected,
+for any order of insertion.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ its interval: only the leapfrog join of this variable runs again, and below a co
 joins that the oracle names for deeper variables. Otherwise the time would depend on the number of bindings below the
 interval, not on the edit distance. A record holds the position of its operation in the leapfrog join. Both walks start
 there, and end when they meet. Records of operations that only the old walk does are removed, so that the records left
-are exactly those of the trace; matched records alone would not be all of them.
+are exactly those of the trace; removing only matched records would leave some others.
 
 Correctness. The records keep this invariant: under each binding that the rule reaches, one of two cases holds for each
 code. Either the code is emitted, and every cursor is sensitive at it; or some cursor lacks the code, and is sensitive
