@@ -1,10 +1,9 @@
-"""Writes a body that a long trigger repeats as a function that the trigger calls.
+"""Bodies that long triggers repeat, as functions that they call.
 
-A row of a bag may be found in several ways, each followed by the same statements. Each repeated body becomes a function
-``part_k(state, ...)``, with the variables and rows that it reads as arguments; the function is written where it is
-first called. This shortens the code, and so the time to compile it. A trigger that is not long keeps its repeated
-bodies, so that their lookups are inlined and prefetched. The trigger language has no such calls: a trigger shows
-everything that an update does.
+A row of a bag may be found in several ways, and the statements that follow are the same. Each repeated body becomes a
+function ``part_k(state, ...)``, with the variables and rows that it reads as arguments; it is written where it is first
+called. The compiler's time grows with the code; and a trigger that is not long has its lookups inlined and prefetched.
+The trigger language has no such calls: it shows each update with everything that it does.
 """
 
 from __future__ import annotations
