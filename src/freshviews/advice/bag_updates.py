@@ -1,7 +1,8 @@
-"""Updates of the bags of a cyclic query: how their rows change under a stream of updates of tables.
+"""Updates of the bags of a cyclic query: how the rows of the bags change under a stream of updates of tables.
 
 ``first_order`` maintains each bag while the stream is replayed, one update at a time. A guard of a bag contains each
-row of a projection once; its updates are those of the projection's first and last rows.
+row of a projection once; it is updated only when the first row with the same projection appears, or the last one
+vanishes.
 """
 
 from __future__ import annotations

@@ -2,14 +2,15 @@
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Section 6. A tuple lives from its
 insertion to its deletion. The enclosureness of a tuple is the largest number of disjoint lifespans within its own; that
-of a stream is the average, at least 1 (Definition 6.1). For a join tree (Definitions 6.3 and 6.4) only tuples of
-descendants count, with *effective* lifespans: ended at the first deletion below, or begun at the last insertion below.
-Updates take O(lambda_T) steps on average.
+of a stream is the average, at least 1 (Definition 6.1). For a join tree (Definitions 6.3 and 6.4) only tuples in the
+descendants of a tuple's node count, by their two *effective* lifespans: one ends early, at the first deletion in a node
+below; the other begins late, at the last insertion in a node below. If the enclosureness for the join tree is lambda_T,
+an update takes O(lambda_T) steps on average.
 
 Times are positions in the stream. The most disjoint spans within a given one are found greedily: the span that ends
-first, then the first that begins after it, and so on. Jumps of doubling length make that O(log n) per tuple, O(n log n)
-per node. One departure: both effective lifespans of a tuple may be counted if they are disjoint, so a figure may be up
-to twice the paper's, never less.
+first, then, of those that begin after it, the one that ends first, and so on. With jumps of doubling length, this takes
+O(log n) per tuple and O(n log n) per node. One departure: both effective lifespans of a tuple may be counted if they
+are disjoint, so an enclosureness computed here is at least that of the paper, and at most twice as large.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Views maintained by several engines, *cells*, each with a part of the rows.
+"""Views maintained by several engines, called *cells*; each cell has a part of the rows.
 
 ``plan_cells`` decides which rows go to which cells (HyperCube) and which results are merged.
 ``freshviews.cells.cell_definitions`` makes the tables and views of a cell and of the second stage, *merge*;

@@ -1,9 +1,9 @@
 """Foreign keys among cells: pairs of roles in which a row of a child meets its parent.
 
 A cell checks a foreign key among its own rows. This suffices if each cell with a row of the child's role has all rows
-of the parent's role to which the row may refer: both roles have the same grid, and along each dim the parent's rows are
-copied, or both are split, the parent by the referenced column and the child by the referring column. One such pair per
-key is linked, because a row that one cell refuses refuses the batch of all.
+of the parent's role to which the row may refer. For that, both roles have the same grid, and along each dim either the
+parent's rows are copied, or both are split: the parent by the referenced column, the child by the referring column. One
+such pair per key is enough, because if one cell refuses a row, the batch is refused in all cells.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables and views of a plan that are in one engine, and the reason why more cells would not help."""
+"""Finds the place of each table and view of a plan; for one in a single engine, why more cells would not help."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """Splits a block whose groups span several cells: a part in each cell, and their merge.
 
-For a block with a LIMIT, each cell maintains as many rows of its own, and the second stage takes the first rows of all.
-For groups, a cell has a view with a row per group: its free variables, the components of its aggregates as the words of
-their elements, its MIN and MAX. A count, or a sum of integers, has one word; an element of another ring has several.
-With grouping sets these groups have all free variables, and the second stage groups them by each set. For COUNT and SUM
-of DISTINCT values, a cell has a view with a row per group and value. The second stage has a table per such view. It
-adds the elements of a group in their rings and reads results from the total; it takes the minimum of minima, and counts
-distinct values again. MIN_BY and MAX_BY are sent with the ordering value of the same row, as its MIN or MAX.
+For a block with LIMIT n OFFSET m, each cell maintains the first n + m of its own rows, and the second stage takes n
+rows from all of these. For groups, a cell has a view with a row per group: the free variables, the ring elements of the
+aggregates as words, and MIN and MAX. A count, or a sum of integers, has one word; an element of another ring has
+several. With grouping sets, a cell groups by all free variables, and the second stage groups these rows by each set.
+For COUNT and SUM of DISTINCT values, a cell has a view with a row per group and value. The second stage has a table per
+view of a cell. It adds the elements of a group in their rings and computes results from the total; it takes the minimum
+of the minima, and counts the distinct values of all cells. With a MIN_BY or MAX_BY, a cell also sends the MIN or MAX of
+the ordering value, which belongs to the same row.
 """
 
 from __future__ import annotations

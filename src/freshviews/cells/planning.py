@@ -1,4 +1,4 @@
-"""Choose the role that each atom of each view reads: shares per block, and cells for blocks that are not split."""
+"""Chooses the role that each atom of each view reads: by shares if a block is split, else by its cells."""
 
 from __future__ import annotations
 

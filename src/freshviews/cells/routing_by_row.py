@@ -1,4 +1,4 @@
-"""Route a row to cells: plain functions, row by row, for tests and samples.
+"""Routes single rows to cells by plain functions, for tests and samples.
 
 Spark routes in bulk by its own expressions; these functions specify the result.
 """

@@ -4,8 +4,8 @@ A variable splits an atom that binds it by a plain column. An atom that binds it
 copied along that dimension, so that every derivation is found in the cell of the split atoms. A table with keys is
 split only by columns of each of its keys, so that equal keys meet in one cell.
 
-An optional or negated atom is split only by variables that other atoms bind and that also split an ordinary atom, and
-copied along other dimensions. So a cell that looks values up has all rows with these values.
+An optional or negated atom is split only by variables that other atoms bind and that also split an ordinary atom. Along
+other dimensions it is copied. So a cell that looks up values in such an atom has all rows with these values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Spreads a block that reads views over cells, with copies of the views in each cell.
+"""Spreads a block over cells if the block reads views; each cell has copies of these views.
 
-One variable splits everything. A view that binds it by a plain column is split too, if each of its blocks can be: the
-column must be a group, or an unchanged column of a table. Relations that it cannot split are whole in every cell.
+One variable splits all relations of the block. If an atom over a view binds the variable by a plain column, the view is
+split too, provided that each of the view's blocks can be split by that column: there it must be a grouping column, or
+an unchanged column of a table. A relation that the variable cannot split is whole in every cell.
 """
 
 from __future__ import annotations

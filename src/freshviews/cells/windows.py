@@ -1,8 +1,8 @@
 """Tables with a window, in several cells: one engine in front of the cells decides which rows leave.
 
-A row leaves after enough later rows, or after a late enough one, and all rows of the table count. So all rows go
-through one engine, which maintains a view of the rows in the window. In the cells the table has no window: its updates
-there are the change of this view.
+A row leaves when enough later rows have arrived, or a row with a time late enough; all rows of the table count for
+this. So all rows go through one engine, which maintains a view of the rows in the window. In the cells the table has no
+window: its updates there are the change of this view.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conditions of a traced join as C functions, which the walk calls by address: ``condition_0(state, codes)``, ...
+"""Conditions of a traced join as C functions ``condition_0(state, codes)``, ..., which the join calls by address.
 
 ``codes`` has a word per variable of the key order; the variables of the condition are bound. ``state`` has the layout
 of a program's state; its status and constants are read. A function returns 0 if the condition is FALSE or NULL. It

@@ -2,8 +2,9 @@
 
 State words: status, changes buffer, whether changes are wanted, constants, then a table per view, then a scratch block
 per accumulator of several words, then the balance of a program with partitions, then the default row of each view that
-is read as optional. Status words: error code, first row at fault, steps counted, the address of the shapes: words that
-describe payloads of several words to the kernels of their rings, with room for their results.
+is read as optional. Status words: error code, first row at fault, steps counted, and the address of the shapes. Shapes
+are words that describe payloads of several words to the kernels of their rings, with room for the results of these
+kernels.
 """
 
 from __future__ import annotations

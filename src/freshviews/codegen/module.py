@@ -1,8 +1,8 @@
 """From generated source to callable functions: files named by their content, compiled once, cached on disk.
 
 The cache folder of this version has one module per program, or several of a long one, named by the hash of its source.
-In that file the name of every function ends in the hash as well: Numba can mix up functions of one name that sibling
-processes compiled, and worker processes are often forked.
+In that file the name of every function ends in the hash as well: Numba can mix up functions with the same name that
+sibling processes compiled, and worker processes are often forked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Programs whose sums of doubles are narrow: of four words instead of 37 (``ring.NARROW``).
 
 A narrow sum holds the doubles of most columns, but not every double. A program with narrow sums reports an addend or a
-sum that does not fit; then the engine continues with the program as planned, with reals.
+sum that does not fit; then the engine continues with the program as it was planned, whose sums are reals.
 """
 
 from __future__ import annotations

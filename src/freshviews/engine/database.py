@@ -1,4 +1,4 @@
-"""The database: the face of the engine."""
+"""The database: the public interface of the engine."""
 
 from __future__ import annotations
 

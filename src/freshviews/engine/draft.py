@@ -1,7 +1,8 @@
 """The relations of a database while a script of SQL changes them, as a whole or not at all.
 
-A draft starts from the current relations. Its changes show when ``finish`` returns the new relations; ``abandon`` frees
-the relations that were made. Relations that stay are never written to before ``finish``.
+A draft starts from the current relations. Its changes become visible when ``finish`` returns the new relations;
+``abandon`` frees the relations that the script made. Relations that the script does not replace are never written to
+before ``finish``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Words the errors of batches for which a view could not be computed."""
+"""Writes the error messages for batches for which a view could not be computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user holds of a view or of a stored table: rows as Arrow, pandas, polars or Python tuples."""
+"""Handles of views and stored tables, for users: they return rows as Arrow, pandas, polars or Python tuples."""
 
 from __future__ import annotations
 

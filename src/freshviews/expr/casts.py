@@ -1,4 +1,4 @@
-"""Values to text and back, as Spark's CAST and ``date_format`` convert them.
+"""Converts values to text and back, as Spark's CAST and ``date_format`` convert them.
 
 Dates are days, timestamps microseconds since 1970-01-01 (no zone), decimals unscaled integers. Text that does not parse
 raises ``ValueError`` with what is accepted.

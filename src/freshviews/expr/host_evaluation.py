@@ -1,15 +1,14 @@
 """Evaluates expressions with host operations over whole columns of codes, before compiled code runs.
 
-A host operation is a Python function over values; it runs once per distinct arguments. Each operation of an expression
-has a memo from the codes of its arguments to the code of its result, valid until codes of the dictionary are freed. As
-in Spark, ``case``, ``coalesce``, ``and`` and ``or`` evaluate an argument only for the rows that need it. A failure is a
-value here; it becomes an error where compiled code uses it.
+A host operation is a Python function over values; it runs once per distinct list of arguments. Each operation of an
+expression has a memo from the codes of its arguments to the code of its result, valid until codes of the dictionary are
+freed. As in Spark, ``case``, ``coalesce``, ``and`` and ``or`` evaluate an argument only for the rows that need it. A
+failure is a value here; it becomes an error where compiled code uses it.
 
-Host operations over many values are the long part of a commit, and nothing has changed while they run, so Ctrl-C can
-interrupt them (``Interruption``).
+Host operations over many values can take most of the time of a commit. A commit has changed nothing before they end, so
+Ctrl-C can interrupt them (``Interruption``).
 
-``freshviews.kernel.scalar.operations``, which has the compiled operations, is the one import of this package from the
-kernel; it imports only types.
+From the kernel, this module imports only the compiled operations (``kernel.scalar.operations``) and access to memory.
 """
 
 from __future__ import annotations

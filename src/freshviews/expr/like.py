@@ -1,11 +1,11 @@
-"""LIKE: the ``%`` of a pattern cut it into segments, and each is found at its first place after the one before.
+"""LIKE: a pattern is cut at each ``%`` into segments; each is found at its first place after the segment before.
 
 The first segment is anchored at the beginning of the text and the last one at its end. Taking the first place of each
-segment in between never loses a match, so nothing is tried twice: the time is at most the length of the text times that
-of the longest segment with ``_``, and linear in the text without ``_``.
+segment in between never loses a match, so nothing is tried twice: the time is at most the length of the text times the
+length of the longest segment with ``_``. In a pattern without ``_`` it is linear in the text.
 
 Compiled code searches in the same way, for the same ``segments``, over UTF-8 in memory (``kernel.codes.texts``). The
-matcher here is for Python values: of constants and of texts that only Python computes, where nothing is compiled.
+matcher here is for Python values: constants, and texts that only Python computes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""regexp_extract, regexp_replace and others: the matches of a regular expression in a text, and their groups.
+"""The matches of a regular expression in a text, and their groups, for regexp_extract, regexp_replace and others.
 
-``freshviews.expr.regular_expressions`` defines the accepted expressions. A ``ValueError`` has the reason of a refusal.
+``freshviews.expr.regular_expressions`` defines the accepted expressions. A refusal is a ``ValueError`` with the reason.
 """
 
 from __future__ import annotations

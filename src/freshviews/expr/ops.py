@@ -18,8 +18,8 @@ Semantics are those of Spark SQL in ANSI mode: a result that does not fit is an 
 stores a key of ``freshviews.kernel.scalar.operations.ERRORS`` there, and the operation returns NULL. A fallible host
 function raises ``ValueError`` with the reason.
 
-Arguments, as tests, binder and code generation must agree on them
----------------------------------------------------------
+Arguments and results, which tests, binder and code generation rely on
+----------------------------------------------------------------------
 "int" below is any type whose codes order as integers: integers, BOOLEAN, DATE, TIMESTAMP, and
 DECIMALs of one scale. Factors, divisors, limits, digits and units are BIGINT literals.
 
@@ -31,7 +31,7 @@ eq_float ... ge_float (a, b)                       NaN equals NaN and is the gre
 null_safe_eq (a, b)                                any one type; never NULL
 only_value (a, b)                                  any one type: a, or an error if b is another value or NULL
 attempt (x), failed (x)                            x, or NULL if x fails; TRUE if x fails
-unless_counted (x, failed)                         x, or an error if an expression failed for a row of it
+unless_counted (x, failed)                         x, or an error if an expression failed for a row that x counts
 unless_failed (x, error)                           x, or the earlier error ``error`` if that is not 0
 is_null is_not_null is_true is_nan (x)              never NULL; is_true(NULL) and is_nan(NULL) are false
 and or (a, b), not (x)                             three-valued
@@ -44,7 +44,7 @@ add_float sub_float mul_float (a, b) neg_float     IEEE
 div_float mod_float (a, b)                         error where b = 0
 ln log10 log2 (x), log1p (x)                       NULL where x <= 0, where x <= -1
 sqrt cbrt exp expm1 sin cos tan asin acos atan     IEEE: NaN where undefined
-tanh abs_float (x), power atan2 (a, b)             the same
+tanh abs_float (x), power atan2 (a, b)             IEEE: NaN where undefined
 quotient_float (a, b)                              a / b, infinite or NaN where b = 0
 mul_rest (a, b)                                    a * b less its nearest double; 0 where that is infinite
 comoment (n, x, x', y, y', p, p', q)               sum of (x - mean x) * (y - mean y) over n rows, from the totals of
@@ -101,8 +101,8 @@ string_to_int (s, low, high)                       surrounding blanks allowed; d
 string_to_float (s), string_to_decimal (s, p, s)   decimals HALF_UP; error past the precision
 string_to_date string_to_timestamp string_to_bool  formats of Spark's CAST
 parse_timestamp (s, pattern)                       by a pattern of letters y M d H h m s S a
-try_string_to_int ... try_parse_timestamp          the same, NULL where these are errors, save for values that SQL has
-                                                   and 64 bits do not hold
+try_string_to_int ... try_parse_timestamp          as without try_, but NULL instead of an error, except for values that
+                                                   SQL has and 64 bits cannot hold
 regexp_extract (s, pattern[, group])               the group of the first match, or the empty text
 regexp_replace (s, pattern, by)                    all matches; $1 in ``by`` is a group
 regexp_count regexp_substr (s, pattern)            number of matches; the first one, or NULL if none or empty

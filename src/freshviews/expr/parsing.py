@@ -1,4 +1,4 @@
-"""Dates and timestamps from strings by a pattern of Spark's letters: to_date and to_timestamp with a format."""
+"""Parses dates and timestamps in strings by a pattern of Spark's letters: to_date and to_timestamp with a format."""
 
 from __future__ import annotations
 

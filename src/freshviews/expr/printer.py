@@ -1,4 +1,4 @@
-"""Expressions as text, with the usual infix operators."""
+"""Prints expressions as text, with the usual infix operators."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
 """RLIKE: regular expressions of Java, as Spark accepts them, searched by RE2 in time linear in the text.
 
-A pattern is parsed by the grammar of ``java.util.regex.Pattern`` and rewritten for RE2, which reads some of it in
-another way: a class within a class, ``&&``, ``\\v``, ``.`` and ``$`` at ends of lines, and letters regardless of case.
-A construct without an equivalent in RE2 is refused with its place: references to groups and lookaround, which no linear
-engine has, and constructs that depend on the version of Java or of Unicode.
+A pattern is parsed by the grammar of ``java.util.regex.Pattern`` and rewritten for RE2. RE2 gives some constructs
+another meaning: a class within a class, ``&&``, ``\\v``, ``.`` and ``$`` at ends of lines, and letters regardless of
+case. A construct without an equivalent in RE2 is refused with its place: references to groups and lookaround, which no
+linear engine has, and constructs that depend on the version of Java or of Unicode.
 
-A test asks only whether the pattern occurs, so its groups do not capture and its reluctant quantifiers are greedy;
-``finder`` keeps both. ``\\b`` is between ASCII letters and others, as in Java 19 and later. ``$`` is accepted only at
-the end, where it may consume the end of the line; so, unlike in Java, ``\\r$`` occurs in a text that ends in
-``\\r\\n``.
+RLIKE asks only whether the pattern occurs, so its groups do not capture and its reluctant quantifiers become greedy;
+``finder`` keeps groups and quantifiers as they are. ``\\b`` is a boundary of ASCII word characters, as in Java 19 and
+later. ``$`` is accepted only at the end, where it may match the line terminator; so, unlike in Java, ``\\r$`` occurs in
+a text that ends in ``\\r\\n``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Expressions over one text that compiled code computes from its UTF-8 bytes.
 
 ``text_function`` splits an expression into a column of strings, operations that cut it, and a final operation that
-tests or measures the rest; all other arguments are constants. ``host_evaluation`` computes any other expression, and
-agrees with these functions. They never fail: a constant that an operation refuses is left to it, too.
+tests or measures the rest; all other arguments are constants. ``host_evaluation`` computes all other expressions, and
+would return the same results for these. These functions never fail: an expression with a constant that an operation
+refuses is left to ``host_evaluation``, too.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """Commits a small batch of one table in one call.
 
-A commit of a few rows spends most of its time in the calls of its steps, and a signal may arrive between two of them.
+A commit of a few rows spends most of its time in the calls of its steps, and a signal may arrive between two steps.
 Here one call does all steps: it checks and adds the rows to the stored table, runs the triggers, and counts the
 version. If a step refuses the batch, everything is undone, and the caller takes the general way
 (``engine.commit.commit``), which raises the error, or applies the net effect if rows of the batch cancel.
-``apply_rows`` stops before the version counts, so that the caller can read changes and write a log; ``apply_and_read``
-also reads the changes of views. The caller ends with ``settle_rows`` or ``take_back``.
+``apply_rows`` stops before it counts the version, so that the caller can read changes and write a log;
+``apply_and_read`` also reads the changes of views. The caller ends with ``settle_rows`` or ``take_back``.
 
-A *plan* of a table is one block of words: its header, the codes of a few rows, and from ENTRIES on, one after the
-other, as many entries of each kind as the header counts:
+A *plan* of a table is one block of words: a header, the codes of a few rows, and, from ENTRIES on, the entries of each
+kind below, one kind after the other. The header has the number of entries of each kind.
 
 ========  =====================================================================================
-watched   address of a word; the batch is refused where it is not 0
+watched   address of a word; the batch is refused if the word is not 0
 columns   address of a pair (address, stride in words) in a batch block, the number of a column
-keys      handle of a table that counts rows by a key, the words of the key: no count may pass 1
+keys      handle of a table that counts rows by a key, the words of the key: no count may exceed 1
 calls     entry of a trigger, its state, its batch block, the number of its block
 blocks    state of a program, its number of tables, its two output buffers
 counters  address of a word that counts updates

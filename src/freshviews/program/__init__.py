@@ -2,7 +2,7 @@
 
 ``statements``, ``payload`` and ``views`` define its nodes. A ``program`` combines them with the form of the result
 (``results``), the maintenance of views outside of triggers (``upkeep``), and ``heavy_light`` parts. ``printer`` and
-``rewrite`` work on every program, ``structure`` walks over it by the ``roles`` of fields; ``reference`` is the
+``rewrite`` work on every program, ``structure`` walks over a program by the ``roles`` of fields; ``reference`` is the
 executable specification.
 """
 

@@ -10,7 +10,8 @@ This is the definition that planning, the interpreter (``program.reference.balan
 - The *threshold* is N^epsilon. A major rebalancing makes a value heavy if its degree is at least the threshold, and
   light otherwise. Between two of them, a light value becomes heavy at 3/2 of the threshold, and a heavy one becomes
   light below 1/2 of it: a *minor rebalancing*. So a heavy value has at least 1/2 N^epsilon rows, and a light one fewer
-  than 3/2 N^epsilon. A value has that many updates between two of its moves, and they pay for the move.
+  than 3/2 N^epsilon. Between two of its moves a value has updates in proportion to N^epsilon, and they pay for the
+  move.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
 Definition 6 and Figure 4.

@@ -6,7 +6,7 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
 
     on E(src as a, dst as b) += m:            a trigger: columns (under other names) and multiplicity
         where gt(weight, 0)                       the rows it runs for
-        let x = ...                               a parameter that is more than a column; a Let
+        let x = ...                               a parameter that is an expression, or a Let
         for c, s in S[b]:                         a loop over a slice; s is the payload
         for a, s in S[_, c]:                      the same; the bound positions are not a prefix of the key
         for b, c, s in S:                         a scan
@@ -19,20 +19,20 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
         Q[a] += m * s * t                         the payload is the count alone
         Q[a] += (count: m * s.count, sum_x: m * s.sum_x)
             appears: ...                          runs if the row was absent before
-            vanishes: ...                         runs if it is absent after
-            stays: ...                            runs if it is neither
-            then: ...                             a report of places that follows in all three cases
+            vanishes: ...                         runs if the row is absent after
+            stays: ...                            runs if the row is present before and after
+            then: ...                             a report of places, in all three cases
         for b, c, s in S.joined[b]:               a loop over the rows of a subset
         if some S.joined[b]:                      runs if the slice has a row
         s.joins += 1; full at 2: ...              a tally; the body runs if it becomes (or was) full
         S.joined += s                             a row enters a subset; "-=": it leaves
-            alone in [b]: ... not alone in [b]: ...     whether its slice has another row
+            alone in [b]: ... not alone in [b]: ...     runs if its slice has no, or another, row
         balance S[b, c]                           rebalancing, if sizes or degrees of values require it
         turn_b(b) * -1                            a procedure, with its multiplicity
         V[a].min_x = min of D[a]                  a scan
         for x, y, d in first 10 of R, as r grows by m: ...     rows that enter the first 10, d times, or leave
-        for number n of r, forgotten:             the numbers, by copies, or ranks that were reported of a row
-        for x, y, number n, d in all of R, new or wrong from [u, v] on:    those to be reported, 1, or taken back, -1
+        for number n of r, forgotten:             the numbers (one per copy) or ranks reported for a row
+        for x, y, number n, d in all of R, new or wrong from [u, v] on:    numbers to report, 1, or take back, -1
         for x, y, (z) -1 or not o, d in R, as r grows by m: ...    rows with the row before, where there is one
         for p, d in S[b, _] by value < c: ...     rows whose value becomes less than c (d is 1), or ceases to be (-1)
         u += P[g, x < t <= y]                     the sums of the rows of a range, of an ordered view

@@ -1,7 +1,8 @@
 """The roles of the fields of statements, declared once, in the annotations of the fields.
 
-Every walk over programs is a fold over these parts (``program.structure``). A new kind of statement is its class, its
-meaning in the interpreter, its text and its code. A statement that runs a body for each value of a column of a view::
+Every walk over programs is a fold over fields by their roles (``program.structure``). A new kind of statement needs a
+class, its meaning in the interpreter, its printed text and its generated code. A statement that runs a body for each
+value of a column of a view::
 
     @hashed_once
     @dataclass(frozen=True)
@@ -11,7 +12,8 @@ meaning in the interpreter, its text and its code. A statement that runs a body 
         value: Annotated[str, Role.BINDS, Columns(after=True)]
         body: Annotated[Body, Runs(Often.EACH)]
 
-A field without a role is a constant. A field whose value is a dataclass, or a tuple of dataclasses, has their parts.
+A field without a role is a constant. A field whose value is a dataclass, or a tuple of dataclasses, stands for the
+fields of these.
 """
 
 from __future__ import annotations

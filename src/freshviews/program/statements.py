@@ -10,7 +10,7 @@ a payload is reached through the alias of its row. The triangle count under firs
         R[a, b] += m
 
 ``freshviews.program.reference.interpreter`` defines the semantics. Every strategy keeps one rule, so that back ends may
-hold row addresses: a loop or lookup on a view never encloses an Add to it.
+hold row addresses: a loop or lookup on a view never encloses an Add to the same view.
 """
 
 from __future__ import annotations

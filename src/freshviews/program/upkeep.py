@@ -1,7 +1,7 @@
 """The maintenance of a program's views outside of its triggers.
 
 Every kind of upkeep has four attributes in common, empty if they do not apply: ``statements``, which evaluate views,
-``tries`` and ``scratch`` views that these read, and ``joins``, the traced joins.
+``tries`` and ``scratch`` views that these statements read, and ``joins``, the traced joins.
 """
 
 from __future__ import annotations

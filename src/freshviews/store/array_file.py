@@ -2,15 +2,15 @@
 
 ::
 
-    preamble    magic 8 | format 4 | crc32 of the footer 4 | offset of the footer 8 | its length 8 |
-                crc32 of the preamble so far 4
-    arrays      one after the other, words in little-endian byte order
-    footer      JSON: "about", a description by the writer, and "arrays": offset, words, words of room and
-                crc32 of each
+    preamble    magic 8 | format 4 | crc32 of the footer 4 | offset of the footer 8 |
+                length of the footer 8 | crc32 of the preamble up to here 4
+    arrays      words in little-endian byte order, one array after the other
+    footer      JSON: "about" has a description by the writer; "arrays" has, for each array, its offset, its number
+                of words, the number of words to allocate when it is read, and its crc32
 
 A large array begins at a multiple of ``ALIGN``, and nothing else is in its last page. It is mapped, so opening takes a
-few system calls, and pages are read when touched. Small arrays are read. A file with its final name is complete. It
-must not change while it is mapped; it may be deleted.
+few system calls, and its pages are read when touched. Small arrays are copied into memory. A file with its final name
+is complete. It must not change while it is mapped; it may be deleted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The steps of making a commit and a snapshot durable, by name.
 
-Every step calls ``reach``. A test sets ``hook`` to stop the process at a step, and reads the reopened database.
+Every step calls ``reach``. A test sets ``hook`` to stop the process at a step; then it reopens the database and reads
+it.
 """
 
 from __future__ import annotations

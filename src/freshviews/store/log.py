@@ -1,9 +1,10 @@
-"""The log: records in segment files, appended one commit at a time, and synced with each or after an interval.
+"""The log: records in segment files, appended one commit at a time, and synced at each commit or after an interval.
 
 A segment ``log-<sequence>.fvlog`` is named after its first record. Unreadable records at the end of the last segment
-are a torn tail, left by a process that was killed while writing, or by a machine that was lost before a sync: they are
-cut off with the late records after them, and ``dropped`` says so. Anything unreadable before another valid record is
-corruption and raises StoreError. ``store.record`` has the bytes of a record.
+are a torn tail, left by a process that was killed while writing, or by a machine that failed before a sync. They are
+cut off together with the late records after them, and ``dropped`` reports that. Anything unreadable before another
+valid record is corruption and raises StoreError. ``store.record`` defines the bytes of a record, and which records are
+late.
 """
 
 from __future__ import annotations

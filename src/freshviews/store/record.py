@@ -3,11 +3,11 @@
 A record is a header of 40 bytes and a payload::
 
     magic 4 | kind 1 | late 1 | format 2 | length 8 | sequence 8 | version 8 | crc32 of the payload 4 |
-    crc32 of the header so far 4
+    crc32 of the header up to here 4
 
-``sequence`` counts the records of a database, so a missing one is noticed; ``version`` is the version after the record.
-``late`` is 1 if records before it were not known to be on the disk when it was written: the file system may lose these
-and keep it. For any other record, all earlier records were on the disk.
+``sequence`` counts the records of a database, so a missing record is noticed; ``version`` is the version after the
+record. ``late`` is 1 if, when the record was written, earlier records were not known to be on the disk: the file system
+may lose these and keep this record. If ``late`` is 0, all earlier records were on the disk.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Files of the strings of a dictionary. Each file has a range of codes, so no string is written twice.
 
-A file holds the bounds of each string, all their bytes, and the free codes. Files are read in the order of their codes,
-each starting where the one before ended. When there are many, one file over all their codes can replace them.
+A file holds the bounds of each string, the bytes of all strings, and the free codes. Files are read in the order of
+their codes; each range starts where the range before it ended. When there are many files, one file with all their codes
+can replace them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SQL types, their 64-bit codes, NULL, the dictionary of strings, and values to codes and back."""
+"""SQL types, their 64-bit codes, NULL, the dictionary of strings, and conversions between values and codes."""
 
 from freshviews.types.sqltype import (
     BIGINT,

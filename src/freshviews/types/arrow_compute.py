@@ -1,4 +1,4 @@
-"""``pyarrow.compute``, imported at the first use of one of its functions: the import takes a tenth of a start."""
+"""``pyarrow.compute``, imported when one of its functions is first used: the import takes a tenth of the start time."""
 
 from importlib import import_module
 from typing import Any

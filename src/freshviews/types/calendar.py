@@ -1,7 +1,8 @@
-"""Day numbers to years, months and days and back: the proleptic Gregorian calendar, without bounds.
+"""Converts day numbers to years, months and days, and back: the proleptic Gregorian calendar, without bounds.
 
 ``datetime`` covers the years 1 to 9999 only; DATE and TIMESTAMP codes go further. The functions use floor division
-only, so they are right before 1970 and can be compiled. They count from 1 March of year 0, so the leap day comes last.
+only, so they are right before 1970 and can be compiled. They count from 1 March of year 0, so the leap day is the last
+day of a year.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Codes to JSON: numbers and booleans as in JSON, other values, such as dates and NaN, as strings."""
+"""Converts codes to JSON: numbers and booleans as in JSON, other values, such as dates and NaN, as strings."""
 
 from __future__ import annotations
 

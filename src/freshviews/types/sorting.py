@@ -1,4 +1,4 @@
-"""Sorting Arrow columns as SQL's ORDER BY does: NULL first or last, NaN after all numbers, strings by their bytes."""
+"""Sorts Arrow columns as SQL's ORDER BY does: NULL first or last, NaN after all numbers, strings by their bytes."""
 
 from __future__ import annotations
 

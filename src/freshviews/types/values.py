@@ -1,4 +1,4 @@
-"""Python values to codes and back, one at a time.
+"""Converts Python values to codes and back, one at a time.
 
 The values that each type accepts, besides None; only FLOAT rounds:
 
@@ -8,7 +8,7 @@ integers   int within the type's range; BIGINT of -2**63 is refused: it is the c
 FLOAT      float, rounded to the nearest float32 if finite there; int that is exactly a float32
 DOUBLE     float; int that is exactly a double
 DECIMAL    Decimal and int that need no more digits than the type has: 12.300 fits scale 2, 12.345 does
-           not; float never: 12.3 is not a decimal. At most 2**63 - 1 unscaled, whatever the precision
+           not; never a float: 12.3 is not a decimal. At most 2**63 - 1 unscaled, whatever the precision
 STRING     str of valid Unicode
 DATE       datetime.date; datetime without a zone at midnight; numpy.datetime64 of a whole day
 TIMESTAMP  datetime; one with a zone is converted to UTC; date at midnight; numpy.datetime64 and

@@ -6,9 +6,9 @@ order of the text. ``frame`` gets the number of the Emit that stopped in word 0,
 it. The next call resumes there, and skips loops and Emits that come before and do not contain it. Returns the number of
 rows written; fewer than ``limit`` means the end. The state must not change between calls.
 
-An innermost loop that only emits runs as many turns as there are rows and room, with no test in between; columns that
-it does not bind are filled in runs. Groups are written as raw rows, one after the other; the payload of each is put
-together in the last words of the frame.
+If an innermost loop only emits rows, its number of turns is computed before, from the rows left and the room left, so
+it needs no test per row; columns that it does not bind are filled for all these rows together. Groups are written as
+raw rows, one after the other; the payload of each group is assembled in the last words of the frame.
 """
 
 from __future__ import annotations

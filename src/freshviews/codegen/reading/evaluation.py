@@ -1,7 +1,7 @@
 """Recomputation as one function, ``evaluate(state)``: builds tries, runs the join over them, and frees them.
 
-The views that it computes are empty when it is called. If memory runs out, it marks the first of their tables as failed
-and joins nothing.
+The views that the function computes are empty when it is called. If memory runs out, the function marks the table of
+the first of these views as failed and joins nothing.
 """
 
 from __future__ import annotations

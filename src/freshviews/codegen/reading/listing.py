@@ -1,22 +1,22 @@
-"""Readers of a listed result: its rows, one of them, its change.
+"""Readers of a listed result: of all its rows, of one row, and of its change.
 
 A listing becomes resumable functions over *frames*, blocks of words that hold the position. ``next_k(state, frame,
-variables)`` moves to the next values of the sources of a listing, in a nested loop, and returns whether there are
-some. ``take_k`` does so for a Union; ``has_k`` returns whether one of its sets has given values. The frame of a
-listing::
+variables)`` moves to the next values of the sources of a listing, in a nested loop, and returns whether there are such
+values. ``take_k`` does the same for the values of a UnionSource; ``has_k`` returns whether one of its sets has given
+values. The frame of a listing::
 
     number of the source that resumes (0: begin, -1: at the end)
     per SliceSource: position, the values that it binds
-    per UnionSource: number of sets, position in light, address of their frames, frames there is room for, the values
-        that it binds
+    per UnionSource: number of sets, position in its light view, address of the frames of its sets, number of
+        frames that fit there, the values that it binds
 
 The frames of the sets of a UnionSource lie one after the other in memory of their own, which ``close_k`` releases. The
 state must not change between calls.
 
 ``read_listed(state, frame, limit, changes)`` appends raw rows to a buffer until it has ``limit`` rows; returns whether
 there may be more. ``close_listed(frame)`` releases what a frame holds. ``read_group(state, key, changes)`` looks a row
-up. ``read_change(state, changes)`` goes through the gathered change: the payload after it is looked up, and the payload
-before it is that minus the change.
+up. ``read_change(state, changes)`` goes through the rows of the gathered change: it looks up the new payload of a row,
+and subtracts the change to get the old one.
 """
 
 from __future__ import annotations

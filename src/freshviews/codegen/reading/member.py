@@ -1,6 +1,6 @@
 """Functions that run one body of a program, for results that are not held in one view.
 
-- ``awake(state)`` runs ``awake`` once, when changes begin to be wanted.
+- ``awake(state)`` runs the body ``awake`` once, when a subscriber first wants changes.
 - ``read_group(state, key, changes)`` looks a row up: ``key`` is the address of the words of the free variables; if it
   exists, the row is appended to ``changes``.
 - ``read_key(state, key, changes)`` appends the rows with a key to ``changes``.

@@ -1,13 +1,15 @@
-"""Reading a result that is held in one view, or groups that are enumerated: its change, its rows, one group.
+"""Readers of a result that is held in one view or enumerated by group: of its change, its rows, and one group.
 
 All readers write *raw rows* into a buffer: the free variables, the values of the aggregates, the multiplicity. Output
 expressions and HAVING are applied to raw rows by ``freshviews.codegen.reading.projection``.
 
-- ``read_change(state, out)`` walks the journal: per touched row the raw row before, times -1, and after, times 1
-  (for a bag: one row with the difference). A raw row that did not change is left out. Clears the journal.
+- ``read_change(state, out)`` walks the journal: for each touched row it writes the old raw row with the multiplicity
+  -1, and the new one with 1 (for a bag: one row with the difference). It skips raw rows that did not change, and clears
+  the journal.
 - ``read_rows(state, start, limit, out)`` scans rows from a position until it has appended ``limit`` raw rows; returns
   the next position, or -1 at the end.
-- ``read_group(state, key, out)`` looks one key up; ``key`` is the address of its words. Returns whether it is there.
+- ``read_group(state, key, out)`` looks one key up; ``key`` is the address of its words. Returns whether the key is
+  there.
 - ``read_groups(state, columns, n, key, found, out)``, for a block under set operations, looks ``n`` keys up:
   ``columns`` has address and stride of the words of each free variable, ``key`` is room for one key; sets ``found`` to
   1 or 0 for each.

@@ -1,6 +1,6 @@
 """Statements that change the rows of views: Add, and Clear of a scratch view.
 
-The row of the key is found or created, and its payload grows. Then come the effects of its presence: its place in the
+The row of the key is found or created, and its payload grows. Then follow the effects of its presence: its place in the
 order of the view, the bodies ``appear``, ``vanish`` and ``stay``, and the removal of a row whose payload is zero.
 Scratch views of an evaluation are tables of sums (``kernel.hash.sum_table``) without such effects.
 """

@@ -1,4 +1,4 @@
-"""Prefetching: while updates of a batch run, the memory that later ones will look up is fetched into the caches.
+"""Prefetching: while updates of a batch run, the memory that later updates will look up is fetched into the caches.
 
 An update waits for memory several times in a row: for the slot of a key, for the group or row that the slot names, for
 the rows of the group, and for the slots of the keys that are looked up for each row. All keys of a batch are known when

@@ -5,8 +5,8 @@ a copy with what is bound there (``with_alias``, ``replace``), so nothing has to
 carries the function that writes a body of statements of any kind (``write``): modules for one kind of statement write
 nested bodies through it and do not import each other.
 
-A row is an address; its words are read by ``load`` at offsets known here. An integer component of a Sum is a local
-variable; a component of several words is the address of a scratch block.
+A row is an address; its words are read by ``load`` at offsets that the context knows. An integer component of a Sum is
+a local variable; a component of several words is the address of a scratch block.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Statements that read rows of views: Lookup, Exists, Loop, and Smaller, the shorter of two loops.
 
-A loop over a slice prefetches its first rows, and the rows that its body looks up first: these addresses are known
-long before the loop reaches them one after the other. Of two slices that intersect, the loop runs over the smaller
-one; where the digests of the larger slice are scanned, most rows are skipped before they are fetched.
+A loop over a slice prefetches the first rows of the slice, and the rows that the body looks up first: their addresses
+are known long before the loop reaches them. To intersect two slices, the loop runs over the smaller one. If it scans
+the digests of the larger slice, it skips most rows that are not in both before it fetches them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Statements over ordered indexes: Scan (an aggregate of a group), Top (the first rows of an order), Beside, Forget and
-Renumber (neighbours and numbers of rows), Cross (rows whose running value is within a limit), and sums of ranges and
-loops over them."""
+Renumber (neighbours and numbers of rows), Cross (rows whose running value is within a limit), sums of ranges, and loops
+over ranges."""
 
 from __future__ import annotations
 

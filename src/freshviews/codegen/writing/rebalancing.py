@@ -1,6 +1,6 @@
 """The rebalancing of a program's partitions inside triggers: before a batch, after it, and the statement Balance.
 
-These call the functions of ``codegen.writing.rebalancing_functions``.
+The written source calls the functions of ``codegen.writing.rebalancing_functions``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The statement Sum: accumulators from zero, the body that adds to them, and the body for sums that are not zero.
+"""The statement Sum: accumulators that start at zero, a body that adds to them, and a body for sums that are not zero.
 
-A Sum may be remembered by the variables that it depends on (``kernel.hash.memo``).
+A Sum may be cached by the values of the variables that it depends on (``kernel.hash.memo``).
 """
 
 from __future__ import annotations

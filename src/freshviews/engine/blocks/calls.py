@@ -1,4 +1,4 @@
-"""Calls of compiled triggers: a block of words has the addresses of a batch's columns."""
+"""Calls of compiled triggers: the argument is a block of words with the addresses of a batch's columns."""
 
 from __future__ import annotations
 

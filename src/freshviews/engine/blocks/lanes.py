@@ -1,12 +1,12 @@
-"""A trigger over a large batch in lanes (``plan.costs.lanes``), each lane in a thread.
+"""Runs a trigger over a large batch in lanes (``plan.costs.lanes``), each lane in a thread.
 
 Lanes read the same columns and the same tables, and no lane reads a table that another one changes. Each lane has its
-own copy of all else that a trigger writes: the state block, with a status, room for sums and shapes. A trigger that
-reads deferred rows flushes them first, so all deferred rows are flushed before the lanes begin.
+own copy of everything else that a trigger writes: the state block with its status, scratch room for sums, and shapes. A
+trigger that reads deferred rows flushes them first, so all deferred rows are flushed before the lanes begin.
 
-Lanes run where they save time. That is measured: first the time of the trigger in one thread, then the time of its
-lanes one by one and together. Their functions are compiled by another process once large batches have taken some time;
-until they are there, and in all small batches, the trigger runs as a whole.
+Lanes run only if they save time. To find out, the time of the trigger in one thread is measured first, then the time of
+its lanes, one by one and together. Another process compiles the functions of the lanes once large batches have taken
+some time. Until that is done, and for all small batches, the trigger runs as a whole.
 """
 
 from __future__ import annotations

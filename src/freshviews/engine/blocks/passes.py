@@ -1,4 +1,4 @@
-"""Backfill of empty states in passes over the tables, each with some of the triggers (``plan.passes``)."""
+"""Backfills empty states in passes over the tables; each pass runs some of the triggers (``plan.passes``)."""
 
 from __future__ import annotations
 

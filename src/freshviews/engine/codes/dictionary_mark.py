@@ -1,4 +1,4 @@
-"""Checks that an image and a dictionary belong together, because an image holds codes and no strings."""
+"""Checks that an image and a dictionary belong together: an image has codes, and only its dictionary has strings."""
 
 from __future__ import annotations
 

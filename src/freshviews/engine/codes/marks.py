@@ -1,4 +1,4 @@
-"""Marks the codes of strings in use, and batches of codes that are read after their commit."""
+"""Marks the codes of strings in use; keeps the strings of batches that are read or committed later."""
 
 from __future__ import annotations
 

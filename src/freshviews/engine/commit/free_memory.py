@@ -4,17 +4,19 @@ A commit that runs out of memory while views change costs a backfill, and cannot
 not stored. Besides, Linux grants memory that it does not have, and then kills a process. So a commit first reads how
 much memory the machine and each control group of the process have left.
 
-**How much must be left.** Memory for the rows, each as large as a row has been so far, including its part of views; for
-all hash tables to double at once; and a reserve for others. The reserve grows with the database, because a small
+**How much must be left.** Memory for the new rows, at the average size of the rows so far, views included; for all hash
+tables to double at the same time; and a reserve for other uses. The reserve grows with the database, because a small
 database is never the reason why memory is full.
 
-**Batches accepted without it.** Deletes free the places of rows, not memory. So a batch is accepted if it adds no row
-on balance, or if no table has more rows after it than when memory was first lacking.
+**Batches accepted without it.** Deletes free the places of rows in tables, which new rows take without more memory. So
+a batch is accepted if it adds no more rows than it deletes, or if no table gets more rows than it had when memory was
+first lacking.
 
-**When it checks.** The more memory is left, the longer the next check waits. The size of the database is computed only
-if more than half of the memory is in use. If Linux does not report free memory, nothing is refused.
+**When it checks.** The more memory is left, the later the next check. The size of the database is computed only if more
+than half of the memory is in use. If Linux does not report free memory, nothing is refused.
 
-It is an estimate. A first batch, the join of one batch, or a piece of a backfill may take more than all that is left.
+The check is an estimate. A first batch, the join of one batch, or a piece of a backfill may take more than all that is
+left.
 """
 
 from __future__ import annotations

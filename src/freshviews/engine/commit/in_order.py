@@ -1,9 +1,9 @@
 """Returns the change of a view by each update, in order, in Arrow batches of bounded size.
 
 Updates are committed in pieces. Each piece is a version, and its changes are returned before the next piece begins, so
-that a slow reader stops the producer. The size of a piece follows from the change sizes of earlier ones. If the view's
-result is enumerated, the updates of a piece run one by one, and a piece with too large a change is undone and cut;
-otherwise a piece is one update. So memory is bounded by a few batches and the change of one update.
+that a slow reader stops the producer. The size of a piece follows from the sizes of the changes of earlier pieces. If
+the view's result is enumerated, the updates of a piece run one by one, and a piece whose change is too large is undone
+and cut; otherwise each piece is one update. So memory is bounded by a few batches and the change of one update.
 
 ``net_change`` returns the change of many updates together, without storing it: their net effect is applied, deletes
 first. A lost row of a join contains a deleted row, so no insert restores it. It is lost with the first of its deleted

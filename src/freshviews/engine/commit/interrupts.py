@@ -1,4 +1,4 @@
-"""Defers signal handlers until a step that must be whole has ended or can be undone."""
+"""Defers signal handlers until a step that must not be interrupted has ended, or can be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs functions in every forked child, so that it leaves the parent's files alone."""
+"""Runs functions in every forked child, so that the child does not touch the files of the parent."""
 
 from __future__ import annotations
 

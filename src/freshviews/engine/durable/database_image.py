@@ -2,15 +2,15 @@
 
 ::
 
-    contents     what there is: tables and views by name, each with its file and a print of its definition
+    contents     the tables and views by name, each with its file and a fingerprint of its definition
     strings      the dictionary
-    table-1 ...  base tables, those that are stored
+    table-1 ...  stored base tables
     window-1 ... the rows in a table's window, in the order in which they leave
-    view-1 ...   views, internal ones too
+    view-1 ...   views, with the internal ones
 
-The folder is written under another name and renamed when it is complete. Opening it maps its files, without work per
-row, except for stored tables in another layout. The tables must be the same; a view with another definition or other
-programs is backfilled from its inputs.
+The folder is written under another name and renamed when it is complete. Opening the image maps its files, without work
+per row, except for stored tables in another layout. The database must have the tables of the image. A view whose
+definition or programs differ from those in the image is backfilled from its inputs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Finds a cheaper join tree for a view, by the updates that its tables have had, and a cheaper strategy, by steps.
+"""Finds a cheaper join tree for a view, judged by past updates of its tables, and a cheaper strategy, judged by steps.
 
-Join trees are weighed for views under ``crown`` over stored tables that declare no updates.
+Join trees are compared only for views under the strategy ``crown`` whose tables are stored and declare no updates.
 """
 
 from __future__ import annotations

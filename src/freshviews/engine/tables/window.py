@@ -1,11 +1,11 @@
-"""Tables with a window: deletes of the rows that leave are added to a batch of arrivals.
+"""Tables with a window: a batch of arriving rows also gets deletes of the rows that leave the window.
 
 The rows in the window are stored as codes, in the order in which they leave. Each arrival is preceded by the deletes of
 the rows that it displaces, so views see inserts and deletes as of any other table. The window moves when the batch is
 committed.
 
-Snapshots and images have the rows in that order (``restore_window``), and the log has arrivals and deletes
-(``replay_window``). So a window outlives its process, also for a trusted table.
+Snapshots and images have the rows in the order in which they leave (``restore_window``), and the log has arrivals and
+deletes (``replay_window``). So a window outlives its process, also for a trusted table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads the change of a view whose output columns are columns of its one block."""
+"""Reads the change of a view whose output columns are unchanged columns of its only block."""
 
 from __future__ import annotations
 

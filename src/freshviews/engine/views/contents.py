@@ -1,4 +1,4 @@
-"""Reads the contents of a view, and words the errors of reading."""
+"""Reads the contents of a view, and writes the error messages of reading."""
 
 from __future__ import annotations
 

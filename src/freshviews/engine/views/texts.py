@@ -2,11 +2,11 @@
 
 The block has the rows of all groups, and is maintained as any other. ``Texts`` has a copy of these rows by group. It
 reads the change of the block, and renders the texts of the changed groups, before and after. So the cost of a version
-is that of all rows of the groups that it changes. The copy is made when a change is first asked for, and after each
-``forget``. Images and collections of strings ignore it, because all its codes are in rows of the block.
+is that of all rows of the groups that it changes. The copy is made when a change is first read, and again after each
+``forget``. Images and collections of strings ignore the copy, because all its codes are in rows of the block.
 
 Codes of texts are not stored here. The text of a group before a change is rendered again, or remembered as a string.
-Its code is the same as before, because a view that has stored the code keeps the string in the dictionary.
+The text gets the code that it had, because a view that has stored the code keeps the string in the dictionary.
 """
 
 from __future__ import annotations

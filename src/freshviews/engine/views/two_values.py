@@ -1,6 +1,7 @@
-"""Words the errors of ONLY_VALUE, with the two values and the group.
+"""Writes the error messages of ONLY_VALUE, with the two values and the group.
 
-A subquery as a value also compares the number of its rows with 1, because two rows may have one value.
+For a subquery that is used as a value, the number of its rows is also compared with 1, because two rows may have equal
+values.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Maintains a view under batches of its inputs: one class per way, chosen when the view is prepared.
+"""Maintains a view under batches of its inputs: one class per way to maintain a view, chosen when the view is prepared.
 
 The programs of the view's blocks determine the way (``program.upkeep``):
 
 - ``ByTriggers``: triggers maintain the result; its change is read from their journals.
 - ``Traced``: triggers record edits, and the traces of joins are maintained at the end of a version.
-- ``Settled``: triggers note what has changed, and the result follows at the end of a version.
+- ``Settled``: triggers record what has changed, and the result is updated from these records at the end of a version.
 - ``Evaluated``: triggers maintain the inputs of an evaluation, which recomputes the result at the end of a version.
 - ``Recomputed``: the rows of the inputs are stored, and the triggers run over all of them after each batch.
 
-The change of the last two is the difference of the contents before and after.
+In the last two ways, the change of a view is the difference of its contents before and after the version.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Keeps pages of an ordered tree in balance: splits full pages, merges small ones.
 
-An edit descends from the root to one leaf and records the path. It copies pages of the path that versions have (see
-``pages``), changes the leaf, and mends the path from the leaf up: entries describe their children again, a page that
-overflows is split, and a page less than a quarter full is merged with its neighbour or shares entries with it. At the
-end of the tree the left page of a split stays three quarters full, because rows that arrive in order never return to
-it.
+An edit descends from the root to one leaf and records the path. It copies the pages of the path that a version has (see
+``pages``), changes the leaf, and repairs the path from the leaf up: it updates the entries of the children, splits a
+page that overflows, and merges a page that is less than a quarter full with its neighbour, or moves entries between the
+two. If the last page of the tree is split, the left one of the two pages stays three quarters full, because later rows
+in rising order go to the right one.
 """
 
 from __future__ import annotations

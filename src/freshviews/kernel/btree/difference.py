@@ -1,16 +1,17 @@
-"""The difference of two versions of a tree, in the order of keys, without reading pages that both share.
+"""Lists the rows in which two versions of a tree differ, in order of keys, without reading the pages that they share.
 
-The paper, section 3.3. Two cursors, one per version, advance together. A cursor stands before a row or before a whole
-page of any level, whose least key it knows from the entry above. If both stand before the same page, both skip it.
-Otherwise the cursor at the lesser key moves: into the page, or past the row, which then is in one version only. At
-equal keys the page of the higher level is opened. So only pages that the other version does not have are opened, and
-their number is at most that of the pages that were copied, split, merged or created between the two: a few per level
-and edit.
+Source: section 3.3 of Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). Two cursors, one per version,
+advance together. A cursor stands before a row, or before a whole page of any level, whose least key is in the entry of
+the parent page. If both stand before the same page, both skip it. Otherwise the cursor at the lesser key moves. If it
+stands before a page, it enters the page. If it stands before a row, only its version has the row, and it moves past the
+row. If the keys are equal, the cursor before the page of the higher level enters that page. So a cursor enters only
+pages that the other version does not have. At most as many pages are entered as were copied, split, merged or created
+between the two versions: a few per level and edit.
 
 A row with a changed payload is reported twice: a deletion of the old row, then an insertion of the new one.
 
-``delta_branch`` turns the change of a row into the change of the trie (section 4.2.1, "tree surgery"): the least depth
-at which a branch was inserted or erased with it.
+``delta_branch`` turns the change of a row into a change of the trie (section 4.2.1, "tree surgery"): it returns the
+least depth at which the change of the row inserts or erases a branch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bulk load of an empty tree, and edits in any order.
+"""Loads rows into an empty tree in bulk, and prepares batches of edits whose keys are not in order.
 
 Sorted rows are copied column by column into leaves; inner pages are built on top of them, level by level. Pages are
 left seven eighths full.

@@ -6,19 +6,20 @@ handle of a tree is its header block. Pages are blocks of one size, known by add
     birth | level | count | room | next dead | column 0, ``room`` words | column 1 | ...
 
 A leaf, level 0, has a column per word of key and payload. An inner page has an entry per child: the key of the child's
-least row, in the same first columns, then the child, the number of rows below it, and a column per fold (see
-``folds``). So one search works in leaves and inner pages.
+least row, in the columns that have the key in a leaf; then the address of the child, the number of rows below it, and a
+word per fold (see ``folds``). So one function searches leaves and inner pages.
 
 **Versions.** ``pin`` keeps the state of a tree as a version, whose root is a page. From then on no page of the version
-is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). A page stores the number of
-the version after which it was born, and is written in place if no version has it. A page that leaves the tree is
-released at once if no version needs it; otherwise it joins the list of dead pages of the newest version that does. When
-the last reader unpins a version, each page of its list moves to the next older version if that one has the page too,
-and is released otherwise. The cost is per page that leaves, not per child: with a reference count in each page, copying
-an inner page would increment the counts of all its children.
+is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). A page stores its birth:
+the number of the current, not yet pinned version when the page was made. The birth shows whether a pinned version has
+the page; if none has, the page is written in place. A page that leaves the tree is released at once if no version needs
+it; otherwise it joins the list of dead pages of the newest version that needs it. When the last reader unpins a
+version, each page of its list moves to the list of the next older version if that version has the page too; otherwise
+the page is released. So the cost depends on the number of pages that leave the tree. With a reference count in each
+page, copying an inner page would increment the counts of all its children.
 
-Only the newest state is written. ``pin``, ``unpin`` and edits are for one thread at a time. Readers of versions read no
-word that these write, and need no lock.
+Only the newest state is written. ``pin``, ``unpin`` and edits are for one thread at a time. Readers of versions need no
+lock, because these functions write no word that such a reader reads.
 """
 
 from __future__ import annotations

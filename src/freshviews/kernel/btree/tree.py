@@ -1,17 +1,18 @@
 """Ordered trees: creation, lookup, and edits.
 
-A batch of edits comes in rising order of keys; edits of equal keys apply in the order given. The block of a batch has
-two words per column, the address of its first word and its stride: the columns of the key, of the payload, and of the
-signs. The address of the signs is 0 if all edits insert.
+The edits of a batch are in rising order of keys; edits of one key apply in the order given. The block of a batch has
+two words for each column of the key, of the payload, and for the column of signs: the address of the first word, and
+the stride. The address of the signs is 0 if all edits insert.
 
 - If payloads are not summed, an edit with a positive sign inserts a row or replaces its payload, and one with a
-  negative sign deletes it. An edit that changes nothing has no effect.
+  negative sign deletes it. Deleting an absent row has no effect.
 - If payloads are summed, an edit adds its payload to that of the row, word by word, modulo 2^64; a row with a zero
-  payload is absent. Signs are not read, because deltas have signed payloads.
+  payload is absent. Signs are not read, because the payloads of deltas are signed.
 
-One round of ``apply_edits`` descends from the root to one leaf and applies all edits that belong there, at most as many
-as fit a leaf: a single edit shifts the rows after it, several are merged with the leaf into scratch rows. ``balancing``
-mends the pages above. Pages that versions have are copied (see ``pages``), and only if an edit changes something.
+One round of ``apply_edits`` descends from the root to one leaf and applies all edits of that leaf, but at most as many
+as fit into a leaf. A single edit shifts the rows after it; several edits are merged with the rows of the leaf into
+scratch memory. Then ``balancing`` repairs the pages above. Before an edit changes a page that a version has, the page
+is copied (see ``pages``).
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
 """Adds and frees the strings of a dictionary, and releases their memory in bounded steps.
 
-See ``string_slots`` for the layout. One thread at a time changes anything. A change of the heap may move it, so no
-other thread may read a string meanwhile.
+See ``string_slots`` for the layout. Only one thread at a time may make changes. A change may move the heap, so no other
+thread may read a string during it.
 
-- A new string gets the lowest free *code*, or one after the last. A code keeps its string, but the record of the string
-  may move.
-- *Slots* are replaced while in use: the new slots, ``NEXT``, are written in the order of codes, a few codes with every
-  added string. Codes below ``CURSOR`` are in both. Searches read the old slots until the new ones are complete. Slots
-  begin to grow at 23 of 32 filled, and shrink at less than a quarter.
-- The *heap* is *packed* when a third of it is dead: records move down in the order of their places, and slots give the
-  code of a record. Records below ``WRITE`` are packed; records between ``WRITE`` and ``READ`` have moved.
-- Large blocks grow by a sixteenth, because ``realloc`` then moves pages without copying. They are cut in pieces,
-  because the system needs time for each page.
+- A new string gets the lowest free *code*, or the one after the last code. The string of a code stays the same, but its
+  record may move.
+- *Slots* are replaced in small steps: with every added string, a few codes are also written to the new slots
+  (``NEXT``), in rising order. Codes below ``CURSOR`` are in the old and the new slots. Searches read the old slots
+  until the new ones are complete. A larger array of slots is begun when 23 of 32 slots are filled, a smaller one when
+  less than a quarter are.
+- The *heap* is *packed* when a third of it is dead: live records move to lower places, in order. A search of the slots
+  finds the code of a record. Below ``WRITE`` the heap is packed; between ``WRITE`` and ``READ`` it has no live record.
+- Large blocks grow by only a sixteenth, because ``realloc`` moves their pages without copying. They shrink piece by
+  piece, because the system needs time to release each page.
 """
 
 from __future__ import annotations

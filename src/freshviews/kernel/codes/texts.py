@@ -1,21 +1,26 @@
-"""Functions of one text, computed over its UTF-8 bytes: they cut out parts, and test or measure them.
+"""Functions of one text, computed over its UTF-8 bytes: they cut out a part, and test or measure the part.
 
 A function is a block of words: the number of its steps, then ``STEP_WORDS`` words for each. All steps except the last
-one cut the text; the result of the last one is a code. Positions and lengths count characters (code points).
+one cut the text; the result of the last one is a code. Positions and lengths count characters (code points). The table
+gives the result of each step, then the words of the step.
 
 ======== ============================================================================================
-SLICE    a part: its 1-based position, from the end if negative; its length, or ``TO_END``
-TRIM     without a byte at the left (1), at the right (2), at both ends (3): where, the byte
+SLICE    a part of the text: its 1-based position, from the end if negative; its length, or ``TO_END``
+TRIM     the text without a byte at the left (1), right (2) or both ends (3): that number, the byte
 CODE     the code of the text, or UNKNOWN
 LENGTH   the number of characters
-COMPARE  whether the text is less (1), equal (2), greater (4) than a constant: these added, address, bytes
-ONE_OF   whether it is one of some constants: address of address and bytes of each, how many
-LIKE     whether it has some segments: address of ``SEGMENT_WORDS`` words for each, how many
+COMPARE  whether it is less than (1), equal to (2) or greater than (4) a constant: the sum of the
+         accepted numbers, the address and the number of bytes of the constant
+ONE_OF   whether it is one of some constants: the address of a list with address and number of
+         bytes of each, the number of constants
+LIKE     whether it contains segments in order: the address of a list with
+         ``SEGMENT_WORDS`` words for each, the number of segments
 ======== ============================================================================================
 
 The first segment of LIKE is at the beginning, the last one at the end, the others anywhere in this order; see
-``freshviews.expr.like``. A segment is address, bytes, characters, and 1 if it contains ``ANY``, a byte that no text has
-and that matches any one character. Search takes linear time in the text if no segment has ``ANY``.
+``freshviews.expr.like``. The words of a segment are its address, its numbers of bytes and of characters, and 1 if it
+contains ``ANY``. ``ANY`` is a byte that no text has; it matches any one character. If no segment has ``ANY``, a search
+takes time linear in the length of the text.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Numba: compiles kernels and generated functions, and stores their machine code (``kernel.machine.native``).
+"""Compiles kernels and generated functions with Numba, and stores their machine code (``kernel.machine.native``).
 
 Nothing else imports Numba. A process that finds its machine code in the cache never imports this package.
 
-- ``primitives`` and ``arithmetic`` write machine code for functions with a separate machine-code body. - ``dispatch``
-  compiles; Numba caches the functions that it links into others.
+- ``primitives`` and ``arithmetic`` write the machine code of functions that have a separate body for it.
+- ``dispatch`` compiles; the cache of Numba has the functions that Numba links into others.
 - ``entries`` writes the functions through which Python calls machine code.
 """
 

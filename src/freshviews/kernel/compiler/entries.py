@@ -2,7 +2,8 @@
 
 An entry is a function of Python's C interface (METH_FASTCALL). Its ``self`` is the address of a function of words,
 compiled by Numba. It unpacks the arguments, releases the interpreter's lock during the call, and makes a Python value
-of the result. It refers to no exception: in a process with Numba, symbols such as PyExc_TypeError have another meaning.
+of the result. It refers to no exception, because symbols such as PyExc_TypeError mean something else in a process with
+Numba.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ An index leads from part of the key to a group, and a group to the numbers of it
     block  row numbers, half words | digests, half words
 
 - ``table``, ``index``, ``entries``, ``slots``: the structures; ``pending``: deferred inserts.
-- ``shrink``: releases memory in steps; ``renew``: resets and packs at once.
-- ``base_store``, ``base_reads``: stored base tables; ``packing``: their columns share words.
-- ``heavy_light``: heavy and light parts.
+- ``shrink``: releases memory in steps; ``renew``: empties or packs a whole table.
+- ``base_store``, ``base_reads``: stored base tables; ``packing``: words that their columns share.
+- ``heavy_light``: the thresholds of heavy and light parts.
 - ``row_order``: sorts rows; ``ahead``: prefetches; ``memo``, ``sum_table``: caches of sums for a join.
 """
 

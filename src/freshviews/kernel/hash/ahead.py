@@ -1,7 +1,7 @@
 """Prefetches slots, rows, groups and blocks, a few updates ahead.
 
-Each function prefetches one level: a slot, then its row or group, then the rows of the group. A later call prefetches
-the next level, when the previous one has arrived.
+Each function prefetches one level: a slot, then its row or group, then the rows of the group. When that level has
+arrived, a later call prefetches the next one.
 """
 
 from __future__ import annotations

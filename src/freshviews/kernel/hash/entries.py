@@ -1,14 +1,15 @@
 """Numbered entries and their slots: the common structure of a table's rows and an index's groups.
 
-Both are an array of entries of equal width, whose key comes first, and slots that lead from the hash of a key to the
-number of its entry. The headers of both begin with the words below. An entry whose payload words are all zero is absent
-(the payload of a group is its number of rows), and its number is free.
+Rows and groups are both stored as an array of *entries* of equal width, each of which begins with its key. Slots lead
+from the hash of a key to the number of its entry. The headers of tables and indexes begin with the words below. An
+entry whose payload words are all zero is absent (the payload of a group is its number of rows), and its number is free.
 
 Free numbers are chained through the first word of their entries. While ``shrink`` packs the entries, only numbers below
-PACKED are in the chain; an entry with a higher number that is removed is left as a *hole*, which packing will meet.
+PACKED are in the chain; an entry with a higher number that is removed becomes a *hole*, which packing reaches later.
 
-While ``shrink`` writes fewer slots (NEXT), entries whose home is below NEXT_HOMES are in both arrays of slots. The home
-of an entry is the slot where a search for its hash starts: here, in the new slots.
+While ``shrink`` writes a smaller array of slots (NEXT), entries whose home is below NEXT_HOMES are in the old and the
+new array. The *home* of an entry is the slot where a search for its hash starts; NEXT_HOMES counts homes in the new
+array.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The block of a program's balance: threshold base, thresholds, and counts of rebalancing steps.
 
-``program.heavy_light`` defines them. ``program.reference.balances`` is the same rebalancing in the interpreter. The
-layout::
+``program.heavy_light`` defines these terms; ``program.reference.balances`` rebalances in the interpreter. The layout::
 
     base | fewest rows | major | minor | per partition: epsilon, strict, rise, sink
 """

@@ -7,7 +7,8 @@ columns, in the order of a stored row::
     word | shift | mask | base | nullable
 
 A column holds ``code - base`` in the bits of ``mask`` above ``shift``; if nullable, 0 is NULL. The first column of a
-word, in this order, has the shift 0. A column of whole words has the mask -1 and the base 0, and NULL is its code.
+word, in this order, has the shift 0. A column that has a word of its own has the mask -1 and the base 0, and NULL is
+stored as its code.
 """
 
 from __future__ import annotations

@@ -1,31 +1,32 @@
 """Deferred inserts: rows are appended to a table, and added to slots and indexes at the first lookup.
 
-Deferral has two stages. Rows are *pending* until an operation needs a row by key, and then *unlinked* until an
-operation needs a slice: deletes from the table's own relation need only the slots. A row that is deleted before that
-never enters an index.
+Deferral has two stages. A row is *pending*, in no slot and no index, until an operation needs a row by key. Then it is
+*unlinked*, in a slot but in no index, until an operation needs a slice. Deletes from the table's own relation need only
+the slots, so a row that they delete may never have entered an index.
 
-Large batches into an append-only table would pay for slots and indexes that nobody reads. Their rows are appended
-instead: the last ``PENDING`` used rows are in no slot and no index, and several may have one key. The content of the
-table is the sum of its rows by key. A scan that sums, or copies rows with multiplicities, reads deferred rows like
-others. Whatever needs a row by key, or each key once, first calls ``enter_slots``, which flushes them to the slots and
-merges equal rows. Then they are unlinked, as are new rows with higher numbers: their words of indexes are NOWHERE.
-Whatever needs a slice first calls ``enter_pending``, which also enters unlinked rows into the indexes: those with
-numbers from UNLINKED on, many at a time, so that they wait for memory together. No row is flushed twice to one place,
-so bounds hold amortised.
+Without deferral, large batches into an append-only table would pay for slots and indexes that nothing reads. With it,
+their rows are only appended: the last ``PENDING`` used rows are pending, and several of them may have one key. The
+content of the table is the sum of its rows by key. A scan that sums rows, or copies them with multiplicities, reads
+deferred rows like all others. An operation that needs a row by key, or each key once, first calls ``enter_slots``,
+which flushes pending rows to the slots and merges rows with equal keys. These rows, and new rows with higher numbers,
+are then unlinked: their words for indexes are NOWHERE. An operation that needs a slice first calls ``enter_pending``,
+which also enters the unlinked rows, those with numbers from UNLINKED on, into the indexes. It enters many rows at a
+time, so that their cache misses overlap. A row is flushed at most once to the slots and once to an index, so time
+bounds hold amortised.
 
-- At most ``MOST`` rows are pending or may be unlinked, to limit the wait of the update that flushes: a batch beyond
-  that flushes as many of the oldest rows as it appends.
+- At most ``MOST`` rows are pending or unlinked, to limit the time of the update that flushes them. Beyond that, a batch
+  flushes as many of the oldest rows as it appends.
 - Memory stays proportional to the distinct keys. At ``FIRST_LOOK`` rows, and at every doubling, ``repeats`` estimates
-  the number of keys; if more than an eighth of the rows are repetitions, all are flushed, and no insert is deferred
-  until the table has twice as many rows.
-- Merging rows cannot overflow: while inserts are deferred, no component of another row reaches ``LARGE`` in magnitude,
-  and those of all deferred rows add up to less (``ROOM``). A table that once had a larger component never defers again,
-  so an overflow is reported in the batch that causes it.
-- ``base_store`` and triggers (``codegen.writing.appending``) append. Tables with a journal or an ordered index are
-  never appended to, except the row table of a base table, whose deferred rows are flushed before any of them is
-  journaled.
+  the number of keys; if more than an eighth of the rows are repetitions, all rows are flushed, and no insert is
+  deferred until the table has twice as many rows.
+- Merging rows cannot overflow: while rows are deferred, no component of a row that is not deferred reaches ``LARGE`` in
+  magnitude, and the components of all deferred rows add up to less (``ROOM``). A table that once had a larger component
+  never defers again, so an overflow is reported in the batch that causes it.
+- Rows are appended by ``base_store`` and by triggers (``codegen.writing.appending``). They are never appended to a
+  table with a journal or an ordered index, except the row table of a base table, whose deferred rows are flushed before
+  any of them is journaled.
 
-Without memory, flushing stops between two rows: the table is consistent, with the rest still deferred.
+If memory runs out, flushing stops between two rows: the table is consistent, and the remaining rows stay deferred.
 """
 
 from __future__ import annotations

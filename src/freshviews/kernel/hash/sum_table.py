@@ -2,9 +2,9 @@
 
 A join that caches sums below a binding fills such a table once per binding and probes it many times, so emptying must
 be cheaper than filling. An entry is ``time | key ... | sum ...``; an entry with a time before the last emptying is
-absent. Entries are in the smallest of several *areas* that is at most half full; each area is four times as large as
-the one before. So a few keys lie close together even after many were there. A half-full area is copied to the next one.
-Zero sums stay.
+absent. A table has several *areas*, each four times as large as the one before; one area has all entries. When it is
+half full, they are copied to the next area. Emptying returns to the first area, so a few keys are close together in
+memory even if the table had many before. An entry whose sum becomes zero stays.
 """
 
 from __future__ import annotations

@@ -8,13 +8,14 @@ The words of a row::
     key ... | payload ... | one word per index | one word per ordered index, and per fold of it | stamp
 
 A row whose payload words are all zero is not in the relation. It is removed at once or, if a journal is kept, when the
-journal is cleared. The journal has an entry for every row touched since the last ``clear_journal``, its number and its
-payload before; the delta of a view is read from it. ``stamp`` is the epoch of the last touch, so a row is journaled
-once. A table that never keeps a journal has no stamp, and a stored base table has bits in place of stamps.
+journal is cleared. The journal has an entry for every row touched since the last ``clear_journal``: the number of the
+row, and its payload before; the delta of a view is read from the journal. ``stamp`` is the epoch in which the row was
+last touched, so that a row is journaled once. A table that never keeps a journal has no stamp, and a stored base table
+has bits in place of stamps.
 
-A table can have deferred inserts at the end of its array of rows. They are in no slot and no index, may move to another
-number, and several may have one key. Rows in the slots may be *unlinked*: not yet in the indexes that have every row.
-``pending`` defines the operations that such a table allows.
+A table can have deferred inserts at the end of its array of rows. Their rows are in no slot and no index, may get
+another number, and several may have one key. Rows in the slots may be *unlinked*: not yet in the indexes that have
+every row. ``pending`` defines the operations that such a table allows.
 
 Functions that run once per table are plain Python without a decorator: compiling them takes longer than running them.
 

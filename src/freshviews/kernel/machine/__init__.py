@@ -1,8 +1,8 @@
-"""Machine code: functions that have it, files that store it, and plain Python that runs until it is loaded.
+"""Functions as machine code: its files, and plain Python that runs until machine code is loaded.
 
 - ``functions``: functions of words with a Python body and, once it is loaded, machine code.
-- ``cache``: the folder of compiled code; ``native``: its files, loaded into this process.
-- ``beside``: another process compiles, while functions run as plain Python.
+- ``cache``: the folder of compiled code; ``native``: writes the files of this folder and loads their code.
+- ``beside``: runs functions as plain Python while another process compiles them.
 """
 
 __all__ = ["beside", "cache", "functions", "native"]

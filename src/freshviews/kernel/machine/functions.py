@@ -1,11 +1,11 @@
 """Functions of words, which run as machine code if it is loaded, otherwise as plain Python.
 
-``jit``, ``inlined`` and ``outside`` (``kernel.memory``) make a ``Function`` of a kernel, as does the head of generated
-code. A Function has a Python body. Its machine code comes from the cache on disk (``kernel.machine.native``), or from
-Numba, which only ``kernel.compiler`` imports, if this process must compile.
+``jit``, ``inlined`` and ``outside`` (``kernel.memory``) turn a kernel into a ``Function``; the head of a generated
+module does this for its functions. A Function has a Python body. Its machine code comes from the cache on disk
+(``kernel.machine.native``) or, if this process must compile it, from Numba (``kernel.compiler``).
 
-The *kinds* of arguments name the machine code: ``w`` is a word, ``d`` a double, ``t3`` a tuple of three words. Most
-functions take only words.
+A function has machine code for each combination of the *kinds* of its arguments: ``w`` is a word, ``d`` a double,
+``t3`` a tuple of three words. Most functions take only words.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Load and store words by address; the marks of kernels.
+"""Loads and stores words by address; defines the decorators of kernels.
 
 Engine state is malloc'ed and addressed by int64: tables grow inside compiled code, a call passes one integer, and
 nothing is reference-counted on the hot path. Each primitive has two bodies: Python over ctypes, here, and machine code

@@ -1,9 +1,9 @@
 """Kernels that compiled code calls by name instead of linking a copy.
 
 Numba links into a function everything it calls, down to the last callee. Without this module every trigger would
-contain its own copy of the growth of slots and the bookkeeping of indexes. A kernel marked ``outside`` is compiled once
-per machine, defined in the process under a symbol, and called there. Use it for rare and for long paths; functions that
-must be inlined or run per row use ``jit``.
+contain its own copy of the code that grows slots and maintains indexes. A kernel marked ``outside`` is compiled once
+per machine, defined in the process under a symbol, and called there. Use it for code that is long or rarely runs;
+functions that must be inlined or run per row use ``jit``.
 """
 
 from __future__ import annotations

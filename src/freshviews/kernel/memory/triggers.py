@@ -1,7 +1,7 @@
 """Calls triggers, conditions and readers by address, from compiled code.
 
-They are functions of words to a word in Numba's calling convention: the result, or an exception, is written to an
-address, and a status is returned. They never raise.
+All of these take words and return a word, in Numba's calling convention: a function writes its result, or an exception,
+to an address, and returns a status. These functions never raise an exception.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Ordered indexes of a hash table, for MIN and MAX, first rows, running sums, and ranges.
 
-The key of a row is a *prefix*, which identifies its group, then the words that are ordered. The nodes of the search
-tree are the rows themselves: a row stores its two children, as row numbers + 1, in the halves of one word, then a word
-per fold of its subtree, then the sums of its subtree. It is a treap: priorities are hashes of row numbers, so the tree
-has O(log N) levels, expected. Groups of up to 64 rows need no tree. They are found through the hash index on the
-prefix, if the table has one, and scanned::
+The key of a row is a *prefix*, which identifies its group, then the words by which the rows of the group are ordered.
+The nodes of the search tree are the rows themselves: a row stores its two children, as row numbers + 1, in the halves
+of one word, then a word per fold of its subtree, then the sums of its subtree. It is a treap: priorities are hashes of
+row numbers, so the tree has O(log N) levels, expected. If the table has a hash index on the prefix, groups of up to 64
+rows stay outside the tree: they are found through the hash index, and scanned::
 
     sales(part, price) -> count, sum        by [part]  ordered by price  summed by sum
 
@@ -15,12 +15,12 @@ prefix, if the table has one, and scanned::
     price 12: sum 5      price 31: sum 2        price 40   price 15   price 22
            of 140             of 157             sum 6      sum 1      sum 8
 
-- ``index``: the tree and the order of keys; ``groups``: the groups outside.
+- ``index``: the tree and the order of keys; ``groups``: the groups outside the tree.
 - ``index_updates``: insert, remove, update.
 - ``folds``: aggregates of the last key word, for any shorter prefix; ``sums``: sums of payloads over subtrees.
 - ``ranges``: the ends of a group, the sum of a range, its rows; ``places``: the places of rows in their groups.
 - ``top``: the effect of a change on places, for ``ORDER BY ... LIMIT`` and window functions.
-- ``threshold_tree``: the rows whose running sum is within a limit, over a tree per group.
+- ``threshold_tree``: the rows whose running sum is within a limit, in a tree per group.
 """
 
 __all__ = ["folds", "groups", "index", "index_updates", "places", "ranges", "sums", "threshold_tree", "top"]

@@ -5,7 +5,7 @@ greatest follow the order of the index.
 
 The search tree is *augmented* (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on augmenting
 data structures): besides its children a row stores, for each fold, the combined last key words of its subtree, in
-order, so the operation need not commute. ``index_updates`` maintains them. ``ordered_fold`` combines those of whole
+order, so the operation need not commute. ``index_updates`` maintains them. ``ordered_fold`` combines the folds of whole
 subtrees along the two paths that bound a prefix: O(log n) rows, expected.
 """
 

@@ -1,12 +1,12 @@
-"""Groups of few rows, which stay out of the tree.
+"""Groups of few rows, which stay outside the tree of an ordered index.
 
-A group is the rows that agree on the prefix of the key. Most groups are small, and scanning a small group is faster
+A group has the rows that agree on the prefix of the key. Most groups are small, and scanning a small group is faster
 than keeping it in order. So if the table has a hash index on the prefix (``SLICES`` of the header), a group stays
-outside the tree until it has more than ``SMALL`` rows; a search scans them. As ``SMALL`` is a constant, bounds stay the
-same. A group in the tree stays there while it has a row.
+outside the tree until it has more than ``SMALL`` rows; until then a search scans it. As ``SMALL`` is a constant,
+searches are still O(log n). A group that has entered the tree stays there until its last row is removed.
 
-The word of children marks a row outside. A row with a zero payload, kept only for the journal, is in its slice but
-neither outside nor in the tree.
+In a row outside the tree, the word of children has a special value. A row with a zero payload, kept only for the
+journal, is in its slice but neither outside nor in the tree.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """The tree of an ordered index: a treap whose nodes are the rows of a table, in the order of their keys.
 
-The words of a key without a kind, the *prefix*, come first and compare as integers; each of the last words compares by
-a kind of its own. NULL comes first, or last if the kind says so. The string kind reads the strings of a dictionary,
+The first words of a key, the *prefix*, have no kind and compare as integers; each of the other words has a kind, by
+which it compares. NULL comes first, or last if the kind says so. The string kind reads the strings of a dictionary,
 given by ``set_strings`` (``codes.string_slots``).
 
-A row stores its two children, each as row number + 1 or 0, in the halves of one word (see ``hash.table``); its priority
-is a hash of its number. No function recurses. A search reads O(log n) rows, expected, for any order of insertion.
+A row stores its two children, each as row number + 1, or 0 if there is none, in the halves of one word (see
+``hash.table``); its priority is a hash of its number. No function calls itself. A search reads O(log n) rows, expected,
+for any order of insertion.
 """
 
 from __future__ import annotations

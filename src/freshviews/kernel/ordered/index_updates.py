@@ -7,9 +7,9 @@ not in the table, nothing happens.
 
 A row of the tree stores folds and sums of its subtree. After a change they are recomputed along the one path that
 changed, O(log n) rows, expected. The path needs no array: on the way down each link is turned to point to the row
-above, and restored on the way up (Schorr and Waite, CACM 1967). The sign of such a link gives its side. A sum has an
-inverse. So if the tree keeps its shape, the change of one row is added to the sums above it, and no row outside the
-path is read.
+above, and restored on the way up (Schorr and Waite, CACM 1967). The sign of such a link says whether it led to the left
+or to the right child. Sums, unlike folds, can be updated by a difference: if the tree keeps its shape, the change of
+one row is added to the sums above it, and no row outside the path is read.
 """
 
 from __future__ import annotations

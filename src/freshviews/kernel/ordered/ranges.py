@@ -1,18 +1,16 @@
 """Reads an ordered index: the ends of a group, and the sums and the rows of a range.
 
 A range is bounded by a prefix, which is all key words without a kind, and by one or two values of the next key word.
-Its sum adds whole subtrees along the two paths that bound it, O(log n), expected, or the rows of a group outside the
-tree one by one. NULL lies in no range; for sums, the order is ascending with NULL first.
+The sum of a range is added up from whole subtrees along the two paths that bound it, O(log n), expected, or, in a group
+outside the tree, row by row. NULL lies in no range; for sums, the order is ascending with NULL first.
 
-A loop over a range::
+A loop over a range visits its rows in the order of the tree, or in any order if their group is outside the tree::
 
     child = range_first(o, t, prefix, low, high, has)
     last = range_last(o, t, prefix, low, high, has)
     while child != 0:
         ... row_at(t, child - 1) ...
         child = range_next(o, t, child, last, low, high, has)
-
-visits the rows in the order of the tree, or in any order if they are outside it.
 """
 
 from __future__ import annotations

@@ -2,16 +2,17 @@
 
 The copies of a group's rows, in the order of the index, are a sequence (``places``). The count of one row has changed,
 in the table and in the tree. The sequence before the change is not stored, because it differs only in the copies of the
-changed row: one descent finds the row at a place of either sequence.
+changed row: one descent finds the row at a place of the sequence before or after the change.
 
 The caller calls ``top_start``, then one of these until it returns 0:
 
 - ``top_next``: rows whose copies entered or left the places from ``first`` up to ``last``. A change of n copies moves
-  at most n copies across either end, so few rows are visited even in a large group
-- ``beside_next``: pairs of a row and the row ``shift`` places away that vanished, then pairs that appeared
+  at most n copies across either end, so few rows are visited even in a large group;
+- ``beside_next``: pairs of a row and the row ``shift`` places away: first the pairs that vanished, then those that
+  appeared.
 
-A change shifts the numbers of all rows after it, so numbers are settled once per version: for each changed row,
-``renumber_start``, then ``renumber_next`` until it returns 0.
+A change shifts the numbers of all rows after it, so numbers are settled once per version: for each changed row, the
+caller calls ``renumber_start``, then ``renumber_next`` until it returns 0.
 
 Each returned row takes a few descents, O(log n).
 """

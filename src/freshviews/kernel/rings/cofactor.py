@@ -8,17 +8,18 @@ A product is described by a *shape*, words that generated code fills:
 
 0 PARTS   number of parts
 1 DEGREE  degree of the target
-2 ROOM    where the shape has room_words(parts, degree, size of a sum) words, in words of the shape
-3 + 4 i   of part i: address of its element, its degree, where the places of its variables are, in words of the shape,
-          and IS_LIFTED: 1 if it is lifted from one row. Such a part has no products: they follow from its sums
+2 ROOM    offset in the shape, in words, of room_words(parts, degree, size of a sum) scratch words
+3 + 4 i   for part i: address of its element, its degree, offset in the shape of the places of its variables, and
+          IS_LIFTED: 1 if the part is lifted from one row. Such a part has no products: they follow from its sums
 
-The places are those of the part's variables among the target's, in ascending order. The parts have no variable in
-common, so a product visits each entry of the target at most once.
+The places of a part are the positions of its variables among those of the target, in ascending order. The parts have no
+variable in common, so a product visits each entry of the target at most once.
 
-The products of a variable with the variables behind it are consecutive: a row of the matrix above its diagonal. To each
-row a product adds the variable's own sum times a vector: the sums of the other parts times the counts of all parts
-except two. So a row takes one addition of two vectors, for any number of parts. If all counts are 1, as for keyed
-tables, all rows share one vector, without the places of the row's own part.
+The products of a variable with the variables after it are consecutive: they are a row of the matrix above its diagonal.
+Let a row belong to a variable of part a. A product of parts adds to this row the sum of the variable times a vector;
+the vector has, for a variable of part b, its sum times the counts of all parts except a and b. So a row takes one
+addition of two vectors, for any number of parts. If all counts are 1, as for keyed tables, one vector serves all rows;
+a row only skips the places of its own part.
 """
 
 from __future__ import annotations

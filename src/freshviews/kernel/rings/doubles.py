@@ -1,7 +1,8 @@
-"""Many exact sums of doubles at once: values of a row, and additions to a payload, each in one loop over a table.
+"""Adds up many exact sums of doubles: a loop over a table computes the values of a row, another adds them to a payload.
 
-A table is words that generated code fills: per value its kind and the positions of codes, per addition the word of the
-sum and the place of the addend. So a view of hundreds of sums compiles as fast as one of a few.
+A table is an array of words that generated code fills: for each value, its kind and the positions of its codes; for
+each addition, the word of the sum and the place of the addend. So a view with hundreds of sums compiles as fast as a
+view with a few.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Adds payloads of any rings, run by run, by a layout.
+"""Adds payloads of any rings, by a layout that describes them as runs of elements of one kind.
 
-A *layout* is words: one for a status that nothing reads, the number of runs, then two words per run: its kind, and how
-many words (INTEGERS), sums (REALS) or variables (WIDE: one cofactor element of doubles) it has. Integers add modulo
-2^64. Merging and ``take_apart`` report no overflow, because their results are payloads at some other time.
+The words of a *layout* are one for a status that nothing reads, the number of runs, then two per run: its kind and its
+size. The size counts words (INTEGERS), sums (REALS) or the variables of one cofactor element of doubles (WIDE).
+Integers add modulo 2^64. No overflow is reported here, because the results are payloads that rows had, or will have, at
+another time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Exact arithmetic beyond 64 bits, and the float functions that differ between Python and machine code.
 
-The Python bodies here are the definitions; ``kernel.compiler.arithmetic`` has the machine code. NULL stands for "does
-not fit int64".
+The Python bodies here are the definitions; ``kernel.compiler.arithmetic`` has the machine code. A result of NULL means
+that the value does not fit int64.
 """
 
 from __future__ import annotations

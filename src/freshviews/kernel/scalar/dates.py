@@ -1,7 +1,7 @@
 """The compiled operations on DATE codes (days) and TIMESTAMP codes (microseconds).
 
-``freshviews.expr.ops`` defines each. Division rounds down, so dates before 1970 are right. A result that no DATE (int32
-days) or TIMESTAMP (int64 microseconds) can hold is an error.
+``freshviews.expr.ops`` defines each operation. Division rounds down, so dates before 1970 are right. A result that no
+DATE (int32 days) or TIMESTAMP (int64 microseconds) can hold is an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors of compiled operations: a word at ``status`` receives the first one."""
+"""Errors of compiled operations: the word at ``status`` keeps the first error."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Compiled operations on doubles, and conversions from and to doubles, over codes.
 
-``freshviews.expr.ops`` defines each.
+``freshviews.expr.ops`` defines each operation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The compiled comparisons and logic, over codes: 1, 0 or NULL. ``freshviews.expr.ops`` defines each."""
+"""The compiled comparisons and logic, over codes: results are 1, 0 or NULL. ``freshviews.expr.ops`` defines each."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Payloads are integers modulo 2^64. An overflow is stored at ``status``, the address of a word that keeps the first
 error, and the arithmetic continues: the integers modulo 2^64 are a ring, so a batch is undone by its negation even
-after an overflow. The caller checks the word once, after its batch. The least int64 counts as an overflow too: as a
-result it would read as NULL.
+after an overflow. The caller checks the word once, after its batch. A sum that is the least int64 counts as an overflow
+too, because as a result it would mean NULL.
 """
 
 from __future__ import annotations

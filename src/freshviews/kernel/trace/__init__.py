@@ -5,7 +5,7 @@ atoms, and ordered trees. ``variable_join`` lists the words.
 
 - ``variable_join``, ``step``: the join, step by step; ``filters``: conditions and negated atoms.
 - ``sensitivity``, ``intervals``: records of steps in interval trees; ``oracle``: the bindings to evaluate again.
-- ``maintain``: one batch.
+- ``maintain``: maintains a rule for one batch.
 """
 
 __all__ = ["filters", "intervals", "maintain", "oracle", "sensitivity", "variable_join"]

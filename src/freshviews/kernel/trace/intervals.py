@@ -1,18 +1,18 @@
-"""Interval trees: they find the intervals with a given prefix that contain a value.
+"""Interval trees: a lookup finds the intervals with a given prefix that contain a given value.
 
-The paper, section 3.2: an ordered tree with keys
+An interval tree (section 3.2 of the paper on maintenance) is an ordered tree with a fold of the greatest end. Its keys:
 
     prefix ... | start | end | context ...
 
-and a fold of the greatest end. Intervals are closed; the least and the greatest word stand for minus and plus infinity.
-A query gives the prefix; the context is part of the answer. In sensitivity indices (section 4) the prefix has the
-arguments of the atom that are bound before, the context the other variables bound before. A stab visits the pages that
-may hold rows with the prefix and a start not greater than the value, and skips all children whose greatest end is less.
-Every child that it opens has an answer below it, except two per level at the ends of that range, so it reads at most
-(answers + 2) * levels pages.
+Intervals are closed; the least and the greatest word stand for minus and plus infinity. A *stab* is a lookup: it takes
+a prefix and a value, and returns intervals with their contexts. In a sensitivity index (section 4), the prefix has the
+codes of the atom's arguments that are bound so far, the context those of the other variables bound so far. A stab
+visits the pages that may hold rows with the prefix and a start not greater than the value, and skips all children whose
+greatest end is less than the value. Every child that it opens has an answer below it, except at most two per level, at
+the ends of the visited range. So a stab reads at most (answers + 2) * levels pages.
 
 ``stab`` appends answers to a buffer (``output.buffer``), in the order of the tree. ``remove_found`` deletes the rows of
-such a buffer, of any stabs, from the tree.
+such a buffer from the tree; they may come from several stabs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Maintains a rule by its trace: ``program.reference.incremental_trie_join.maintenance`` over words.
+"""Maintains a rule by its trace, as ``program.reference.incremental_trie_join.maintenance`` does, over words in memory.
 
-One batch is ``keep_version``, the edits of the trees, ``maintain``. ``maintain`` computes the change oracle
-(``oracle``) and walks the levels at its contributions. Below a binding that both versions have, it first resumes the
-leapfrog join of the next variable at every contribution, in both versions alternately. Then it visits, in order, every
-code that only one version emits, whose payload changed, or that has contributions below. The oracle is sorted, so the
-contributions below a code are a range of it, per level.
+For a batch, the caller calls ``keep_version``, edits the trees, and calls ``maintain``. ``maintain`` computes the
+change oracle (``oracle``) and walks the levels at the contributions of the oracle. Below a binding that both versions
+have, it first resumes the leapfrog join of the next variable at every contribution, in both versions alternately. Then
+it visits, in order, every code that only one version emits, whose payload changed, or that has contributions below. The
+oracle is sorted, so at each level the contributions below a code are adjacent.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ both. Surgery is derived from the difference of two versions of a tree (``btree.
 
     length of the path | kind | path ...
 
-The oracle is an implicit disjunction, stored sorted: for each level the contributions to its variable,
+The oracle is an implicit disjunction. For each level it has the contributions to the variable of the level, sorted:
 
     codes of the variables before ... | candidate | agreed | high | first | ahead | since
 
-so that the contributions of one binding are adjacent; and, separately, the codes at which payloads changed.
+So the contributions of one binding are adjacent. The codes at which payloads changed are stored separately.
 """
 
 from __future__ import annotations

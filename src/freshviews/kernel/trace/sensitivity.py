@@ -5,13 +5,13 @@ rows
 
     codes above ... | low | codes beside ... || high | turn | since
 
-whose key is before the bars, because under one binding a cursor seeks a code only once. Its fold is the greatest
-``high`` (``intervals``). ``turn`` and ``since`` give, with ``low``, the place in the leapfrog join where the step was
-made.
+The part of a row before the double bar is its key: it is unique, because under one binding a cursor seeks a code only
+once. The fold of the tree is the greatest ``high`` (``intervals``). ``low``, ``turn`` and ``since`` together give the
+place in the leapfrog join where the step was made.
 
 Records to insert and delete are first collected per cursor (PENDING), then applied to the index together, in order of
-keys. Only a resuming walk reads records, and only those of its own binding: the collected ones from MARK on, and the
-index.
+keys. Only a walk that resumes reads records, and only those of its own binding: the records collected from MARK on, and
+those in the index.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """The leapfrog join of one variable, step by step, over ordered trees; the words that describe a rule.
 
-``program.reference.incremental_trie_join.leapfrog`` defines a step and a *place*; this is the same over words. The rule
-is described in memory, so nothing is compiled for it. A rule has levels, one per variable. A level has cursors, one per
-atom with the variable. An atom has two iterators (``trie.iterator``), over the old and the new version, which all its
-cursors share. There is one ordered tree per relation and order of columns.
+``program.reference.incremental_trie_join.leapfrog`` defines a step and a *place*; this module implements them over
+words. A rule is described in memory, so nothing is compiled for it. A rule has levels, one per variable. A level has
+cursors, one per atom with the variable. An atom has two iterators (``trie.iterator``), over the old and the new
+version, which all its cursors share. There is one ordered tree per relation and order of columns.
 
-The least word stands for minus infinity, where an iterator is opened, and the greatest for infinity, its end. The place
-before iterators are opened has the turn START, so both words can also be codes.
+The least word stands for minus infinity, where an iterator starts, and the greatest word for infinity, where it ends.
+The place before iterators are opened has a turn of its own, START, so the least and the greatest word can also be
+codes.
 
 Negated atoms have no iterators: ``filters`` evaluates them, and conditions, on the trees. A record of a sensitivity
 index is a row of an ordered tree: see ``sensitivity``.

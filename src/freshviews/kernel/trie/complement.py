@@ -1,4 +1,4 @@
-"""The complement of a trie at its last level: the gaps between runs of rows. The paper, section 3.1.2.
+"""The complement of a trie at its last level: the gaps between runs of rows (section 3.1.2 of the paper).
 
 Inner pages count the rows below each child, and an interval of keys is full if it has as many rows as values. So one
 descent finds the end of a run of consecutive keys of any length.

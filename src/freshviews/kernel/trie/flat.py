@@ -2,15 +2,15 @@
 
 Level ``l`` has a node for each distinct prefix of ``l + 1`` words of the sorted rows. Its *values* are the last words
 of these prefixes, in order. The children of node ``p`` are the nodes ``children[p]`` to ``children[p + 1]`` of the next
-level. A node of the last level is a row; its payload is copied beside it or, if every payload is the one word 1, stored
-once.
+level. A node of the last level is a row; its payload is copied beside it. If every payload is the single word 1, this
+word is stored only once.
 
 The operations of the paper (Veldhuizen, Leapfrog Triejoin, ICDT 2014, sections 3.1 and 4) move positions: *open* reads
-two children, *next* adds one, *seek* gallops, so k seeks over m of n values in order take O(k log(n / k)) steps. The
+two children, *next* adds one, *seek* gallops. So k seeks in rising order over n values take O(k log(n / k)) steps. The
 first level has a table of jumps by the leading bits of a value: with dense keys, a seek there is one load.
 
 Unlike in the paper, positions are local variables of generated code (``codegen.writing.leapfrog_loops``), not objects;
-*up* is leaving a loop.
+leaving a loop is *up*.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Rebalancing in the interpreter: moves of values between parts by a Balance statement and by a batch as a whole.
+"""Rebalancing in the interpreter: a Balance statement, or a batch as a whole, moves values between parts.
 
 The threshold base, the thresholds and the two kinds of rebalancing are defined in ``program.heavy_light``.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
-Figure 4, ONUPDATE. Beyond the paper, a batch of inserts that may more than double the stores sets N for all its rows
-before the first of them, in one major rebalancing. If fewer than a fourth of N rows are stored after the batch, a
-second one follows.
+Figure 4, ONUPDATE. Unlike in the paper, if a batch of inserts could more than double the stored rows, one major
+rebalancing sets N for the whole batch, before its first row. If fewer than N / 4 rows are stored after the batch, a
+second major rebalancing follows.
 """
 
 from __future__ import annotations

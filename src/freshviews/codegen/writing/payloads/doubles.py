@@ -1,7 +1,7 @@
-"""Many sums of doubles of one view: their values and additions in loops over tables (``kernel.rings.doubles``).
+"""Writes many sums of doubles of one view as loops over tables of values and additions (``kernel.rings.doubles``).
 
-A statement for each of 400 sums compiles for minutes. Fewer than ``LEAST`` are written one by one, so that kernels and
-the program around them are compiled together.
+With a statement for each of 400 sums, compiling would take minutes. Fewer than ``LEAST`` sums have a statement each, so
+that the compiler optimises them together with the program around them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Payloads of any ring: additions to accumulators and rows, and emitted payloads.
 
-A component of one word is an integer, whose arithmetic is inlined. Every other ring has kernels, and one call adds a
-product to an element, which an entry of ``_ADDITIONS`` writes. The kernels of users' rings are written from their
+A component of one word is an integer, whose arithmetic is inlined. Every other ring has kernels: one call, which an
+entry of ``_ADDITIONS`` writes, adds a product to an element. The kernels of users' rings are written from their
 formulas (``payloads.own_rings``).
 """
 

@@ -1,4 +1,4 @@
-"""Parts: objects that programs need in addition to tables, a module for each kind. ``part`` defines the interface.
+"""Parts: objects that programs need in addition to tables; each kind has a module. ``part`` defines the interface.
 
 A new kind of part is a module here and a line in ``KINDS``.
 """

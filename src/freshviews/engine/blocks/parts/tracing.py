@@ -1,6 +1,6 @@
-"""Maintenance by trace between the triggers of a block: reads edits from tables, and runs triggers on derivations.
+"""Maintains traced joins between the triggers of a block: reads edits from tables, and runs triggers on derivations.
 
-``program.traced`` defines a traced join; ``engine.traces.traced`` has the rule.
+``program.traced`` defines a traced join; ``engine.traces.traced`` maintains its rule.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ first key does not change the whole trace. After a key is emitted, the first ite
 join depends only on its ``Position``: walks over two versions that reach the same position continue in the same way.
 
 When all iterators are at the candidate, the join evaluates the conditions; if they hold, the complements of negated
-atoms seek the candidate, too. A complement that lacks it moves to the first gap, past the whole run of codes, and the
-others continue from there (section 3.1.2 of the paper on maintenance).
+atoms seek the candidate, too. A complement that lacks the candidate moves to the first gap, past the whole run of
+codes, and the iterators continue from there (section 3.1.2 of the paper on maintenance).
 """
 
 from __future__ import annotations

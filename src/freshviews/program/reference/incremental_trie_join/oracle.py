@@ -5,8 +5,8 @@ leapfrog join of the next variable depends on a change, from a position up to a 
 trie, ``Region``, whose branches are the bindings, so that the maintenance rule walks the oracle and the relations
 together.
 
-If the variables of an atom are a prefix of the order, it has no index: a change determines its binding, which the rule
-may not reach.
+If the variables of an atom are a prefix of the key order, the atom has no sensitivity index: a changed row itself
+determines the binding of its contribution. The rule may not reach that binding.
 """
 
 from __future__ import annotations
